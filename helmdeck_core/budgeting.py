@@ -1,0 +1,104 @@
+"""Looks budgets up: the plugins' answer, then what the deployment says, with the source of every field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from helmdeck_core import calling
+from helmdeck_core.config import BudgetConfig
+from helmdeck_core.domain.models import TIER_CATALOG_BYTES, Budget, BudgetLookup, BudgetTable
+from helmdeck_core.manager import Plugins
+
+FALLBACK = "fallback"
+"""The key under ``[budgets]`` for models that no row knows."""
+
+REMEMBERED = 4_096
+"""Look-ups that are kept; model ids come from callers, so that memory needs a bound."""
+
+
+class Budgeter:
+    """Budgets by model id; each is looked up once and remembered."""
+
+    def __init__(
+        self,
+        plugins: Plugins,
+        table: BudgetTable,
+        owners: Mapping[str, str],
+        overrides: Mapping[str, BudgetConfig],
+        origins: Mapping[tuple[str, ...], str],
+    ) -> None:
+        self.table = table
+        self._rows = {row.prefix: row for row in table.rows}
+        self._plugins = plugins
+        self._owners = owners
+        self._overrides = overrides
+        self._origins = origins
+        self._known: dict[str, BudgetLookup] = {}
+
+    def find(self, model: str) -> BudgetLookup:
+        """Return the budget of a model; any text gets one.
+
+        :raises PluginError: the plugin that answers look-ups raised.
+        """
+        known = self._known.get(model)
+        if known is None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            known = self._known[model] = self._overridden(self._asked(model.strip()), model.strip())
+        return known
+
+    def rows(self) -> list[BudgetLookup]:
+        """Every row of the table as a look-up of its own, the fallback last, rows that only the deployment has included."""
+        names = [row.prefix for row in self.table.rows if row.prefix]
+        names += [prefix for prefix in self._overrides if prefix != FALLBACK and prefix not in names]
+        return [self.find(name) for name in names] + [self.find("")]
+
+    def _asked(self, model: str) -> BudgetLookup:
+        answer = calling.look_up(self._plugins, "helmdeck_model_budget", Budget, model_id=model, table=self.table)
+        if answer is None:
+            row = self.table.find(model)
+            answer = (row.budget, "") if row else (Budget(model=""), "")
+        budget, plugin = answer
+        return BudgetLookup(attrs.evolve(budget, model=model), budget.model, self._sources(budget, plugin))
+
+    def _sources(self, budget: Budget, plugin: str) -> dict[str, str]:
+        """Name the table row that an answer was made from, and the plugin for each field in which it differs."""
+        row = self._rows.get(budget.model)
+        answered = f"look-up of plugin {plugin!r}" if plugin else "the core's defaults"
+        names = [field.name for field in attrs.fields(Budget)]
+        if row is None:
+            return dict.fromkeys(names, answered)
+        owner = self._owners.get(row.prefix, "?")
+        source = f"row {row.prefix!r} of plugin {owner!r}" if row.prefix else f"fallback row of plugin {owner!r}"
+        return {name: source if getattr(budget, name) == getattr(row.budget, name) else answered for name in names}
+
+    def _overridden(self, looked_up: BudgetLookup, model: str) -> BudgetLookup:
+        key = model.casefold()
+        matching = [p for p in self._overrides if p != FALLBACK and key.startswith(p.strip().casefold())]
+        matching.sort(key=len)
+        if looked_up.is_fallback and not matching and FALLBACK in self._overrides:
+            matching = [FALLBACK]
+        for prefix in matching:
+            looked_up = self._laid_over(looked_up, prefix, self._overrides[prefix])
+        return looked_up
+
+    def _laid_over(self, below: BudgetLookup, prefix: str, override: BudgetConfig) -> BudgetLookup:
+        given: dict[str, Any] = attrs.asdict(override, filter=lambda _, value: value is not None)
+        sources = dict(below.sources)
+        for name in given:
+            origin = self._origins.get(("budgets", prefix, name), "the configuration")
+            sources[name] = f'{origin}: budgets."{prefix}"'
+        if "tier" in given and given["tier"] is not below.budget.tier:
+            # A tier that was moved brings its own cap and variant, unless the deployment says otherwise.
+            derived = {"max_catalog_bytes": TIER_CATALOG_BYTES[given["tier"]], "prompt_variant": None}
+            for name, value in derived.items():
+                if name not in given:
+                    given[name] = value
+                    sources[name] = f"default of tier {given['tier'].value}"
+        if given.get("max_catalog_bytes") == 0:
+            given["max_catalog_bytes"] = None
+        row = below.row if prefix == FALLBACK else prefix
+        return BudgetLookup(attrs.evolve(below.budget, **given), row, sources)

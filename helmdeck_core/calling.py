@@ -1,0 +1,114 @@
+"""Calls hooks, and names the plugin when one fails. The only module that touches ``pm.hook``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from helmdeck_core.errors import PluginConflictError, PluginError
+from helmdeck_core.manager import Plugins
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Owned(Generic[T]):
+    """A contributed value and the plugin that it belongs to.
+
+    :ivar replaced: the plugin whose value of the same name this one replaces.
+    """
+
+    plugin: str
+    value: T
+    replaced: str | None = None
+
+
+def collect(plugins: Plugins, hook: str, value_type: type[T]) -> tuple[Owned[T], ...]:
+    """Call a contribution, one plugin at a time, and return the values by ``order`` and name.
+
+    :raises PluginError: a plugin raised, wrapped the hook, or returned something else than a sequence of the type.
+    :raises PluginConflictError: two plugins that are not built in contribute one name.
+    """
+    found: dict[str, Owned[T]] = {}
+    for impl in getattr(plugins.pm.hook, hook).get_hookimpls():
+        owner = impl.plugin_name
+        if impl.hookwrapper or impl.wrapper:
+            raise _failed(plugins, owner, hook, "a contribution cannot be wrapped; contribute values of your own")
+        try:
+            values = impl.function()
+        except Exception as exc:
+            raise _failed(plugins, owner, hook, f"{type(exc).__name__}: {exc}") from exc
+        for value in _checked(plugins, owner, hook, values, value_type):
+            name = str(getattr(value, "name"))
+            before = found.get(name)
+            if before is not None and before.plugin == owner:
+                raise _failed(plugins, owner, hook, f"contributes {name!r} twice")
+            if before is not None and not plugins.is_builtin(before.plugin):
+                raise PluginConflictError(
+                    owner, hook, f"{value_type.__name__} {name!r}", plugins.distribution(owner), before.plugin
+                )
+            found[name] = Owned(owner, value, before.plugin if before else None)
+    return tuple(sorted(found.values(), key=lambda o: (getattr(o.value, "order"), getattr(o.value, "name"))))
+
+
+def _checked(plugins: Plugins, owner: str, hook: str, values: Any, value_type: type[T]) -> Sequence[T]:
+    if not isinstance(values, (list, tuple)):
+        raise _failed(
+            plugins, owner, hook, f"returned {type(values).__name__}, not a sequence of {value_type.__name__}"
+        )
+    for value in values:
+        if not isinstance(value, value_type):
+            raise _failed(plugins, owner, hook, f"returned a {type(value).__name__} among the {value_type.__name__}s")
+    return values
+
+
+def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) -> tuple[T, str] | None:
+    """Call a look-up; return the answer and the plugin that answered, or ``None`` when nobody did.
+
+    pluggy makes the call, so that wrappers work.
+
+    :raises PluginError: a plugin raised, or the answer is not of the type.
+    """
+    caller = getattr(plugins.pm.hook, hook)
+    answered: list[str] = []
+    try:
+        answer = caller(**arguments)
+    except Exception as exc:
+        raise _failed(plugins, _culprit(caller, exc), hook, f"{type(exc).__name__}: {exc}") from exc
+    if answer is None:
+        return None
+    answered = [impl.plugin_name for impl in reversed(caller.get_hookimpls()) if not (impl.wrapper or impl.hookwrapper)]
+    owner = answered[0] if len(answered) == 1 else _answerer(caller, arguments, answered)
+    if not isinstance(answer, value_type):
+        raise _failed(plugins, owner, hook, f"answered with {type(answer).__name__}, not {value_type.__name__}")
+    return answer, owner
+
+
+def _answerer(caller: Any, arguments: dict[str, Any], names: list[str]) -> str:
+    """Find who answered by asking again one by one; look-ups are pure, and this runs once per remembered answer."""
+    for impl in reversed(caller.get_hookimpls()):
+        if impl.wrapper or impl.hookwrapper:
+            continue
+        if impl.function(*(arguments[name] for name in impl.argnames)) is not None:
+            return str(impl.plugin_name)
+    return names[0]
+
+
+def _culprit(caller: Any, exc: BaseException) -> str:
+    """The plugin whose function is deepest in the traceback."""
+    codes = {
+        impl.function.__code__: impl.plugin_name
+        for impl in caller.get_hookimpls()
+        if hasattr(impl.function, "__code__")
+    }
+    culprit, frame = "?", exc.__traceback__
+    while frame is not None:
+        culprit = codes.get(frame.tb_frame.f_code, culprit)
+        frame = frame.tb_next
+    return str(culprit)
+
+
+def _failed(plugins: Plugins, owner: str, hook: str, detail: str) -> PluginError:
+    return PluginError(owner, hook, detail, plugins.distribution(owner))

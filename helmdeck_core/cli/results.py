@@ -1,0 +1,54 @@
+"""What plans and routes have in common when people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from helmdeck_core.cli.tables import hanging
+from helmdeck_core.domain.catalog import TrimRecord
+from helmdeck_core.domain.plans import Plan, Route
+
+LABEL = 12
+"""Columns of the labels below a result."""
+
+
+def fact(label: str, text: str) -> str:
+    """One labelled paragraph."""
+    return hanging(f"{label:<{LABEL}}", text)
+
+
+def size(count: int) -> str:
+    """Bytes for people."""
+    return f"{count:,} bytes"
+
+
+def trimming(record: TrimRecord) -> str:
+    """What was cut from a catalog, in a sentence."""
+    share = f" (-{record.reduction:.0%})" if record.before_bytes else ""
+    text = f"{record.before_bytes:,} -> {size(record.after_bytes)}{share}"
+    if record.left_out:
+        text += f"; {record.kept_entries} entries sent, {record.left_out} left out"
+    return text
+
+
+def footer(result: Plan | Route) -> Iterable[str]:
+    """What the answer cost, and what led to it."""
+    record = result.compaction
+    if record is None:
+        yield fact("catalog", "sent whole")
+    else:
+        yield fact("catalog", trimming(record))
+        yield fact("cut", ", ".join(record.dropped) or "nothing")
+    usage = result.usage
+    spent = [f"{result.latency_s:.1f} s"]
+    if usage.input_tokens or usage.output_tokens:
+        cached = f" ({usage.cached_input_tokens:,} from cache)" if usage.cached_input_tokens else ""
+        thought = f" ({usage.reasoning_tokens:,} thought)" if usage.reasoning_tokens else ""
+        spent.append(f"{usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out{thought}")
+    yield fact("usage", ", ".join(spent))
+    if result.served_model and result.served_model != result.model:
+        yield fact("served by", result.served_model)
+    if result.repairs:
+        yield fact("repaired", f"the answer was not clean JSON and was repaired: {', '.join(result.repairs)}")
+    if result.downgrades:
+        yield fact("downgraded", ", ".join(result.downgrades))

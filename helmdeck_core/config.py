@@ -1,0 +1,150 @@
+"""What a deployment can say, as frozen classes. How it is read and merged is in ``configuring``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from helmdeck_core.domain.chat import EMPTY
+from helmdeck_core.domain.models import Tier
+
+
+@attrs.frozen
+class SecretRef:
+    """A reference to a secret: ``env:NAME`` or ``file:PATH``. The value is read when it is used and never kept."""
+
+    kind: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.target}"
+
+    def read(self) -> str | None:
+        """Return the secret, or ``None`` when the variable or the file is not there."""
+        import os
+        from pathlib import Path
+
+        if self.kind == "env":
+            return os.environ.get(self.target) or None
+        path = Path(self.target).expanduser()
+        return path.read_text(encoding="utf-8").strip() or None if path.is_file() else None
+
+
+@attrs.frozen(kw_only=True)
+class PluginsConfig:
+    """Which plugins are used.
+
+    :ivar disable: names that are not loaded, built-ins too.
+    :ivar first: names that answer before all others, the most important one first.
+    :ivar autoload: whether installed plugins are looked for.
+    """
+
+    disable: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    autoload: bool = True
+
+
+@attrs.frozen(kw_only=True)
+class CatalogConfig:
+    """Where the catalog comes from: names of sources, or paths of JSON or TOML files; later ones override by id."""
+
+    sources: tuple[str, ...] = ("example", "packs")
+
+
+@attrs.frozen(kw_only=True)
+class LadderConfig:
+    """How a catalog is trimmed.
+
+    :ivar order: the trim steps that run, in this order; left out: all, in their own order.
+    :ivar drop: steps that do not run.
+    """
+
+    order: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class CompactionConfig:
+    """The ladder globally, per tier, and per prefix of a model id; the most specific one that is given counts."""
+
+    order: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    tiers: Mapping[Tier, LadderConfig] = attrs.field(factory=dict)
+    models: Mapping[str, LadderConfig] = EMPTY
+
+
+def _over_defaults(given: Mapping[Tier, int]) -> Mapping[Tier, int]:
+    return {Tier.A: 0, Tier.B: 25, Tier.C: 12, **given}
+
+
+@attrs.frozen(kw_only=True)
+class SelectionConfig:
+    """How entries are chosen when a trimmed catalog is still too large.
+
+    :ivar ranker: who orders the entries.
+    :ivar max_entries: most entries that are kept, by tier; 0 is no limit.
+    :ivar confidence: below this the ranking counts as unsure, 0 to 1.
+    :ivar shortlist: how many likely ids stand behind a cached catalog.
+    """
+
+    ranker: str = "lexical"
+    max_entries: Mapping[Tier, int] = attrs.field(factory=dict, converter=_over_defaults)
+    confidence: float = 0.4
+    shortlist: int = 8
+
+
+@attrs.frozen(kw_only=True)
+class ProviderConfig:
+    """One provider; whatever is left out comes from the plugin that serves ``kind``.
+
+    :ivar kind: the provider that a plugin contributes; left out: the table's own name.
+    """
+
+    kind: str | None = None
+    base_url: str | None = None
+    api_key: SecretRef | None = None
+    headers: Mapping[str, str] = attrs.field(default=EMPTY, repr=lambda value: f"<{len(value)} headers>")
+    timeout_s: float | None = None
+    connect_timeout_s: float | None = None
+    max_response_bytes: int | None = None
+    options: Mapping[str, Any] = EMPTY
+
+
+@attrs.frozen(kw_only=True)
+class BudgetConfig:
+    """Fields of a budget that a deployment sets; ``max_catalog_bytes = 0`` is no limit."""
+
+    tier: Tier | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    max_catalog_bytes: int | None = None
+    allows_llm_filter: bool | None = None
+    filter_model: str | None = None
+    is_hybrid_reasoning: bool | None = None
+    reasoning_headroom_tokens: int | None = None
+    wants_strict_json: bool | None = None
+    supports_prefix_cache: bool | None = None
+    cached_input_cost_usd_per_mtok: float | None = None
+    prompt_variant: str | None = None
+    evidence: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Config:
+    """Everything that a deployment can say.
+
+    :ivar model: the model that is asked when a caller names none.
+    :ivar log_level: write log lines of at least this level to standard error; left out: none.
+    :ivar budgets: by prefix of a model id; ``fallback`` for models that no row knows.
+    """
+
+    model: str = "local/lexical"
+    log_level: str | None = None
+    plugins: PluginsConfig = PluginsConfig()
+    catalog: CatalogConfig = CatalogConfig()
+    compaction: CompactionConfig = CompactionConfig()
+    selection: SelectionConfig = SelectionConfig()
+    providers: Mapping[str, ProviderConfig] = EMPTY
+    budgets: Mapping[str, BudgetConfig] = EMPTY

@@ -1,0 +1,270 @@
+"""The front door: one object that plans, routes, completes, selects and decodes, async and sync."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from helmdeck_core import log
+from helmdeck_core.config import Config
+from helmdeck_core.configuring import KeyPath, Loaded, load_config
+from helmdeck_core.domain.asking import Selection
+from helmdeck_core.domain.catalog import Catalog
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse
+from helmdeck_core.domain.decode import Decoded, DecodeFailed
+from helmdeck_core.domain.models import BudgetLookup
+from helmdeck_core.domain.packs import Output
+from helmdeck_core.domain.plans import DoneStep, Plan, Route
+from helmdeck_core.engine import Engine
+from helmdeck_core.errors import FAILURES, PluginError
+from helmdeck_core.manager import load_plugins
+from helmdeck_core.portal import Portal
+from helmdeck_core.runtime import LOG_LEVELS, Runtime, resolve
+
+T = TypeVar("T")
+
+PLAN_PACK = "helmdeck.plan"
+ROUTE_PACK = "helmdeck.route"
+
+
+class Helmdeck:
+    """A deck: plugins, configuration and catalog, resolved once and ready to be asked.
+
+    ::
+
+        with Helmdeck() as deck:
+            plan = deck.plan("remember this and draft a blog post about it")
+
+        async with Helmdeck(model="openrouter/openrouter/free") as deck:
+            plan = await deck.aplan("remember this and draft a blog post about it")
+
+    Methods that start with ``a`` are coroutines; the others wait. A deck may be used from several threads and loops.
+
+    :param config: a finished configuration; then no file and no environment is read.
+    :param file: the configuration file; else ``HELMDECK_CONFIG``, else the nearest ``helmdeck.toml`` or
+        ``[tool.helmdeck]`` from the current folder upwards.
+    :param model: the model to ask when a call names none.
+    :param catalog_sources: names of catalog sources, or paths of JSON or TOML files.
+    :param plugins: plugin objects by name, beside the installed ones.
+    :param overrides: configuration by key path, such as ``{("selection", "ranker"): "mine"}``.
+    :param environ: environment variables; the process's own by default.
+    :raises ConfigError: with every mistake of the configuration.
+    :raises PluginError: a plugin cannot be loaded, raised, or clashes with another.
+    """
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        file: str | Path | None = None,
+        model: str | None = None,
+        catalog_sources: Iterable[str] | None = None,
+        plugins: Mapping[str, object] | None = None,
+        overrides: Mapping[KeyPath, Any] | None = None,
+        environ: Mapping[str, str] | None = None,
+        autoload: bool | None = None,
+    ) -> None:
+        arguments: dict[KeyPath, tuple[Any, str]] = {
+            path: (value, ".".join(path)) for path, value in (overrides or {}).items()
+        }
+        if model is not None:
+            arguments["model",] = (model, "model")
+        if catalog_sources is not None:
+            arguments["catalog", "sources"] = (list(catalog_sources), "catalog_sources")
+        if autoload is not None:
+            arguments["plugins", "autoload"] = (autoload, "autoload")
+        if config is not None:
+            loaded = Loaded(config, {})
+        else:
+            loaded = load_config(
+                file=Path(file) if file is not None else None,
+                environ=os.environ if environ is None else environ,
+                arguments=arguments,
+            )
+        self.runtime = make_runtime(loaded, plugins)
+        self._engine = Engine(self.runtime)
+        self._portal = Portal()
+
+    # -- planning ----------------------------------------------------------------------------------------
+
+    async def aplan(
+        self,
+        intent: str,
+        *,
+        model: str | None = None,
+        context: str = "",
+        done: Iterable[DoneStep] = (),
+        defaults: Mapping[str, Any] | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> Plan:
+        """Turn a request into a validated plan over the catalog.
+
+        :param intent: the request in plain words; it may carry pasted documents.
+        :param model: ``provider/model``; the deployment's default when left out.
+        :param context: what else the planner should know.
+        :param done: steps of an earlier plan for the same request that were run already.
+        :param defaults: values that the caller usually gives, by input name.
+        :raises PackError: the input is not usable, such as a blank request.
+        :raises CallFailed: the model gave nothing usable; the subclass is the cause.
+        """
+        given = _given(intent, context, done, defaults)
+        return await self._typed(Plan, PLAN_PACK, given, model, progress)
+
+    async def aroute(
+        self,
+        intent: str,
+        *,
+        model: str | None = None,
+        context: str = "",
+        defaults: Mapping[str, Any] | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> Route:
+        """Find the one pack or pipeline that serves a request, alternatives, and what nothing serves.
+
+        Parameters and errors are those of ``aplan``.
+        """
+        return await self._typed(Route, ROUTE_PACK, _given(intent, context, (), defaults), model, progress)
+
+    async def arun(
+        self,
+        pack: str,
+        given: Mapping[str, Any],
+        *,
+        model: str | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> Mapping[str, Any]:
+        """Run an installed pack and return its output as plain data.
+
+        :raises PackError: with a code of the closed set.
+        :raises CallFailed: a model call of the pack failed.
+        """
+        output = await self._engine.run(pack, given, model=model, progress=progress)
+        return output if isinstance(output, Mapping) else output.to_dict()
+
+    async def acomplete(self, request: ChatRequest) -> ChatResponse:
+        """Send one request as it is and return what came back, with its stop reason in one language.
+
+        :raises CallFailed: the subclass of the cause.
+        """
+        return await self._engine.dispatch(request)
+
+    def plan(self, intent: str, **options: Any) -> Plan:
+        """``aplan`` for callers that wait."""
+        return self._portal.run(self.aplan(intent, **options))
+
+    def route(self, intent: str, **options: Any) -> Route:
+        """``aroute`` for callers that wait."""
+        return self._portal.run(self.aroute(intent, **options))
+
+    def run(self, pack: str, given: Mapping[str, Any], **options: Any) -> Mapping[str, Any]:
+        """``arun`` for callers that wait."""
+        return self._portal.run(self.arun(pack, given, **options))
+
+    def complete(self, request: ChatRequest) -> ChatResponse:
+        """``acomplete`` for callers that wait."""
+        return self._portal.run(self.acomplete(request))
+
+    # -- without a model ---------------------------------------------------------------------------------
+
+    @property
+    def catalog(self) -> Catalog:
+        """Everything that can be planned; loaded at the first use."""
+        return self._engine.catalog
+
+    def select(self, intent: str, *, model: str | None = None) -> Selection:
+        """Fit the catalog to a model and a request, as a plan would, without asking anyone."""
+        return self._engine.select(self.budget(model).budget, intent)
+
+    def budget(self, model: str | None = None) -> BudgetLookup:
+        """What a model is asked to take and to give, and where each field comes from."""
+        return self.runtime.budgets.find(self.runtime.config.model if model is None else model)
+
+    def budgets(self) -> list[BudgetLookup]:
+        """Every known row, the fallback last."""
+        return self.runtime.budgets.rows()
+
+    def decode(self, raw: str | bytes, type: type[T], stop_reason: str | None = None) -> Decoded[T]:
+        """Read a model's answer: a value that it literally holds, or why there is none.
+
+        :param type: a msgspec Struct, an attrs class, or ``dict``.
+        :param stop_reason: why the model stopped, in any provider's words.
+        :raises CallFailed: the subclass of the cause.
+        """
+        try:
+            return self.runtime.decoder.decode(raw, type, self.runtime.normalise_stop(stop_reason, ""))
+        except DecodeFailed as exc:
+            raise FAILURES[exc.cause](
+                "decode: the answer is empty"
+                if exc.is_empty
+                else "decode: the answer is not the JSON that was asked for",
+                raw_stop_reason=stop_reason,
+                raw_length=len(raw if isinstance(raw, bytes) else raw.encode("utf-8", "surrogatepass")),
+                sub_cause=exc.sub_cause,
+                detail="" if exc.is_empty else str(exc),
+                excerpt=exc.excerpt,
+            ) from exc
+
+    # -- end ---------------------------------------------------------------------------------------------
+
+    async def aclose(self) -> None:
+        """Close what the running loop opened."""
+        await self._engine.gateway.aclose()
+
+    def close(self) -> None:
+        """Close what the waiting methods opened."""
+        if self._portal.is_started:
+            self._portal.run(self._engine.gateway.aclose())
+            self._portal.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    async def _typed(
+        self,
+        kind: type[T],
+        pack: str,
+        given: Mapping[str, Any],
+        model: str | None,
+        progress: Callable[[str], None] | None,
+    ) -> T:
+        result: Mapping[str, Any] | Output = await self._engine.run(pack, given, model=model, progress=progress)
+        if not isinstance(result, kind):
+            owner = self.runtime.packs[pack].plugin
+            detail = f"pack {pack!r} returned {type(result).__name__}, not {kind.__name__}"
+            raise PluginError(owner, "helmdeck_packs", detail, self.runtime.plugins.distribution(owner))
+        return result
+
+
+def make_runtime(loaded: Loaded, plugins: Mapping[str, object] | None = None) -> Runtime:
+    """Load the plugins that a configuration asks for and resolve everything.
+
+    :raises ConfigError: with every mistake of the configuration.
+    :raises PluginError: a plugin cannot be loaded, raised, or clashes with another.
+    """
+    wanted = loaded.config.plugins
+    found = load_plugins(extra=plugins, disable=wanted.disable, first=wanted.first, autoload=wanted.autoload)
+    if loaded.config.log_level and loaded.config.log_level.upper() in LOG_LEVELS:
+        log.enable(loaded.config.log_level)
+    return resolve(found, loaded)
+
+
+def _given(intent: str, context: str, done: Iterable[DoneStep], defaults: Mapping[str, Any] | None) -> dict[str, Any]:
+    given: dict[str, Any] = {"intent": intent}
+    if context:
+        given["context"] = context
+    if steps := [{"tool": step.tool, "output": step.output} for step in done]:
+        given["done"] = steps
+    if defaults:
+        given["defaults"] = dict(defaults)
+    return given

@@ -1,0 +1,158 @@
+"""Reads the value that a model's text literally holds, or says why there is none.
+
+The order: the span from the first brace to the last one, which is all of a clean answer and most of the others; then a
+walk over the text that knows reasoning, fences and prose, for the first complete object that fits; then the decode steps
+that plugins add. A payload that was cut never becomes a value, and neither does anything that stands in reasoning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from helmdeck_core.diagnosis import failure
+from helmdeck_core.domain.chat import StopReason
+from helmdeck_core.domain.decode import Decoded, DecodeStep, ReasoningTag, StreamStripper, Stripped
+from helmdeck_core.fragments import is_truncated
+from helmdeck_core.marks import Marks
+from helmdeck_core.reading import REFUSED, Reading, Request
+from helmdeck_core.stripping import TagStream, strip
+
+T = TypeVar("T")
+
+_INK = re.compile(r"\S")
+
+_RISKY_TAIL = re.compile(r"\s*+[,{\[]")
+"""A tail that may be the rest of a list or of a larger object."""
+
+
+class Decoder:
+    """Strips reasoning and decodes answers, by the tags and the steps of the plugins.
+
+    :param tags: the reasoning tags to know; a later one of the same name replaces an earlier one.
+    :param steps: the ways to salvage what strict decoding refuses, tried in rising order.
+    """
+
+    def __init__(self, tags: Sequence[ReasoningTag], steps: Sequence[DecodeStep]) -> None:
+        named = {tag.name: tag for tag in sorted(tags, key=lambda tag: tag.order)}
+        self._marks = Marks(tuple(named.values()))
+        self._steps = tuple(sorted(steps, key=lambda step: step.order))
+        self._readers: dict[Any, Callable[[str | bytes], Any]] = {}
+
+    # -- reasoning -----------------------------------------------------------------------------------------
+
+    def strip(self, text: str) -> Stripped:
+        """Take the closed blocks of reasoning out; an unclosed one stays in place and is flagged. Idempotent."""
+        return strip(text, self._marks)
+
+    def has_reasoning(self, text: str) -> bool:
+        """Whether stripping takes something out."""
+        stripped = strip(text, self._marks)
+        return len(stripped.found) > stripped.is_unclosed
+
+    def stream(self, *, starts_in_reasoning: bool = False) -> StreamStripper:
+        """A stripper for text that arrives in pieces.
+
+        :param starts_in_reasoning: the prompt opened a block, so the text begins with thought.
+        """
+        return TagStream(self._marks, self._marks.any_close if starts_in_reasoning else None)
+
+    # -- values --------------------------------------------------------------------------------------------
+
+    def decode(
+        self,
+        raw: str | bytes,
+        type: type[T],
+        stop: StopReason | None = None,
+        *,
+        fits: Callable[[T], bool] | None = None,
+    ) -> Decoded[T]:
+        """Read the first complete object in an answer that fits the type.
+
+        :param type: a msgspec Struct, an attrs class or dataclass, a ``TypedDict``, or ``dict``.
+        :param stop: why the model stopped; it decides the cause of a failure.
+        :param fits: a further condition, for a type that says little, such as ``dict``.
+        :raises DecodeFailed: the text holds no such object; the exception says why and where.
+        """
+        read = self._readers.get(type) or self._add_reader(type)
+        text = raw if isinstance(raw, str) else _text_of(raw)
+        span = _WHOLE if text[:1] == "{" and text[-1:] == "}" else self._span(text)
+        try:
+            if span is not None:
+                begin, end, reasoning = span
+                try:
+                    value = read(text[begin:end])
+                    if span is _WHOLE and fits is None:
+                        return Decoded(value, "strict")
+                    if self._is_plain_tail(text, end) and (fits is None or fits(value)):
+                        return Decoded(value, _step_for(text, begin, end), (), reasoning)
+                except msgspec.DecodeError as error:
+                    if is_truncated(error):
+                        raise failure(stop, "cut", text) from None
+                    
+                except REFUSED:
+                    pass
+            return Reading(text, Request(read, fits, stop), self._marks, self._steps).run()
+        except (RecursionError, MemoryError):
+            raise failure(stop, "too_deep", text) from None
+
+    def _add_reader(self, type: type[T]) -> Callable[[str | bytes], T]:
+        read = self._readers[type] = msgspec.json.Decoder(type).decode
+        return read
+
+    # -- the span that most answers are --------------------------------------------------------------------
+
+    def _span(self, text: str) -> tuple[int, int, str] | None:
+        """From the first brace behind leading reasoning to the last one, if what stands around it is plain.
+
+        One decode of it tells the whole story: it is the only object of the text, or it was cut.
+        """
+        if text[:1] == "{" and text[-1:] == "}":
+            return 0, len(text), ""
+        start, reasoning = self._skip_blocks(text)
+        begin, end = text.find("{", start), text.rfind("}") + 1
+        if begin < 0 or end <= begin:
+            return None
+        if self._is_plain_head(text[start:begin]) and self._is_plain_tail(text[end:]):
+            return begin, end, reasoning
+        return None
+
+    def _skip_blocks(self, text: str) -> tuple[int, str]:
+        """Skip the closed blocks that the text begins with."""
+        start, reasoning = 0, ""
+        while ink := _INK.search(text, start):
+            mark = self._marks.match(text, ink.start())
+            close = mark.closer.search(text, mark.end) if mark and mark.closer and not mark.is_empty else None
+            if mark is None or close is None:
+                break
+            reasoning += ("\n" if start else "") + text[mark.end : close.start()]
+            start = close.end()
+        return start, reasoning
+
+    def _is_plain_head(self, head: str) -> bool:
+        """No mark, no list that is still open, no quote that the brace stands in."""
+        if not head or head.isspace():
+            return True
+        return head.count("[") == head.count("]") and head[-1] != '"' and self._marks.search(head) is None
+
+    def _is_plain_tail(self, tail: str) -> bool:
+        if not tail or tail.isspace():
+            return True
+        return _RISKY_TAIL.match(tail) is None and self._marks.search(tail) is None
+
+
+def _text_of(raw: bytes) -> str:
+    """What is not UTF-8 becomes lone surrogates, which no decoder lets through as content."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _step_for(text: str, begin: int, end: int) -> str:
+    """The name of what gave the value, when one span was all that had to be found."""
+    if begin == 0 and end == len(text):
+        return "strict"
+    if "```" in text[:begin]:
+        return "fence"
+    return "object" if text[:begin].strip() or text[end:].strip() else "strict"

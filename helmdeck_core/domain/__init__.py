@@ -1,0 +1,1 @@
+"""Frozen values that hooks, chains and callers exchange; no behaviour with an opinion."""

@@ -1,0 +1,119 @@
+"""Values of the decode chain: reasoning tags and decode steps as data, and what a decode gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Generic, Protocol, TypeVar
+
+import attrs
+
+from helmdeck_core.errors import FailureClass, HelmdeckError
+
+T = TypeVar("T")
+
+
+@attrs.frozen(kw_only=True)
+class ReasoningTag:
+    """One pair of marks around text that a model thought and did not mean as its answer.
+
+    :ivar name: unique; contributing the same name again replaces the tag.
+    :ivar open: the mark that opens, such as ``<think>``; letter case does not matter.
+    :ivar close: the marks that close it; the first is the usual one.
+    :ivar has_attributes: the opening mark ends in ``>`` and may carry attributes before it.
+    :ivar closes_alone: a closing mark without an opening one ends reasoning that began in the prompt.
+    """
+
+    name: str
+    open: str
+    close: tuple[str, ...]
+    has_attributes: bool = False
+    closes_alone: bool = True
+    order: int = 0
+
+
+@attrs.frozen
+class Stripped:
+    """Text without its reasoning.
+
+    :ivar text: what is left, outer blanks trimmed.
+    :ivar reasoning: what was taken out, joined by line breaks; for diagnosis only.
+    :ivar found: the names of the tags that were met, in order.
+    :ivar is_unclosed: a block was opened and never closed; it is still in ``text``.
+    """
+
+    text: str
+    reasoning: str = ""
+    found: tuple[str, ...] = ()
+    is_unclosed: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class DecodeStep:
+    """One way to make a readable candidate out of text that strict decoding refused.
+
+    :ivar name: unique; it is what a result reports.
+    :ivar order: steps run in rising order; the first whose candidate fits the asked-for type gives the value.
+    :ivar is_repair: the step changes what the model wrote (a comma, a quote); reported in ``Decoded.repairs``.
+    :ivar candidates: takes one fragment of text (no reasoning, no fence around it) and yields JSON texts to try.
+        Pure, linear in the length of its input, and it never completes text that was cut.
+    """
+
+    name: str
+    candidates: Callable[[str], Iterable[str]]
+    order: int = 0
+    is_repair: bool = True
+
+
+@attrs.frozen
+class Decoded(Generic[T]):
+    """A value that the text literally held.
+
+    :ivar step: what gave the value: ``strict``, ``object``, ``fence`` or a step's name.
+    :ivar repairs: names of the repairing steps that were needed; empty for a clean answer.
+    :ivar reasoning: reasoning that was stripped, for diagnosis.
+    """
+
+    value: T
+    step: str
+    repairs: tuple[str, ...] = ()
+    reasoning: str = ""
+
+
+@attrs.frozen
+class DecodeFailed(HelmdeckError):
+    """No value could be read, and why.
+
+    :ivar cause: one of the four causes of an unusable answer.
+    :ivar sub_cause: ``empty``, ``empty_though_finished``, ``only_reasoning``, ``unclosed_reasoning``, ``cut``, ``no_json``,
+        ``not_an_object``, ``malformed``, ``wrong_shape``, ``too_deep``, ``whitespace_loop`` or a step's own word.
+    :ivar is_empty: nothing visible was left after reasoning was stripped.
+    :ivar path: where in the value the shape was wrong, such as ``$.steps[0].tool``.
+    :ivar excerpt: at most 200 characters of what was read, control characters escaped.
+    """
+
+    cause: FailureClass
+    sub_cause: str
+    is_empty: bool = False
+    path: str = ""
+    expected: str = ""
+    found: str = ""
+    excerpt: str = ""
+
+    def __str__(self) -> str:
+        if self.is_empty:
+            return f"the answer is empty ({self.sub_cause})"
+        if self.path or self.expected:
+            return f"the answer has the wrong shape at {self.path or '$'}: expected {self.expected}, found {self.found}"
+        return f"the answer cannot be read ({self.sub_cause})"
+
+
+class StreamStripper(Protocol):
+    """Takes reasoning out of text that arrives in pieces."""
+
+    def feed(self, chunk: str) -> tuple[str, str]:
+        """Take the next piece; return the visible text and the reasoning that it released."""
+        ...
+
+    def finish(self) -> tuple[str, str]:
+        """Say that nothing follows; return what was still held back."""
+        ...

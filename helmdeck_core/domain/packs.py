@@ -1,0 +1,100 @@
+"""Packs: units of work with checked inputs, run by the engine with access to models through the one way."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+import attrs
+
+from helmdeck_core.domain.asking import Answer, Question
+from helmdeck_core.domain.catalog import Catalog, Entry, EntryKind
+from helmdeck_core.domain.chat import EMPTY
+
+T = TypeVar("T")
+
+
+class PackContext(Protocol):
+    """What a pack may use while it runs."""
+
+    @property
+    def model(self) -> str | None:
+        """The model that the caller asked for; ``None`` is the deployment's default."""
+        ...
+
+    @property
+    def catalog(self) -> Catalog:
+        """Everything that can be planned."""
+        ...
+
+    async def ask(self, question: Question[T]) -> Answer[T]:
+        """Put a question to a model: budget, selection, prompt, dispatch, decode.
+
+        :raises CallFailed: the subclass of the cause.
+        """
+        ...
+
+    def progress(self, message: str) -> None:
+        """Tell the person who waits what is being done."""
+        ...
+
+
+class Output(Protocol):
+    """A typed result that knows its wire form."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain data."""
+        ...
+
+
+PackHandler = Callable[[PackContext, Mapping[str, Any]], Awaitable[Mapping[str, Any] | Output]]
+
+
+@attrs.frozen(kw_only=True)
+class Pack:
+    """A unit of work.
+
+    :ivar name: ``area.verb``; unique, contributing the same name again replaces the pack.
+    :ivar description: one to three sentences; the first carries the essence, for it is what a small model sees.
+    :ivar metadata: what rankers and prompts use, such as accepted inputs and phrases that ask for the pack.
+    :ivar input_schema: JSON Schema of the input; checked before the handler runs.
+    :ivar output_schema: JSON Schema of the output; checked after it.
+    :ivar run: the handler; it gets the checked input and returns plain data, or a typed result that knows its wire form; what it raises beyond ``PackError`` and ``CallFailed`` becomes ``handler_failed``.
+    :ivar is_listed: whether plans may use it.
+    """
+
+    name: str
+    version: str
+    description: str
+    run: PackHandler
+    metadata: Mapping[str, Any] = EMPTY
+    input_schema: Mapping[str, Any] = EMPTY
+    output_schema: Mapping[str, Any] = EMPTY
+    is_listed: bool = True
+    order: int = 0
+
+    def to_entry(self, source: str) -> Entry:
+        """The pack as a catalog entry."""
+        data: dict[str, Any] = {"name": self.name, "description": self.description}
+        if self.metadata:
+            data["metadata"] = dict(self.metadata)
+        if self.input_schema:
+            data["input_schema"] = dict(self.input_schema)
+        return Entry(EntryKind.PACK, self.name, data, source)
+
+
+@attrs.frozen(kw_only=True)
+class Command:
+    """A command of the command line.
+
+    :ivar configure: adds the command's own arguments.
+    :ivar run: does the work and returns the exit code; it may call ``arguments.make_deck()`` for a deck that follows
+        the global options.
+    """
+
+    name: str
+    summary: str
+    configure: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+    order: int = 0

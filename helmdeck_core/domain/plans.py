@@ -1,0 +1,239 @@
+"""What is asked of a planner and what it gives back: tasks, plans, routes."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from helmdeck_core.domain.catalog import Catalog, TrimRecord
+from helmdeck_core.domain.chat import EMPTY, Usage
+
+PIPELINE_RUN = "helmdeck__pipeline-run"
+"""The tool that runs a pipeline; its ``args.id`` says which."""
+
+UNKNOWN_TOOL = "unknown"
+"""What a step's tool becomes when nothing in the catalog is meant by it."""
+
+GAP = "gap:"
+"""How the rationale of such a step starts."""
+
+
+@attrs.frozen
+class DoneStep:
+    """A step that was run already.
+
+    :ivar output: what it gave, as text; only its beginning goes into a prompt.
+    """
+
+    tool: str
+    output: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Task:
+    """Everything that a prompt is rendered from.
+
+    :ivar name: ``plan``, ``route``, or the name of a pack.
+    :ivar variant: the prompt variant that asks.
+    :ivar catalog: the entries that the model gets to see, on their full data.
+    :ivar shortlist: ids that are likely, best first; given where the catalog itself does not depend on the request.
+    :ivar defaults: values that the caller usually gives, by input name.
+    """
+
+    name: str
+    variant: str
+    model: str
+    request: str
+    catalog: Catalog
+    context: str = ""
+    done: tuple[DoneStep, ...] = ()
+    defaults: Mapping[str, Any] = EMPTY
+    shortlist: tuple[str, ...] = ()
+
+
+class Complexity(enum.StrEnum):
+    """What kind of plan it is; derived from the steps, whatever a model claims."""
+
+    SINGLE_ACTION = "single-action"
+    PIPELINE_DIRECT = "pipeline-direct"
+    PACK_CHAIN = "pack-chain"
+
+
+class PlanOutcome(enum.StrEnum):
+    """Whether a plan can be run.
+
+    ``planned``: every step names something that exists. ``partial``: some steps are gaps. ``gap``: all are.
+    ``complete``: nothing is left to do after the steps that were run. ``no_steps``: the model gave no step at all.
+    """
+
+    PLANNED = "planned"
+    PARTIAL = "partial"
+    GAP = "gap"
+    COMPLETE = "complete"
+    NO_STEPS = "no_steps"
+
+
+@attrs.frozen(kw_only=True)
+class Step:
+    """One step of a plan.
+
+    :ivar tool: a pack's name, ``helmdeck__pipeline-run``, or ``unknown`` for a gap.
+    :ivar problems: what does not fit the tool's input schema, each with its field's path.
+    :ivar corrected_from: the name as the model wrote it, where it was resolved to a real one.
+    :ivar suggestions: for a gap, the nearest names that exist.
+    """
+
+    order: int
+    tool: str
+    args: Mapping[str, Any] = EMPTY
+    rationale: str = ""
+    problems: tuple[str, ...] = ()
+    corrected_from: str | None = None
+    suggestions: tuple[str, ...] = ()
+
+    @property
+    def is_gap(self) -> bool:
+        """Whether nothing that exists is meant."""
+        return self.tool == UNKNOWN_TOOL
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form; what is empty among the additions is left out."""
+        wire: dict[str, Any] = {
+            "order": self.order,
+            "tool": self.tool,
+            "args": dict(self.args),
+            "rationale": self.rationale,
+        }
+        if self.problems:
+            wire["problems"] = list(self.problems)
+        if self.corrected_from is not None:
+            wire["corrected_from"] = self.corrected_from
+        if self.suggestions:
+            wire["suggestions"] = list(self.suggestions)
+        return wire
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """A validated plan.
+
+    :ivar rewritten_prompt: the steps as one numbered line each; rendered from them, so the two cannot differ.
+    :ivar model: the model that was asked; ``served_model`` is who answered, in the provider's words.
+    :ivar more_steps_likely: the request is not done with these steps: run them and ask again with their output.
+    :ivar compaction: what was cut from the catalog; ``None`` when the model saw all of it.
+    :ivar unseen_tools: tools that the plan uses although the selection had not shown them to the model.
+    :ivar repairs: decode steps that had to repair the answer.
+    """
+
+    steps: tuple[Step, ...]
+    complexity: Complexity
+    outcome: PlanOutcome
+    rewritten_prompt: str
+    reasoning: str
+    model: str
+    prompt_variant_used: str
+    more_steps_likely: bool = False
+    compaction: TrimRecord | None = None
+    served_model: str = ""
+    usage: Usage = Usage()
+    latency_s: float = 0.0
+    unseen_tools: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
+    downgrades: tuple[str, ...] = ()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether there is a step to run, or nothing left to do."""
+        return self.outcome in (PlanOutcome.PLANNED, PlanOutcome.PARTIAL, PlanOutcome.COMPLETE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form: additions only where they say something."""
+        wire: dict[str, Any] = {
+            "steps": [step.to_dict() for step in self.steps],
+            "rewritten_prompt": self.rewritten_prompt,
+            "complexity": self.complexity.value,
+            "reasoning": self.reasoning,
+            "model": self.model,
+            "prompt_variant_used": self.prompt_variant_used,
+            "outcome": self.outcome.value,
+        }
+        if self.more_steps_likely:
+            wire["more_steps_likely"] = True
+        wire.update(_additions(self))
+        if self.unseen_tools:
+            wire["unseen_tools"] = list(self.unseen_tools)
+        return wire
+
+
+class RouteKind(enum.StrEnum):
+    """What a route recommends."""
+
+    PACK = "pack"
+    PIPELINE = "pipeline"
+    NONE = "none"
+
+
+@attrs.frozen(kw_only=True)
+class Recommendation:
+    """One way to serve a request."""
+
+    kind: RouteKind
+    id: str
+    why: str = ""
+    suggested_inputs: Mapping[str, Any] = EMPTY
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form."""
+        return {
+            "kind": self.kind.value,
+            "id": self.id,
+            "suggested_inputs": dict(self.suggested_inputs),
+            "why": self.why,
+        }
+
+
+@attrs.frozen(kw_only=True)
+class Route:
+    """The one entry that serves a request, others that could, and what none of them can do."""
+
+    recommendation: Recommendation
+    alternatives: tuple[Recommendation, ...]
+    gap_warning: str | None
+    reasoning: str
+    model: str
+    compaction: TrimRecord | None = None
+    served_model: str = ""
+    usage: Usage = Usage()
+    latency_s: float = 0.0
+    repairs: tuple[str, ...] = ()
+    downgrades: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form."""
+        return {
+            "recommendation": self.recommendation.to_dict(),
+            "alternatives": [
+                {"kind": other.kind.value, "id": other.id, "why": other.why} for other in self.alternatives
+            ],
+            "gap_warning": self.gap_warning,
+            "reasoning": self.reasoning,
+            "model": self.model,
+            **_additions(self),
+        }
+
+
+def _additions(result: Plan | Route) -> dict[str, Any]:
+    wire: dict[str, Any] = {}
+    if result.compaction is not None:
+        wire["compaction"] = result.compaction.to_dict()
+    if result.served_model and result.served_model != result.model:
+        wire["served_model"] = result.served_model
+    if result.usage != Usage():
+        wire["usage"] = attrs.asdict(result.usage)
+    for name in ("repairs", "downgrades"):
+        if value := getattr(result, name):
+            wire[name] = list(value)
+    return wire

@@ -1,0 +1,362 @@
+"""Every exception of the project.
+
+::
+
+    HelmdeckError
+    ├── ConfigError             one or more mistakes in the configuration, all at once
+    ├── CatalogError            a catalog that cannot be read, or does not have the shape
+    ├── PluginError             a plugin raised, or returned what its hook forbids
+    │   ├── PluginLoadError     a plugin that cannot be imported or registered
+    │   └── PluginConflictError two plugins claim one name
+    ├── PackError               a pack failed with one code of a closed set
+    └── CallFailed              a model call gave nothing usable; one subclass per FailureClass
+        ├── SafetyFiltered  LengthTruncated  ConstrainedDeadlock  LikelyTimeout
+        ├── RateLimited  QuotaExhausted  AuthFailed  InvalidRequest
+        └── ContextWindowExceeded  ProviderUnavailable  Cancelled  ArtifactInvalid  TransientUnknown
+
+The data are the fields, the sentence is ``str(exc)``. No field ever holds a secret or a whole response body.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, ClassVar
+
+import attrs
+
+
+class HelmdeckError(Exception):
+    """The root: catch it to catch everything that Helmdeck raises on purpose."""
+
+
+# -- configuration, catalog, plugins -----------------------------------------------------------------
+
+
+@attrs.frozen
+class Mistake:
+    """One thing that is wrong in a piece of input: where, what was found, what is allowed."""
+
+    where: str
+    problem: str
+    found: str = ""
+    allowed: str = ""
+
+    def __str__(self) -> str:
+        found = f", found {self.found}" if self.found else ""
+        allowed = f"; allowed: {self.allowed}" if self.allowed else ""
+        return f"{self.where}: {self.problem}{found}{allowed}"
+
+
+def _listing(head: str, mistakes: tuple[Mistake, ...]) -> str:
+    if len(mistakes) == 1:
+        return f"{head}: {mistakes[0]}"
+    return "\n".join(
+        [f"{head}: {len(mistakes)} mistakes", *(f"  {number}. {m}" for number, m in enumerate(mistakes, 1))]
+    )
+
+
+@attrs.frozen
+class ConfigError(HelmdeckError):
+    """The configuration has mistakes; every one that can be found is in ``mistakes``."""
+
+    mistakes: tuple[Mistake, ...]
+
+    def __str__(self) -> str:
+        return _listing("the configuration cannot be used", self.mistakes)
+
+
+@attrs.frozen
+class CatalogError(HelmdeckError):
+    """A catalog source cannot be read or does not have the shape of a catalog."""
+
+    source: str
+    mistakes: tuple[Mistake, ...]
+
+    def __str__(self) -> str:
+        return _listing(f"the catalog {self.source!r} cannot be used", self.mistakes)
+
+
+@attrs.frozen
+class PluginError(HelmdeckError):
+    """A hook implementation or a contributed function raised, or returned what its contract forbids."""
+
+    plugin: str
+    hook: str
+    detail: str
+    distribution: str | None = None
+
+    def __str__(self) -> str:
+        return f"plugin {self.plugin!r}{_from(self.distribution)} failed in {self.hook}: {self.detail}; {_remedy(self.plugin)}"
+
+
+@attrs.frozen
+class PluginLoadError(PluginError):
+    """A plugin cannot be imported or registered; ``hook`` holds the import target."""
+
+    def __str__(self) -> str:
+        return (
+            f"plugin {self.plugin!r}{_from(self.distribution)} cannot be loaded from {self.hook}: {self.detail}; "
+            f"{_remedy(self.plugin)}"
+        )
+
+
+@attrs.frozen
+class PluginConflictError(PluginError):
+    """Two plugins claim one name; ``plugin`` and ``other`` are the two."""
+
+    other: str = ""
+
+    def __str__(self) -> str:
+        return (
+            f"plugins {self.plugin!r} and {self.other!r} both claim {self.detail} in {self.hook}; "
+            f"block one with --disable-plugin {self.plugin} or --disable-plugin {self.other}"
+        )
+
+
+def _from(distribution: str | None) -> str:
+    return f" (distribution {distribution})" if distribution else ""
+
+
+def _remedy(plugin: str) -> str:
+    return f"to go on without it: --disable-plugin {plugin}, or HELMDECK_DISABLE_PLUGINS={plugin}"
+
+
+# -- packs ---------------------------------------------------------------------------------------------
+
+
+class PackErrorCode(enum.StrEnum):
+    """The closed set of codes with which a pack fails."""
+
+    INVALID_INPUT = "invalid_input"
+    INVALID_OUTPUT = "invalid_output"
+    HANDLER_FAILED = "handler_failed"
+    SCHEMA_MISMATCH = "schema_mismatch"
+    ARTIFACT_FAILED = "artifact_failed"
+    TIMEOUT = "timeout"
+    INTERNAL = "internal"
+
+
+@attrs.frozen
+class PackError(HelmdeckError):
+    """A pack failed; ``detail`` names the field and the value where there is one."""
+
+    pack: str
+    code: PackErrorCode
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.pack}: {self.code.value}: {self.detail}"
+
+
+# -- model calls -----------------------------------------------------------------------------------------
+
+
+class FailureClass(enum.StrEnum):
+    """Why a model call gave nothing usable."""
+
+    SAFETY_FILTERED = "safety_filtered"
+    LENGTH_TRUNCATED = "length_truncated"
+    CONSTRAINED_DEADLOCK = "constrained_deadlock"
+    LIKELY_TIMEOUT = "likely_timeout"
+    RATE_LIMITED = "rate_limited"
+    QUOTA_EXHAUSTED = "quota_exhausted"
+    AUTH_FAILED = "auth_failed"
+    INVALID_REQUEST = "invalid_request"
+    CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"
+    PROVIDER_UNAVAILABLE = "provider_unavailable"
+    CANCELLED = "cancelled"
+    ARTIFACT_INVALID = "artifact_invalid"
+    TRANSIENT_UNKNOWN = "transient_unknown"
+
+
+@attrs.frozen
+class CallFailed(HelmdeckError):
+    """A model call ended without a usable answer.
+
+    :ivar headline: stable text that starts the message and names the caller.
+    :ivar model: the model id that was asked, ``provider/model``.
+    :ivar raw_stop_reason: the provider's own word; ``None`` when it sent none.
+    :ivar stop_reason: the normalised reason.
+    :ivar raw_length: UTF-8 bytes of the answer's text before anything was stripped.
+    :ivar latency_s: seconds from sending to the end of the answer.
+    :ivar sub_cause: a finer cause under the class, such as ``wrong_shape``.
+    :ivar excerpt: at most some hundred characters of the answer, safe to log.
+    """
+
+    failure_class: ClassVar[FailureClass] = FailureClass.TRANSIENT_UNKNOWN
+    code: ClassVar[PackErrorCode] = PackErrorCode.HANDLER_FAILED
+    retryable: ClassVar[bool] = False
+    hint: ClassVar[str] = "the call failed for a reason that is not known"
+    next_action: ClassVar[str] = "try again; if it stays, try another model"
+
+    headline: str
+    model: str = ""
+    provider: str = ""
+    raw_stop_reason: str | None = None
+    stop_reason: str = ""
+    raw_length: int = 0
+    latency_s: float = 0.0
+    attempt: int = 1
+    status: int | None = None
+    retry_after_s: float | None = None
+    sub_cause: str = ""
+    detail: str = ""
+    excerpt: str = ""
+
+    def __str__(self) -> str:
+        facts = [f"model {self.model}"] if self.model else []
+        if self.status is not None:
+            facts.append(f"HTTP {self.status}")
+        if self.stop_reason:
+            facts.append(f"stop reason {self.raw_stop_reason!r}, {self.raw_length} bytes, {self.latency_s:.1f} s")
+        text = self.headline + (f" ({', '.join(facts)})" if facts else "")
+        if self.detail:
+            text += f": {self.detail}"
+        return f"{text}; {self.hint}; next: {self.next_action}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The failure as plain data, for ``--json`` and for events."""
+        facts = attrs.asdict(self, filter=lambda _, value: value not in ("", None))
+        return {
+            "cause": self.failure_class.value,
+            "code": self.code.value,
+            "retryable": self.retryable,
+            "message": str(self),
+            "hint": self.hint,
+            "next_action": self.next_action,
+            **facts,
+        }
+
+
+@attrs.frozen
+class SafetyFiltered(CallFailed):
+    """The provider withheld the answer for safety."""
+
+    failure_class = FailureClass.SAFETY_FILTERED
+    hint = "the provider's safety filter withheld the answer"
+    next_action = "tell the user; the same request will be refused again, so rephrase it or choose another model"
+
+
+@attrs.frozen
+class LengthTruncated(CallFailed):
+    """The answer was cut at the output limit before it was usable."""
+
+    failure_class = FailureClass.LENGTH_TRUNCATED
+    retryable = True
+    hint = "the output limit was reached before the answer was complete"
+    next_action = "raise output_tokens in the model's budget, or ask for less at once (prompt variant single_pick)"
+
+
+@attrs.frozen
+class ConstrainedDeadlock(CallFailed):
+    """The model finished, but what it wrote cannot be read as the answer."""
+
+    failure_class = FailureClass.CONSTRAINED_DEADLOCK
+    retryable = True
+    hint = "the model finished but did not produce a readable answer"
+    next_action = "ask once more without strict JSON, or choose another model"
+
+
+@attrs.frozen
+class LikelyTimeout(CallFailed):
+    """An empty answer without a reason: usually a time limit upstream or a prompt the model cannot take."""
+
+    failure_class = FailureClass.LIKELY_TIMEOUT
+    retryable = True
+    hint = "an empty answer usually means a time limit upstream or a prompt that is too much for the model"
+    next_action = "choose another model, or shorten the request or the catalog (max_catalog_bytes)"
+
+
+@attrs.frozen
+class RateLimited(CallFailed):
+    """Too many requests for the moment."""
+
+    failure_class = FailureClass.RATE_LIMITED
+    retryable = True
+    hint = "the provider asks for fewer requests"
+    next_action = "wait for retry_after_s, or choose another model"
+
+
+@attrs.frozen
+class QuotaExhausted(CallFailed):
+    """The account has no quota or credit left; waiting does not help."""
+
+    failure_class = FailureClass.QUOTA_EXHAUSTED
+    hint = "the account's quota or credit is used up"
+    next_action = "choose another model or provider, or add credit"
+
+
+@attrs.frozen
+class AuthFailed(CallFailed):
+    """The provider refused the credentials."""
+
+    failure_class = FailureClass.AUTH_FAILED
+    hint = "the provider refused the credentials"
+    next_action = "check the key that the provider's api_key refers to"
+
+
+@attrs.frozen
+class InvalidRequest(CallFailed):
+    """The request cannot be served as it is; ``detail`` names what exists."""
+
+    failure_class = FailureClass.INVALID_REQUEST
+    code = PackErrorCode.INVALID_INPUT
+    hint = "the request cannot be served as it is"
+    next_action = "change the request; the same one will fail again"
+
+
+@attrs.frozen
+class ContextWindowExceeded(CallFailed):
+    """The prompt is larger than the model takes."""
+
+    failure_class = FailureClass.CONTEXT_WINDOW_EXCEEDED
+    hint = "the prompt is larger than the model's context window"
+    next_action = (
+        "lower max_catalog_bytes or input_tokens in the model's budget, or choose a model with a larger window"
+    )
+
+
+@attrs.frozen
+class ProviderUnavailable(CallFailed):
+    """The provider cannot be reached or is failing."""
+
+    failure_class = FailureClass.PROVIDER_UNAVAILABLE
+    retryable = True
+    hint = "the provider cannot be reached or is failing"
+    next_action = "try again later, or choose another provider"
+
+
+@attrs.frozen
+class Cancelled(CallFailed):
+    """The call was cancelled before it ended."""
+
+    failure_class = FailureClass.CANCELLED
+    hint = "the call was cancelled"
+    next_action = "nothing; ask again if the answer is still wanted"
+
+
+@attrs.frozen
+class ArtifactInvalid(CallFailed):
+    """A strict validation refused an artifact that was produced."""
+
+    failure_class = FailureClass.ARTIFACT_INVALID
+    code = PackErrorCode.ARTIFACT_FAILED
+    hint = "a strict validation refused the artifact"
+    next_action = "look at the findings, or validate without strict"
+
+
+@attrs.frozen
+class TransientUnknown(CallFailed):
+    """The provider failed in a way that has no class of its own."""
+
+    failure_class = FailureClass.TRANSIENT_UNKNOWN
+    retryable = True
+
+
+FAILURES: dict[FailureClass, type[CallFailed]] = {
+    cls.failure_class: cls
+    for cls in (
+        SafetyFiltered, LengthTruncated, ConstrainedDeadlock, LikelyTimeout, RateLimited, QuotaExhausted, AuthFailed,
+        InvalidRequest, ContextWindowExceeded, ProviderUnavailable, Cancelled, ArtifactInvalid, TransientUnknown,
+    )
+}  # fmt: skip

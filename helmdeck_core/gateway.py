@@ -1,0 +1,145 @@
+"""Opens providers and hands requests to them; one connection pool per provider and event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from helmdeck_core.config import ProviderConfig, SecretRef
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse, Provider, ProviderSettings, ProviderSpec, StopReason
+from helmdeck_core.domain.models import ModelId
+from helmdeck_core.errors import AuthFailed, CallFailed, InvalidRequest, PluginError
+from helmdeck_core.runtime import Runtime
+
+
+class Gateway:
+    """Everything that can answer a request, by the first part of its model id."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        # A pool belongs to the loop that made it; a deck may be used from several, one after the other or at once.
+        self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Provider]] = WeakKeyDictionary()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The providers that exist: contributed ones, and those that the configuration adds."""
+        return tuple(sorted({*self._runtime.providers, *self._runtime.config.providers}))
+
+    def check(self, model: str) -> ModelId:
+        """Split a model id and make sure that its provider exists.
+
+        :raises InvalidRequest: with the names that exist.
+        """
+        model_id = ModelId.parse(model)
+        if model_id.provider not in self.names:
+            raise InvalidRequest(
+                f"there is no provider {model_id.provider!r}",
+                model,
+                detail=f"providers: {', '.join(self.names)}; `helmdeck budgets` lists known models",
+            )
+        return model_id
+
+    async def complete(self, request: ChatRequest) -> ChatResponse:
+        """Hand one request to its provider and time it.
+
+        :raises CallFailed: the subclass of the cause, with model, provider and latency filled in.
+        :raises PluginError: the provider raised something else.
+        """
+        model_id = self.check(request.model)
+        provider = self.open_provider(model_id.provider)
+        start = time.perf_counter()
+        try:
+            response = await provider.complete(request)
+        except CallFailed as exc:
+            latency = exc.latency_s or time.perf_counter() - start
+            facts = attrs.evolve(exc, model=exc.model or request.model, provider=model_id.provider, latency_s=latency)
+            raise facts from exc.__cause__
+        except (asyncio.CancelledError, PluginError):
+            raise
+        except Exception as exc:
+            plugin, _ = self._spec(model_id.provider)
+            detail = f"provider {model_id.provider!r} raised {type(exc).__name__}: {exc}"
+            raise PluginError(plugin, "helmdeck_providers", detail, self._runtime.plugins.distribution(plugin)) from exc
+        return response if response.latency_s else attrs.evolve(response, latency_s=time.perf_counter() - start)
+
+    def open_provider(self, name: str) -> Provider:
+        """Return the open provider of that name, opening it at first."""
+        loop = asyncio.get_running_loop()
+        opened = self._open.setdefault(loop, {})
+        if name not in opened:
+            if name not in self.names:
+                raise InvalidRequest(f"there is no provider {name!r}", detail=f"providers: {', '.join(self.names)}")
+            plugin, spec = self._spec(name)
+            try:
+                opened[name] = spec.open(self._settings(name, spec), self)
+            except CallFailed:
+                raise
+            except Exception as exc:
+                detail = f"provider {name!r} cannot be opened: {type(exc).__name__}: {exc}"
+                distribution = self._runtime.plugins.distribution(plugin)
+                raise PluginError(plugin, "helmdeck_providers", detail, distribution) from exc
+        return opened[name]
+
+    def normalise_stop(self, raw: str | None, dialect: str) -> StopReason:
+        """Look a native stop reason up; part of what providers may use."""
+        return self._runtime.normalise_stop(raw, dialect)
+
+    async def aclose(self) -> None:
+        """Close the providers that this loop opened, all of them even if one fails."""
+        opened = self._open.pop(asyncio.get_running_loop(), {})
+        async with contextlib.AsyncExitStack() as stack:
+            for provider in opened.values():
+                stack.push_async_callback(provider.aclose)
+
+    def _spec(self, name: str) -> tuple[str, ProviderSpec]:
+        config = self._runtime.config.providers.get(name)
+        owned = self._runtime.providers[(config.kind if config else None) or name]
+        return owned.plugin, owned.value
+
+    def _settings(self, name: str, spec: ProviderSpec) -> ProviderSettings:
+        config = self._runtime.config.providers.get(name, ProviderConfig())
+        given = {
+            key: value
+            for key in ("timeout_s", "connect_timeout_s", "max_response_bytes")
+            if (value := getattr(config, key)) is not None
+        }
+        return ProviderSettings(
+            name=name,
+            base_url=config.base_url or spec.base_url,
+            api_key=_key_reader(name, config.api_key or _parsed(spec.api_key)),
+            headers=config.headers,
+            options={**spec.options, **config.options},
+            **given,
+        )
+
+
+def _parsed(reference: str | None) -> SecretRef | None:
+    if reference is None:
+        return None
+    kind, _, target = reference.partition(":")
+    return SecretRef(kind, target)
+
+
+def _key_reader(name: str, reference: SecretRef | None) -> Callable[[], str] | None:
+    if reference is None:
+        return None
+
+    def read() -> str:
+        key = reference.read()
+        if key is None:
+            where = (
+                f"the variable {reference.target} is not set"
+                if reference.kind == "env"
+                else f"there is no file {reference.target}"
+            )
+            raise AuthFailed(
+                f"there is no key for provider {name!r}", detail=f"{where}; or set providers.{name}.api_key"
+            )
+        return key
+
+    return read

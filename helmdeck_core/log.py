@@ -1,0 +1,46 @@
+"""Loguru's logger, imported on first use and silent until an application enables it.
+
+Importing loguru costs more than the rest of the start-up together, so nothing here imports it before a line is
+written. ``enable()`` is for applications; a library that is merely imported writes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from loguru import Logger
+
+# loguru filters by package prefix, so both import packages are named.
+PACKAGES = ("helmdeck_core", "helmdeck_plugins")
+
+_enabled = False
+
+
+def logger() -> Logger:
+    """Return loguru's logger with this project's packages switched off or on as the application chose."""
+    from loguru import logger as loguru_logger
+
+    if not _enabled:
+        for package in PACKAGES:
+            loguru_logger.disable(package)
+    return loguru_logger
+
+
+def is_enabled() -> bool:
+    """Whether an application asked for log lines; sinks test this before they do any work."""
+    return _enabled
+
+
+def enable(level: str = "INFO") -> None:
+    """Write log lines of at least ``level`` to standard error, as one line each."""
+    import sys
+
+    from loguru import logger as loguru_logger
+
+    global _enabled
+    _enabled = True
+    loguru_logger.remove()
+    loguru_logger.add(sys.stderr, level=level.upper(), format="{time:HH:mm:ss} {level: <7} {message} {extra}")
+    for package in PACKAGES:
+        loguru_logger.enable(package)

@@ -1,0 +1,169 @@
+"""Compiles reasoning tags into the patterns that find their marks.
+
+The tags are data: no tag is named here. Letter case never matters, a mark may carry attributes, and a closing mark may
+carry blanks. Everything is linear in the length of the text that is searched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from helmdeck_core.domain.decode import ReasoningTag
+
+MAX_ATTRIBUTES = 1000  # characters; bounds what a stream holds back behind an opening mark that is never finished
+
+_ATTRIBUTES = rf"(?:\s[^<>]{{0,{MAX_ATTRIBUTES}}}|/)?"
+_BLANKS = r"\s{0,8}"
+_MAX_HOPS = 8
+"""How often to hop to the next lead character of a close.
+
+A hop is a ``memchr`` and all that plain thought needs; thought full of markup is quicker for one regular expression.
+"""
+
+
+def _literal(mark: str) -> list[str]:
+    return [re.escape(char) for char in mark.lower()]
+
+
+def _opening(tag: ReasoningTag) -> list[str]:
+    """The atoms of an opening mark: patterns that must match one after the other."""
+    if tag.has_attributes and tag.open.endswith(">"):
+        return [*_literal(tag.open[:-1]), _ATTRIBUTES, *_literal(">")]
+    return _literal(tag.open)
+
+
+def _closing(mark: str) -> list[str]:
+    if mark.startswith("</") and mark.endswith(">"):
+        return ["<", "/", _BLANKS, *_literal(mark[2:-1]), _BLANKS, ">"]
+    return _literal(mark)
+
+
+class _Trie:
+    """Marks by their common beginnings, so that a position of the text is compared with each atom once.
+
+    :ivar ends: the number of the mark that ends here; the longest mark that matches wins, then the first.
+    """
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Trie] = {}
+        self.ends: int | None = None
+
+    def add(self, atoms: Sequence[str], number: int) -> None:
+        node = self
+        for atom in atoms:
+            node = node.children.setdefault(atom, _Trie())
+        if node.ends is None:
+            node.ends = number
+
+    def pattern(self, *, begun: bool) -> str:
+        """Matches a whole mark and names it by a group or, with ``begun``, as much as the end of the text shows of one."""
+        branches = [atom + child.pattern(begun=begun) for atom, child in self.children.items()]
+        if self.ends is not None:
+            branches.append("" if begun else f"(?P<m{self.ends}>)")
+        elif begun:
+            branches.append(r"\Z")
+        return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
+
+
+def _compile(marks: Sequence[Sequence[str]], *, begun: bool = False) -> re.Pattern[str]:
+    """One pattern for marks that are given as atoms; the group that matched has the number of the mark.
+
+    The first characters stand in front as one set outside of the case-folding group, because that is what the engine can
+    skip to; words that may be written in either case would be tried at every position of the text.
+    """
+    tries: dict[str, _Trie] = {}
+    for number, (first, *rest) in enumerate(marks):
+        tries.setdefault(_either_case(first), _Trie()).add(rest, number)
+    if not tries:
+        return re.compile(r"(?!)")
+    branches = [rf"(?<=[{first}])(?i:{trie.pattern(begun=begun)})" for first, trie in tries.items()]
+    return re.compile(rf"[{''.join(tries)}](?:{'|'.join(branches)})")
+
+
+def _either_case(first: str) -> str:
+    """The first atom, an escaped character, for use in a set."""
+    return first.lower() + first.upper() if first.isalpha() else first
+
+
+@attrs.frozen(eq=False)
+class Closer:
+    """Finds the first mark that ends a block."""
+
+    pattern: re.Pattern[str]
+    begun: re.Pattern[str]
+    lead: str
+
+    @classmethod
+    def of(cls, marks: Iterable[str]) -> Closer:
+        """The closer for several marks; where two match, the longer one does."""
+        closing = [_closing(mark) for mark in sorted(set(marks))]
+        leads = {atoms[0] for atoms in closing}
+        lead = leads.pop()[-1] if len(leads) == 1 else ""
+        return cls(_compile(closing), _compile(closing, begun=True), "" if lead.isalpha() else lead)
+
+    def search(self, text: str, start: int, end: int | None = None) -> re.Match[str] | None:
+        """The first closing mark that stands between ``start`` and ``end``."""
+        limit = len(text) if end is None else end
+        if self.lead:
+            for _ in range(_MAX_HOPS):
+                start = text.find(self.lead, start, limit)
+                if start < 0:
+                    return None
+                if match := self.pattern.match(text, start, limit):
+                    return match
+                start += 1
+        return self.pattern.search(text, start, limit)
+
+
+@attrs.define(eq=False)
+class Mark:
+    """A mark that was found: it opens a block that ``closer`` ends, or it closes alone."""
+
+    tag: str
+    start: int
+    end: int
+    closer: Closer | None
+    is_empty: bool = False
+
+
+class Marks:
+    """The marks of all tags, as one pattern for those that open and those that may close alone."""
+
+    def __init__(self, tags: Sequence[ReasoningTag]) -> None:
+        opening = [tag for tag in tags if tag.open]
+        alone = [(tag.name, close) for tag in tags if tag.closes_alone for close in tag.close]
+        self._kinds: list[tuple[str, Closer | None]] = [(tag.name, Closer.of(tag.close)) for tag in opening]
+        self._kinds += [(name, None) for name, _ in alone]
+        opens = [_opening(tag) for tag in opening]
+        self._pattern = _compile([*opens, *(_closing(close) for _, close in alone)])
+        self.begun = _compile(opens, begun=True)
+        self.any_close = Closer.of(close for _, close in alone)
+        self.longest = (
+            MAX_ATTRIBUTES + max((len(mark) for tag in tags for mark in (tag.open, *tag.close)), default=0) + 16
+        )
+        self.any_close = Closer.of([close for _, close in alone])
+
+    def search(self, text: str, start: int = 0) -> Mark | None:
+        """The first mark at or after ``start``, outside of any block."""
+        match = self._pattern.search(text, start)
+        return self._mark(match) if match else None
+
+    def match(self, text: str, start: int) -> Mark | None:
+        """The mark at ``start``."""
+        match = self._pattern.match(text, start)
+        return self._mark(match) if match else None
+
+    def search_open(self, text: str, start: int) -> Mark | None:
+        """The first opening mark at or after ``start``."""
+        mark = self.search(text, start)
+        while mark and mark.closer is None:
+            mark = self.search(text, mark.end)
+        return mark
+
+    def _mark(self, match: re.Match[str]) -> Mark:
+        tag, closer = self._kinds[int((match.lastgroup or "m0")[1:])]
+        is_empty = closer is not None and match.group().endswith("/>")
+        return Mark(tag, match.start(), match.end(), closer, is_empty)

@@ -1,0 +1,197 @@
+"""Reads an answer that is not simply one object: rank, fit, salvage, and the failure in the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+import attrs
+import msgspec
+
+from helmdeck_core.diagnosis import empty_sub_cause, failure, is_looping
+from helmdeck_core.domain.chat import StopReason
+from helmdeck_core.domain.decode import Decoded, DecodeFailed, DecodeStep
+from helmdeck_core.fragments import Found, Fragment, Kind, find_fragments
+from helmdeck_core.marks import Marks
+from helmdeck_core.stripping import strip
+
+T = TypeVar("T")
+
+REFUSED = (ValueError, RecursionError)
+"""What a typed decode raises. ``msgspec.DecodeError`` and ``UnicodeEncodeError`` are ``ValueError``; too deep nesting is not."""
+
+_FENCE = re.compile(r"`{2,}+[ ]*+[\w+#-]*+")
+
+_INVISIBLE = re.compile("[\\s\u200b-\u200f\u2060\ufeff]+")
+
+_AFTER_VALUE = re.compile(r"(?:\s|`|</?[\w:.-]++>|<\|[\w/]++\|>)*+\Z")
+"""What may follow the one value of an unclosed block: a fence, closing elements, control tokens."""
+
+_ENDED_EARLY = frozenset((StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED, StopReason.SAFETY_BLOCKED))
+
+_MAX_MENDED = 8
+"""How many broken fragments the decode steps are asked about; an answer has one, and prose full of braces has hundreds."""
+
+
+@attrs.frozen(eq=False)
+class Request(Generic[T]):
+    """What a value has to be.
+
+    :ivar read: the typed decoder.
+    :ivar fits: a further condition.
+    """
+
+    read: Callable[[str], T]
+    fits: Callable[[T], bool] | None
+    stop: StopReason | None
+
+
+class Reading(Generic[T]):
+    """One answer, read with care and in linear time."""
+
+    def __init__(self, text: str, request: Request[T], marks: Marks, steps: Sequence[DecodeStep]) -> None:
+        self._text = text
+        self._request = request
+        self._marks = marks
+        self._steps = steps
+        self._shape_error: msgspec.ValidationError | None = None
+
+    def run(self) -> Decoded[T]:
+        """The value, or:
+
+        :raises DecodeFailed: there is none.
+        """
+        found = find_fragments(self._text, self._marks)
+        decoded = self._first_object(found)
+        if decoded is None and found.unclosed is not None:
+            decoded = self._value_of_unclosed(found)
+        elif decoded is None and not found.has_stopped:
+            decoded = self._salvage(found)
+        if decoded is None:
+            raise self._failure(found)
+        return decoded
+
+    # -- values --------------------------------------------------------------------------------------------
+
+    def _first_object(self, found: Found) -> Decoded[T] | None:
+        if found.ends_in_close and self._request.stop in _ENDED_EARLY:
+            return None
+        for fragment in _by_rank(found.fragments):
+            if fragment.kind is Kind.OBJECT and fragment.is_valid:
+                decoded = self._fitting(fragment.text, "object" if fragment.language is None else "fence", found)
+                if decoded is not None:
+                    return decoded
+        return None
+
+    def _value_of_unclosed(self, found: Found) -> Decoded[T] | None:
+        """After a regular end, the one object at the very end counts; any other may be a draft."""
+        if self._request.stop is not StopReason.END_TURN or found.unclosed is None:
+            return None
+        behind = find_fragments(self._text, self._marks, found.unclosed.end)
+        if behind.has_stopped or len(behind.fragments) != 1:
+            return None
+        [last] = behind.fragments
+        if last.kind is not Kind.OBJECT or not last.is_valid or not _AFTER_VALUE.match(self._text, last.end):
+            return None
+        found.reasoning.append(self._text[found.unclosed.end : last.start])
+        return self._fitting(last.text, "object", found)
+
+    def _salvage(self, found: Found) -> Decoded[T] | None:
+        fragments = [
+            fragment for fragment in found.fragments if fragment.kind is not Kind.OBJECT or not fragment.is_valid
+        ]
+        for fragment in sorted(fragments, key=lambda fragment: fragment.is_foreign):
+            decoded = self._mend(fragment.text, found)
+            if decoded is not None:
+                return decoded
+        return None
+
+    def _may_be_mended(self, fragment: Fragment) -> bool:
+        if fragment.is_valid:
+            return fragment.kind is not Kind.OBJECT
+        # Broken text that ends where the model was stopped may only look complete.
+        return self._request.stop not in _ENDED_EARLY or bool(self._text[fragment.end :].strip())
+
+    def _mend(self, text: str, found: Found) -> Decoded[T] | None:
+        """Run the steps in order; each goes on from what the ones before made of the text."""
+        used: list[DecodeStep] = []
+        for step in self._steps:
+            mended = None
+            for candidate in step.candidates(text):
+                mended = candidate
+                decoded = self._fitting(candidate, step.name, found, (*used, step))
+                if decoded is not None:
+                    return decoded
+            if mended is not None:
+                text = mended
+                used.append(step)
+        return None
+
+    def _fitting(self, text: str, name: str, found: Found, steps: Sequence[DecodeStep] = ()) -> Decoded[T] | None:
+        try:
+            value = self._request.read(text)
+        except msgspec.ValidationError as error:
+            self._shape_error = self._shape_error or error
+            return None
+        except REFUSED:
+            return None
+        if self._request.fits is not None and not self._request.fits(value):
+            return None
+        repairs = tuple(step.name for step in steps if step.is_repair)
+        return Decoded(value, name, repairs, "\n".join(found.reasoning))
+
+    # -- failures ------------------------------------------------------------------------------------------
+
+    def _failure(self, found: Found) -> DecodeFailed:
+        stop, text = self._request.stop, self._text
+        if found.ends_in_close or not (found.fragments or (found.has_stopped and found.unclosed is None)):
+            visible = self._visible(found)
+            if not visible:
+                has_reasoning = bool(found.reasoning) or found.ends_in_close
+                sub_cause = empty_sub_cause(
+                    stop, text, has_reasoning=has_reasoning, is_unclosed=found.unclosed is not None
+                )
+                return failure(stop, sub_cause, text, is_empty=True)
+        sub_cause = self._sub_cause(found)
+        return failure(stop, sub_cause, text, shape=self._shape_error if sub_cause == "wrong_shape" else None)
+
+    def _visible(self, found: Found) -> str:
+        """What is there to read besides reasoning, fences and invisible characters."""
+        if found.ends_in_close:
+            return ""
+        text = self._text if found.unclosed is None else self._text[: found.unclosed.start]
+        return _INVISIBLE.sub("", _FENCE.sub("", strip(text, self._marks).text))
+
+    def _sub_cause(self, found: Found) -> str:
+        if found.is_too_deep:
+            return "too_deep"
+        if is_looping(self._text):
+            return "whitespace_loop"
+        if found.is_cut:
+            return "cut"
+        if self._shape_error is not None and any(fragment.is_valid for fragment in found.fragments):
+            return "wrong_shape"
+        if found.unclosed is not None:
+            return "unclosed_reasoning"
+        if found.is_confused or any(not fragment.is_valid for fragment in found.fragments):
+            return "malformed"
+        if found.fragments:
+            return "not_an_object"
+        return "not_an_object" if self._is_scalar() else "no_json"
+
+    def _is_scalar(self) -> bool:
+        try:
+            msgspec.json.decode(strip(self._text, self._marks).text)
+        except REFUSED:
+            return False
+        return True
+
+
+def _by_rank(fragments: Sequence[Fragment]) -> Sequence[Fragment]:
+    """In the order of the text, but a fence for JSON comes before one for another language."""
+    if any(fragment.is_foreign for fragment in fragments) and any(fragment.language for fragment in fragments):
+        first = next((fragment for fragment in fragments if fragment.kind is Kind.OBJECT and fragment.is_valid), None)
+        if first is not None and first.is_foreign:
+            return sorted(fragments, key=lambda fragment: fragment.language is None or fragment.is_foreign)
+    return fragments

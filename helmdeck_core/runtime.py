@@ -1,0 +1,223 @@
+"""Resolves plugins and configuration into immutable chains, once; what runs afterwards calls no hook."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from helmdeck_core import calling
+from helmdeck_core.budgeting import Budgeter
+from helmdeck_core.calling import Owned
+from helmdeck_core.config import Config, LadderConfig
+from helmdeck_core.configuring import Loaded, dotted
+from helmdeck_core.decoding import Decoder
+from helmdeck_core.domain.asking import PromptVariant
+from helmdeck_core.domain.catalog import CatalogSource, TrimStep
+from helmdeck_core.domain.chat import ProviderSpec, StopReason, StopReasonTable
+from helmdeck_core.domain.decode import DecodeStep, ReasoningTag
+from helmdeck_core.domain.events import Event, EventSink
+from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier
+from helmdeck_core.domain.packs import Command, Pack
+from helmdeck_core.domain.ranking import Ranker
+from helmdeck_core.errors import ConfigError, Mistake, PluginError
+from helmdeck_core.manager import Plugins
+
+T = TypeVar("T")
+Named = Mapping[str, Owned[T]]
+
+CONTRIBUTIONS: Mapping[str, type] = {
+    "helmdeck_providers": ProviderSpec,
+    "helmdeck_stop_reasons": StopReasonTable,
+    "helmdeck_budget_rows": BudgetRow,
+    "helmdeck_trim_steps": TrimStep,
+    "helmdeck_rankers": Ranker,
+    "helmdeck_prompt_variants": PromptVariant,
+    "helmdeck_reasoning_tags": ReasoningTag,
+    "helmdeck_decode_steps": DecodeStep,
+    "helmdeck_packs": Pack,
+    "helmdeck_catalog_sources": CatalogSource,
+    "helmdeck_commands": Command,
+    "helmdeck_event_sinks": EventSink,
+}
+"""Every contribution and the type of its values."""
+
+LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "SUCCESS", "WARNING", "ERROR", "CRITICAL")
+FILE_SUFFIXES = (".json", ".toml")
+
+
+@attrs.frozen(kw_only=True)
+class Runtime:
+    """Everything that plugins and configuration come to; every chain is in its final order.
+
+    :ivar contributions: hook name to all its values with their owners, for listings.
+    """
+
+    config: Config
+    origins: Mapping[tuple[str, ...], str]
+    plugins: Plugins
+    contributions: Mapping[str, tuple[Owned[Any], ...]]
+    budgets: Budgeter
+    decoder: Decoder
+    trim_steps: Named[TrimStep]
+    rankers: Named[Ranker]
+    variants: Named[PromptVariant]
+    packs: Named[Pack]
+    sources: Named[CatalogSource]
+    providers: Named[ProviderSpec]
+    stop_tables: Mapping[str, Mapping[str, StopReason]]
+    sinks: tuple[Owned[EventSink], ...]
+
+    def emit(self, event: Event) -> None:
+        """Hand an event to every active sink."""
+        for sink in self.sinks:
+            try:
+                sink.value.handle(event)
+            except Exception as exc:
+                raise PluginError(sink.plugin, "helmdeck_event_sinks", f"{type(exc).__name__}: {exc}") from exc
+
+    def ladder(self, tier: Tier, model: str) -> tuple[Owned[TrimStep], ...]:
+        """The trim steps for a model, in order: its own rule, else its tier's, else the global one, else all."""
+        rules = self.config.compaction
+        prefixes = [prefix for prefix in rules.models if model.casefold().startswith(prefix.casefold())]
+        rule = rules.models[max(prefixes, key=len)] if prefixes else rules.tiers.get(tier)
+        rule = rule or LadderConfig(order=rules.order, drop=rules.drop)
+        names = rule.order if rule.order is not None else tuple(self.trim_steps)
+        return tuple(self.trim_steps[name] for name in names if name not in rule.drop)
+
+    def variant(self, task: str, wanted: str) -> PromptVariant | None:
+        """The variant of a task by name; where the task has only one, that one; ``None`` when there is nothing to choose."""
+        found = self.variants.get(f"{task}.{wanted}")
+        if found is not None:
+            return found.value
+        every = [owned.value for owned in self.variants.values() if owned.value.task == task]
+        return every[0] if len(every) == 1 else None
+
+    def normalise_stop(self, raw: str | None, dialect: str) -> StopReason:
+        """Look a native stop reason up; what no table knows is ``UNKNOWN``, never a clean end.
+
+        :param dialect: a table's name; ``""`` asks all tables, the first hit in their order counting.
+        """
+        if raw is None:
+            return StopReason.UNKNOWN
+        word = raw.strip().casefold()
+        if dialect:
+            return self.stop_tables.get(dialect, {}).get(word, StopReason.UNKNOWN)
+        return next((table[word] for table in self.stop_tables.values() if word in table), StopReason.UNKNOWN)
+
+
+def resolve(plugins: Plugins, loaded: Loaded) -> Runtime:
+    """Call every hook once and freeze what comes back.
+
+    :raises ConfigError: with every mistake of the configuration, those of its reading included.
+    :raises PluginError: a plugin raised or contributed what its hook forbids.
+    """
+    found: dict[str, tuple[Owned[Any], ...]] = {
+        hook: calling.collect(plugins, hook, kind) for hook, kind in CONTRIBUTIONS.items()
+    }
+    mistakes = [*loaded.mistakes, *_mistakes(loaded, found)]
+    if mistakes:
+        raise ConfigError(tuple(mistakes))
+    table = BudgetTable(owned.value for owned in found["helmdeck_budget_rows"])
+    owners = {owned.value.prefix: owned.plugin for owned in found["helmdeck_budget_rows"]}
+    return Runtime(
+        config=loaded.config,
+        origins=loaded.origins,
+        plugins=plugins,
+        contributions=found,
+        budgets=Budgeter(plugins, table, owners, loaded.config.budgets, loaded.origins),
+        decoder=Decoder(_values(found["helmdeck_reasoning_tags"]), _values(found["helmdeck_decode_steps"])),
+        trim_steps=_named(found["helmdeck_trim_steps"]),
+        rankers=_named(found["helmdeck_rankers"]),
+        variants=_named(found["helmdeck_prompt_variants"]),
+        packs=_named(found["helmdeck_packs"]),
+        sources=_named(found["helmdeck_catalog_sources"]),
+        providers=_named(found["helmdeck_providers"]),
+        stop_tables={
+            owned.value.name: {word.casefold(): reason for word, reason in owned.value.reasons.items()}
+            for owned in found["helmdeck_stop_reasons"]
+        },
+        sinks=_active_sinks(found["helmdeck_event_sinks"]),
+    )
+
+
+def _values(found: Iterable[Owned[T]]) -> tuple[T, ...]:
+    return tuple(owned.value for owned in found)
+
+
+def _named(found: Iterable[Owned[T]]) -> Named[T]:
+    return {getattr(owned.value, "name"): owned for owned in found}
+
+
+def _active_sinks(found: Sequence[Owned[EventSink]]) -> tuple[Owned[EventSink], ...]:
+    active = []
+    for owned in found:
+        try:
+            if owned.value.is_active():
+                active.append(owned)
+        except Exception as exc:
+            raise PluginError(owned.plugin, "helmdeck_event_sinks", f"is_active: {type(exc).__name__}: {exc}") from exc
+    return tuple(active)
+
+
+# -- mistakes that only show when the plugins are known -----------------------------------------------------
+
+
+def _mistakes(loaded: Loaded, found: Mapping[str, Sequence[Owned[Any]]]) -> list[Mistake]:
+    config = loaded.config
+    known = {hook: [getattr(owned.value, "name") for owned in values] for hook, values in found.items()}
+    check = _Checker(loaded.origins)
+    check.one(
+        ("selection", "ranker"), config.selection.ranker, known["helmdeck_rankers"], "there is no ranker of this name"
+    )
+    steps = known["helmdeck_trim_steps"]
+    rules: list[tuple[tuple[str, ...], Any]] = [(("compaction",), config.compaction)]
+    rules += [(("compaction", "tiers", tier.value), rule) for tier, rule in config.compaction.tiers.items()]
+    rules += [(("compaction", "models", prefix), rule) for prefix, rule in config.compaction.models.items()]
+    for path, rule in rules:
+        check.each((*path, "order"), rule.order or (), steps, "there is no trim step of this name")
+        check.each((*path, "drop"), rule.drop, steps, "there is no trim step of this name")
+    names = [name for name in config.catalog.sources if not name.lower().endswith(FILE_SUFFIXES)]
+    allowed = [*known["helmdeck_catalog_sources"], "packs", "a path that ends in .json or .toml"]
+    check.each(("catalog", "sources"), names, allowed, "there is no catalog source of this name")
+    for name, provider in config.providers.items():
+        kind = provider.kind or name
+        path = ("providers", name, "kind")
+        check.one(path, kind, known["helmdeck_providers"], "there is no provider of this kind")
+    variants = {owned.value.variant for owned in found["helmdeck_prompt_variants"]}
+    for prefix, budget in config.budgets.items():
+        if budget.prompt_variant is not None:
+            path = ("budgets", prefix, "prompt_variant")
+            check.one(path, budget.prompt_variant, sorted(variants), "there is no prompt variant of this name")
+    if config.log_level is not None:
+        check.one(("log_level",), config.log_level.upper(), LOG_LEVELS, "there is no such level")
+    if "/" not in config.model.strip().strip("/"):
+        check.add(("model",), "not of the form provider/model", config.model, "provider/model, such as local/lexical")
+    if not 0 <= config.selection.confidence <= 1:
+        check.add(("selection", "confidence"), "not between 0 and 1", config.selection.confidence, "0 to 1")
+    return check.mistakes
+
+
+class _Checker:
+    def __init__(self, origins: Mapping[tuple[str, ...], str]) -> None:
+        self.origins = origins
+        self.mistakes: list[Mistake] = []
+
+    def one(self, path: tuple[str, ...], value: str, allowed: Sequence[str], problem: str) -> None:
+        if value not in allowed:
+            close = difflib.get_close_matches(value, allowed, n=1)
+            meant = f" (did you mean {close[0]}?)" if close else ""
+            self.add(path, problem + meant, value, ", ".join(allowed) or "none: no plugin contributes one")
+
+    def each(self, path: tuple[str, ...], values: Iterable[str], allowed: Sequence[str], problem: str) -> None:
+        for value in values:
+            self.one(path, value, allowed, problem)
+
+    def add(self, path: tuple[str, ...], problem: str, value: object, allowed: str) -> None:
+        origin = self.origins.get(path) or next(
+            (text for key, text in self.origins.items() if key[: len(path) - 1] == path[:-1] and len(path) > 1), ""
+        )
+        where = f"{origin}: {dotted(path)}" if origin else dotted(path)
+        self.mistakes.append(Mistake(where, problem, repr(value), allowed))

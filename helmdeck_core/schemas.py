@@ -1,0 +1,46 @@
+"""Checks values against JSON Schema, and says what is wrong by path. Nothing is ever fetched to resolve a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+MOST_PROBLEMS = 20
+
+
+def schema_problems(schema: Mapping[str, Any], value: object) -> tuple[str, ...]:
+    """Return one text for everything in ``value`` that does not fit, its path first; empty when it fits.
+
+    A schema that is itself broken, as some servers publish, fits everything: it says nothing that could be checked.
+    """
+    if not schema:
+        return ()
+    # Imported here: it costs more than most commands take, and only values with a schema need it.
+    from jsonschema import exceptions, validators
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    cls = validators.validator_for(schema, default=validators.Draft202012Validator)
+    try:
+        cls.check_schema(dict(schema))
+        # An empty registry, so that no reference makes the library reach for the network.
+        found = list(_bounded(cls(dict(schema), registry=Registry()).iter_errors(cast(Any, value))))
+    except (exceptions.SchemaError, Unresolvable, RecursionError, TypeError):
+        return ()
+    return tuple(f"{_path(error)}: {_message(error)}" for error in sorted(found, key=_path))
+
+
+def _bounded(errors: Any) -> Any:
+    for number, error in enumerate(errors):
+        if number == MOST_PROBLEMS:
+            return
+        yield error
+
+
+def _path(error: Any) -> str:
+    return "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error.absolute_path)
+
+
+def _message(error: Any) -> str:
+    text = str(error.message)
+    return text if len(text) <= 200 else text[:197] + "..."

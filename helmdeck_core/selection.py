@@ -1,0 +1,108 @@
+"""From the whole catalog to what one request needs, within the bytes that one model can take.
+
+Nothing is filtered while the trimmed catalog fits: filtering small catalogs costs accuracy. Only when it does not,
+entries are ranked on their full metadata and the best are kept, each in the richest form for which there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from helmdeck_core.domain.asking import Selection
+from helmdeck_core.domain.catalog import Catalog, TrimRecord
+from helmdeck_core.domain.ranking import RankIndex, Ranking, should_escalate
+from helmdeck_core.ladder import FRAME, PreparedCatalog
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """What a selection must keep to.
+
+    :ivar cap: the largest catalog in bytes; ``None`` is no limit.
+    :ivar max_entries: most entries that are kept when entries have to go; 0 is no limit.
+    :ivar confidence: below this a ranking counts as unsure.
+    """
+
+    cap: int | None
+    max_entries: int = 0
+    confidence: float = 0.4
+
+
+def select(prepared: PreparedCatalog, index: RankIndex | None, request: str, limits: Limits) -> Selection:
+    """Choose what is sent.
+
+    :param index: the ranker's index of the full catalog; ``None`` where nothing may be ranked.
+    """
+    rung = prepared.fitting_rung(limits.cap)
+    if rung is not None or index is None:
+        return _whole(prepared, limits.cap)
+    ranking = index.rank(request)
+    return _best(prepared, ranking, limits)
+
+
+def _whole(prepared: PreparedCatalog, cap: int | None) -> Selection:
+    rung, record = prepared.compact(cap)
+    return Selection(catalog=prepared.catalog, text=prepared.whole(rung), record=record, cap=cap)
+
+
+def _best(prepared: PreparedCatalog, ranking: Ranking, limits: Limits) -> Selection:
+    assert limits.cap is not None
+    rungs, too_large = _fill(prepared, _candidates(ranking, limits.max_entries), limits.cap)
+    text = prepared.join(rungs)
+    size = len(text.encode())
+    labels = [*prepared.labels_of(rungs), "lexical.top_n"]
+    labels += [f"entry.too_large({entry_id})" for entry_id in too_large]
+    if should_escalate(ranking, limits.confidence):
+        labels.append("lexical.low_confidence")
+    if size > limits.cap:  # only when the cap is smaller than an empty catalog
+        labels.append(f"still_over_budget({size}>{limits.cap})")
+    left_out = len(prepared.catalog) - len(rungs)
+    entries = prepared.catalog.entries
+    return Selection(
+        catalog=Catalog(entries[i] for i in sorted(rungs)),
+        text=text,
+        record=TrimRecord(prepared.full_bytes, size, tuple(labels), len(rungs), left_out),
+        cap=limits.cap,
+        ranking=ranking,
+        depends_on_request=True,
+    )
+
+
+def _candidates(ranking: Ranking, max_entries: int) -> list[int]:
+    """Positions of the entries that may be kept, most wanted first.
+
+    The best of every part of the request comes before the rest, so that no part is left without a candidate. Entries
+    that match nothing are left out as long as anything matches: their room serves the others better.
+    """
+    wanted = [score.index for score in ranking.scores if score.score > 0] or [score.index for score in ranking.scores]
+    limit = max_entries or len(wanted)
+    head = set(wanted[:limit])
+    missing = [index for index in dict.fromkeys(ranking.clause_best) if index not in head][:limit]
+    return wanted[: limit - len(missing)] + missing
+
+
+def _fill(prepared: PreparedCatalog, candidates: Sequence[int], cap: int) -> tuple[dict[int, int], list[str]]:
+    """Take entries in their leanest form while they fit, then give cut fields back, best entries first."""
+    last = len(prepared.rungs) - 1
+    room = cap - FRAME
+    chosen: dict[int, int] = {}
+    too_large: list[str] = []
+    for index in candidates:
+        cost = len(prepared.rungs[last].fragments[index]) + 1  # its comma
+        if cost <= room + 1:
+            chosen[index] = last
+            room -= cost
+        elif cost > cap - FRAME:
+            too_large.append(prepared.catalog.entries[index].id)
+    # Each list has one comma less than entries; the sums above count one each, so up to two bytes may stay unused.
+    for index in chosen:
+        lean = len(prepared.rungs[last].fragments[index])
+        for rung in range(last):
+            extra = len(prepared.rungs[rung].fragments[index]) - lean
+            if extra <= room:
+                chosen[index] = rung
+                room -= extra
+                break
+    return chosen, too_large

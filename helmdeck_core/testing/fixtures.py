@@ -1,0 +1,46 @@
+"""The pytest fixtures."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmdeck_core.deck import Helmdeck
+from helmdeck_core.testing.making import make_deck, write_distribution
+
+
+@pytest.fixture
+def deck_with() -> Iterator[Callable[..., Helmdeck]]:
+    """Make decks of the built-ins and given plugins; they are closed after the test. See ``make_deck``."""
+    made: list[Helmdeck] = []
+
+    def make(*plugins: object, **options: Any) -> Helmdeck:
+        made.append(make_deck(*plugins, **options))
+        return made[-1]
+
+    yield make
+    for deck in made:
+        deck.close()
+
+
+@pytest.fixture
+def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """Install a distribution with entry points for the length of a test. See ``write_distribution``."""
+    written: list[str] = []
+
+    def install(name: str, entry_points: Mapping[str, str], modules: Mapping[str, str], version: str = "1.0") -> Path:
+        folder = tmp_path / f"site-{name}-{version}"
+        write_distribution(folder, name, entry_points, modules, version)
+        monkeypatch.syspath_prepend(str(folder))
+        importlib.invalidate_caches()
+        written.extend(modules)
+        return folder
+
+    yield install
+    for module in written:
+        sys.modules.pop(module, None)

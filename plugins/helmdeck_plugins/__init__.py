@@ -1,0 +1,14 @@
+"""The built-in plugins, by name; every one of them can be blocked or replaced like any other."""
+
+BUILTINS = {
+    "budgets": "helmdeck_plugins.budgets",
+    "trim": "helmdeck_plugins.trim",
+    "lexical": "helmdeck_plugins.lexical",
+    "prompts": "helmdeck_plugins.prompts",
+    "reasoning": "helmdeck_plugins.reasoning",
+    "decode": "helmdeck_plugins.decode",
+    "plan": "helmdeck_plugins.packs.plan",
+    "route": "helmdeck_plugins.packs.route",
+    "catalogs": "helmdeck_plugins.catalogs",
+    "log": "helmdeck_plugins.log",
+}

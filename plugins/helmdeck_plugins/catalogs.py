@@ -1,0 +1,20 @@
+"""The built-in catalog source: an example of fifty packs and twenty pipelines, so that a fresh machine has something real."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from helmdeck_core import Catalog, CatalogSource, hookimpl, load_catalog_file
+
+EXAMPLE = Path(__file__).with_name("data") / "example_catalog.json"
+
+
+@hookimpl
+def helmdeck_catalog_sources() -> Sequence[CatalogSource]:
+    """The example."""
+    return (CatalogSource(name="example", load=_load, summary="50 packs and 20 pipelines to try things with"),)
+
+
+def _load() -> Catalog:
+    return load_catalog_file(EXAMPLE)

@@ -1,0 +1,252 @@
+"""Ways to read an answer whose syntax is broken, or wrapped, where only one value can have been meant.
+
+Every step works on tokens, so the inside of a string is changed only where the string itself is at fault. A text with one
+character that belongs to no token is left alone, and nothing here ever closes what the model left open.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+from helmdeck_core import DecodeStep, hookimpl
+
+MAX_LENGTH = 1_000_000  # characters; a longer text is not mended
+
+_TOKEN = re.compile(
+    r"""
+    (?P<string>  " (?: [^"\\]++ | \\. )*+ " )
+  | (?P<quoted>  ' (?: [^'\\\n]++ | \\. )*+ ' )
+  | (?P<curly>   “ (?: [^“”"\\]++ | \\. )*+ ” )
+  | (?P<comment> // [^\n]*+ | \# [^\n]*+ | /\* (?: [^*]++ | \* (?!/) )*+ \*/ )
+  | (?P<blank>   \s++ )
+  | (?P<number>  [-+]? \.? \d [\w.+-]*+ )
+  | (?P<word>    [^\W\d] [\w$-]*+ | \$ [\w$-]*+ )
+  | (?P<mark>    [{}\[\],:] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_JSON_BLANKS = frozenset(" \t\r\n")
+_CONSTANTS = {"true": "true", "false": "false", "none": "null", "null": "null"}
+
+Token = tuple[str, str]
+"""Kind and text; the texts of all tokens, joined, are the whole."""
+
+
+def tokens_of(text: str) -> list[Token] | None:
+    """The tokens of a text, or ``None`` when some of it belongs to no token."""
+    tokens: list[Token] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None or match.lastgroup is None:
+            return None
+        tokens.append((match.lastgroup, match.group()))
+        position = match.end()
+    return tokens
+
+
+def _step(name: str, order: int, rewrite: Callable[[list[Token]], list[str] | None]) -> DecodeStep:
+    """A step that gives each token a new text; it offers nothing when it would change nothing."""
+
+    def candidates(text: str) -> Iterator[str]:
+        tokens = tokens_of(text) if len(text) <= MAX_LENGTH and text[:1] in "{[" else None
+        texts = rewrite(tokens) if tokens else None
+        if texts is not None and (rewritten := "".join(texts)) != text:
+            yield rewritten
+
+    return DecodeStep(name=name, order=order, candidates=candidates)
+
+
+def _each(kind: str, change: Callable[[str], str | None]) -> Callable[[list[Token]], list[str] | None]:
+    """Change every token of one kind; a change that is ``None`` gives the whole text up."""
+
+    def rewrite(tokens: list[Token]) -> list[str] | None:
+        texts = [change(text) if token_kind == kind else text for token_kind, text in tokens]
+        return None if None in texts else [text for text in texts if text is not None]
+
+    return rewrite
+
+
+# -- wrappings ---------------------------------------------------------------------------------------------
+
+
+def _unwrap_text(text: str) -> Iterator[str]:
+    """A JSON text in a string, with its outer quotes or without; one layer and no more."""
+    if text.startswith('"'):
+        quoted = text
+    elif re.match(r'\{\s*(?:\\[nrt]\s*)*\\"', text):
+        quoted = f'"{text}"'
+    else:
+        return
+    try:
+        yield msgspec.json.decode(quoted, type=str)
+    except ValueError:
+        return
+
+
+def _unwrap_list(text: str) -> Iterator[str]:
+    """The one object in a list. Which of several was meant nobody knows."""
+    try:
+        items = msgspec.json.decode(text, type=list[msgspec.Raw])
+    except ValueError:
+        return
+    if len(items) == 1 and bytes(items[0])[:1] == b"{":
+        yield bytes(items[0]).decode()
+
+
+# -- strings -----------------------------------------------------------------------------------------------
+
+
+def _from_quoted(text: str) -> str | None:
+    """A string in single quotes, as Python and JavaScript write it, as a JSON string."""
+    body = _ESCAPE.sub(lambda escape: "'" if escape.group() == "\\'" else escape.group(), text[1:-1])
+    return '"' + re.sub(r'(\\.)|"', lambda match: match.group(1) or '\\"', body, flags=re.DOTALL) + '"'
+
+
+def _from_curly(text: str) -> str:
+    return f'"{text[1:-1]}"'
+
+
+def _escape_controls(text: str) -> str:
+    return _CONTROL.sub(lambda char: json.dumps(char.group())[1:-1], text)
+
+
+def _mend_escapes(text: str) -> str | None:
+    """Keep the backslash that JSON does not know.
+
+    In a Windows path or a formula with such a backslash, a ``\\n`` or a ``\\f`` beside it is not an escape either; both
+    readings are possible then, and the text is given up.
+    """
+    escapes = _ESCAPE.findall(text)
+    unknown = [escape for escape in escapes if not _is_json_escape(escape) and _code_point(escape) is None and escape != "\\'"]
+    if any(escape[1].isalpha() for escape in unknown) and any(escape[1] in "bfnrtu" and _is_json_escape(escape) for escape in escapes):
+        return None
+    return _ESCAPE.sub(lambda escape: _mended_escape(escape.group()), text)
+
+
+def _is_json_escape(escape: str) -> bool:
+    return escape[1] in '"\\/bfnrt' or (escape[1] == "u" and len(escape) == 6)
+
+
+def _code_point(escape: str) -> int | None:
+    """The character that Python and JavaScript, but not JSON, can write with this escape."""
+    return int(escape[2:], 16) if escape[1] in "xU" and len(escape) > 2 else None
+
+
+def _mended_escape(escape: str) -> str:
+    if _is_json_escape(escape):
+        return escape
+    if escape == "\\'":
+        return "'"
+    code_point = _code_point(escape)
+    if code_point is not None and code_point <= 0x10FFFF:
+        return json.dumps(chr(code_point))[1:-1]
+    return "\\" + escape
+
+
+# -- words, numbers, blanks ----------------------------------------------------------------------------------
+
+
+def _constant(word: str) -> str:
+    """``True``, ``FALSE``, ``None`` and the like; words that stand for no JSON value stay as they are."""
+    spelt_right = word.islower() or word.isupper() or word.istitle()
+    return _CONSTANTS.get(word.lower(), word) if spelt_right else word
+
+
+def _number(number: str) -> str | None:
+    """``1.``, ``.5``, ``+3`` and ``1_000``; a leading zero may mean anything."""
+    match = re.fullmatch(r"([-+]?)(\d[\d_]*)?(?:\.(\d*))?([eE][-+]?\d+)?", number)
+    if match is None or (whole := match[2] or "0").endswith("_") or re.match(r"0[\d_]", whole):
+        return None
+    sign = "-" if match[1] == "-" else ""
+    fraction = "" if match[3] is None else f".{match[3] or '0'}"
+    return f"{sign}{whole.replace('_', '')}{fraction}{match[4] or ''}"
+
+
+def _blank(blank: str) -> str:
+    return blank if _JSON_BLANKS.issuperset(blank) else " "
+
+
+# -- structure -----------------------------------------------------------------------------------------------
+
+_SILENT = frozenset(("blank", "comment"))
+_VALUES = frozenset(("string", "quoted", "curly", "number", "word"))
+
+
+def _neighbours(tokens: list[Token]) -> Iterator[tuple[int, Token, Token, Token]]:
+    """Every token that is not blank: its index, the one before, itself, the one behind."""
+    nothing = ("", "")
+    loud = [(index, token) for index, token in enumerate(tokens) if token[0] not in _SILENT]
+    for place, (index, token) in enumerate(loud):
+        before = loud[place - 1][1] if place else nothing
+        behind = loud[place + 1][1] if place + 1 < len(loud) else nothing
+        yield index, before, token, behind
+
+
+def _ends_value(token: Token) -> bool:
+    return token[0] in _VALUES or token[1] in ("}", "]")
+
+
+def _quote_keys(tokens: list[Token]) -> list[str]:
+    texts = [text for _, text in tokens]
+    for index, before, (kind, text), behind in _neighbours(tokens):
+        if kind == "word" and before[1] in ("{", ",") and behind[1] == ":":
+            texts[index] = f'"{text}"'
+    return texts
+
+
+def _drop_trailing_commas(tokens: list[Token]) -> list[str]:
+    texts = [text for _, text in tokens]
+    for index, before, (_, text), behind in _neighbours(tokens):
+        if text == "," and _ends_value(before) and behind[1] in ("}", "]"):
+            texts[index] = ""
+    return texts
+
+
+def _add_commas(tokens: list[Token]) -> list[str] | None:
+    """Between a value and the next key, and between two members of a list, where blanks keep them apart."""
+    texts = [text for _, text in tokens]
+    opened: list[str] = []
+    two_before = ("", "")
+    for index, before, token, behind in _neighbours(tokens):
+        if _ends_value(before) and (token[0] in _VALUES or token[1] in ("{", "[")):
+            in_object = bool(opened) and opened[-1] == "{"
+            is_key = in_object and token[0] == "string" and behind[1] == ":" and (before[0] == "mark" or two_before[1] == ":")
+            if not (is_key or not in_object) or tokens[index - 1][0] != "blank":
+                return None
+            texts[index] = "," + texts[index]
+        if token[1] in ("{", "["):
+            opened.append(token[1])
+        elif token[1] in ("}", "]") and opened:
+            opened.pop()
+        two_before = before
+    return texts
+
+
+_STEPS: tuple[DecodeStep, ...] = (
+    DecodeStep(name="double_encoded", order=10, candidates=_unwrap_text),
+    DecodeStep(name="single_item_list", order=20, candidates=_unwrap_list),
+    _step("comments", 30, _each("comment", lambda _: " ")),
+    _step("curly_quotes", 40, _each("curly", _from_curly)),
+    _step("single_quotes", 50, _each("quoted", _from_quoted)),
+    _step("constants", 60, _each("word", _constant)),
+    _step("unquoted_keys", 70, _quote_keys),
+    _step("control_characters", 80, _each("string", _escape_controls)),
+    _step("escapes", 90, _each("string", _mend_escapes)),
+    _step("numbers", 100, _each("number", _number)),
+    _step("blanks", 110, _each("blank", _blank)),
+    _step("trailing_commas", 120, _drop_trailing_commas),
+    _step("missing_commas", 130, _add_commas),
+)
+
+
+@hookimpl
+def helmdeck_decode_steps() -> Sequence[DecodeStep]:
+    """The steps that salvage an answer."""
+    return _STEPS

@@ -1,0 +1,31 @@
+"""The lexical ranker and ``local/lexical``, the planner that needs neither a model nor a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from helmdeck_core import Catalog, Provider, ProviderContext, ProviderSettings, ProviderSpec, Ranker, RankIndex, hookimpl
+
+
+def _index(catalog: Catalog) -> RankIndex:
+    from helmdeck_plugins.lexical.index import LexicalIndex
+
+    return LexicalIndex(catalog)
+
+
+def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
+    from helmdeck_plugins.lexical.planner import LexicalPlanner
+
+    return LexicalPlanner(settings, context)
+
+
+@hookimpl
+def helmdeck_rankers() -> Sequence[Ranker]:
+    """Rank by the words that a request and an entry share."""
+    return (Ranker(name="lexical", index=_index, summary="BM25 on full metadata, clause by clause"),)
+
+
+@hookimpl
+def helmdeck_providers() -> Sequence[ProviderSpec]:
+    """Serve ``local/lexical``."""
+    return (ProviderSpec(name="local", open=_open, summary="local/lexical: plans and routes without a model"),)

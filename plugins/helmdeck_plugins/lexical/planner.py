@@ -1,0 +1,188 @@
+"""``local/lexical``: a planner without a model or a network.
+
+It answers plan and route requests from the words of the request and of the catalog. It is a last resort that always
+answers, costs nothing and never names anything that the catalog does not have.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from helmdeck_core import (
+    Catalog,
+    ChatRequest,
+    ChatResponse,
+    Entry,
+    EntryKind,
+    InvalidRequest,
+    ProviderContext,
+    ProviderSettings,
+    StopReason,
+    Task,
+    Usage,
+)
+from helmdeck_plugins.lexical.index import LexicalIndex
+from helmdeck_plugins.lexical.request import Clause
+from helmdeck_plugins.lexical.steps import (
+    PIPELINE_RUN,
+    UNKNOWN_TOOL,
+    Pick,
+    asking_clauses,
+    covering_pipeline,
+    known_inputs,
+    pick_entries,
+    quoted,
+    to_step,
+    without_done,
+)
+
+MODEL: Final = "lexical"
+_SINGLE_PICK: Final = "single_pick"
+_ALTERNATIVES: Final = 3
+# An alternative that is this far behind the recommendation is noise.
+_WORTH_NAMING: Final = 0.25
+
+
+class LexicalPlanner:
+    """The provider of ``local/lexical``."""
+
+    def __init__(self, settings: ProviderSettings, context: ProviderContext) -> None:
+        self._name = settings.name
+        # The catalog of one deck stays the same object from request to request unless it was cut down.
+        self._latest: tuple[Catalog, LexicalIndex] | None = None
+
+    async def complete(self, request: ChatRequest) -> ChatResponse:
+        """Answer a plan or a route request.
+
+        :raises InvalidRequest: for another model than ``lexical``, and for anything but a plan or a route.
+        """
+        started = time.perf_counter()
+        task = self._task(request)
+        lexical = self._index(task.catalog)
+        answer = _plan(lexical, task) if task.name == "plan" else _route(lexical, task)
+        return ChatResponse(
+            text=json.dumps(answer, ensure_ascii=False, separators=(",", ":")),
+            stop_reason=StopReason.END_TURN,
+            raw_stop_reason="stop",
+            strict_stop_reason=StopReason.END_TURN,
+            usage=Usage(),
+            served_model=MODEL,
+            latency_s=time.perf_counter() - started,
+        )
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    def _task(self, request: ChatRequest) -> Task:
+        model = request.model.partition("/")[2]
+        if model != MODEL:
+            raise self._refusal(request, f"there is no model {model!r} here; what exists is {self._name}/{MODEL}")
+        task = request.task
+        if task is None or task.name not in ("plan", "route"):
+            asked = "a chat without a task" if task is None else repr(task.name)
+            raise self._refusal(request, f"{self._name}/{MODEL} can answer only plan and route requests, not {asked}")
+        return task
+
+    def _refusal(self, request: ChatRequest, detail: str) -> InvalidRequest:
+        return InvalidRequest(
+            headline=f"{self._name} cannot serve the request", model=request.model, provider=self._name, detail=detail
+        )
+
+    def _index(self, catalog: Catalog) -> LexicalIndex:
+        latest = self._latest
+        if latest is None or latest[0] is not catalog:
+            latest = self._latest = (catalog, LexicalIndex(catalog))
+        return latest[1]
+
+
+# -- plan --------------------------------------------------------------------------------------------------
+
+
+def _plan(lexical: LexicalIndex, task: Task) -> dict[str, Any]:
+    steps = [{"order": number, **step} for number, step in enumerate(_open_steps(lexical, task), 1)]
+    answer: dict[str, Any] = {
+        "steps": steps,
+        "complexity": _complexity(steps),
+        "reasoning": _reasoning(steps),
+    }
+    if task.variant == _SINGLE_PICK:
+        answer |= {"steps": steps[:1], "complexity": _complexity(steps[:1]), "more_steps_likely": len(steps) > 1}
+    return answer
+
+
+def _open_steps(lexical: LexicalIndex, task: Task) -> list[dict[str, Any]]:
+    """The steps that are left to do."""
+    reading = lexical.read(task.request)
+    picks = pick_entries(lexical, reading)
+    if not picks and not task.done:
+        return [to_step(None, Clause(task.request, (), asks=False), task.request, task.defaults)]
+    pipeline = covering_pipeline(lexical, reading, picks)
+    if pipeline is not None:
+        whole = Clause("; ".join(clause.text for clause in asking_clauses(reading)), (), asks=True)
+        ran = {step.tool for step in task.done}
+        if PIPELINE_RUN in ran or pipeline.id in ran:
+            return []
+        if not ran:
+            return [to_step(pipeline, whole, task.request, task.defaults)]
+    return [to_step(pick.entry, pick.clause, task.request, task.defaults) for pick in without_done(picks, task.done)]
+
+
+def _complexity(steps: Sequence[Mapping[str, Any]]) -> str:
+    if len(steps) > 1:
+        return "pack-chain"
+    return "pipeline-direct" if steps and steps[0]["tool"] == PIPELINE_RUN else "single-action"
+
+
+def _reasoning(steps: Sequence[Mapping[str, Any]]) -> str:
+    if not steps:
+        return "every part of the request is done"
+    gaps = sum(step["tool"] == UNKNOWN_TOOL for step in steps)
+    return f"matched by words: {len(steps) - gaps} of {len(steps)} parts of the request fit the catalog"
+
+
+# -- route -------------------------------------------------------------------------------------------------
+
+
+def _route(lexical: LexicalIndex, task: Task) -> dict[str, Any]:
+    reading = lexical.read(task.request)
+    picks = pick_entries(lexical, reading)
+    fitting = [pick.entry for pick in picks if pick.entry is not None]
+    best = covering_pipeline(lexical, reading, picks) or (fitting[0] if fitting else None)
+    others = [entry for entry in [*fitting, *_runners_up(lexical, task.request)] if entry is not best]
+    return {
+        "recommendation": _recommendation(best, task),
+        "alternatives": [
+            {"kind": entry.kind.value, "id": entry.id, "why": _summary(entry)}
+            for entry in dict((entry.id, entry) for entry in others).values()
+        ][:_ALTERNATIVES],
+        "gap_warning": _gap_warning(picks, task.request),
+        "reasoning": "matched by the words of the request and of the catalog",
+    }
+
+
+def _runners_up(lexical: LexicalIndex, request: str) -> list[Entry]:
+    scores = lexical.rank(request).scores[: _ALTERNATIVES + 1]
+    least = _WORTH_NAMING * scores[0].score if scores else 0.0
+    return [lexical.entries[score.index] for score in scores if score.score > 0 and score.score >= least]
+
+
+def _recommendation(entry: Entry | None, task: Task) -> dict[str, Any]:
+    if entry is None:
+        return {"kind": "none", "id": "", "suggested_inputs": {}, "why": "nothing in the catalog fits the request"}
+    inputs = known_inputs(entry, task.request, task.request, task.defaults)
+    return {"kind": entry.kind.value, "id": entry.id, "suggested_inputs": inputs, "why": _summary(entry)}
+
+
+def _summary(entry: Entry) -> str:
+    kind = "the pipeline" if entry.kind is EntryKind.PIPELINE else "the pack"
+    return f"{kind} is described as {quoted(entry.description)}" if entry.description else f"{kind} fits by its name"
+
+
+def _gap_warning(picks: Sequence[Pick], request: str) -> str | None:
+    missing = [quoted(pick.clause.text) for pick in picks if pick.entry is None]
+    if not picks:
+        return f"nothing in {quoted(request)} asks for something that the catalog could do"
+    return f"nothing in the catalog fits {', '.join(missing)}" if missing else None

@@ -1,0 +1,173 @@
+"""The inverted index: everything that depends on the catalog alone, computed once."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from helmdeck_core import Entry
+from helmdeck_plugins.lexical.fields import FIELD_WEIGHTS, field_terms, keyword_phrases
+from helmdeck_plugins.lexical.text import split_identifier, terms, word_terms, words
+from helmdeck_plugins.lexical.words import VERBS
+
+# BM25: how soon more occurrences stop to matter, and how much a long text pays for its length.
+_SATURATION: Final = 1.2
+_LENGTH_PENALTY: Final = 0.6
+# What an entry earns when the request says its whole name, shared out by information: half a name earns half.
+_NAME_COVER: Final = 3.0
+# What a keyword phrase earns when all of its words are said, in parts of its information.
+_PHRASE: Final = 1.5
+# A term that stands in limitations only: it may explain a match but not decide one.
+_NEGLIGIBLE_IDF: Final = 0.01
+
+
+@attrs.frozen
+class Phrase:
+    """A keyword phrase of an entry.
+
+    :ivar parts: its terms; for a phrase of stop words alone, its words.
+    :ivar worth: what its entry earns when the request says all of it.
+    """
+
+    entry: int
+    text: str
+    parts: tuple[str, ...]
+    worth: float
+
+
+@attrs.frozen
+class Superseded:
+    """A pack that a pipeline replaces; ``pack`` is -1 when the catalog does not have it."""
+
+    pipeline: int
+    pack: int
+    name_words: tuple[str, ...]
+
+
+@attrs.frozen
+class Postings:
+    """What a request is looked up in.
+
+    :ivar fields: per entry, its terms by field.
+    :ivar idf: information of each term; a term of half the entries has next to none.
+    :ivar impacts: per term, the entries that have it and what each of them earns for it.
+    :ivar phrases: keyword phrases by their most informative term.
+    :ivar verbatim: phrases that consist of stop words, looked up word by word.
+    :ivar verbs: words that can start a clause: those of everyday English, and those that entries start with.
+    :ivar compounds: identifiers written as one word, with their parts.
+    """
+
+    fields: tuple[Mapping[str, Sequence[str]], ...]
+    idf: Mapping[str, float]
+    impacts: Mapping[str, tuple[tuple[int, float], ...]]
+    phrases: Mapping[str, tuple[Phrase, ...]]
+    verbatim: tuple[Phrase, ...]
+    compounds: Mapping[str, tuple[str, ...]]
+    superseded: tuple[Superseded, ...]
+    verbs: frozenset[str]
+    unknown_idf: float
+
+
+def build(entries: Sequence[Entry]) -> Postings:
+    """Index some entries."""
+    fields = tuple(field_terms(entry) for entry in entries)
+    idf = _inverse_frequencies(fields)
+    phrases, verbatim = _phrases(entries, idf)
+    return Postings(
+        fields=fields,
+        idf=idf,
+        impacts=_impacts(fields, idf),
+        phrases=phrases,
+        verbatim=verbatim,
+        compounds=_compounds(entries),
+        superseded=_superseded(entries),
+        verbs=VERBS | _leading_words(entries),
+        unknown_idf=_information(len(entries), 0),
+    )
+
+
+def _information(entries: int, having: int) -> float:
+    return math.log(1 + (entries - having + 0.5) / (having + 0.5))
+
+
+def _inverse_frequencies(fields: Sequence[Mapping[str, Sequence[str]]]) -> dict[str, float]:
+    having: Counter[str] = Counter()
+    for found in fields:
+        having.update({term for field, list_ in found.items() if field != "limitation" for term in list_})
+    return {term: _information(len(fields), count) for term, count in having.items()}
+
+
+def _impacts(
+    fields: Sequence[Mapping[str, Sequence[str]]], idf: Mapping[str, float]
+) -> dict[str, tuple[tuple[int, float], ...]]:
+    lengths = [sum(FIELD_WEIGHTS[field] * len(list_) for field, list_ in found.items()) for found in fields]
+    average = sum(lengths) / len(lengths) if any(lengths) else 1.0
+    impacts: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for index, found in enumerate(fields):
+        frequency: dict[str, float] = defaultdict(float)
+        for field, list_ in found.items():
+            for term in list_:
+                frequency[term] += FIELD_WEIGHTS[field]
+        norm = _SATURATION * (1 - _LENGTH_PENALTY + _LENGTH_PENALTY * lengths[index] / average)
+        cover = _shares(found.get("name", ()), idf)
+        for term, weight in frequency.items():
+            saturated = weight * (_SATURATION + 1) / (weight + norm)
+            impact = idf.get(term, _NEGLIGIBLE_IDF) * saturated + _NAME_COVER * cover.get(term, 0.0)
+            impacts[term].append((index, impact))
+    return {term: tuple(rows) for term, rows in impacts.items()}
+
+
+def _shares(name_terms: Sequence[str], idf: Mapping[str, float]) -> dict[str, float]:
+    """How much of a name's information each of its terms carries."""
+    weights = {term: idf[term] for term in name_terms}
+    total = sum(weights.values()) or 1.0
+    return {term: weight / total for term, weight in weights.items()}
+
+
+def _phrases(
+    entries: Sequence[Entry], idf: Mapping[str, float]
+) -> tuple[dict[str, tuple[Phrase, ...]], tuple[Phrase, ...]]:
+    by_term: dict[str, list[Phrase]] = defaultdict(list)
+    verbatim: list[Phrase] = []
+    for index, entry in enumerate(entries):
+        for text in keyword_phrases(entry):
+            parts = tuple(dict.fromkeys(terms(split_identifier(text))))
+            if parts:
+                worth = _PHRASE * sum(idf[part] for part in parts)
+                by_term[max(parts, key=lambda part: idf[part])].append(Phrase(index, text, parts, worth))
+            elif words(text):
+                verbatim.append(Phrase(index, text, tuple(words(text)), _PHRASE))
+    return {term: tuple(rows) for term, rows in by_term.items()}, tuple(verbatim)
+
+
+def _compounds(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
+    """Identifiers as a request may run them together: all that is left of ``getWeather`` without letter case."""
+    compounds: dict[str, tuple[str, ...]] = {}
+    for entry in entries:
+        for identifier in entry.id.split():
+            split = split_identifier(identifier)
+            joined = word_terms("".join(words(split)))
+            parts = tuple(terms(split))
+            if len(joined) == 1 and len(parts) > 1:
+                compounds.setdefault(joined[0], parts)
+    return compounds
+
+
+def _leading_words(entries: Sequence[Entry]) -> frozenset[str]:
+    """The words that keyword phrases of several words start with: "crawl the site" makes a verb of "crawl"."""
+    phrases = (words(text) for entry in entries for text in keyword_phrases(entry))
+    return frozenset(phrase[0] for phrase in phrases if len(phrase) > 1 and word_terms(phrase[0]))
+
+
+def _superseded(entries: Sequence[Entry]) -> tuple[Superseded, ...]:
+    index_of = {entry.id: index for index, entry in enumerate(entries)}
+    return tuple(
+        Superseded(index, index_of.get(name, -1), tuple(words(name)))
+        for index, entry in enumerate(entries)
+        for name in entry.supersedes
+        if words(name)
+    )

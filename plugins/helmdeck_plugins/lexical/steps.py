@@ -1,0 +1,145 @@
+"""From a request to steps: which entry does what each clause asks for, and which inputs are known.
+
+A clause that nothing fits stays visible as a gap. An input that the request does not spell out is left out: whoever
+runs the plan can ask for it, but cannot tell a guess from a fact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from helmdeck_core import DoneStep, Entry, EntryKind
+from helmdeck_plugins.lexical.fields import input_properties, step_packs
+from helmdeck_plugins.lexical.index import LexicalIndex
+from helmdeck_plugins.lexical.request import Clause, Reading
+
+PIPELINE_RUN: Final = "helmdeck__pipeline-run"
+UNKNOWN_TOOL: Final = "unknown"
+
+# An entry fits a clause when it shares this much of the clause's information. Half would refuse clauses that carry
+# values ("translate it into Norwegian for Ms Varga"), none would call every common verb a match.
+_FITS: Final = 0.3
+# A pipeline whose own words are this close to the best entry of every clause was meant as a whole.
+_NEARLY_BEST: Final = 0.8
+_QUOTED_CHARACTERS: Final = 100
+
+_URL: Final = re.compile(r"https?://[^\s<>\"'()\[\]]+[^\s<>\"'()\[\].,;:!?]")
+_EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_PATH: Final = re.compile(r"(?<![\w/:.@])(?:~?/|\./|\.\./)?(?:[\w.-]+/)*[\w-]+\.(?:[A-Za-z][A-Za-z0-9]{1,4})(?![\w/@])")
+# Input names that say what kind of value they take, by their last word.
+_TAKES_URL: Final = frozenset({"url", "urls", "uri", "link", "links", "website", "address"})
+_TAKES_EMAIL: Final = frozenset({"email", "to", "recipient", "recipients", "attendees"})
+_TAKES_PATH: Final = frozenset({"path", "paths", "file", "filename", "recording"})
+_FINDERS: Final = ((_TAKES_URL, _URL), (_TAKES_EMAIL, _EMAIL), (_TAKES_PATH, _PATH))
+
+
+@attrs.frozen
+class Pick:
+    """What fits one clause: an entry, or nothing."""
+
+    clause: Clause
+    index: int | None
+    entry: Entry | None
+
+
+def asking_clauses(reading: Reading) -> tuple[Clause, ...]:
+    """The clauses that want something done; all of them when none has a verb."""
+    return tuple(clause for clause in reading.clauses if clause.asks) or reading.clauses
+
+
+def pick_entries(lexical: LexicalIndex, reading: Reading) -> list[Pick]:
+    """Choose the best entry of every asking clause; the same entry is not chosen twice."""
+    picks: list[Pick] = []
+    chosen: set[int] = set()
+    for clause in asking_clauses(reading):
+        index = _best_entry(lexical, clause)
+        if index is None or index not in chosen:
+            picks.append(Pick(clause, index, None if index is None else lexical.entries[index]))
+        if index is not None:
+            chosen.add(index)
+    return picks
+
+
+def _best_entry(lexical: LexicalIndex, clause: Clause) -> int | None:
+    best = next(iter(lexical.best_first(lexical.clause_scores(clause))), None)
+    return best if best is not None and lexical.coverage(clause, best) >= _FITS else None
+
+
+def covering_pipeline(lexical: LexicalIndex, reading: Reading, picks: Sequence[Pick]) -> Entry | None:
+    """Find a pipeline that does all that was picked, and little else."""
+    if not picks or any(pick.entry is None for pick in picks):
+        return None
+    order = [score.index for score in lexical.rank_reading(reading).scores]
+    pipelines = [index for index in order if lexical.entries[index].kind is EntryKind.PIPELINE]
+    wanted = {pick.entry.id for pick in picks if pick.entry is not None}
+    covering = [entry for entry in (lexical.entries[index] for index in pipelines) if _does_all(entry, wanted)]
+    if covering:
+        return min(covering, key=lambda entry: len(set(step_packs(entry)) - wanted))
+    if pipelines and pipelines[0] == order[0] and _means_all(lexical, pipelines[0], picks):
+        return lexical.entries[pipelines[0]]
+    return None
+
+
+def _does_all(pipeline: Entry, wanted: set[str]) -> bool:
+    if wanted == {pipeline.id}:
+        return True
+    does = {*pipeline.supersedes, *step_packs(pipeline)}
+    # One pack out of a pipeline's five is a reason to run the pack.
+    return len(wanted) > 1 and wanted <= does | {pipeline.id} and len(does - wanted) * 2 <= len(wanted)
+
+
+def _means_all(lexical: LexicalIndex, index: int, picks: Sequence[Pick]) -> bool:
+    return all(_nearly_best(lexical.clause_scores(pick.clause), index) for pick in picks)
+
+
+def _nearly_best(scores: Mapping[int, float], index: int) -> bool:
+    return scores.get(index, 0.0) >= _NEARLY_BEST * max(scores.values(), default=1.0)
+
+
+def without_done(picks: Sequence[Pick], done: Sequence[DoneStep]) -> list[Pick]:
+    """Leave out what was run already."""
+    ran = {step.tool for step in done}
+    return [pick for pick in picks if pick.entry is None or pick.entry.id not in ran]
+
+
+def to_step(entry: Entry | None, clause: Clause, request: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The step, without its number, that has an entry do what a clause asks for."""
+    said = quoted(clause.text)
+    if entry is None:
+        return {"tool": UNKNOWN_TOOL, "args": {}, "rationale": f"gap: nothing in the catalog fits {said}"}
+    inputs = known_inputs(entry, clause.text, request, defaults)
+    if entry.kind is EntryKind.PIPELINE:
+        return {"tool": PIPELINE_RUN, "args": {"id": entry.id, "inputs": inputs}, "rationale": f"the pipeline fits {said}"}
+    return {"tool": entry.id, "args": inputs, "rationale": f"fits {said}"}
+
+
+def known_inputs(entry: Entry, clause: str, request: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs whose values the caller gave as defaults, or the request spells out."""
+    inputs: dict[str, Any] = {}
+    for name, schema in input_properties(entry).items():
+        if name in defaults:
+            inputs[name] = defaults[name]
+        elif found := _spelled_out(name, clause, request):
+            is_list = isinstance(schema, Mapping) and schema.get("type") == "array"
+            inputs[name] = found if is_list else found[0]
+    return inputs
+
+
+def _spelled_out(name: str, clause: str, request: str) -> list[str]:
+    kind = re.split(r"[_\W]", name.lower())[-1]
+    for names, pattern in _FINDERS:
+        if kind in names:
+            # Two addresses in the request and none in the clause: there is no telling which one is meant.
+            everywhere = list(dict.fromkeys(pattern.findall(request)))
+            return list(dict.fromkeys(pattern.findall(clause))) or (everywhere if len(everywhere) == 1 else [])
+    return []
+
+
+def quoted(text: str) -> str:
+    """A piece of a request for people: on one line, bounded, and fit for UTF-8."""
+    line = " ".join(text.split()).encode("utf-8", "replace").decode()
+    return f"'{line if len(line) <= _QUOTED_CHARACTERS else line[: _QUOTED_CHARACTERS - 1] + '…'}'"

@@ -1,0 +1,128 @@
+"""Words to terms: what two texts must share to count as being about the same thing.
+
+A term is case-folded, without accents, and stemmed when it is English-looking; scripts that put no blanks between words
+give overlapping pairs of characters. Nothing here knows a catalog.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Final
+
+from helmdeck_plugins.lexical.words import STOP_WORDS
+
+# Vowel signs of Indic and South-East Asian scripts are marks, which \w leaves out: without these ranges a word would
+# fall apart at each of them.
+_MARKS: Final = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u109f\u1780-\u17d3"
+WORD: Final = re.compile(rf"(?:[^\W_]|[{_MARKS}])+(?:['\u2019][a-zA-Z]{{1,3}}(?![^\W_]))?")
+_UNSPACED: Final = re.compile(
+    "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f]+"
+)
+
+# Longer runs are encoded data rather than words; a stem or a cache slot for them is wasted.
+_MAX_WORD: Final = 64
+
+# Ending, what replaces it, and how much of the word must be left. Longest first, so the first that fits is the right
+# one. Derived forms go too (calculator, calculation, calculate): tools are named with nouns and asked for with verbs.
+_ENDINGS: Final = (
+    ("izations", "iz", 3), ("isations", "iz", 3), ("ization", "iz", 3), ("isation", "iz", 3), ("ational", "", 4),
+    ("fulness", "", 4), ("iveness", "", 4), ("ations", "", 4), ("ators", "", 4), ("ation", "", 4), ("ating", "", 4),
+    ("ities", "", 4), ("ator", "", 4), ("ated", "", 4), ("ates", "", 4), ("izer", "iz", 3), ("iser", "iz", 4),
+    ("izing", "iz", 3), ("ising", "iz", 4), ("ized", "iz", 3), ("ised", "iz", 4), ("ments", "", 4), ("tions", "t", 3),
+    ("sions", "s", 4), ("ment", "", 4), ("tion", "t", 3), ("sion", "s", 4), ("ical", "", 4), ("ness", "", 4),
+    ("ings", "", 3), ("able", "", 4), ("ible", "", 4), ("ize", "iz", 3), ("ise", "iz", 4), ("ate", "", 4),
+    ("ing", "", 3), ("ity", "", 4), ("ive", "", 4), ("ers", "", 4), ("ors", "", 4), ("ies", "i", 3), ("ied", "i", 3),
+    ("ed", "", 3), ("er", "", 4), ("or", "", 4), ("es", "", 3), ("ly", "", 4), ("ic", "", 4), ("al", "", 5),
+    ("y", "i", 3), ("e", "", 3), ("s", "", 3),
+)  # fmt: skip
+_LAST_LETTERS: Final = frozenset(ending[-1] for ending, _, _ in _ENDINGS)
+_DOUBLED: Final = frozenset(letter * 2 for letter in "bdfgmnprt")
+
+
+def stem(word: str) -> str:
+    """Cut one ending off a lower-case English word, so that its inflected and derived forms meet."""
+    if len(word) < 4 or word[-1] not in _LAST_LETTERS or not word.isascii() or word.endswith(("ss", "us", "is")):
+        return word
+    for ending, replacement, least in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= least:
+            rest = word[: -len(ending)] + replacement
+            break
+    else:
+        return word
+    if ending == "y" and rest[-2] in "aeiou":
+        return word  # "play" beside "player"; only "city" becomes "citi" for the sake of "cities"
+    # "planned" and "plan" have to end alike, and so have "agreed" and "agree".
+    if rest[-2:] in _DOUBLED:
+        return rest[:-1]
+    return rest[:-1] if rest[-1] == "e" and len(rest) > 3 else rest
+
+
+def fold(word: str) -> str:
+    """Case-fold a word and take its accents off."""
+    if word.isascii():
+        return word.lower()
+    decomposed = unicodedata.normalize("NFKD", word.casefold().replace("\u2019", "'"))
+    return unicodedata.normalize("NFC", "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f"))
+
+
+def words(text: str) -> list[str]:
+    """The folded words of a text in order, stop words included."""
+    return [fold(word) for word in WORD.findall(text)]
+
+
+@lru_cache(maxsize=1 << 16)
+def _short_word_terms(word: str) -> tuple[str, ...]:
+    folded = fold(word)
+    if folded in STOP_WORDS:
+        return ()
+    folded = folded.partition("'")[0]
+    if folded in STOP_WORDS:
+        return ()
+    if folded.isascii():
+        return _ascii_terms(folded)
+    found: list[str] = []
+    position = 0
+    for run in _UNSPACED.finditer(folded):
+        found += [folded[position : run.start()], *_pairs(run.group())]
+        position = run.end()
+    found.append(folded[position:])
+    return tuple(stem(term) for term in found if term)
+
+
+def word_terms(word: str) -> tuple[str, ...]:
+    """The terms of one word; none for a stop word."""
+    return _short_word_terms(word) if len(word) <= _MAX_WORD else ()
+
+
+def _ascii_terms(folded: str) -> tuple[str, ...]:
+    if folded.isalpha():
+        return (stem(folded),)
+    parts = [part for part in _LETTERS_OR_DIGITS.findall(folded) if part not in STOP_WORDS]
+    return tuple(stem(part) for part in parts)
+
+
+_LETTERS_OR_DIGITS: Final = re.compile(r"[a-z]+|[0-9]+")
+
+
+def _pairs(run: str) -> list[str]:
+    return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text in order, repeated as often as they occur."""
+    return [term for word in WORD.findall(text) for term in word_terms(word)]
+
+
+def split_identifier(text: str) -> str:
+    """Put blanks where an identifier changes from word to word: ``parseHTTPHeader2`` is four words."""
+    pieces: list[str] = []
+    for i, char in enumerate(text):
+        if i and char.isupper():
+            before, after = text[i - 1], text[i + 1 : i + 2]
+            if before.islower() or before.isdigit() or (before.isupper() and after.islower()):
+                pieces.append(" ")
+        pieces.append(char)
+    return "".join(pieces)

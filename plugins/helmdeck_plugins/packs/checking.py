@@ -1,0 +1,135 @@
+"""Holds what a model wrote against the catalog: names, ids, arguments. Shared by the planning packs."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Catalog, Entry, EntryKind, schema_problems
+
+SELF_NAMES = frozenset({"helmdeckplan", "helmdeckroute"})
+"""The planners themselves, squashed; a plan that names them would never end."""
+
+PREFIXES = ("helmdeck", "functions", "tools", "tool", "pack", "packs", "pipeline", "pipelines", "mcp")
+"""Words that models put before a name."""
+
+MOST_SUGGESTIONS = 3
+
+
+@attrs.frozen(kw_only=True)
+class Checked:
+    """One step after the check.
+
+    :ivar entry_id: the catalog entry that is meant; empty for a gap.
+    """
+
+    tool: str
+    args: Mapping[str, Any]
+    rationale: str
+    entry_id: str = ""
+    problems: tuple[str, ...] = ()
+    corrected_from: str | None = None
+    suggestions: tuple[str, ...] = ()
+
+
+def squash(name: str) -> str:
+    """A name without letter case and separators."""
+    return re.sub(r"[\W_]+", "", name.casefold())
+
+
+def _without_prefix(name: str) -> str:
+    head, _, tail = re.sub(r"[\s./:_-]+", ".", name.casefold()).partition(".")
+    return squash(tail) if tail and head in PREFIXES else ""
+
+
+class NameResolver:
+    """Finds the entry that a name means: letter for letter, else by case, separators and prefix, if only one is meant."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self._squashed: dict[str, list[Entry]] = {}
+        for entry in catalog.entries:
+            for key in {squash(entry.id), _without_prefix(entry.id)} - {""}:
+                self._squashed.setdefault(key, []).append(entry)
+
+    def find(self, name: str) -> Entry | None:
+        """Return the one entry that is meant, or ``None``."""
+        exact = self.catalog.get(name) or self.catalog.get(name.strip())
+        if exact is not None:
+            return exact
+        for key in (squash(name), _without_prefix(name)):
+            found = self._squashed.get(key, ()) if key else ()
+            if len(found) == 1:
+                return found[0]
+        return None
+
+    def nearest(self, name: str) -> tuple[str, ...]:
+        """Names that exist and look alike, best first."""
+        ids = [entry.id for entry in self.catalog.entries]
+        by_squashed = {squash(entry_id): entry_id for entry_id in ids}
+        close = difflib.get_close_matches(squash(name), list(by_squashed), n=MOST_SUGGESTIONS, cutoff=0.6)
+        return tuple(by_squashed[each] for each in close)
+
+
+class StepChecker:
+    """Checks steps of plans against the whole catalog, not only against what a model was shown."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._names = NameResolver(catalog)
+
+    def check(self, tool: str | None, args: Mapping[str, Any] | None, rationale: str | None) -> Checked:
+        """Return the step with a name that exists, or as a gap that says why."""
+        name, given, why = (tool or "").strip(), args or {}, (rationale or "").strip()
+        if not name or squash(name) == UNKNOWN_TOOL:
+            return _gap(why or "no tool was named", given)
+        if squash(name) in SELF_NAMES:
+            return _gap(f"the planner named itself ({name}): {why}", given, name)
+        if squash(name) == squash(PIPELINE_RUN) or _without_prefix(name) == "pipelinerun":
+            return self._pipeline_run(name, given, why)
+        entry = self._names.find(name)
+        if entry is None:
+            return _gap(f"there is no tool {name!r}: {why}", given, name, self._names.nearest(name))
+        corrected = name if name != entry.id else None
+        if entry.kind is EntryKind.PIPELINE:
+            return _run_of(entry, given if "inputs" in given else {"inputs": dict(given)}, why, name)
+        return Checked(
+            tool=entry.id,
+            args=given,
+            rationale=why,
+            entry_id=entry.id,
+            problems=schema_problems(entry.input_schema or {}, given),
+            corrected_from=corrected,
+        )
+
+    def _pipeline_run(self, name: str, args: Mapping[str, Any], why: str) -> Checked:
+        wanted = args.get("id")
+        corrected = name if name != PIPELINE_RUN else None
+        if not isinstance(wanted, str) or not wanted.strip():
+            return _gap(f"{PIPELINE_RUN} without the id of a pipeline: {why}", args, corrected)
+        entry = self._names.find(wanted)
+        if entry is None:
+            return _gap(f"there is no pipeline {wanted!r}: {why}", args, wanted, self._names.nearest(wanted))
+        if entry.kind is EntryKind.PACK:
+            return _gap(f"{wanted!r} is a pack, not a pipeline: {why}", args, wanted, (entry.id,))
+        return _run_of(entry, args, why, wanted if wanted != entry.id else corrected)
+
+
+def _run_of(pipeline: Entry, args: Mapping[str, Any], why: str, corrected: str | None) -> Checked:
+    given = {"id": pipeline.id, **{key: value for key, value in args.items() if key != "id"}}
+    if not given.get("inputs"):
+        given.pop("inputs", None)
+    return Checked(tool=PIPELINE_RUN, args=given, rationale=why, entry_id=pipeline.id, corrected_from=corrected)
+
+
+def _gap(why: str, args: Mapping[str, Any], corrected: str | None = None, suggestions: tuple[str, ...] = ()) -> Checked:
+    return Checked(
+        tool=UNKNOWN_TOOL,
+        args=args,
+        rationale=why.removesuffix(": "),
+        corrected_from=corrected,
+        suggestions=suggestions,
+    )

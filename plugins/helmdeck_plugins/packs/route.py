@@ -1,0 +1,140 @@
+"""The pack ``helmdeck.route``: the one entry of the catalog that serves a request, and what it leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from helmdeck_core import (
+    Entry,
+    EntryKind,
+    Pack,
+    PackContext,
+    Recommendation,
+    Route,
+    RouteKind,
+    hookimpl,
+)
+from helmdeck_plugins.packs.checking import NameResolver
+from helmdeck_plugins.packs.questions import INPUT_SCHEMA, compaction_of, make_question
+
+NAME = "helmdeck.route"
+MOST_ALTERNATIVES = 3
+
+
+class Choice(msgspec.Struct):
+    """One entry as a model names it; ``kind`` is not believed, it follows from the entry."""
+
+    id: str | None = None
+    why: str | None = None
+    suggested_inputs: dict[str, Any] | None = None
+
+
+class RouteAnswer(msgspec.Struct):
+    """A route as a model writes it; only the recommendation must be there."""
+
+    recommendation: Choice
+    alternatives: list[Choice] | None = None
+    gap_warning: str | None = None
+    reasoning: str | None = None
+
+
+def _choice_schema(*more: str) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "kind": {"type": "string", "enum": [kind.value for kind in RouteKind]},
+        "id": {"type": "string"},
+        "why": {"type": "string"},
+    }
+    properties |= {name: {"type": "object"} for name in more}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+ANSWER_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "recommendation": _choice_schema("suggested_inputs"),
+        "alternatives": {"type": "array", "items": _choice_schema(), "maxItems": MOST_ALTERNATIVES},
+        "gap_warning": {"type": ["string", "null"]},
+        "reasoning": {"type": "string"},
+    },
+    "required": ["recommendation", "alternatives", "gap_warning", "reasoning"],
+}
+
+
+@hookimpl
+def helmdeck_packs() -> Sequence[Pack]:
+    """The pack; it is not listed, for a plan must never name it."""
+    return (
+        Pack(
+            name=NAME,
+            version="1",
+            description="Finds the one pack or pipeline that serves a request, and says what nothing serves.",
+            run=route,
+            input_schema=INPUT_SCHEMA,
+            is_listed=False,
+        ),
+    )
+
+
+async def route(context: PackContext, given: Mapping[str, Any]) -> Route:
+    """Ask for a route and check every id in it against the whole catalog.
+
+    :raises PackError: ``invalid_input`` for a blank request.
+    :raises CallFailed: the model gave nothing usable.
+    """
+    question = make_question(context, given, caller=NAME, task="route", type=RouteAnswer, schema=ANSWER_SCHEMA)
+    answer = await context.ask(question)
+    names = NameResolver(context.catalog)
+    value: RouteAnswer = answer.value
+    chosen = _recommended(names, value.recommendation)
+    others = _alternatives(names, value.alternatives or (), chosen)
+    return Route(
+        recommendation=chosen,
+        alternatives=others,
+        gap_warning=_gap_warning(names, value, chosen),
+        reasoning=value.reasoning or "",
+        model=answer.model,
+        compaction=compaction_of(answer),
+        served_model=answer.served_model,
+        usage=answer.usage,
+        latency_s=answer.latency_s,
+        repairs=answer.repairs,
+        downgrades=answer.downgrades,
+    )
+
+
+def _recommended(names: NameResolver, choice: Choice) -> Recommendation:
+    entry = names.find(choice.id or "")
+    if entry is None:
+        return Recommendation(kind=RouteKind.NONE, id="", why=choice.why or "")
+    return Recommendation(
+        kind=_kind(entry), id=entry.id, why=choice.why or "", suggested_inputs=choice.suggested_inputs or {}
+    )
+
+
+def _alternatives(names: NameResolver, choices: Sequence[Choice], chosen: Recommendation) -> tuple[Recommendation, ...]:
+    found: dict[str, Recommendation] = {}
+    for choice in choices:
+        entry = names.find(choice.id or "")
+        if entry is not None and entry.id != chosen.id:
+            found.setdefault(entry.id, Recommendation(kind=_kind(entry), id=entry.id, why=choice.why or ""))
+    return tuple(found.values())[:MOST_ALTERNATIVES]
+
+
+def _gap_warning(names: NameResolver, value: RouteAnswer, chosen: Recommendation) -> str | None:
+    said = (value.gap_warning or "").strip()
+    named = (value.recommendation.id or "").strip()
+    if chosen.kind is not RouteKind.NONE:
+        return said or None
+    if not named:
+        return said or "nothing in the catalog serves this request"
+    nearest = names.nearest(named)
+    hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
+    why = said or value.reasoning or ""
+    return f"the model named {named!r}, which does not exist{hint}" + (f". {why}" if why else "")
+
+
+def _kind(entry: Entry) -> RouteKind:
+    return RouteKind.PIPELINE if entry.kind is EntryKind.PIPELINE else RouteKind.PACK

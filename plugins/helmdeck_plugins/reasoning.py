@@ -1,0 +1,102 @@
+"""The marks that models put around what they thought, as data.
+
+Seen in answers of the models and gateways named beside them. A word that also serves as an ordinary mark-up element, such as
+``<plan>`` or ``<reason>``, is not here: taking an answer for a thought is worse than the reverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from helmdeck_core import ReasoningTag, hookimpl
+
+_ELEMENTS = (
+    "think",  # DeepSeek R1, Qwen 3, GLM, MiniMax, Nemotron and most open models
+    "reasoning",
+    "thinking",  # Claude prompts, several fine-tunes
+    "thought",  # EXAONE, Gemini through some gateways
+    "thoughts",
+    "thereasoning",
+    "antthinking",  # Claude
+    "seed:think",  # Seed-OSS
+    "mm:think",  # MiniMax
+    "longcat_think",  # LongCat
+    "reflection",
+    "scratchpad",
+    "analysis",
+    "inner_monologue",
+    "inner_thoughts",
+    "chain_of_thought",
+)
+
+_BRACKETED = ("reasoning", "think", "thinking", "thought", "thoughts")  # [THINK]: Magistral
+
+_HARMONY_FINAL = (
+    "<|start|>assistant<|channel|>final<|message|>",
+    "<|start|>assistant<|channel|>final <|constrain|>json<|message|>",
+    "<|start|>assistant<|channel|>final<|constrain|>json<|message|>",
+)
+
+
+def _element(name: str) -> ReasoningTag:
+    return ReasoningTag(name=name, open=f"<{name}>", close=(f"</{name}>",), has_attributes=True)
+
+
+def _bracketed(name: str) -> ReasoningTag:
+    return ReasoningTag(name=f"[{name}]", open=f"[{name}]", close=(f"[/{name}]",))
+
+
+def _harmony(channel: str) -> ReasoningTag:
+    # What follows <|end|> is another message; a lone <|end|> only ends the answer itself.
+    return ReasoningTag(
+        name=f"harmony-{channel}",
+        open=f"<|channel|>{channel}<|message|>",
+        close=("<|end|>", "<|channel|>final<|message|>", "<|channel|>final <|constrain|>json<|message|>"),
+        closes_alone=False,
+    )
+
+
+_CHANNELS = (
+    _harmony("analysis"),  # gpt-oss
+    _harmony("commentary"),  # gpt-oss, preambles; a tool call has more words in its header and is none of these
+    ReasoningTag(name="harmony-final", open="", close=_HARMONY_FINAL),
+    # The same with its control tokens lost on the way: analysis...assistantfinal{...}
+    ReasoningTag(name="harmony-plain", open="", close=("assistantfinal",)),
+    ReasoningTag(name="channel-thought", open="<|channel>thought", close=("<channel|>",)),  # Gemma
+    ReasoningTag(name="start-thinking", open="<|START_THINKING|>", close=("<|END_THINKING|>",)),  # Command A
+    ReasoningTag(
+        name="begin-of-thought", open="<|begin_of_thought|>", close=("<|end_of_thought|>",)
+    ),  # OpenThinker, Sky-T1
+    ReasoningTag(name="think-triangle", open="◁think▷", close=("◁/think▷",)),  # Kimi
+)
+
+# Phrases open and close nothing unless the whole pair is there.
+_PHRASES = (
+    *(
+        ReasoningTag(
+            name=f"phrase-{number}",
+            open=f"{start} my thought process:",
+            close=("Here is my response:", "Here's my response:"),
+            closes_alone=False,
+        )
+        for number, start in enumerate(("Here is", "Here's"), 1)
+    ),  # Granite 3
+    ReasoningTag(
+        name="phrase-steps",
+        open="Here are my reasoning steps:",
+        close=("[BEGIN FINAL RESPONSE]",),
+    ),  # Apriel
+)
+
+_TAGS: tuple[ReasoningTag, ...] = (
+    *(_element(name) for name in _ELEMENTS),
+    *(_bracketed(name) for name in _BRACKETED),
+    *_CHANNELS,
+    *_PHRASES,
+)
+
+
+@hookimpl
+def helmdeck_reasoning_tags() -> Sequence[ReasoningTag]:
+    """The reasoning tags seen in the field."""
+    return _TAGS

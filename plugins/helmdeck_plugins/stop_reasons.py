@@ -1,0 +1,113 @@
+"""How other families of providers say why they stopped, as data.
+
+With these tables a word that a gateway passes on unchanged, or that somebody quotes from a log, still has a meaning. The
+adapters' own dialects come with the adapters. A word without a sure meaning, such as ``OTHER``, ``pause_turn`` or
+``malformed_tool_use``, is left out on purpose: what no table lists is ``Unknown``, and that is the truth about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from helmdeck_core import StopReason, StopReasonTable, hookimpl
+
+_LATE = 100
+"""These tables are asked after the dialects of adapters when a word is looked up without a dialect."""
+
+_ANTHROPIC = {
+    "end_turn": StopReason.END_TURN,
+    "stop_sequence": StopReason.END_TURN,
+    "tool_use": StopReason.TOOL_CALL,
+    "max_tokens": StopReason.MAX_TOKENS,
+    "model_context_window_exceeded": StopReason.CONTEXT_WINDOW_EXCEEDED,
+    "refusal": StopReason.SAFETY_BLOCKED,
+}
+
+_GEMINI_BLOCKS = ("safety", "other", "blocklist", "prohibited_content", "image_safety", "model_armor", "jailbreak")
+"""Why a prompt was refused before anything was generated; there, ``OTHER`` is a verdict and not a mishap."""
+
+_GEMINI = {
+    "stop": StopReason.END_TURN,
+    "max_tokens": StopReason.MAX_TOKENS,
+    "continuation": StopReason.MAX_TOKENS,  # a cap per request: the rest can be asked for
+    "safety": StopReason.SAFETY_BLOCKED,
+    "blocklist": StopReason.SAFETY_BLOCKED,
+    "prohibited_content": StopReason.SAFETY_BLOCKED,
+    "spii": StopReason.SAFETY_BLOCKED,
+    "recitation": StopReason.SAFETY_BLOCKED,
+    "image_safety": StopReason.SAFETY_BLOCKED,
+    "image_prohibited_content": StopReason.SAFETY_BLOCKED,
+    "image_recitation": StopReason.SAFETY_BLOCKED,
+    "model_armor": StopReason.SAFETY_BLOCKED,
+    "escalation": StopReason.SAFETY_BLOCKED,
+    # An older Vertex client asks for enums as numbers.
+    "1": StopReason.END_TURN,
+    "2": StopReason.MAX_TOKENS,
+    "3": StopReason.SAFETY_BLOCKED,
+    "4": StopReason.SAFETY_BLOCKED,
+    **{f"promptfeedback:{word}": StopReason.SAFETY_BLOCKED for word in _GEMINI_BLOCKS},
+}
+
+_BEDROCK = {
+    "end_turn": StopReason.END_TURN,
+    "stop_sequence": StopReason.END_TURN,
+    "tool_use": StopReason.TOOL_CALL,
+    "max_tokens": StopReason.MAX_TOKENS,
+    "model_context_window_exceeded": StopReason.CONTEXT_WINDOW_EXCEEDED,
+    "guardrail_intervened": StopReason.SAFETY_BLOCKED,
+    "content_filtered": StopReason.SAFETY_BLOCKED,
+    # InvokeModel passes on what the model says: Titan
+    "finish": StopReason.END_TURN,
+    "stop_criteria_met": StopReason.END_TURN,
+    "length": StopReason.MAX_TOKENS,
+    # and Llama
+    "stop": StopReason.END_TURN,
+}
+
+_COHERE = {
+    "complete": StopReason.END_TURN,
+    "stop_sequence": StopReason.END_TURN,
+    "tool_call": StopReason.TOOL_CALL,
+    "max_tokens": StopReason.MAX_TOKENS,
+    # version 1 of the interface
+    "error_toxic": StopReason.SAFETY_BLOCKED,
+    "error_limit": StopReason.CONTEXT_WINDOW_EXCEEDED,
+    "user_cancel": StopReason.CANCELLED,
+}
+
+_OLLAMA = {
+    "stop": StopReason.END_TURN,
+    "length": StopReason.MAX_TOKENS,
+}
+
+_OPENAI_RESPONSES = {
+    "completed": StopReason.END_TURN,
+    "incomplete:max_output_tokens": StopReason.MAX_TOKENS,
+    "max_output_tokens": StopReason.MAX_TOKENS,
+    "incomplete:content_filter": StopReason.SAFETY_BLOCKED,
+    "content_filter": StopReason.SAFETY_BLOCKED,
+    "cancelled": StopReason.CANCELLED,
+}
+
+_XAI = {
+    "reason_stop": StopReason.END_TURN,
+    "reason_tool_calls": StopReason.TOOL_CALL,
+    "reason_max_len": StopReason.MAX_TOKENS,
+    "reason_max_context": StopReason.CONTEXT_WINDOW_EXCEEDED,
+}
+
+_TABLES = {
+    "anthropic": _ANTHROPIC,
+    "bedrock": _BEDROCK,
+    "cohere": _COHERE,
+    "gemini": _GEMINI,
+    "ollama": _OLLAMA,
+    "openai-responses": _OPENAI_RESPONSES,
+    "xai": _XAI,
+}
+
+
+@hookimpl
+def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
+    """The dialects of other families."""
+    return [StopReasonTable(name=name, reasons=reasons, order=_LATE) for name, reasons in _TABLES.items()]

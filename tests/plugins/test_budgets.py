@@ -1,0 +1,173 @@
+"""The built-in budget rows and their look-up, through a real deck."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from helmdeck_core import Budget, BudgetRow, Tier, hookimpl, resolve_variant
+from helmdeck_core.testing import make_deck
+
+DECK = make_deck()
+
+
+@pytest.mark.parametrize(
+    ("model", "tier", "input_tokens", "output_tokens", "cap"),
+    [
+        ("anthropic/claude-opus-4", "A", 200_000, 8_000, None),
+        ("anthropic/claude-3.7-sonnet", "A", 200_000, 8_000, None),
+        ("openai/gpt-4o-mini", "A", 100_000, 4_000, None),
+        ("openai/gpt-5", "A", 1_050_000, 4_000, None),
+        ("google/gemini-2.5-flash", "A", 1_050_000, 2_500, None),
+        ("openrouter/meta-llama/llama-3.3-70b-instruct", "B", 32_000, 2_000, 22_000),
+        ("openrouter/google/gemma-2-9b-it", "B", 16_000, 1_500, 12_000),
+        ("openrouter/deepseek/deepseek-v4-pro", "B", 1_000_000, 2_000, 22_000),
+        ("openrouter/openrouter/free", "C", 16_000, 1_500, 10_000),
+        ("openrouter/moonshotai/kimi-k2.6", "C", 256_000, 1_500, 10_000),
+    ],
+)
+def test_known_models_get_their_row_and_echo_the_callers_id(model, tier, input_tokens, output_tokens, cap):
+    budget = DECK.budget(model).budget
+    found = (budget.model, budget.tier, budget.input_tokens, budget.output_tokens, budget.max_catalog_bytes)
+    assert found == (model, Tier(tier), input_tokens, output_tokens, cap)
+
+
+@pytest.mark.parametrize("model", ["", "nobody/knows-this", "x"])
+def test_an_unknown_model_gets_the_weakest_tier(model):
+    looked_up = DECK.budget(model)
+    budget = looked_up.budget
+    assert looked_up.is_fallback
+    assert (budget.tier, budget.input_tokens, budget.output_tokens, budget.max_catalog_bytes) == (
+        Tier.C,
+        16_000,
+        1_500,
+        10_000,
+    )
+
+
+def test_the_fallback_has_no_capability_but_the_filter_pass():
+    budget = DECK.budget("nobody/knows").budget
+    assert budget.allows_llm_filter
+    assert not (budget.is_hybrid_reasoning or budget.wants_strict_json or budget.supports_prefix_cache)
+
+
+@pytest.mark.parametrize(
+    ("model", "flag"),
+    [
+        ("anthropic/claude-3.7-sonnet", "is_hybrid_reasoning"),
+        ("openrouter/moonshotai/kimi-k2", "is_hybrid_reasoning"),
+        ("openai/o3-mini", "wants_strict_json"),
+        ("openrouter/mistralai/mistral-large", "wants_strict_json"),
+        ("openrouter/deepseek/deepseek-chat", "supports_prefix_cache"),
+        ("google/gemini-2.5-pro", "supports_prefix_cache"),
+        ("openrouter/deepseek/deepseek-v4-pro", "allows_llm_filter"),
+    ],
+)
+def test_families_have_their_capability_flags(model, flag):
+    assert getattr(DECK.budget(model).budget, flag)
+
+
+def test_every_tier_a_row_has_no_catalog_cap_and_every_other_row_has_one():
+    for looked_up in DECK.budgets():
+        assert (looked_up.budget.max_catalog_bytes is None) == (looked_up.budget.tier is Tier.A), looked_up.row
+
+
+def test_every_row_says_why():
+    assert all(looked_up.budget.evidence for looked_up in DECK.budgets())
+
+
+@pytest.mark.parametrize("spelling", ["  openai/gpt-4o  ", "OpenAI/GPT-4o", "OPENAI/GPT-4O"])
+def test_blanks_and_letter_case_do_not_matter(spelling):
+    assert DECK.budget(spelling).row == "openai/gpt-4o"
+
+
+def test_provider_aliases_meet():
+    assert DECK.budget("gemini/gemini-2.5-pro").row == "google/gemini-2.5-pro"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "openrouter/meta-llama/llama-3.3-70b-instruct:free",
+        "openrouter/mistralai/mistral-7b:free",
+        "gemini/gemini-2.5-flash:free",
+        "openai/gpt-5:FREE",
+    ],
+)
+def test_a_free_suffix_never_raises_the_tier(model):
+    budget = DECK.budget(model).budget
+    assert (budget.tier, budget.max_catalog_bytes, resolve_variant(budget)) == (Tier.C, 10_000, "single_pick")
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["deepseek/deepseek-r1", "openai/o1", "openai/o4-mini", "x/qwq-32b", "y/claude-thinking", "openrouter/openai/gpt-oss-120b"],
+)
+def test_names_that_hint_at_thinking_set_the_flag_and_bring_headroom(model):
+    budget = DECK.budget(model).budget
+    assert budget.is_hybrid_reasoning
+    assert budget.max_tokens > budget.output_tokens
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-4o", "x/photo3", "x/r10", "x/solo1"])
+def test_names_that_only_look_like_it_do_not(model):
+    assert not DECK.budget(model).budget.is_hybrid_reasoning
+
+
+def test_the_router_has_a_row_of_its_own():
+    assert DECK.budget("openrouter/auto").row == "openrouter/auto"
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.text(max_size=60))
+def test_no_string_makes_the_look_up_raise(text):
+    assert DECK.budget(text).budget.tier in Tier
+
+
+def test_each_field_names_its_source(deck_with):
+    deck = deck_with(config={"budgets": {"openai/gpt-4o": {"input_tokens": 50_000}}})
+    looked_up = deck.budget("openai/gpt-4o-mini")
+    assert looked_up.budget.input_tokens == 50_000
+    assert "budgets" in looked_up.sources["input_tokens"] and "openai/gpt-4o" in looked_up.sources["input_tokens"]
+    assert looked_up.sources["tier"] == "row 'openai/gpt-4o' of plugin 'budgets'"
+
+
+def test_a_deployment_adds_a_row(deck_with):
+    deck = deck_with(config={"budgets": {"acme/": {"tier": "B", "input_tokens": 64_000}}})
+    looked_up = deck.budget("acme/large")
+    assert (looked_up.budget.tier, looked_up.budget.input_tokens, looked_up.row) == (Tier.B, 64_000, "acme/")
+    assert any(each.row == "acme/" for each in deck.budgets())
+
+
+def test_a_tier_that_a_deployment_moves_brings_its_own_cap(deck_with):
+    deck = deck_with(config={"budgets": {"acme/": {"tier": "A"}, "openai/gpt-4o": {"tier": "C", "max_catalog_bytes": 8_000}}})
+    assert deck.budget("acme/x").budget.max_catalog_bytes is None
+    assert deck.budget("acme/x").sources["max_catalog_bytes"] == "default of tier A"
+    assert deck.budget("openai/gpt-4o").budget.max_catalog_bytes == 8_000
+
+
+def test_a_cap_of_zero_in_the_configuration_is_no_limit(deck_with):
+    deck = deck_with(config={"budgets": {"openrouter/openrouter/free": {"max_catalog_bytes": 0}}})
+    assert deck.budget("openrouter/openrouter/free").budget.max_catalog_bytes is None
+
+
+def test_the_longer_of_two_overrides_wins_field_by_field(deck_with):
+    deck = deck_with(config={"budgets": {"a/": {"tier": "B", "output_tokens": 1}, "a/b": {"output_tokens": 2}}})
+    budget = deck.budget("a/b-c").budget
+    assert (budget.tier, budget.output_tokens) == (Tier.B, 2)
+
+
+def test_the_fallback_can_be_overridden_and_touches_no_known_model(deck_with):
+    deck = deck_with(config={"budgets": {"fallback": {"input_tokens": 9_000}}})
+    assert deck.budget("nobody/knows").budget.input_tokens == 9_000
+    assert deck.budget("openrouter/openrouter/free").budget.input_tokens == 16_000
+
+
+def test_a_plugins_row_joins_the_table_and_the_longest_prefix_still_wins(deck_with):
+    class Acme:
+        @hookimpl
+        def helmdeck_budget_rows(self):
+            return [BudgetRow(prefix="openai/gpt-4o-tuned", budget=Budget(model="", tier=Tier.B, evidence="ours"))]
+
+    deck = deck_with(Acme())
+    assert deck.budget("openai/gpt-4o-tuned-7").budget.evidence == "ours"
+    assert deck.budget("openai/gpt-4o").budget.tier is Tier.A

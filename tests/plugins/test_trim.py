@@ -1,0 +1,229 @@
+"""The built-in ladder, step by step and as a whole."""
+
+import copy
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmdeck_core import Catalog, Entry, EntryKind
+from helmdeck_core.calling import Owned
+from helmdeck_core.ladder import PreparedCatalog
+from helmdeck_plugins.trim import first_sentence, helmdeck_trim_steps
+
+STEPS = [Owned("trim", step) for step in helmdeck_trim_steps()]
+SPEC_ORDER = [
+    "pack.intent_keywords[]",
+    "pack.typical_use",
+    "pack.limitations[]",
+    "pipeline.steps[].body",
+    "pipeline.inputs/outputs.schema",
+    "description.firstSentence",
+]
+
+GUIDE = {
+    "packs": [
+        {
+            "name": "blog.draft",
+            "description": "Drafts a post. It takes a while.",
+            "metadata": {
+                "accepts": ["text"],
+                "produces": ["post"],
+                "intent_keywords": ["draft a blog post", "write an article"],
+                "typical_use": "After research, to have something to show.",
+                "limitations": ["English only"],
+                "house_rule": "unknown to everybody",
+            },
+        },
+        {"name": "bare.pack"},
+    ],
+    "pipelines": [
+        {
+            "id": "grounded",
+            "name": "Grounded post",
+            "description": "Drafts and grounds a post. Slow, but safe.",
+            "metadata": {
+                "supersedes": ["blog.draft"],
+                "steps": [{"id": "one", "name": "First", "pack": "blog.draft", "with": {"text": "{{inputs.text}}"}}],
+                "inputs": {"zeta": {"type": "string"}, "alpha": {"type": "string", "description": "first letter"}},
+                "outputs": {"type": "object", "properties": {"post": {"type": "string"}, "notes": {"type": "array"}}},
+            },
+        }
+    ],
+}
+
+
+def prepared(data=None, steps=STEPS) -> PreparedCatalog:
+    return PreparedCatalog(Catalog.from_data(data or GUIDE, "test"), steps)
+
+
+def compacted(cap, data=None):
+    guide = prepared(data)
+    rung, record = guide.compact(cap)
+    return json.loads(guide.whole(rung)), record, guide
+
+
+@pytest.mark.parametrize("cap", [None, 0, -5])
+def test_without_a_cap_the_catalog_is_unchanged(cap):
+    data, record, _ = compacted(cap)
+    assert data == GUIDE
+    assert record.dropped == () and record.before_bytes == record.after_bytes
+
+
+def test_a_catalog_within_the_cap_loses_nothing():
+    size = len(Catalog.from_data(GUIDE, "x").encode())
+    data, record, _ = compacted(size)
+    assert data == GUIDE and record.dropped == ()
+
+
+def test_the_bytes_that_are_measured_are_the_bytes_that_are_sent():
+    for cap in range(200, 1_100, 50):
+        data, record, guide = compacted(cap)
+        rung, _ = guide.compact(cap)
+        assert record.after_bytes == len(guide.whole(rung).encode())
+
+
+def test_fields_go_in_the_fixed_order_and_no_step_runs_after_the_cap_is_met():
+    _, _, guide = compacted(None)
+    for number, total in enumerate(guide.totals[: len(SPEC_ORDER) + 1]):
+        _, record, _ = compacted(total)
+        assert list(record.dropped) == SPEC_ORDER[:number]
+        assert record.after_bytes == total
+
+
+def test_an_impossible_cap_is_marked_with_both_sizes():
+    data, record, guide = compacted(10)
+    assert record.dropped[-1] == f"still_over_budget({guide.totals[-1]}>10)"
+    assert record.before_bytes == guide.full_bytes > record.after_bytes == guide.totals[-1]
+    assert data["pipelines"][0]["metadata"]["supersedes"] == ["blog.draft"]
+    assert [p["name"] for p in data["packs"]] == ["blog.draft", "bare.pack"] and data["pipelines"][0]["id"] == "grounded"
+
+
+def test_a_step_that_removes_nothing_leaves_no_label():
+    _, record, _ = compacted(10, {"packs": [{"name": "a", "description": "One sentence only."}]})
+    assert record.dropped == (f"still_over_budget({record.after_bytes}>10)",)
+
+
+def test_the_input_is_never_changed():
+    data = copy.deepcopy(GUIDE)
+    compacted(10, data)
+    assert data == GUIDE
+
+
+def test_the_same_input_gives_the_same_bytes():
+    assert len({prepared().whole(len(STEPS)) for _ in range(5)}) == 1
+
+
+def test_step_bodies_keep_id_name_and_pack():
+    data, _, _ = compacted(10)
+    assert data["pipelines"][0]["metadata"]["steps"] == [{"id": "one", "name": "First", "pack": "blog.draft"}]
+
+
+def test_schemas_become_field_names_in_source_order():
+    data, _, _ = compacted(10)
+    metadata = data["pipelines"][0]["metadata"]
+    assert metadata["inputs"] == ["zeta", "alpha"] and metadata["outputs"] == ["post", "notes"]
+
+
+def test_an_entry_without_metadata_passes_unharmed():
+    data, _, _ = compacted(10)
+    assert data["packs"][1] == {"name": "bare.pack"}
+
+
+def test_unknown_metadata_survives():
+    data, _, _ = compacted(10)
+    assert data["packs"][0]["metadata"]["house_rule"] == "unknown to everybody"
+
+
+def test_unknown_keys_are_dropped_only_under_a_label():
+    tool = {"name": "t", "annotations": {"readOnlyHint": True}, "description": "Reads. Slowly."}
+    data, record, _ = compacted(10, {"packs": [tool]})
+    assert "entry.extra_fields" in record.dropped and "annotations" not in data["packs"][0]
+
+
+def test_schemas_of_tools_are_thinned_before_they_go():
+    schema = {
+        "type": "object",
+        "title": "statusArguments",
+        "properties": {"mode": {"type": "string", "enum": ["a", "b"], "description": "long " * 30}, "n": {"type": "integer"}},
+        "required": ["mode"],
+    }
+    _, _, guide = compacted(None, {"packs": [{"name": "t", "input_schema": schema}]})
+    names = [rung.step for rung in guide.rungs]
+    thin = json.loads(guide.whole(names.index("pack.input_schema.details")))["packs"][0]["input_schema"]
+    assert thin == {
+        "type": "object",
+        "properties": {"mode": {"type": "string", "enum": ["a", "b"]}, "n": {"type": "integer"}},
+        "required": ["mode"],
+    }
+    assert json.loads(guide.whole(names.index("pack.input_schema")))["packs"][0]["input_schema"] == ["mode", "n"]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("One. Two.", "One."),
+        ("Ends here! Not there.", "Ends here!"),
+        ("Really? Yes.", "Really?"),
+        ("No end at all", "No end at all"),
+        ("", ""),
+        ("Works with v1.2 and 3.5 of it. Also more.", "Works with v1.2 and 3.5 of it."),
+        ("Reads files, e.g. PDF, i.e. documents. Fast.", "Reads files, e.g. PDF, i.e. documents."),
+        ("Takes logs, metrics, etc. and plots them. Nicely.", "Takes logs, metrics, etc. and plots them."),
+        ("Takes logs, metrics, etc. Plots them.", "Takes logs, metrics, etc."),
+        ("By J. Smith of Acme. Second.", "By J. Smith of Acme."),
+        ("Is it on? Say yes or no. Then go.", "Is it on?"),
+        ("The answer is no. Then go.", "The answer is no."),
+        ("See fig. 3 for details. Then go.", "See fig. 3 for details."),
+        ("Reads a.txt, b.md and example.com pages. Then stops.", "Reads a.txt, b.md and example.com pages."),
+        ('He said "stop." Then left.', 'He said "stop."'),
+        ("Waits... then goes on. Second.", "Waits... then goes on."),
+        ("これは文です。次の文です。", "これは文です。"),
+        ("这是第一句。这是第二句。", "这是第一句。"),
+        ("यह पहला वाक्य है। यह दूसरा है।", "यह पहला वाक्य है।"),
+        ("هل هذا سؤال؟ نعم.", "هل هذا سؤال؟"),
+        ("First line.\nSecond line.", "First line."),
+        ("Version 2. Then more.", "Version 2."),
+    ],
+)
+def test_the_first_sentence_ends_where_a_reader_would_end_it(text, first):
+    assert first_sentence(text) == first
+
+
+@given(st.text(max_size=200))
+def test_a_first_sentence_is_a_beginning_of_the_text_and_trimming_twice_changes_nothing(text):
+    first = first_sentence(text)
+    assert text.strip().startswith(first.strip())
+    assert first_sentence(first) == first
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+FIELD = st.sampled_from(["description", "steps", "inputs", "outputs", "input_schema", "metadata", "extra"])
+META = st.dictionaries(
+    st.sampled_from(["intent_keywords", "typical_use", "limitations", "steps", "inputs", "outputs", "more"]), JSON, max_size=5
+)
+
+
+@st.composite
+def entries(draw):
+    kind = draw(st.sampled_from(list(EntryKind)))
+    data = {"name" if kind is EntryKind.PACK else "id": "x", **draw(st.dictionaries(FIELD, JSON, max_size=4))}
+    data["metadata"] = {**draw(META), "supersedes": ["y"]}
+    if "description" in data:
+        data["description"] = str(data["description"])
+    return Entry(kind, "x", data, "test")
+
+
+@given(entries())
+def test_no_step_grows_an_entry_or_breaks_the_dispatch_graph(entry):
+    guide = PreparedCatalog(Catalog([entry]), STEPS)
+    assert list(guide.totals) == sorted(guide.totals, reverse=True)
+    for rung in range(len(guide.rungs)):
+        kept = json.loads(guide.whole(rung))
+        (data,) = kept["packs"] + kept["pipelines"]
+        assert data["metadata"]["supersedes"] == ["y"] and "x" in (data.get("name"), data.get("id"))

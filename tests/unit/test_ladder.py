@@ -1,0 +1,120 @@
+"""The ladder and third-party steps: invariants, faults, overrides."""
+
+import json
+
+import pytest
+
+from helmdeck_core import Catalog, InvariantRestored, PluginError, TrimStep, hookimpl
+from helmdeck_core.calling import Owned
+from helmdeck_core.ladder import PreparedCatalog
+from helmdeck_core.testing import make_deck
+
+PIPELINE = {"id": "p", "name": "The P", "description": "One. Two.", "metadata": {"supersedes": ["a"], "other": [1, 2, 3]}}
+CATALOG = Catalog.from_data({"packs": [{"name": "a", "description": "Aaa. Bbb."}], "pipelines": [PIPELINE]}, "test")
+
+
+def climb(trim, report=None):
+    return PreparedCatalog(CATALOG, [Owned("acme", TrimStep(name="acme.slim", trim=trim))], report)
+
+
+def test_a_step_that_drops_names_ids_and_supersedes_is_corrected_and_named():
+    events = []
+    guide = climb(lambda entry, data: {}, events.append)
+    kept = json.loads(guide.whole(1))
+    assert kept == {"packs": [{"name": "a"}], "pipelines": [{"id": "p", "name": "The P", "metadata": {"supersedes": ["a"]}}]}
+    assert guide.labels(1) == (
+        "acme.slim",
+        "invariant_restored(acme.slim:name)",
+        "invariant_restored(acme.slim:id)",
+        "invariant_restored(acme.slim:metadata.supersedes)",
+    )
+    assert {(e.plugin, e.step, e.field) for e in events if isinstance(e, InvariantRestored)} == {
+        ("acme", "acme.slim", "name"),
+        ("acme", "acme.slim", "id"),
+        ("acme", "acme.slim", "metadata.supersedes"),
+    }
+
+
+def test_a_step_that_rewrites_the_dispatch_graph_is_corrected_too():
+    def rewrite(entry, data):
+        return {**data, "name": "evil", "id": "evil", "metadata": {"supersedes": ["everything"]}}
+
+    kept = json.loads(climb(rewrite).whole(1))
+    assert kept["packs"][0]["name"] == "a"
+    assert kept["pipelines"][0]["id"] == "p" and kept["pipelines"][0]["metadata"]["supersedes"] == ["a"]
+
+
+def test_a_step_that_writes_into_its_input_cannot_harm_the_catalog():
+    def vandal(entry, data):
+        data.clear()
+        for value in (entry.data, entry.data.get("metadata", {})):
+            value.clear()
+        return data
+
+    before = CATALOG.encode()
+    guide = climb(vandal)
+    assert CATALOG.encode() == before
+    assert json.loads(guide.whole(1))["pipelines"][0]["metadata"] == {"supersedes": ["a"]}
+
+
+def test_a_step_that_makes_entries_larger_is_passed_over():
+    guide = climb(lambda entry, data: {**data, "padding": "x" * 100})
+    assert guide.whole(1) == guide.whole(0) and guide.labels(1) == ()
+
+
+@pytest.mark.parametrize("result", [None, 3, "text", ["list"]])
+def test_a_step_that_returns_something_else_is_named(result):
+    with pytest.raises(PluginError, match=r"plugin 'acme'.*acme.slim.*--disable-plugin acme"):
+        climb(lambda entry, data: result)
+
+
+def test_a_step_that_raises_is_named_with_the_entry():
+    with pytest.raises(PluginError, match=r"plugin 'acme'.*'acme.slim' on 'a'.*ZeroDivisionError"):
+        climb(lambda entry, data: 1 / 0)
+
+
+class Slim:
+    """A third party's step."""
+
+    @hookimpl
+    def helmdeck_trim_steps(self):
+        def trim(entry, data):
+            return {key: value for key, value in data.items() if key != "description"}
+
+        return [TrimStep(name="acme.no_descriptions", trim=trim, order=1)]
+
+
+def names(deck, model):
+    return [step.value.name for step in deck.runtime.ladder(deck.budget(model).budget.tier, model)]
+
+
+def test_a_third_partys_step_takes_the_place_that_its_order_says(deck_with):
+    assert names(deck_with(Slim()), "x/y")[:2] == ["acme.no_descriptions", "pack.intent_keywords[]"]
+
+
+def test_a_deployment_reorders_the_ladder_for_one_tier_only(deck_with):
+    order = ["description.firstSentence", "pack.intent_keywords[]"]
+    deck = deck_with(config={"compaction": {"tiers": {"C": {"order": order}}}})
+    assert names(deck, "openrouter/openrouter/free") == order
+    assert names(deck, "openrouter/mistralai/x")[0] == "pack.intent_keywords[]"
+    selection = deck.select("anything", model="openrouter/openrouter/free")
+    assert selection.record.dropped[-2:] == ("lexical.top_n", "lexical.low_confidence")
+
+
+def test_a_deployment_drops_steps_and_a_models_rule_outranks_its_tiers(deck_with):
+    rules = {
+        "drop": ["pack.limitations[]"],
+        "tiers": {"C": {"drop": ["pack.typical_use"]}},
+        "models": {"openrouter/openrouter/": {"order": ["pack.limitations[]"]}},
+    }
+    deck = deck_with(config={"compaction": rules})
+    assert "pack.limitations[]" not in names(deck, "openrouter/mistralai/x")
+    assert "pack.typical_use" not in names(deck, "nobody/knows") and "pack.limitations[]" in names(deck, "nobody/knows")
+    assert names(deck, "openrouter/openrouter/free") == ["pack.limitations[]"]
+
+
+def test_prepared_catalogs_are_made_once_per_ladder():
+    deck = make_deck()
+    engine = deck._engine
+    c, b = (deck.budget(model).budget for model in ("x/y", "openrouter/mistralai/x"))
+    assert engine.prepared(c) is engine.prepared(b)

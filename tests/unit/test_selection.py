@@ -1,0 +1,190 @@
+"""Selection: what goes to a model, and never more than it can take."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helmdeck_core import Catalog, Ranking, Score, TrimStep, should_escalate, top_k
+from helmdeck_core.calling import Owned
+from helmdeck_core.ladder import PreparedCatalog
+from helmdeck_core.selection import Limits, select
+from helmdeck_core.testing import make_deck
+
+
+class FixedIndex:
+    """Ranks by a given order of ids; the first scores highest."""
+
+    def __init__(self, catalog, wanted, clause_best=(), zeros=()):
+        places = {entry.id: number for number, entry in enumerate(catalog.entries)}
+        order = [*wanted, *sorted(set(places) - set(wanted))]
+        self.ranking = Ranking(
+            tuple(Score(places[i], i, 0.0 if i in zeros else float(len(order) - n)) for n, i in enumerate(order)),
+            clause_best=tuple(places[i] for i in clause_best),
+        )
+
+    def rank(self, request):
+        return self.ranking
+
+
+def first_sentence(entry, data):
+    return {**data, "description": data["description"].partition(". ")[0]}
+
+
+def catalog_of(sizes):
+    packs = [{"name": f"p{n}", "description": f"{n}. " + "x" * size} for n, size in enumerate(sizes)]
+    return Catalog.from_data({"packs": packs}, "test")
+
+
+def prepare(catalog):
+    return PreparedCatalog(catalog, [Owned("t", TrimStep(name="first", trim=first_sentence))])
+
+
+def ids(selection):
+    return [entry.id for entry in selection.entries]
+
+
+def test_without_a_cap_everything_passes_and_nothing_is_ranked():
+    catalog = catalog_of([100] * 5)
+    selection = select(prepare(catalog), FixedIndex(catalog, []), "x", Limits(cap=None, max_entries=2))
+    assert len(selection.entries) == 5 and selection.ranking is None and selection.record.dropped == ()
+
+
+def test_where_compaction_meets_the_cap_no_entry_goes_and_no_lexical_label_appears():
+    catalog = catalog_of([100] * 5)
+    selection = select(prepare(catalog), FixedIndex(catalog, []), "x", Limits(cap=300, max_entries=2))
+    assert len(selection.entries) == 5 and selection.record.dropped == ("first",)
+    assert not selection.depends_on_request
+
+
+def test_the_best_entries_keep_the_richest_form_for_which_there_is_room():
+    catalog = catalog_of([300] * 20)
+    selection = select(prepare(catalog), FixedIndex(catalog, ["p7", "p2", "p5"]), "x", Limits(cap=420, max_entries=3))
+    lengths = {entry["name"]: len(entry["description"]) for entry in json.loads(selection.text)["packs"]}
+    assert lengths["p7"] == 303 and lengths["p2"] == lengths["p5"] == 1
+    assert ids(selection) == ["p2", "p5", "p7"], "catalog order is kept"
+    assert selection.record.dropped[:2] == ("first", "lexical.top_n")
+
+
+def test_the_record_tells_how_many_were_left_out_and_the_final_size():
+    catalog = catalog_of([300] * 10)
+    record = select(prepare(catalog), FixedIndex(catalog, []), "x", Limits(cap=250, max_entries=4)).record
+    assert (record.kept_entries, record.left_out) == (4, 6)
+    assert record.before_bytes == len(catalog.encode()) and record.after_bytes <= 250
+
+
+def test_a_cap_that_was_met_in_the_end_leaves_no_over_budget_marker():
+    catalog = catalog_of([300] * 10)
+    record = select(prepare(catalog), FixedIndex(catalog, []), "x", Limits(cap=150, max_entries=4)).record
+    assert not any(label.startswith("still_over_budget") for label in record.dropped)
+
+
+def test_an_entry_larger_than_the_cap_is_left_out_with_a_label():
+    rows = [{"name": "huge", "description": "y" * 900}, {"name": "small", "description": "z"}]
+    catalog = Catalog.from_data({"packs": rows}, "test")
+    selection = select(prepare(catalog), FixedIndex(catalog, ["huge", "small"]), "x", Limits(cap=100, max_entries=12))
+    assert ids(selection) == ["small"] and "entry.too_large(huge)" in selection.record.dropped
+
+
+def test_entries_that_match_nothing_do_not_take_the_room_of_those_that_do():
+    catalog = catalog_of([300] * 20)
+    index = FixedIndex(catalog, ["p3", "p4"], zeros={f"p{n}" for n in range(20)} - {"p3", "p4"})
+    selection = select(prepare(catalog), index, "x", Limits(cap=700, max_entries=12))
+    assert ids(selection) == ["p3", "p4"]
+    assert all(len(entry["description"]) == 303 for entry in json.loads(selection.text)["packs"])
+
+
+def test_when_nothing_matches_something_is_shown_all_the_same():
+    catalog = catalog_of([300] * 10)
+    index = FixedIndex(catalog, [], zeros={f"p{n}" for n in range(10)})
+    assert len(select(prepare(catalog), index, "x", Limits(cap=200, max_entries=3)).entries) == 3
+
+
+def test_every_clause_keeps_its_candidate():
+    catalog = catalog_of([300] * 10)
+    index = FixedIndex(catalog, [f"p{n}" for n in range(10)], clause_best=["p0", "p9"])
+    assert "p9" in ids(select(prepare(catalog), index, "x", Limits(cap=300, max_entries=3)))
+
+
+def ranking(*values):
+    return Ranking(tuple(Score(n, str(n), value) for n, value in enumerate(values)))
+
+
+@pytest.mark.parametrize(
+    ("values", "confident"),
+    [((), True), ((0.0,), True), ((5.0,), True), ((0.0, 0.0, 0.0), False), ((3.0, 0.0), True), ((10.0, 6.0, 1.0), True), ((10.0, 6.1), False)],
+)
+def test_confidence_is_the_gap_between_best_and_second(values, confident):
+    assert ranking(*values).is_confident(0.4) is confident
+
+
+def test_fewer_than_three_entries_never_escalate():
+    assert not should_escalate(ranking(1.0, 1.0))
+    assert not should_escalate(ranking(0.0, 0.0))
+    assert should_escalate(ranking(1.0, 1.0, 1.0))
+    assert not should_escalate(ranking(9.0, 1.0, 1.0))
+
+
+@pytest.mark.parametrize("k", [0, -1, 3, 99])
+def test_top_k_outside_the_range_returns_everything(k):
+    scores = ranking(3.0, 2.0, 1.0).scores
+    assert top_k(scores, k) == scores
+
+
+def test_top_k_inside_the_range_returns_the_first_k_in_order():
+    scores = ranking(3.0, 2.0, 1.0).scores
+    assert top_k(scores, 2) == scores[:2]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(1, 3_000), st.integers(0, 12))
+def test_no_selection_is_ever_over_a_cap_that_can_be_met(sizes, cap, most):
+    catalog = catalog_of(sizes)
+    selection = select(prepare(catalog), FixedIndex(catalog, []), "x", Limits(cap=cap, max_entries=most))
+    size = len(selection.text.encode())
+    assert selection.record.after_bytes == size
+    assert size <= max(cap, 27), "27 bytes are an empty catalog"
+    assert [p["name"] for p in json.loads(selection.text)["packs"]] == ids(selection)
+
+
+# -- through a deck ----------------------------------------------------------------------------------------
+
+ASK = "remember this, draft a blog post about it, and make an illustration"
+
+
+@pytest.mark.parametrize(("model", "most", "cap"), [("x/unknown", 12, 10_000), ("openrouter/mistralai/x", 25, 22_000)])
+def test_tiers_keep_to_their_entries_and_their_cap(model, most, cap):
+    selection = make_deck(config={"compaction": {"drop": TRIM_ALL}}).select(ASK, model=model)
+    assert len(selection.entries) <= most and selection.record.after_bytes <= cap
+
+
+TRIM_ALL = ["pipeline.steps[].body", "pipeline.inputs/outputs.schema", "description.firstSentence"]
+
+
+def test_a_selected_pipeline_keeps_its_supersedes(deck_with):
+    selection = deck_with().select("research a topic and write a grounded blog post with sources", model="x/unknown")
+    catalog = {p["id"]: p for p in json.loads(selection.text)["pipelines"]}
+    assert catalog, "the request is about pipelines"
+    for entry in selection.entries:
+        if entry.supersedes:
+            assert catalog[entry.id]["metadata"]["supersedes"] == list(entry.supersedes)
+
+
+def test_maxima_are_configurable(deck_with):
+    selection = deck_with(config={"selection": {"max_entries": {"C": 3}}}).select(ASK, model="x/unknown")
+    assert len(selection.entries) <= 3
+
+
+def test_an_empty_catalog_gives_empty_lists_and_no_labels(deck_with, tmp_path):
+    (tmp_path / "c.json").write_text('{"packs": [], "pipelines": []}')
+    deck = deck_with(config={"catalog": {"sources": [str(tmp_path / "c.json")]}})
+    selection = deck.select(ASK, model="x/unknown")
+    assert selection.text == '{"packs":[],"pipelines":[]}' and selection.record.dropped == ()
+
+
+def test_a_tier_a_model_with_a_small_window_still_gets_a_catalog_that_fits(deck_with):
+    deck = deck_with(config={"budgets": {"openai/gpt-4o": {"input_tokens": 4_000}}})
+    selection = deck.select(ASK, model="openai/gpt-4o")
+    assert selection.record.after_bytes <= 4_000 * 3 < selection.record.before_bytes
+    assert "blog.draft" in [entry.id for entry in selection.entries]
