@@ -67,40 +67,39 @@ def _checked(plugins: Plugins, owner: str, hook: str, values: Any, value_type: t
 def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) -> tuple[T, str] | None:
     """Call a look-up; return the answer and the plugin that answered, or ``None`` when nobody did.
 
-    pluggy makes the call, so that wrappers work.
-
     :raises PluginError: a plugin raised, or the answer is not of the type.
     """
     caller = getattr(plugins.pm.hook, hook)
-    answered: list[str] = []
-    try:
-        answer = caller(**arguments)
-    except Exception as exc:
-        raise _failed(plugins, _culprit(caller, exc), hook, f"{type(exc).__name__}: {exc}") from exc
+    impls = caller.get_hookimpls()
+    answer, owner = None, "?"
+    if any(impl.wrapper or impl.hookwrapper for impl in impls):
+        # pluggy makes the call, so that wrappers work; whoever wraps answers for what comes out.
+        owner = next(str(impl.plugin_name) for impl in reversed(impls) if impl.wrapper or impl.hookwrapper)
+        try:
+            answer = caller(**arguments)
+        except Exception as exc:
+            raise _failed(plugins, _culprit(impls, exc), hook, f"{type(exc).__name__}: {exc}") from exc
+    else:
+        for impl in reversed(impls):
+            owner = str(impl.plugin_name)
+            try:
+                answer = impl.function(*(arguments[name] for name in impl.argnames))
+            except Exception as exc:
+                raise _failed(plugins, owner, hook, f"{type(exc).__name__}: {exc}") from exc
+            if answer is not None:
+                break
     if answer is None:
         return None
-    answered = [impl.plugin_name for impl in reversed(caller.get_hookimpls()) if not (impl.wrapper or impl.hookwrapper)]
-    owner = answered[0] if len(answered) == 1 else _answerer(caller, arguments, answered)
     if not isinstance(answer, value_type):
         raise _failed(plugins, owner, hook, f"answered with {type(answer).__name__}, not {value_type.__name__}")
     return answer, owner
 
 
-def _answerer(caller: Any, arguments: dict[str, Any], names: list[str]) -> str:
-    """Find who answered by asking again one by one; look-ups are pure, and this runs once per remembered answer."""
-    for impl in reversed(caller.get_hookimpls()):
-        if impl.wrapper or impl.hookwrapper:
-            continue
-        if impl.function(*(arguments[name] for name in impl.argnames)) is not None:
-            return str(impl.plugin_name)
-    return names[0]
-
-
-def _culprit(caller: Any, exc: BaseException) -> str:
+def _culprit(impls: Sequence[Any], exc: BaseException) -> str:
     """The plugin whose function is deepest in the traceback."""
     codes = {
         impl.function.__code__: impl.plugin_name
-        for impl in caller.get_hookimpls()
+        for impl in impls
         if hasattr(impl.function, "__code__")
     }
     culprit, frame = "?", exc.__traceback__

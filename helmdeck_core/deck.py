@@ -37,7 +37,7 @@ class Helmdeck:
         with Helmdeck() as deck:
             plan = deck.plan("remember this and draft a blog post about it")
 
-        async with Helmdeck(model="openrouter/openrouter/free") as deck:
+        async with Helmdeck(model="acme/small") as deck:
             plan = await deck.aplan("remember this and draft a blog post about it")
 
     Methods that start with ``a`` are coroutines; the others wait. A deck may be used from several threads and loops.

@@ -1,8 +1,8 @@
 """Reads the value that a model's text literally holds, or says why there is none.
 
 The order: the span from the first brace to the last one, which is all of a clean answer and most of the others; then a
-walk over the text that knows reasoning, fences and prose, for the first complete object that fits; then the decode steps
-that plugins add. A payload that was cut never becomes a value, and neither does anything that stands in reasoning.
+walk over the text that knows reasoning, fences and prose, for the first complete object that fits; then the decode
+steps that plugins add. A payload that was cut never becomes a value, and neither does anything that stands in reasoning.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from helmdeck_core.diagnosis import failure
 from helmdeck_core.domain.chat import StopReason
 from helmdeck_core.domain.decode import Decoded, DecodeStep, ReasoningTag, StreamStripper, Stripped
-from helmdeck_core.fragments import is_truncated
+from helmdeck_core.fragments import end_of_value, is_truncated
 from helmdeck_core.marks import Marks
 from helmdeck_core.reading import REFUSED, Reading, Request
 from helmdeck_core.stripping import TagStream, strip
@@ -79,23 +79,14 @@ class Decoder:
         """
         read = self._readers.get(type) or self._add_reader(type)
         text = raw if isinstance(raw, str) else _text_of(raw)
-        span = _WHOLE if text[:1] == "{" and text[-1:] == "}" else self._span(text)
         try:
-            if span is not None:
-                begin, end, reasoning = span
-                try:
-                    value = read(text[begin:end])
-                    if span is _WHOLE and fits is None:
-                        return Decoded(value, "strict")
-                    if self._is_plain_tail(text, end) and (fits is None or fits(value)):
-                        return Decoded(value, _step_for(text, begin, end), (), reasoning)
-                except msgspec.DecodeError as error:
-                    if is_truncated(error):
-                        raise failure(stop, "cut", text) from None
-                    
+            if fits is None and text[:1] == "{" and text[-1:] == "}":
+                try:  # most answers are just the value, and so cost what the typed decode costs
+                    return Decoded(read(text), "strict")
                 except REFUSED:
                     pass
-            return Reading(text, Request(read, fits, stop), self._marks, self._steps).run()
+            decoded = self._read_span(text, read, stop, fits)
+            return decoded or Reading(text, Request(read, fits, stop), self._marks, self._steps).run()
         except (RecursionError, MemoryError):
             raise failure(stop, "too_deep", text) from None
 
@@ -105,32 +96,48 @@ class Decoder:
 
     # -- the span that most answers are --------------------------------------------------------------------
 
-    def _span(self, text: str) -> tuple[int, int, str] | None:
-        """From the first brace behind leading reasoning to the last one, if what stands around it is plain.
+    def _read_span(
+        self, text: str, read: Callable[[str], T], stop: StopReason | None, fits: Callable[[T], bool] | None
+    ) -> Decoded[T] | None:
+        """Read from the first brace behind leading reasoning to the last one, if what stands around it is plain.
 
-        One decode of it tells the whole story: it is the only object of the text, or it was cut.
+        One decode tells the whole story: it is the only object of the text, or more text follows it, or it was cut.
         """
-        if text[:1] == "{" and text[-1:] == "}":
-            return 0, len(text), ""
-        start, reasoning = self._skip_blocks(text)
+        start, reasoning = (0, "") if text[:1] == "{" else self._skip_blocks(text)
         begin, end = text.find("{", start), text.rfind("}") + 1
         if begin < 0 or end <= begin:
             return None
-        if self._is_plain_head(text[start:begin]) and self._is_plain_tail(text[end:]):
-            return begin, end, reasoning
-        return None
+        head = text[start:begin]
+        if not self._is_plain_head(head):
+            return None
+        try:
+            value = read(text[begin:end])
+        except msgspec.DecodeError as error:
+            if is_truncated(error):
+                raise failure(stop, "cut", text) from None
+            length = end_of_value(error, text[begin:end])
+            if length is None or "```" in head:
+                return None
+            end = begin + length
+            value = read(text[begin:end])
+        except REFUSED:
+            return None
+        if not self._is_plain_tail(text, end) or (fits is not None and not fits(value)):
+            return None
+        step = "strict" if not head or head.isspace() else "fence" if "```" in head else "object"
+        return Decoded(value, step, (), reasoning)
 
     def _skip_blocks(self, text: str) -> tuple[int, str]:
         """Skip the closed blocks that the text begins with."""
-        start, reasoning = 0, ""
+        start, blocks = 0, []
         while ink := _INK.search(text, start):
             mark = self._marks.match(text, ink.start())
             close = mark.closer.search(text, mark.end) if mark and mark.closer and not mark.is_empty else None
             if mark is None or close is None:
                 break
-            reasoning += ("\n" if start else "") + text[mark.end : close.start()]
+            blocks.append(text[mark.end : close.start()])
             start = close.end()
-        return start, reasoning
+        return start, "\n".join(blocks)
 
     def _is_plain_head(self, head: str) -> bool:
         """No mark, no list that is still open, no quote that the brace stands in."""
@@ -138,21 +145,10 @@ class Decoder:
             return True
         return head.count("[") == head.count("]") and head[-1] != '"' and self._marks.search(head) is None
 
-    def _is_plain_tail(self, tail: str) -> bool:
-        if not tail or tail.isspace():
-            return True
-        return _RISKY_TAIL.match(tail) is None and self._marks.search(tail) is None
+    def _is_plain_tail(self, text: str, end: int) -> bool:
+        return end == len(text) or (_RISKY_TAIL.match(text, end) is None and self._marks.search(text, end) is None)
 
 
 def _text_of(raw: bytes) -> str:
     """What is not UTF-8 becomes lone surrogates, which no decoder lets through as content."""
     return raw.decode("utf-8", "surrogateescape")
-
-
-def _step_for(text: str, begin: int, end: int) -> str:
-    """The name of what gave the value, when one span was all that had to be found."""
-    if begin == 0 and end == len(text):
-        return "strict"
-    if "```" in text[:begin]:
-        return "fence"
-    return "object" if text[:begin].strip() or text[end:].strip() else "strict"

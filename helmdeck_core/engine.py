@@ -138,11 +138,11 @@ class Engine:
         :raises CallFailed: the subclass of the cause; the message starts with the caller's name.
         :raises PackError: ``internal`` when no provider exists at all.
         """
-        model = self._model(question)
-        budget = self.runtime.budgets.find(model).budget
-        variant = self._variant(question, budget)
+        model = question.model if question.model is not None else self.runtime.config.model
         try:
-            return await self._ask(question, model, budget, variant)
+            model = self._checked_model(question.caller, model)
+            budget = self.runtime.budgets.find(model).budget
+            return await self._ask(question, model, budget, self._variant(question, budget))
         except CallFailed as exc:
             failure = attrs.evolve(exc, headline=_headline(question.caller, exc.headline), model=exc.model or model)
             self.runtime.emit(
@@ -227,13 +227,10 @@ class Engine:
                 self.runtime.emit(StopReasonUnknown(provider=provider, model=request.model, raw=seen[2]))
         return response
 
-    def _model(self, question: Question[Any]) -> str:
+    def _checked_model(self, caller: str, model: str) -> str:
         if not self.gateway.names:
-            raise PackError(
-                question.caller, PackErrorCode.INTERNAL, "no provider is available; enable a provider plugin"
-            )
-        model = self.runtime.config.model if question.model is None else question.model
-        return str(self.gateway.check(model.strip()))
+            raise PackError(caller, PackErrorCode.INTERNAL, "no provider is available; enable a provider plugin")
+        return str(self.gateway.check(model))
 
     def _variant(self, question: Question[Any], budget: Budget) -> PromptVariant:
         if question.instructions is not None:
@@ -340,6 +337,8 @@ class _Context:
         return self._engine.catalog
 
     async def ask(self, question: Question[T]) -> Answer[T]:
+        if question.model is None:
+            question = attrs.evolve(question, model=self.model)
         return await self._engine.ask(question)
 
 

@@ -1,7 +1,7 @@
 """Finds what looks like JSON in an answer, outside of reasoning.
 
 Marks count only where they are not inside the strings of a complete value, so one walk over the text looks for both. A
-brace that cannot open JSON is prose. What opens JSON and is broken is skipped whole: an object inside it is not the answer.
+brace that cannot open JSON is prose. What opens JSON and is broken is skipped whole: an object inside it is no answer.
 """
 
 from __future__ import annotations
@@ -43,24 +43,27 @@ _TOKENS = re.compile(
   | // [^\n]*+
   | /\* (?: [^*]++ | \* (?!/) )*+ \*/
   | [{}\[\]]
-  | " | /\*                                                 # begun and never ended
+  | " | ' (?<= [\[{,:] ') | ' (?<= [\[{,:] \s ') | /\*       # begun and never ended
     """,
     re.VERBOSE | re.DOTALL,
 )
 
-_CONTINUES = re.compile(r"""(?: ["'”] \s* : | [,\[] ) \s* \Z""", re.VERBOSE)
-"""How text ends when what follows is a part of a larger value."""
-
 _CONTINUED = re.compile(r'\s*,\s*"[^"\\{}]*"\s*:')
 """How text goes on when the value before it was closed too early."""
+
+_NEVER_ENDED = frozenset(('"', "'", "/*"))
 
 _TRAILING = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
 
 _INK = re.compile(r"\S")
 
+_QUOTES = ('"', "'", "”")
+
+_LOOK_BEHIND = 100  # characters; more blanks than that are not within a value
+
 _JSON_FENCES = frozenset(("", "json", "jsonc", "json5", "jsonl", "javascript", "js"))
 
-_MAX_UNBALANCED = 64
+_MAX_UNBALANCED = 12
 """How many brackets without an end are looked at; each costs a look at the whole rest of the text."""
 
 _raw = msgspec.json.Decoder(msgspec.Raw)
@@ -74,7 +77,10 @@ class Kind(enum.Enum):
     TEXT = "text"
 
 
-@attrs.frozen
+_KINDS = {kind.value: kind for kind in Kind}
+
+
+@attrs.define(eq=False)
 class Fragment:
     """A balanced piece of the answer.
 
@@ -115,6 +121,7 @@ class Found:
 
     @property
     def has_stopped(self) -> bool:
+        """The walk did not reach the end of the text."""
         return self.is_cut or self.is_confused or self.is_too_deep or self.unclosed is not None
 
 
@@ -134,9 +141,24 @@ def balanced_end(text: str, start: int) -> int | None:
             depth -= 1
             if depth == 0:
                 return token.end()
-        elif word in ('"', "/*"):
+        elif word in _NEVER_ENDED:
             return None
     return None
+
+
+def _is_in_string(text: str, start: int, position: int) -> bool:
+    """Whether a position inside the broken value at ``start`` is within one of its strings.
+
+    In a value a string is followed by a comma, a colon or a closing bracket. A quote that a draft left open pairs up
+    with the first quote of the answer behind it, and that is followed by a word.
+    """
+    for token in _TOKENS.finditer(text, start):
+        if token.group() in _NEVER_ENDED and token.start() < position:
+            return True
+        if token.end() > position:
+            behind = _INK.search(text, token.end())
+            return token.start() < position and (behind is None or behind.group() in ",:}]")
+    return False
 
 
 def is_truncated(error: Exception) -> bool:
@@ -237,7 +259,7 @@ class _Walk:
         if shape.lastgroup == "fence":
             self._pass_fence(shape.group("fence").lower())
             return shape.end()
-        kind, start = Kind(shape.lastgroup), shape.start()
+        kind, start = _KINDS[shape.lastgroup or ""], shape.start()
         end = self._end_of(kind, start)
         return self._pass_unbalanced(kind, start) if end is None else self._pass_fragment(kind, start, end)
 
@@ -254,10 +276,8 @@ class _Walk:
     def _pass_fragment(self, kind: Kind, start: int, end: int) -> int:
         text = self._text[start:end]
         is_valid = self._is_json(text)
-        if not is_valid and (close := self._marks.any_close.search(self._text, start, end)):
-            # Not a value, so the mark is not inside a string of one: this was a draft in a thought.
-            self._after_broken = True
-            return close.start()
+        if not is_valid and (close := self._close_of_thought(start, end)):
+            return close
         if self._after_broken and kind is not Kind.TEXT and self._continues(start):
             self._found.is_confused = True
             return end
@@ -268,8 +288,18 @@ class _Walk:
         self._found.fragments.append(Fragment(kind, start, end, text, is_valid, self._language))
         return end
 
+    def _close_of_thought(self, start: int, end: int) -> int | None:
+        """Where a mark ends the thought that the broken value at ``start`` was only drafted in."""
+        close = self._marks.any_close.search(self._text, start, end)
+        if close is None or _is_in_string(self._text, start, close.start()):
+            return None
+        self._after_broken = True
+        return close.start()
+
     def _continues(self, start: int) -> bool:
-        return _CONTINUES.search(self._text[max(self._visible_from, start - 100) : start]) is not None
+        """Whether the text before reads as if a larger value went on here."""
+        before = self._text[max(self._visible_from, start - _LOOK_BEHIND) : start].rstrip()
+        return before.endswith((",", "[")) or (before.endswith(":") and before[:-1].rstrip().endswith(_QUOTES))
 
     def _is_json(self, text: str) -> bool:
         try:
@@ -289,9 +319,8 @@ class _Walk:
             return start + 1
         if self._is_cut(start):
             self._stop_at_cut(start)
-        elif close := self._marks.any_close.search(self._text, start):
-            self._after_broken = True
-            return close.start()
+        elif close := self._close_of_thought(start, len(self._text)):
+            return close
         elif kind is not Kind.LIST or self._text[start + 1 :].lstrip()[:1] in '{["':
             self._stop_at_cut(start)
         return start + 1

@@ -70,7 +70,9 @@ def _signature(function: FunctionType) -> str:
 
 def _section(hook: HookDoc) -> str:
     head = f"## {hook.name}\n\n```python\n{hook.signature}\n```\n\n*{hook.kind.capitalize()}.*"
-    return "\n\n".join([head, *_blocks(hook.docstring)]).replace(f"*{hook.kind.capitalize()}.*\n\n", f"*{hook.kind.capitalize()}.* ", 1)
+    return "\n\n".join([head, *_blocks(hook.docstring)]).replace(
+        f"*{hook.kind.capitalize()}.*\n\n", f"*{hook.kind.capitalize()}.* ", 1
+    )
 
 
 def _blocks(docstring: str) -> Iterator[str]:

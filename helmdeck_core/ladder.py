@@ -6,6 +6,7 @@ Fitting a catalog to a cap is then a comparison of sums and a join of bytes.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -33,44 +34,52 @@ class Rung:
     """The catalog after one step: rung 0 is the catalog as it came.
 
     :ivar step: the step's name; empty for rung 0.
-    :ivar fragments: each entry, encoded.
-    :ivar changed: whether the step cut anything at all.
-    :ivar labels: what the record says for it: the step's name, and fields of the dispatch graph that were put back.
+    :ivar fragments: each entry, encoded; the very same object as on the rung below where nothing was cut.
+    :ivar has_cut: whether the step cut anything from any entry.
+    :ivar restored: labels of the dispatch graph's fields that the step had cut and that were put back.
+    :ivar total: bytes of the whole catalog on this rung, as it would be sent.
     """
 
     step: str
     fragments: tuple[bytes, ...]
-    changed: bool
-    labels: tuple[str, ...]
+    has_cut: bool
+    restored: tuple[str, ...]
+    total: int
 
-    def total(self) -> int:
-        """Bytes of the whole catalog on this rung."""
-        return sum(map(len, self.fragments))
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the record says of the step for the whole catalog."""
+        return ((self.step,) if self.has_cut else ()) + self.restored
 
 
 class PreparedCatalog:
-    """A catalog with all rungs of one ladder, encoded.
-
-    :ivar rungs: rung 0, then one for every step.
-    :ivar totals: bytes of the whole catalog on each rung, as it would be sent.
-    """
+    """A catalog and one ladder; each rung is climbed at its first use and kept."""
 
     def __init__(self, catalog: Catalog, steps: Sequence[Owned[TrimStep]], report: Report | None = None) -> None:
         self.catalog = catalog
-        self.pack_count = len(catalog.packs)
-        first = tuple(msgspec.json.encode(entry.data) for entry in catalog.entries)
-        rungs = [Rung("", first, False, ())]
-        for step in steps:
-            rungs.append(_climb(catalog, step, rungs[-1].fragments, report or _silent))
-        self.rungs = tuple(rungs)
-        self.totals = tuple(
-            FRAME + rung.total() + max(0, self.pack_count - 1) + max(0, len(catalog.pipelines) - 1) for rung in rungs
-        )
+        self.last_rung = len(steps)
+        self._steps = steps
+        self._report = report or _silent
+        self._pack_count = len(catalog.packs)
+        self._commas = max(0, self._pack_count - 1) + max(0, len(catalog.pipelines) - 1)
+        self._lock = threading.Lock()
+        self._rungs = [self._made("", tuple(msgspec.json.encode(entry.data) for entry in catalog.entries), False, ())]
+
+    def rung(self, number: int) -> Rung:
+        """Return a rung, climbing to it if nobody has been there.
+
+        :raises PluginError: a step raised, or returned something else than an entry's data.
+        """
+        while len(self._rungs) <= number:
+            with self._lock:
+                if len(self._rungs) <= number:
+                    self._rungs.append(self._climbed(self._steps[len(self._rungs) - 1], self._rungs[-1].fragments))
+        return self._rungs[number]
 
     @property
     def full_bytes(self) -> int:
         """Bytes of the whole catalog, untrimmed."""
-        return self.totals[0]
+        return self._rungs[0].total
 
     def fitting_rung(self, cap: int | None) -> int | None:
         """Return the first rung on which the whole catalog is within ``cap`` bytes; ``None`` when there is none.
@@ -79,19 +88,16 @@ class PreparedCatalog:
         """
         if cap is None or cap <= 0:
             return 0
-        return next((number for number, total in enumerate(self.totals) if total <= cap), None)
-
-    def labels(self, rung: int) -> tuple[str, ...]:
-        """What was cut up to a rung, for the whole catalog."""
-        return tuple(label for each in self.rungs[1 : rung + 1] for label in each.labels)
+        return next((number for number in range(self.last_rung + 1) if self.rung(number).total <= cap), None)
 
     def labels_of(self, rungs: Mapping[int, int]) -> tuple[str, ...]:
-        """What was cut from some entries, each on a rung of its own."""
+        """What was cut from some entries, each on a rung of its own, in the order of the cuts."""
         labels: list[str] = []
-        for number in range(1, len(self.rungs)):
-            fragments, before = self.rungs[number].fragments, self.rungs[number - 1].fragments
+        for number in range(1, max(rungs.values(), default=0) + 1):
+            fragments, before = self.rung(number).fragments, self.rung(number - 1).fragments
             if any(rung >= number and fragments[entry] is not before[entry] for entry, rung in rungs.items()):
-                labels.extend(self.rungs[number].labels)
+                labels.append(self.rung(number).step)
+            labels.extend(self.rung(number).restored)
         return tuple(labels)
 
     def whole(self, rung: int) -> str:
@@ -101,34 +107,37 @@ class PreparedCatalog:
     def join(self, rungs: Mapping[int, int]) -> str:
         """Some entries, each on a rung of its own, in catalog order, as they are sent."""
         order = sorted(rungs)
-        packs = b",".join(self.rungs[rungs[i]].fragments[i] for i in order if i < self.pack_count)
-        pipelines = b",".join(self.rungs[rungs[i]].fragments[i] for i in order if i >= self.pack_count)
+        packs = b",".join(self.rung(rungs[i]).fragments[i] for i in order if i < self._pack_count)
+        pipelines = b",".join(self.rung(rungs[i]).fragments[i] for i in order if i >= self._pack_count)
         return b"".join((b'{"packs":[', packs, b'],"pipelines":[', pipelines, b"]}")).decode()
 
     def compact(self, cap: int | None) -> tuple[int, TrimRecord]:
         """Climb until the whole catalog fits; the last rung, marked ``still_over_budget``, when it never does."""
-        rung = self.fitting_rung(cap)
-        last = len(self.rungs) - 1 if rung is None else rung
-        labels = self.labels(last)
-        if rung is None:
-            labels += (f"still_over_budget({self.totals[last]}>{cap})",)
-        return last, TrimRecord(self.full_bytes, self.totals[last], labels, len(self.catalog), 0)
+        fitting = self.fitting_rung(cap)
+        number = self.last_rung if fitting is None else fitting
+        labels = tuple(label for each in range(1, number + 1) for label in self.rung(each).labels)
+        total = self.rung(number).total
+        if fitting is None:
+            labels += (f"still_over_budget({total}>{cap})",)
+        return number, TrimRecord(self.full_bytes, total, labels, len(self.catalog), 0)
 
+    def _made(self, step: str, fragments: tuple[bytes, ...], has_cut: bool, restored: tuple[str, ...]) -> Rung:
+        return Rung(step, fragments, has_cut, restored, FRAME + self._commas + sum(map(len, fragments)))
 
-def _climb(catalog: Catalog, owned: Owned[TrimStep], before: Sequence[bytes], report: Report) -> Rung:
-    step = owned.value
-    fragments: list[bytes] = []
-    restored: list[str] = []
-    for entry, old in zip(catalog.entries, before, strict=True):
-        new, fields = _trimmed(entry, old, owned)
-        for field in fields:
-            report(InvariantRestored(step=step.name, field=field, plugin=owned.plugin, entry=entry.id))
-        restored.extend(field for field in fields if field not in restored)
-        # A step that makes an entry larger has nothing to give; identity of the bytes says "nothing was cut" below.
-        fragments.append(new if len(new) < len(old) else old)
-    changed = any(new is not old for new, old in zip(fragments, before, strict=True))
-    labels = ((step.name,) if changed else ()) + tuple(f"invariant_restored({step.name}:{field})" for field in restored)
-    return Rung(step.name, tuple(fragments), changed, labels)
+    def _climbed(self, owned: Owned[TrimStep], before: Sequence[bytes]) -> Rung:
+        name = owned.value.name
+        fragments: list[bytes] = []
+        restored: dict[str, None] = {}
+        for entry, old in zip(self.catalog.entries, before, strict=True):
+            new, fields = _trimmed(entry, old, owned)
+            for field in fields:
+                restored[field] = None
+                self._report(InvariantRestored(step=name, field=field, plugin=owned.plugin, entry=entry.id))
+            # A step that makes an entry larger has nothing to give; identity of the bytes says "nothing was cut".
+            fragments.append(new if len(new) < len(old) else old)
+        has_cut = any(new is not old for new, old in zip(fragments, before, strict=True))
+        labels = tuple(f"invariant_restored({name}:{field})" for field in restored)
+        return self._made(name, tuple(fragments), has_cut, labels)
 
 
 def _trimmed(entry: Entry, old: bytes, owned: Owned[TrimStep]) -> tuple[bytes, list[str]]:

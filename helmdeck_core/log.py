@@ -44,3 +44,13 @@ def enable(level: str = "INFO") -> None:
     loguru_logger.add(sys.stderr, level=level.upper(), format="{time:HH:mm:ss} {level: <7} {message} {extra}")
     for package in PACKAGES:
         loguru_logger.enable(package)
+
+
+def disable() -> None:
+    """Fall silent again."""
+    from loguru import logger as loguru_logger
+
+    global _enabled
+    _enabled = False
+    for package in PACKAGES:
+        loguru_logger.disable(package)

@@ -1,7 +1,7 @@
 """Compiles reasoning tags into the patterns that find their marks.
 
 The tags are data: no tag is named here. Letter case never matters, a mark may carry attributes, and a closing mark may
-carry blanks. Everything is linear in the length of the text that is searched.
+carry blanks. Everything is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Trie:
             node.ends = number
 
     def pattern(self, *, begun: bool) -> str:
-        """Matches a whole mark and names it by a group or, with ``begun``, as much as the end of the text shows of one."""
+        """Match a whole mark and name it by a group; with ``begun``, also what the end of the text shows of one."""
         branches = [atom + child.pattern(begun=begun) for atom, child in self.children.items()]
         if self.ends is not None:
             branches.append("" if begun else f"(?P<m{self.ends}>)")
@@ -71,8 +71,8 @@ class _Trie:
 def _compile(marks: Sequence[Sequence[str]], *, begun: bool = False) -> re.Pattern[str]:
     """One pattern for marks that are given as atoms; the group that matched has the number of the mark.
 
-    The first characters stand in front as one set outside of the case-folding group, because that is what the engine can
-    skip to; words that may be written in either case would be tried at every position of the text.
+    The first characters stand in front as one set outside of the case-folding group, because that is what the engine
+    can skip to; words that may be written in either case would be tried at every position of the text.
     """
     tries: dict[str, _Trie] = {}
     for number, (first, *rest) in enumerate(marks):
@@ -135,8 +135,9 @@ class Marks:
     def __init__(self, tags: Sequence[ReasoningTag]) -> None:
         opening = [tag for tag in tags if tag.open]
         alone = [(tag.name, close) for tag in tags if tag.closes_alone for close in tag.close]
-        self._kinds: list[tuple[str, Closer | None]] = [(tag.name, Closer.of(tag.close)) for tag in opening]
-        self._kinds += [(name, None) for name, _ in alone]
+        kinds: list[tuple[str, Closer | None]] = [(tag.name, Closer.of(tag.close)) for tag in opening]
+        kinds += [(name, None) for name, _ in alone]
+        self._kinds = {f"m{number}": kind for number, kind in enumerate(kinds)}
         opens = [_opening(tag) for tag in opening]
         self._pattern = _compile([*opens, *(_closing(close) for _, close in alone)])
         self.begun = _compile(opens, begun=True)
@@ -164,6 +165,6 @@ class Marks:
         return mark
 
     def _mark(self, match: re.Match[str]) -> Mark:
-        tag, closer = self._kinds[int((match.lastgroup or "m0")[1:])]
-        is_empty = closer is not None and match.group().endswith("/>")
-        return Mark(tag, match.start(), match.end(), closer, is_empty)
+        tag, closer = self._kinds[match.lastgroup or ""]
+        start, end = match.span()
+        return Mark(tag, start, end, closer, closer is not None and match.string[end - 2 : end] == "/>")

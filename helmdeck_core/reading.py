@@ -19,7 +19,9 @@ from helmdeck_core.stripping import strip
 T = TypeVar("T")
 
 REFUSED = (ValueError, RecursionError)
-"""What a typed decode raises. ``msgspec.DecodeError`` and ``UnicodeEncodeError`` are ``ValueError``; too deep nesting is not."""
+"""What a typed decode raises: ``msgspec.DecodeError`` and ``UnicodeEncodeError`` are ``ValueError``, deep nesting is not."""
+
+_INK = re.compile(r"\S")
 
 _FENCE = re.compile(r"`{2,}+[ ]*+[\w+#-]*+")
 
@@ -31,7 +33,7 @@ _AFTER_VALUE = re.compile(r"(?:\s|`|</?[\w:.-]++>|<\|[\w/]++\|>)*+\Z")
 _ENDED_EARLY = frozenset((StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED, StopReason.SAFETY_BLOCKED))
 
 _MAX_MENDED = 8
-"""How many broken fragments the decode steps are asked about; an answer has one, and prose full of braces has hundreds."""
+"""How many broken fragments the decode steps see; an answer has one, and prose full of braces has hundreds."""
 
 
 @attrs.frozen(eq=False)
@@ -58,7 +60,7 @@ class Reading(Generic[T]):
         self._shape_error: msgspec.ValidationError | None = None
 
     def run(self) -> Decoded[T]:
-        """The value, or:
+        """Find the value.
 
         :raises DecodeFailed: there is none.
         """
@@ -98,10 +100,8 @@ class Reading(Generic[T]):
         return self._fitting(last.text, "object", found)
 
     def _salvage(self, found: Found) -> Decoded[T] | None:
-        fragments = [
-            fragment for fragment in found.fragments if fragment.kind is not Kind.OBJECT or not fragment.is_valid
-        ]
-        for fragment in sorted(fragments, key=lambda fragment: fragment.is_foreign):
+        fragments = [fragment for fragment in found.fragments if self._may_be_mended(fragment)]
+        for fragment in sorted(fragments, key=lambda fragment: fragment.is_foreign)[:_MAX_MENDED]:
             decoded = self._mend(fragment.text, found)
             if decoded is not None:
                 return decoded
@@ -111,7 +111,7 @@ class Reading(Generic[T]):
         if fragment.is_valid:
             return fragment.kind is not Kind.OBJECT
         # Broken text that ends where the model was stopped may only look complete.
-        return self._request.stop not in _ENDED_EARLY or bool(self._text[fragment.end :].strip())
+        return self._request.stop not in _ENDED_EARLY or bool(_INK.search(self._text, fragment.end))
 
     def _mend(self, text: str, found: Found) -> Decoded[T] | None:
         """Run the steps in order; each goes on from what the ones before made of the text."""

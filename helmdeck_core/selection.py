@@ -85,12 +85,13 @@ def _candidates(ranking: Ranking, max_entries: int) -> list[int]:
 
 def _fill(prepared: PreparedCatalog, candidates: Sequence[int], cap: int) -> tuple[dict[int, int], list[str]]:
     """Take entries in their leanest form while they fit, then give cut fields back, best entries first."""
-    last = len(prepared.rungs) - 1
+    last = prepared.last_rung
+    lean = prepared.rung(last).fragments
     room = cap - FRAME
     chosen: dict[int, int] = {}
     too_large: list[str] = []
     for index in candidates:
-        cost = len(prepared.rungs[last].fragments[index]) + 1  # its comma
+        cost = len(lean[index]) + 1  # its comma
         if cost <= room + 1:
             chosen[index] = last
             room -= cost
@@ -98,9 +99,8 @@ def _fill(prepared: PreparedCatalog, candidates: Sequence[int], cap: int) -> tup
             too_large.append(prepared.catalog.entries[index].id)
     # Each list has one comma less than entries; the sums above count one each, so up to two bytes may stay unused.
     for index in chosen:
-        lean = len(prepared.rungs[last].fragments[index])
         for rung in range(last):
-            extra = len(prepared.rungs[rung].fragments[index]) - lean
+            extra = len(prepared.rung(rung).fragments[index]) - len(lean[index])
             if extra <= room:
                 chosen[index] = rung
                 room -= extra

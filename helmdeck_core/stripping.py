@@ -93,8 +93,8 @@ class _Pass:
 class TagStream:
     """Takes reasoning out of text that arrives in pieces; the pieces may cut a mark anywhere.
 
-    Only text that may still become a mark is held back. Reasoning is released as it comes, so the text of a block that is
-    never closed is reasoning here. A mark that closes alone is text, unless the stream starts inside reasoning.
+    Only text that may still become a mark is held back. Reasoning is released as it comes, so the text of a block that
+    is never closed is reasoning here. A mark that closes alone is text, unless the stream starts inside reasoning.
     """
 
     _marks: Marks

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from helmdeck_core.cli import exits, options, printing
+from helmdeck_core.errors import HelmdeckError
 
 if TYPE_CHECKING:
     import argparse
@@ -130,18 +131,21 @@ def _plugin_command(name: str, rest: list[str]) -> Command:
     """
     from helmdeck_core.cli import overview
 
-    found = overview.plugin_commands(overview.global_arguments(rest))
+    group = name.partition(" ")[0]
+    if group in GROUPS:
+        raise exits.UsageError(
+            overview.no_such_command(name, [each for each in COMMANDS if each.startswith(f"{group} ")])
+        )
+    try:
+        found = overview.plugin_commands(overview.global_arguments(rest))
+    except HelmdeckError:
+        # The command may be the broken plugin's own; a word that is nearly a built-in command is just mistyped.
+        if overview.nearest(name, COMMANDS):
+            raise exits.UsageError(overview.no_such_command(name, COMMANDS)) from None
+        raise
     if name in found:
         return found[name]
-    import difflib
-
-    group = name.split()[0]
-    known = [each for each in COMMANDS if group not in GROUPS or each.startswith(f"{group} ")]
-    known += [] if group in GROUPS else [*GROUPS, *found]
-    close = difflib.get_close_matches(name, known, n=1)
-    meant = f"; did you mean `helmdeck {close[0]}`?" if close else ""
-    names = ", ".join(each for each in known if each not in GROUPS)
-    raise exits.UsageError(f"there is no command {name!r}{meant} Commands: {names}" if meant else f"there is no command {name!r}; commands: {names}")
+    raise exits.UsageError(overview.no_such_command(name, [*COMMANDS, *found]))
 
 
 def _failed(error: BaseException, words: Sequence[str]) -> int:
@@ -162,7 +166,13 @@ def _failed(error: BaseException, words: Sequence[str]) -> int:
 
 
 def _wants_traceback(words: Sequence[str]) -> bool:
-    return bool({"debug", "trace", "--log-level=debug", "--log-level=trace"} & {word.lower() for word in words})
+    from helmdeck_core.cli import overview
+
+    try:
+        level = overview.global_arguments(_before_dashes(words)).log_level
+    except HelmdeckError:
+        return False
+    return str(level).upper() in ("DEBUG", "TRACE")
 
 
 def _forget_stdout() -> None:

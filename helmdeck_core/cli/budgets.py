@@ -16,12 +16,14 @@ FLAGS = (
     ("cache", "supports_prefix_cache"),
     ("filter", "allows_llm_filter"),
 )
-HEADINGS = ("model id or start of one", "tier", "in", "out", "catalog", "flags", "variant", "cached $")
+HEADINGS = ("model id starts with", "tier", "in", "out", "catalog", "flags", "variant", "cached $")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("model", nargs="?", metavar="MODEL", help="show every field for one model, and where it comes from")
+    parser.add_argument(
+        "model", nargs="?", metavar="MODEL", help="show every field for one model, and where it comes from"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -69,7 +71,11 @@ def describe_policy(fallback: Budget) -> str:
     """How a model finds its budget, in sentences."""
     from helmdeck_core.domain.models import resolve_variant
 
-    cap = "catalogs of any size" if fallback.max_catalog_bytes is None else f"catalogs of {fallback.max_catalog_bytes:,} bytes"
+    cap = (
+        "catalogs of any size"
+        if fallback.max_catalog_bytes is None
+        else f"catalogs of {fallback.max_catalog_bytes:,} bytes"
+    )
     allowed = "allowed" if fallback.allows_llm_filter else "not allowed"
     return (
         "A model id is looked up exactly, then by the longest row that it starts with; letter case and outer blanks do not "
@@ -126,17 +132,25 @@ def _show_one(found: BudgetLookup) -> None:
         if field.name in ("model", "evidence"):
             continue
         value = getattr(budget, field.name)
-        text = {None: "none", True: "yes", False: "no"}[value] if value is None or isinstance(value, bool) else _number(value)
+        source = found.sources.get(field.name, "")
         if field.name == "prompt_variant" and value is None:
-            text = f"{resolve_variant(budget)} (default of tier {budget.tier.value})"
-        rows.append((field.name, text, found.sources.get(field.name, "")))
+            value, source = resolve_variant(budget), f"default of tier {budget.tier.value}"
+        rows.append((field.name, _said(value), source))
     printing.show(table(rows, ("field", "value", "comes from")))
     printing.show()
     printing.show(hanging("evidence  ", budget.evidence or "none given"))
 
 
-def _number(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+def _said(value: Any) -> str:
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case _:
+            return str(value)
 
 
 ACTIONS: options.Actions = {"": (configure, run)}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_core.cli import exits, options, printing
 
 if TYPE_CHECKING:
     from helmdeck_core.deck import Helmdeck
+    from helmdeck_core.domain.catalog import TrimRecord
     from helmdeck_core.domain.ranking import Ranking
     from helmdeck_core.ladder import PreparedCatalog
 
@@ -36,11 +38,19 @@ def show(arguments: argparse.Namespace) -> int:
     elif arguments.ids:
         printing.show("\n".join(entry.id for entry in catalog.entries))
     else:
+        sources = list(dict.fromkeys(Path(entry.source).name for entry in catalog.entries))
         counts = f"{len(catalog.packs)} packs, {len(catalog.pipelines)} pipelines"
-        printing.show(f"{counts}, {len(catalog.encode()):,} bytes, version {catalog.version}")
+        printing.show(
+            f"{counts}, {len(catalog.encode()):,} bytes, version {catalog.version}, from {', '.join(sources)}"
+        )
         printing.show()
-        rows = [(entry.kind.value, entry.id, entry.description.split("\n")[0], entry.source) for entry in catalog.entries]
-        printing.show(table(rows, ("kind", "id", "description", "source")))
+        rows: list[tuple[str, ...]] = [
+            (e.kind.value, e.id, Path(e.source).name, e.description) for e in catalog.entries
+        ]
+        if len(sources) == 1:  # said above
+            rows = [(kind, name, description) for kind, name, _, description in rows]
+        headings = ("kind", "id", "source", "description") if len(sources) > 1 else ("kind", "id", "description")
+        printing.show(table(rows, headings, clipped={len(headings) - 1}))
     return exits.OK
 
 
@@ -49,7 +59,9 @@ def show(arguments: argparse.Namespace) -> int:
 
 def configure_compact(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="whose limit and ladder apply; else the configured model")
+    parser.add_argument(
+        "--model", metavar="PROVIDER/MODEL", help="whose limit and ladder apply; else the configured model"
+    )
     parser.add_argument("--max-bytes", metavar="N", type=options.whole_number, help="another limit; 0 is none")
     parser.add_argument(
         "--output", action="store_true", help="print the compacted catalog, and the figures on standard error"
@@ -75,7 +87,7 @@ def compact(arguments: argparse.Namespace) -> int:
         printing.show_json({**facts, "catalog": msgspec.json.decode(text)})
         return exits.OK
     head = f"{budget.model}, tier {budget.tier.value}: {_limit(cap)}"
-    lines = [head, "", _climb(prepared, rung), "", *_verdict(record.dropped, cap, prepared, rung)]
+    lines = [head, "", _climb(prepared, rung), "", *_verdict(record, cap)]
     (printing.note if arguments.output else printing.show)("\n".join(lines))
     if arguments.output:
         printing.show(text)
@@ -86,26 +98,26 @@ def _limit(cap: int | None) -> str:
     return "no limit for the catalog" if cap is None else f"catalogs of at most {cap:,} bytes"
 
 
-def _climb(prepared: PreparedCatalog, rung: int) -> str:
+def _climb(prepared: PreparedCatalog, last: int) -> str:
     from helmdeck_core.cli.tables import table
 
     rows = [("the catalog as it is", f"{prepared.full_bytes:,}", "")]
-    for number, each in enumerate(prepared.rungs[1 : rung + 1], 1):
-        cut = prepared.totals[number - 1] - prepared.totals[number]
-        restored = [label for label in each.labels if label != each.step]
+    for number in range(1, last + 1):
+        rung = prepared.rung(number)
+        cut = prepared.rung(number - 1).total - rung.total
+        restored = [label for label in rung.labels if label != rung.step]
         said = ", ".join([f"-{cut:,}" if cut else "nothing to cut", *restored])
-        rows.append((f"{number}. {each.step}", f"{prepared.totals[number]:,}", said))
+        rows.append((f"{number}. {rung.step}", f"{rung.total:,}", said))
     return table(rows, ("after step", "bytes", "cut"), right={1})
 
 
-def _verdict(labels: tuple[str, ...], cap: int | None, prepared: PreparedCatalog, rung: int) -> list[str]:
-    from helmdeck_core.cli.results import fact
+def _verdict(record: TrimRecord, cap: int | None) -> list[str]:
+    from helmdeck_core.cli.results import fact, trimming
 
-    after = prepared.totals[rung]
-    share = f" (-{1 - after / prepared.full_bytes:.0%})" if prepared.full_bytes else ""
-    lines = [fact("size", f"{prepared.full_bytes:,} -> {after:,} bytes{share}"), fact("labels", ", ".join(labels) or "none: nothing was cut")]
-    if cap is not None and after > cap:
-        lines.append(fact("next", "it does not fit: for a request, the entries are ranked and the rest is left out; `helmdeck catalog rank REQUEST` shows which"))
+    lines = [fact("size", trimming(record)), fact("labels", ", ".join(record.dropped) or "none: nothing was cut")]
+    if cap is not None and record.after_bytes > cap:
+        what = "it does not fit: for a request, the entries are ranked and the rest is left out"
+        lines.append(fact("next", f"{what}; `helmdeck catalog rank REQUEST` shows which"))
     return lines
 
 
@@ -115,8 +127,12 @@ def _verdict(labels: tuple[str, ...], cap: int | None, prepared: PreparedCatalog
 def configure_rank(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     options.add_request(parser)
-    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="who the catalog is fitted to; else the configured model")
-    parser.add_argument("--top", metavar="N", type=options.whole_number, default=15, help="entries to show, 15; 0 is all")
+    parser.add_argument(
+        "--model", metavar="PROVIDER/MODEL", help="who the catalog is fitted to; else the configured model"
+    )
+    parser.add_argument(
+        "--top", metavar="N", type=options.whole_number, default=15, help="entries to show, 15; 0 is all"
+    )
     parser.add_argument("--why", action="store_true", help="show all that matched, and the parts of the request")
     options.add_catalog(parser)
 
@@ -148,12 +164,14 @@ def rank(arguments: argparse.Namespace) -> int:
             }
         )
         return exits.OK
-    _show_ranking(arguments, deck, ranking, kept)
+    _show_ranking(arguments, ranking, kept)
     from helmdeck_core.cli.results import fact, trimming
 
     printing.show()
     printing.show(fact("confidence", _confidence(ranking, deck.runtime.config.selection.confidence)))
-    printing.show(fact("selection", _selected(selection.ranking is not None, selection.cap, trimming(selection.record))))
+    printing.show(
+        fact("selection", _selected(selection.ranking is not None, selection.cap, trimming(selection.record)))
+    )
     if selection.record.dropped:
         printing.show(fact("labels", ", ".join(selection.record.dropped)))
     return exits.OK
@@ -169,7 +187,7 @@ def _ranking(deck: Helmdeck, request: str) -> Ranking:
         raise PluginError(owned.plugin, "helmdeck_rankers", f"{type(exc).__name__}: {exc}") from exc
 
 
-def _show_ranking(arguments: argparse.Namespace, deck: Helmdeck, ranking: Ranking, kept: set[str]) -> None:
+def _show_ranking(arguments: argparse.Namespace, ranking: Ranking, kept: set[str]) -> None:
     from helmdeck_core.cli.tables import hanging, table
     from helmdeck_core.domain.ranking import top_k
 

@@ -12,8 +12,12 @@ EXCERPT = 80
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("file", nargs="?", metavar="FILE", help="the answer as it came; - or nothing reads standard input")
-    parser.add_argument("--stop-reason", metavar="WORD", help="why the model stopped, in its provider's words, such as length")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="the answer as it came; - or nothing reads standard input"
+    )
+    parser.add_argument(
+        "--stop-reason", metavar="WORD", help="why the model stopped, in its provider's words, such as length"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -24,10 +28,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.file is None and not raw:
         raise exits.UsageError("there is no answer to read: name a file, or give one on standard input")
     deck = options.make_deck(arguments)
+    word = arguments.stop_reason
+    if word is not None and deck.runtime.normalise_stop(word, "").value == "Unknown":
+        printing.note(f"helmdeck: no provider is known to say {word!r}; it counts as no reason at all")
     try:
-        decoded = deck.decode(raw, dict, arguments.stop_reason)
+        decoded = deck.decode(raw, dict, word)
     except CallFailed as exc:
-        return _failed(exc, deck.runtime.decoder.strip(raw.decode("utf-8", "replace")).reasoning, is_json=arguments.json)
+        return _failed(
+            exc, deck.runtime.decoder.strip(raw.decode("utf-8", "replace")).reasoning, is_json=arguments.json
+        )
     reasoning = decoded.reasoning
     if arguments.json:
         stripped = {"length": len(reasoning), "excerpt": reasoning[:EXCERPT]}
@@ -69,7 +78,9 @@ def _failed(exc: BaseException, reasoning: str, *, is_json: bool) -> int:
         printing.note(fact("detail", exc.detail))
     printing.note(fact("hint", exc.hint))
     printing.note(fact("next", exc.next_action))
-    printing.note(fact("answer", f"{exc.raw_length:,} bytes" + (f", starts with: {exc.excerpt}" if exc.excerpt else "")))
+    printing.note(
+        fact("answer", f"{exc.raw_length:,} bytes" + (f", starts with: {exc.excerpt}" if exc.excerpt else ""))
+    )
     printing.note(fact("reasoning", _stripped(reasoning)))
     return code
 

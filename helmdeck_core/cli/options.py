@@ -90,9 +90,16 @@ def make_deck(arguments: argparse.Namespace) -> Helmdeck:
     :raises PluginError: a plugin cannot be loaded.
     """
     from helmdeck_core.deck import Helmdeck
+    from helmdeck_core.errors import ConfigError
 
     overrides = {path: value for path, (value, _) in settings(arguments).items()}
-    return Helmdeck(file=arguments.config, overrides=overrides)
+    try:
+        return Helmdeck(file=arguments.config, overrides=overrides)
+    except ConfigError as exc:
+        # Start-up ends at the first kind of mistake; people want all of them at once.
+        from helmdeck_core.cli.config import find_mistakes
+
+        raise ConfigError(tuple(find_mistakes(load(arguments))[0]) or exc.mistakes) from None
 
 
 # -- requests and values ---------------------------------------------------------------------------------
@@ -100,9 +107,15 @@ def make_deck(arguments: argparse.Namespace) -> Helmdeck:
 
 def add_request(parser: argparse.ArgumentParser) -> None:
     """Add the request and the documents that come with it."""
-    parser.add_argument("request", nargs="*", metavar="REQUEST", help="what to do, in plain words; - or nothing reads standard input")
     parser.add_argument(
-        "--document", metavar="FILE", action="append", default=[], help="a text that the request is about; may be repeated"
+        "request", nargs="*", metavar="REQUEST", help="what to do, in plain words; - or nothing reads standard input"
+    )
+    parser.add_argument(
+        "--document",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a text that the request is about; may be repeated",
     )
 
 
@@ -123,7 +136,11 @@ def request_text(arguments: argparse.Namespace) -> str:
     :raises UsageError: there is no request, or a document cannot be read.
     """
     words: Sequence[str] = arguments.request
-    text = " ".join(words) if words and list(words) != ["-"] else read_input(None if not words else "-").decode("utf-8", "replace")
+    text = (
+        " ".join(words)
+        if words and list(words) != ["-"]
+        else read_input(None if not words else "-").decode("utf-8", "replace")
+    )
     if not text.strip():
         raise UsageError("the request is empty; say what to do, as in: helmdeck plan remember this and draft a post")
     documents = [read_input(path).decode("utf-8", "replace").strip() for path in arguments.document]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from helmdeck_core.cli import exits, options
@@ -44,6 +44,23 @@ def plugin_commands(arguments: argparse.Namespace) -> dict[str, Command]:
     wanted = options.load(arguments).config.plugins
     plugins = load_plugins(disable=wanted.disable, first=wanted.first, autoload=wanted.autoload)
     return {owned.value.name: owned.value for owned in collect(plugins, "helmdeck_commands", Command)}
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a mistyped one may mean."""
+    import difflib
+
+    words = {word: each for each in known for word in (each.partition(" ")[0], each)}
+    close = difflib.get_close_matches(name, list(words), n=1)
+    return close[0] if close else None
+
+
+def no_such_command(name: str, known: Iterable[str]) -> str:
+    """What is said to a command that does not exist."""
+    names = list(known)
+    meant = nearest(name, names)
+    hint = f"; did you mean `helmdeck {meant}`?" if meant else ";"
+    return f"there is no command {name!r}{hint} commands: {', '.join(names)}"
 
 
 def group_help(group: str, commands: Mapping[str, str]) -> str:

@@ -19,7 +19,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="PROVIDER/MODEL", help="who plans; else the configured model")
     parser.add_argument("--context", metavar="TEXT", default="", help="what else the planner should know")
     parser.add_argument(
-        "--done", metavar="TOOL[=OUTPUT]", action="append", default=[], help="a step that was run already; may be repeated"
+        "--done",
+        metavar="TOOL[=OUTPUT]",
+        action="append",
+        default=[],
+        help="a step that was run already; may be repeated",
     )
     parser.add_argument(
         "--default",
@@ -96,6 +100,7 @@ def view(plan: Plan, command: str) -> Iterator[str]:
 
 def _step(step: Step) -> Iterator[str]:
     from helmdeck_core.cli.tables import hanging
+    from helmdeck_core.domain.plans import GAP
 
     tool = "GAP: nothing in the catalog does this" if step.is_gap else step.tool
     yield hanging(f"{step.order:>3}. ", tool)
@@ -103,8 +108,8 @@ def _step(step: Step) -> Iterator[str]:
         yield hanging("meant     ", f"the model wrote {step.corrected_from!r}", indent=5)
     if step.args:
         yield hanging("args      ", printing.inline_json(dict(step.args)), indent=5)
-    if step.rationale:
-        yield hanging("why       ", step.rationale, indent=5)
+    if why := (step.rationale.removeprefix(GAP).strip() if step.is_gap else step.rationale):
+        yield hanging("why       ", why, indent=5)
     for problem in step.problems:
         yield hanging("problem   ", problem, indent=5)
     if step.suggestions:
@@ -118,7 +123,10 @@ def _next(plan: Plan, command: str) -> Iterator[str]:
     if plan.outcome is PlanOutcome.COMPLETE:
         yield fact("next", "nothing: the steps that were run already do the whole request")
     elif plan.outcome is PlanOutcome.GAP:
-        yield fact("next", "add a pack that can do this to the catalog, or ask for something that `helmdeck catalog show` lists")
+        yield fact(
+            "next",
+            "add a pack that can do this to the catalog, or ask for something that `helmdeck catalog show` lists",
+        )
     elif plan.outcome is PlanOutcome.NO_STEPS:
         yield fact("next", "the model gave no step; ask again with another --model, or say more in the request")
     elif plan.more_steps_likely and plan.steps:

@@ -81,7 +81,9 @@ def show(arguments: argparse.Namespace) -> int:
     printing.show(f"{found.name} ({found.source}): {state}")
     printing.show()
     printing.show(fact("imported", found.target))
-    printing.show(fact("from", found.distribution or ("ships with helmdeck" if found.source == "built-in" else "unknown")))
+    printing.show(
+        fact("from", found.distribution or ("ships with helmdeck" if found.source == "built-in" else "unknown"))
+    )
     looks_up = [hook for hook in found.hooks if hook not in runtime.contributions]
     if looks_up:
         printing.show(fact("answers", ", ".join(looks_up)))

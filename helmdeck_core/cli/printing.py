@@ -29,7 +29,13 @@ def inline_json(data: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, (tuple, frozenset)) else str(value)
+    return (
+        dict(value)
+        if isinstance(value, Mapping)
+        else list(value)
+        if isinstance(value, (tuple, frozenset))
+        else str(value)
+    )
 
 
 def _has_surrogate(data: Any) -> bool:

@@ -7,7 +7,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
 from helmdeck_core.cli.tables import clean, terminal_width, width_of
 
@@ -53,7 +53,7 @@ class Progress:
         self._stream.flush()
         self._is_shown = True
 
-    async def __aenter__(self) -> Progress:
+    async def __aenter__(self) -> Self:
         if self._stream.isatty():
             self._task = asyncio.create_task(self._tick())
         return self

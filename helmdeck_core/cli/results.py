@@ -24,8 +24,10 @@ def size(count: int) -> str:
 
 def trimming(record: TrimRecord) -> str:
     """What was cut from a catalog, in a sentence."""
-    share = f" (-{record.reduction:.0%})" if record.before_bytes else ""
-    text = f"{record.before_bytes:,} -> {size(record.after_bytes)}{share}"
+    if record.after_bytes == record.before_bytes:
+        text = size(record.after_bytes)
+    else:
+        text = f"{record.before_bytes:,} -> {size(record.after_bytes)} (-{record.reduction:.0%})"
     if record.left_out:
         text += f"; {record.kept_entries} entries sent, {record.left_out} left out"
     return text

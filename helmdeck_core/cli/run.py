@@ -20,7 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="one input, JSON if it parses; may be repeated, and outranks --input-file",
     )
     parser.add_argument("--input-file", metavar="FILE", help="a JSON object with inputs; - is standard input")
-    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="who is asked where the pack asks; else the configured model")
+    parser.add_argument(
+        "--model", metavar="PROVIDER/MODEL", help="who is asked where the pack asks; else the configured model"
+    )
     options.add_catalog(parser)
 
 

@@ -37,7 +37,11 @@ def width_of(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(
-        0 if unicodedata.category(char) in ("Mn", "Me", "Cf") else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        0
+        if unicodedata.category(char) in ("Mn", "Me", "Cf")
+        else 2
+        if unicodedata.east_asian_width(char) in "WF"
+        else 1
         for char in text
     )
 
@@ -65,10 +69,22 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _head(word: str, width: int) -> str:
+    """As much of a word as fits: up to a sign between its parts, if one is not too far back."""
     end, used = 0, 0
     while end < len(word) and (used := used + width_of(word[end])) <= width:
         end += 1
-    return word[: max(end, 1)]
+    sign = max(word.rfind(each, 0, end) for each in "/-_.,") + 1
+    return word[: sign if sign > end // 2 else max(end, 1)]
+
+
+def clip(text: str, width: int) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text.split())
+    if width_of(line) <= width:
+        return line
+    while line and width_of(line) > width - 1:
+        line = line[:-1]
+    return line.rstrip() + "…"
 
 
 def hanging(label: str, text: str, *, indent: int = 0, width: int | None = None) -> str:
@@ -83,24 +99,39 @@ def table(
     headings: Sequence[str] = (),
     *,
     right: Collection[int] = (),
+    clipped: Collection[int] = (),
     width: int | None = None,
 ) -> str:
     """Rows in aligned columns; the widest columns give way when the terminal is narrow.
 
     :param right: numbers of the columns that are aligned to the right.
+    :param clipped: numbers of the columns that are cut off instead of wrapped.
     """
     every = [[clean(cell) for cell in row] for row in ([headings, *rows] if headings else rows)]
     if not every:
         return ""
-    widths = [max(width_of(line) for row in every for line in row[column].split("\n")) for column in range(len(every[0]))]
+    columns = list(zip(*every, strict=True))
+    widths = [max(width_of(line) for cell in column for line in cell.split("\n")) for column in columns]
+    words = [
+        NARROWEST if i in clipped else max(width_of(word) for cell in column for word in (*cell.split(), ""))
+        for i, column in enumerate(columns)
+    ]
     room = (width or terminal_width()) - len(GAP) * (len(widths) - 1)
-    while sum(widths) > room and max(widths) > NARROWEST:
-        widths[widths.index(max(widths))] -= 1
+    # Texts are wrapped at blanks while that is enough; only then words, such as ids, are broken.
+    for least in (words, [NARROWEST] * len(widths)):
+        while sum(widths) > room and (wide := [i for i, size in enumerate(widths) if size > max(least[i], NARROWEST)]):
+            widths[max(wide, key=lambda i: (widths[i], -i))] -= 1
     lines = []
     for number, row in enumerate(every):
-        cells = [wrap(cell, size) for cell, size in zip(row, widths, strict=True)]
+        cells = [
+            [clip(cell, size)] if i in clipped else wrap(cell, size)
+            for i, (cell, size) in enumerate(zip(row, widths, strict=True))
+        ]
         for height in range(max(map(len, cells))):
-            parts = [_padded(cell, height, size, i in right) for i, (cell, size) in enumerate(zip(cells, widths, strict=True))]
+            parts = [
+                _padded(cell, height, size, i in right)
+                for i, (cell, size) in enumerate(zip(cells, widths, strict=True))
+            ]
             lines.append(GAP.join(parts).rstrip())
         if headings and number == 0:
             lines.append(GAP.join("-" * size for size in widths))

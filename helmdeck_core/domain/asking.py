@@ -47,7 +47,7 @@ class Question(Generic[T]):
     :ivar caller: the pack's name; failures start with it.
     :ivar task: which prompt variants can ask it.
     :ivar type: what the answer is decoded into: a msgspec Struct, an attrs class or ``dict``.
-    :ivar model: ``provider/model``; ``None`` is the deployment's default.
+    :ivar model: ``provider/model``; ``None`` is the one that the pack's caller asked for, else the deployment's default.
     :ivar needs_catalog: the model must see the catalog, fitted to it.
     :ivar instructions: for a task without prompt variants: the text that does not depend on the request.
     :ivar schema: JSON Schema of the answer, for providers that can constrain to one.

@@ -17,7 +17,8 @@ class ReasoningTag:
     """One pair of marks around text that a model thought and did not mean as its answer.
 
     :ivar name: unique; contributing the same name again replaces the tag.
-    :ivar open: the mark that opens, such as ``<think>``; letter case does not matter.
+    :ivar open: the mark that opens, such as ``<think>``; letter case does not matter. Empty for reasoning that always
+        begins in the prompt.
     :ivar close: the marks that close it; the first is the usual one.
     :ivar has_attributes: the opening mark ends in ``>`` and may carry attributes before it.
     :ivar closes_alone: a closing mark without an opening one ends reasoning that began in the prompt.
@@ -52,7 +53,8 @@ class DecodeStep:
     """One way to make a readable candidate out of text that strict decoding refused.
 
     :ivar name: unique; it is what a result reports.
-    :ivar order: steps run in rising order; the first whose candidate fits the asked-for type gives the value.
+    :ivar order: steps run in rising order; the first whose candidate fits the asked-for type gives the value. A later
+        step goes on from the last candidate of the earlier ones, so that each needs to mend one thing only.
     :ivar is_repair: the step changes what the model wrote (a comma, a quote); reported in ``Decoded.repairs``.
     :ivar candidates: takes one fragment of text (no reasoning, no fence around it) and yields JSON texts to try.
         Pure, linear in the length of its input, and it never completes text that was cut.
@@ -84,8 +86,9 @@ class DecodeFailed(HelmdeckError):
     """No value could be read, and why.
 
     :ivar cause: one of the four causes of an unusable answer.
-    :ivar sub_cause: ``empty``, ``empty_though_finished``, ``only_reasoning``, ``unclosed_reasoning``, ``cut``, ``no_json``,
-        ``not_an_object``, ``malformed``, ``wrong_shape``, ``too_deep``, ``whitespace_loop`` or a step's own word.
+    :ivar sub_cause: ``empty``, ``empty_though_finished``, ``only_reasoning``, ``unclosed_reasoning``, ``cut``,
+        ``no_json``, ``not_an_object``, ``malformed``, ``wrong_shape``, ``too_deep`` or ``whitespace_loop``; the last one
+        stands for any token that is repeated to the end.
     :ivar is_empty: nothing visible was left after reasoning was stripped.
     :ivar path: where in the value the shape was wrong, such as ``$.steps[0].tool``.
     :ivar excerpt: at most 200 characters of what was read, control characters escaped.

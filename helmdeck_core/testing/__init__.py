@@ -1,11 +1,82 @@
-"""For tests of plugins and of applications: a pytest plugin, a scripted provider's helpers, installed plugins.
+"""For tests of plugins and of applications: a scripted provider, loopback servers, decks, and a pytest plugin.
 
-Switch it on with ``pytest_plugins = ["helmdeck_core.testing"]`` or ``-p helmdeck_core.testing``.
+Switch the fixtures on with ``pytest_plugins = ["helmdeck_core.testing"]`` or ``-p helmdeck_core.testing``; everything else
+works without pytest. Names are imported when they are first used.
 """
 
 from __future__ import annotations
 
-from helmdeck_core.testing.fixtures import deck_with, installed_plugin
-from helmdeck_core.testing.making import make_deck, write_distribution
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["deck_with", "installed_plugin", "make_deck", "write_distribution"]
+if TYPE_CHECKING:
+    from helmdeck_core.testing.making import make_deck, write_distribution
+    from helmdeck_core.testing.scripted import (
+        Fail,
+        RepliesExhausted,
+        Reply,
+        Scripted,
+        ScriptedProvider,
+        cut_json,
+        draft_in_reasoning,
+        empty_content_filter,
+        empty_length,
+        empty_stop,
+        error_in_200,
+        scripted_provider,
+        whitespace_loop,
+    )
+    from helmdeck_core.testing.servers import ChatServer, chat_server, completion, weak_model_server
+
+# pytest loads this module's fixtures by name, so that importing the module does not import pytest.
+pytest_plugins = ("helmdeck_core.testing.fixtures",)
+
+_HOME = {
+    "ChatServer": "servers",
+    "Fail": "scripted",
+    "RepliesExhausted": "scripted",
+    "Reply": "scripted",
+    "Scripted": "scripted",
+    "ScriptedProvider": "scripted",
+    "chat_server": "servers",
+    "completion": "servers",
+    "cut_json": "scripted",
+    "draft_in_reasoning": "scripted",
+    "empty_content_filter": "scripted",
+    "empty_length": "scripted",
+    "empty_stop": "scripted",
+    "error_in_200": "scripted",
+    "make_deck": "making",
+    "scripted_provider": "scripted",
+    "weak_model_server": "servers",
+    "whitespace_loop": "scripted",
+    "write_distribution": "making",
+}
+
+__all__ = [
+    "ChatServer",
+    "Fail",
+    "RepliesExhausted",
+    "Reply",
+    "Scripted",
+    "ScriptedProvider",
+    "chat_server",
+    "completion",
+    "cut_json",
+    "draft_in_reasoning",
+    "empty_content_filter",
+    "empty_length",
+    "empty_stop",
+    "error_in_200",
+    "make_deck",
+    "scripted_provider",
+    "weak_model_server",
+    "whitespace_loop",
+    "write_distribution",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

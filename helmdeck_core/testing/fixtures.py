@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from helmdeck_core.deck import Helmdeck
+from helmdeck_core.testing import servers
 from helmdeck_core.testing.making import make_deck, write_distribution
 
 
@@ -44,3 +46,10 @@ def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     yield install
     for module in written:
         sys.modules.pop(module, None)
+
+
+@pytest.fixture
+def chat_server() -> Iterator[Callable[[servers.Answerer], servers.ChatServer]]:
+    """Start loopback HTTP servers that are stopped after the test. See ``helmdeck_core.testing.chat_server``."""
+    with contextlib.ExitStack() as stack:
+        yield lambda answer: stack.enter_context(servers.chat_server(answer))

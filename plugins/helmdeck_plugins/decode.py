@@ -1,7 +1,7 @@
 """Ways to read an answer whose syntax is broken, or wrapped, where only one value can have been meant.
 
-Every step works on tokens, so the inside of a string is changed only where the string itself is at fault. A text with one
-character that belongs to no token is left alone, and nothing here ever closes what the model left open.
+Every step works on tokens, so the inside of a string is changed only where the string itself is at fault. A text with
+one character that belongs to no token is left alone, and nothing here ever closes what the model left open.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
+
 from helmdeck_core import DecodeStep, hookimpl
 
 MAX_LENGTH = 1_000_000  # characters; a longer text is not mended
@@ -37,25 +38,32 @@ _CONSTANTS = {"true": "true", "false": "false", "none": "null", "null": "null"}
 Token = tuple[str, str]
 """Kind and text; the texts of all tokens, joined, are the whole."""
 
+Rewrite = Callable[[list[Token]], list[str] | None]
+"""Gives a new text for each token, or ``None`` when it cannot."""
+
 
 def tokens_of(text: str) -> list[Token] | None:
     """The tokens of a text, or ``None`` when some of it belongs to no token."""
     tokens: list[Token] = []
-    position = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None or match.lastgroup is None:
+    end = 0
+    for match in _TOKEN.finditer(text):
+        if match.start() != end:
             return None
-        tokens.append((match.lastgroup, match.group()))
-        position = match.end()
-    return tokens
+        tokens.append((match.lastgroup or "", match.group()))
+        end = match.end()
+    return tokens if end == len(text) else None
 
 
-def _step(name: str, order: int, rewrite: Callable[[list[Token]], list[str] | None]) -> DecodeStep:
-    """A step that gives each token a new text; it offers nothing when it would change nothing."""
+def _step(name: str, order: int, rewrite: Rewrite, *, only_with: str = "") -> DecodeStep:
+    """A step that gives each token a new text; it offers nothing when it would change nothing.
+
+    :param only_with: characters of which one must be in the text, which spares most texts most steps.
+    """
 
     def candidates(text: str) -> Iterator[str]:
-        tokens = tokens_of(text) if len(text) <= MAX_LENGTH and text[:1] in "{[" else None
+        if len(text) > MAX_LENGTH or text[:1] not in ("{", "[") or (only_with and not any(map(text.count, only_with))):
+            return
+        tokens = tokens_of(text)
         texts = rewrite(tokens) if tokens else None
         if texts is not None and (rewritten := "".join(texts)) != text:
             yield rewritten
@@ -63,7 +71,7 @@ def _step(name: str, order: int, rewrite: Callable[[list[Token]], list[str] | No
     return DecodeStep(name=name, order=order, candidates=candidates)
 
 
-def _each(kind: str, change: Callable[[str], str | None]) -> Callable[[list[Token]], list[str] | None]:
+def _each(kind: str, change: Callable[[str], str | None]) -> Rewrite:
     """Change every token of one kind; a change that is ``None`` gives the whole text up."""
 
     def rewrite(tokens: list[Token]) -> list[str] | None:
@@ -103,7 +111,7 @@ def _unwrap_list(text: str) -> Iterator[str]:
 # -- strings -----------------------------------------------------------------------------------------------
 
 
-def _from_quoted(text: str) -> str | None:
+def _from_quoted(text: str) -> str:
     """A string in single quotes, as Python and JavaScript write it, as a JSON string."""
     body = _ESCAPE.sub(lambda escape: "'" if escape.group() == "\\'" else escape.group(), text[1:-1])
     return '"' + re.sub(r'(\\.)|"', lambda match: match.group(1) or '\\"', body, flags=re.DOTALL) + '"'
@@ -118,34 +126,38 @@ def _escape_controls(text: str) -> str:
 
 
 def _mend_escapes(text: str) -> str | None:
-    """Keep the backslash that JSON does not know.
+    r"""Keep the backslash that JSON does not know.
 
-    In a Windows path or a formula with such a backslash, a ``\\n`` or a ``\\f`` beside it is not an escape either; both
-    readings are possible then, and the text is given up.
+    In a Windows path or a formula with such a backslash, a ``\n`` or a ``\f`` beside it need not be an escape either; then
+    there are two readings, and the text is given up.
     """
     escapes = _ESCAPE.findall(text)
-    unknown = [escape for escape in escapes if not _is_json_escape(escape) and _code_point(escape) is None and escape != "\\'"]
-    if any(escape[1].isalpha() for escape in unknown) and any(escape[1] in "bfnrtu" and _is_json_escape(escape) for escape in escapes):
+    if any(map(_is_plain_letter, escapes)) and any(escape[1] in "bfnrtu" and _is_json(escape) for escape in escapes):
         return None
-    return _ESCAPE.sub(lambda escape: _mended_escape(escape.group()), text)
+    return _ESCAPE.sub(lambda escape: _mended(escape.group()), text)
 
 
-def _is_json_escape(escape: str) -> bool:
+def _is_json(escape: str) -> bool:
     return escape[1] in '"\\/bfnrt' or (escape[1] == "u" and len(escape) == 6)
 
 
-def _code_point(escape: str) -> int | None:
-    """The character that Python and JavaScript, but not JSON, can write with this escape."""
-    return int(escape[2:], 16) if escape[1] in "xU" and len(escape) > 2 else None
+def _is_plain_letter(escape: str) -> bool:
+    r"""``\d`` and the like, which are escapes in no notation for strings."""
+    return escape[1].isalpha() and not _is_json(escape) and not _code_point(escape)
 
 
-def _mended_escape(escape: str) -> str:
-    if _is_json_escape(escape):
+def _code_point(escape: str) -> int:
+    """The character that Python and JavaScript, but not JSON, write with this escape; 0 for none."""
+    code_point = int(escape[2:], 16) if escape[1] in "xU" and len(escape) > 2 else 0
+    return code_point if code_point <= 0x10FFFF else 0
+
+
+def _mended(escape: str) -> str:
+    if _is_json(escape):
         return escape
     if escape == "\\'":
         return "'"
-    code_point = _code_point(escape)
-    if code_point is not None and code_point <= 0x10FFFF:
+    if code_point := _code_point(escape):
         return json.dumps(chr(code_point))[1:-1]
     return "\\" + escape
 
@@ -193,6 +205,10 @@ def _ends_value(token: Token) -> bool:
     return token[0] in _VALUES or token[1] in ("}", "]")
 
 
+def _starts_value(token: Token) -> bool:
+    return token[0] in _VALUES or token[1] in ("{", "[")
+
+
 def _quote_keys(tokens: list[Token]) -> list[str]:
     texts = [text for _, text in tokens]
     for index, before, (kind, text), behind in _neighbours(tokens):
@@ -213,35 +229,37 @@ def _add_commas(tokens: list[Token]) -> list[str] | None:
     """Between a value and the next key, and between two members of a list, where blanks keep them apart."""
     texts = [text for _, text in tokens]
     opened: list[str] = []
-    two_before = ("", "")
+    before_that = ""
     for index, before, token, behind in _neighbours(tokens):
-        if _ends_value(before) and (token[0] in _VALUES or token[1] in ("{", "[")):
-            in_object = bool(opened) and opened[-1] == "{"
-            is_key = in_object and token[0] == "string" and behind[1] == ":" and (before[0] == "mark" or two_before[1] == ":")
-            if not (is_key or not in_object) or tokens[index - 1][0] != "blank":
+        if _ends_value(before) and _starts_value(token):
+            if tokens[index - 1][0] != "blank":
                 return None
-            texts[index] = "," + texts[index]
+            # In an object, what stands before must be a value, not a key, and what follows must be a key.
+            is_value = before[1] in ("}", "]") or before_that == ":"
+            if opened and opened[-1] == "{" and not (is_value and token[0] == "string" and behind[1] == ":"):
+                return None
+            texts[index] = "," + token[1]
         if token[1] in ("{", "["):
             opened.append(token[1])
         elif token[1] in ("}", "]") and opened:
             opened.pop()
-        two_before = before
+        before_that = before[1]
     return texts
 
 
 _STEPS: tuple[DecodeStep, ...] = (
     DecodeStep(name="double_encoded", order=10, candidates=_unwrap_text),
     DecodeStep(name="single_item_list", order=20, candidates=_unwrap_list),
-    _step("comments", 30, _each("comment", lambda _: " ")),
-    _step("curly_quotes", 40, _each("curly", _from_curly)),
-    _step("single_quotes", 50, _each("quoted", _from_quoted)),
+    _step("comments", 30, _each("comment", lambda _: " "), only_with="/#"),
+    _step("curly_quotes", 40, _each("curly", _from_curly), only_with="“"),
+    _step("single_quotes", 50, _each("quoted", _from_quoted), only_with="'"),
     _step("constants", 60, _each("word", _constant)),
     _step("unquoted_keys", 70, _quote_keys),
     _step("control_characters", 80, _each("string", _escape_controls)),
-    _step("escapes", 90, _each("string", _mend_escapes)),
+    _step("escapes", 90, _each("string", _mend_escapes), only_with="\\"),
     _step("numbers", 100, _each("number", _number)),
     _step("blanks", 110, _each("blank", _blank)),
-    _step("trailing_commas", 120, _drop_trailing_commas),
+    _step("trailing_commas", 120, _drop_trailing_commas, only_with=","),
     _step("missing_commas", 130, _add_commas),
 )
 

@@ -6,6 +6,7 @@ so that they cannot drift apart. What depends on the request is rendered last, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -64,6 +65,10 @@ Give at most three alternatives."""
 HEADING: Final = 'CATALOG (JSON: "packs" by name, "pipelines" by id)'
 
 
+# The marks around text that comes from outside; inside that text they are written with another stroke.
+_CLOSING = re.compile(r"<\s*/\s*(?:request|context)\b", re.IGNORECASE)
+
+
 @hookimpl
 def helmdeck_prompt_variants() -> Sequence[PromptVariant]:
     """Plans as a whole, plans step by step, routes."""
@@ -105,6 +110,4 @@ def _output(output: str) -> str:
 
 def _delimited(tag: str, text: str) -> str:
     """Put text between marks that it cannot close itself."""
-    closing = f"</{tag}>"
-    inside = text.strip().replace(closing, closing.replace("/", "\\/"))
-    return f"<{tag}>\n{inside}\n{closing}"
+    return f"<{tag}>\n{_CLOSING.sub(lambda match: match[0].replace('/', '|', 1), text.strip())}\n</{tag}>"

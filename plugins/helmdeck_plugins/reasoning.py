@@ -1,7 +1,7 @@
 """The marks that models put around what they thought, as data.
 
-Seen in answers of the models and gateways named beside them. A word that also serves as an ordinary mark-up element, such as
-``<plan>`` or ``<reason>``, is not here: taking an answer for a thought is worse than the reverse.
+Seen in answers of the models and gateways named beside them. A word that also serves as an ordinary mark-up element, such
+as ``<plan>`` or ``<reason>``, is not here: taking an answer for a thought is worse than the reverse.
 """
 
 from __future__ import annotations

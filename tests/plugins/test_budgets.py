@@ -100,7 +100,14 @@ def test_a_free_suffix_never_raises_the_tier(model):
 
 @pytest.mark.parametrize(
     "model",
-    ["deepseek/deepseek-r1", "openai/o1", "openai/o4-mini", "x/qwq-32b", "y/claude-thinking", "openrouter/openai/gpt-oss-120b"],
+    [
+        "deepseek/deepseek-r1",
+        "openai/o1",
+        "openai/o4-mini",
+        "x/qwq-32b",
+        "y/claude-thinking",
+        "openrouter/openai/gpt-oss-120b",
+    ],
 )
 def test_names_that_hint_at_thinking_set_the_flag_and_bring_headroom(model):
     budget = DECK.budget(model).budget
@@ -139,7 +146,9 @@ def test_a_deployment_adds_a_row(deck_with):
 
 
 def test_a_tier_that_a_deployment_moves_brings_its_own_cap(deck_with):
-    deck = deck_with(config={"budgets": {"acme/": {"tier": "A"}, "openai/gpt-4o": {"tier": "C", "max_catalog_bytes": 8_000}}})
+    deck = deck_with(
+        config={"budgets": {"acme/": {"tier": "A"}, "openai/gpt-4o": {"tier": "C", "max_catalog_bytes": 8_000}}}
+    )
     assert deck.budget("acme/x").budget.max_catalog_bytes is None
     assert deck.budget("acme/x").sources["max_catalog_bytes"] == "default of tier A"
     assert deck.budget("openai/gpt-4o").budget.max_catalog_bytes == 8_000

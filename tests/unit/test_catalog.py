@@ -126,7 +126,9 @@ def test_the_example_catalog_is_real_and_of_the_size_that_breaks_weak_models():
 
 
 def test_ten_thousand_entries_are_planned_over(deck_with, tmp_path):
-    rows = [pack(f"area{n % 97}.verb{n}", description=f"Handles case number {n} of kind {n % 13}.") for n in range(10_000)]
+    rows = [
+        pack(f"area{n % 97}.verb{n}", description=f"Handles case number {n} of kind {n % 13}.") for n in range(10_000)
+    ]
     path = tmp_path / "large.json"
     path.write_text(json.dumps({"packs": rows}))
     deck = deck_with(config={"catalog": {"sources": [str(path)]}})

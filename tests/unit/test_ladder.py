@@ -9,7 +9,12 @@ from helmdeck_core.calling import Owned
 from helmdeck_core.ladder import PreparedCatalog
 from helmdeck_core.testing import make_deck
 
-PIPELINE = {"id": "p", "name": "The P", "description": "One. Two.", "metadata": {"supersedes": ["a"], "other": [1, 2, 3]}}
+PIPELINE = {
+    "id": "p",
+    "name": "The P",
+    "description": "One. Two.",
+    "metadata": {"supersedes": ["a"], "other": [1, 2, 3]},
+}
 CATALOG = Catalog.from_data({"packs": [{"name": "a", "description": "Aaa. Bbb."}], "pipelines": [PIPELINE]}, "test")
 
 
@@ -21,8 +26,11 @@ def test_a_step_that_drops_names_ids_and_supersedes_is_corrected_and_named():
     events = []
     guide = climb(lambda entry, data: {}, events.append)
     kept = json.loads(guide.whole(1))
-    assert kept == {"packs": [{"name": "a"}], "pipelines": [{"id": "p", "name": "The P", "metadata": {"supersedes": ["a"]}}]}
-    assert guide.labels(1) == (
+    assert kept == {
+        "packs": [{"name": "a"}],
+        "pipelines": [{"id": "p", "name": "The P", "metadata": {"supersedes": ["a"]}}],
+    }
+    assert guide.rung(1).labels == (
         "acme.slim",
         "invariant_restored(acme.slim:name)",
         "invariant_restored(acme.slim:id)",
@@ -53,24 +61,25 @@ def test_a_step_that_writes_into_its_input_cannot_harm_the_catalog():
 
     before = CATALOG.encode()
     guide = climb(vandal)
+    guide.rung(1)
     assert CATALOG.encode() == before
     assert json.loads(guide.whole(1))["pipelines"][0]["metadata"] == {"supersedes": ["a"]}
 
 
 def test_a_step_that_makes_entries_larger_is_passed_over():
     guide = climb(lambda entry, data: {**data, "padding": "x" * 100})
-    assert guide.whole(1) == guide.whole(0) and guide.labels(1) == ()
+    assert guide.whole(1) == guide.whole(0) and guide.rung(1).labels == ()
 
 
 @pytest.mark.parametrize("result", [None, 3, "text", ["list"]])
 def test_a_step_that_returns_something_else_is_named(result):
     with pytest.raises(PluginError, match=r"plugin 'acme'.*acme.slim.*--disable-plugin acme"):
-        climb(lambda entry, data: result)
+        climb(lambda entry, data: result).rung(1)
 
 
 def test_a_step_that_raises_is_named_with_the_entry():
     with pytest.raises(PluginError, match=r"plugin 'acme'.*'acme.slim' on 'a'.*ZeroDivisionError"):
-        climb(lambda entry, data: 1 / 0)
+        climb(lambda entry, data: 1 / 0).rung(1)
 
 
 class Slim:

@@ -42,9 +42,7 @@ def test_the_empty_prefix_is_the_fallback_and_a_table_without_it_answers_none():
     assert BudgetTable([row("a/")]).find("zzz") is None
 
 
-@pytest.mark.parametrize(
-    ("tier", "variant"), [(Tier.A, "full_steps"), (Tier.B, "full_steps"), (Tier.C, "single_pick")]
-)
+@pytest.mark.parametrize(("tier", "variant"), [(Tier.A, "full_steps"), (Tier.B, "full_steps"), (Tier.C, "single_pick")])
 def test_the_tier_chooses_the_prompt_variant(tier, variant):
     assert resolve_variant(Budget(model="x", tier=tier)) == variant
 

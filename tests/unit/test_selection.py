@@ -60,7 +60,7 @@ def test_where_compaction_meets_the_cap_no_entry_goes_and_no_lexical_label_appea
 
 def test_the_best_entries_keep_the_richest_form_for_which_there_is_room():
     catalog = catalog_of([300] * 20)
-    selection = select(prepare(catalog), FixedIndex(catalog, ["p7", "p2", "p5"]), "x", Limits(cap=420, max_entries=3))
+    selection = select(prepare(catalog), FixedIndex(catalog, ["p7", "p2", "p5"]), "x", Limits(cap=450, max_entries=3))
     lengths = {entry["name"]: len(entry["description"]) for entry in json.loads(selection.text)["packs"]}
     assert lengths["p7"] == 303 and lengths["p2"] == lengths["p5"] == 1
     assert ids(selection) == ["p2", "p5", "p7"], "catalog order is kept"
@@ -88,9 +88,9 @@ def test_an_entry_larger_than_the_cap_is_left_out_with_a_label():
 
 
 def test_entries_that_match_nothing_do_not_take_the_room_of_those_that_do():
-    catalog = catalog_of([300] * 20)
-    index = FixedIndex(catalog, ["p3", "p4"], zeros={f"p{n}" for n in range(20)} - {"p3", "p4"})
-    selection = select(prepare(catalog), index, "x", Limits(cap=700, max_entries=12))
+    catalog = catalog_of([300] * 40)
+    index = FixedIndex(catalog, ["p3", "p4"], zeros={f"p{n}" for n in range(40)} - {"p3", "p4"})
+    selection = select(prepare(catalog), index, "x", Limits(cap=720, max_entries=12))
     assert ids(selection) == ["p3", "p4"]
     assert all(len(entry["description"]) == 303 for entry in json.loads(selection.text)["packs"])
 
@@ -113,7 +113,15 @@ def ranking(*values):
 
 @pytest.mark.parametrize(
     ("values", "confident"),
-    [((), True), ((0.0,), True), ((5.0,), True), ((0.0, 0.0, 0.0), False), ((3.0, 0.0), True), ((10.0, 6.0, 1.0), True), ((10.0, 6.1), False)],
+    [
+        ((), True),
+        ((0.0,), True),
+        ((5.0,), True),
+        ((0.0, 0.0, 0.0), False),
+        ((3.0, 0.0), True),
+        ((10.0, 6.0, 1.0), True),
+        ((10.0, 6.1), False),
+    ],
 )
 def test_confidence_is_the_gap_between_best_and_second(values, confident):
     assert ranking(*values).is_confident(0.4) is confident

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from helmdeck_core import Catalog, Ranking, Score
 from helmdeck_plugins.lexical.fields import FIELD_WEIGHTS
-from helmdeck_plugins.lexical.postings import Phrase, build
+from helmdeck_plugins.lexical.postings import BEGINNING, Phrase, build
 from helmdeck_plugins.lexical.request import Clause, Reading, read
 from helmdeck_plugins.lexical.text import word_terms
 from helmdeck_plugins.lexical.words import SYNONYMS
 
 # A synonym is a guess at what was meant.
 _SYNONYM: Final = 0.4
+# So is another form of a word that the catalog does not have; at most this many letters longer or shorter.
+_RELATIVE: Final = 0.5
+_RELATIVE_LETTERS: Final = 4
 # What an entry that is best for one clause earns, in parts of the best score of the request; an entry that comes close
 # to the best one of the clause earns nearly as much.
 _CLAUSE_VOTE: Final = 0.5
@@ -122,12 +125,22 @@ class LexicalIndex:
             for part in compounds.get(term, (term,)):
                 if part in impacts and weight > query.get(part, 0.0):
                     query[part] = weight
+            if term not in impacts and term not in compounds:
+                for other in self._relatives(term):
+                    if weight * _RELATIVE > query.get(other, 0.0):
+                        query[other] = weight * _RELATIVE
         for term, weight in weights.items():
             guess = weight * _SYNONYM
             for other in _SYNONYMS_OF.get(term, ()):
                 if other in impacts and guess > query.get(other, 0.0):
                     query[other] = guess
         return query
+
+    def _relatives(self, term: str) -> Iterator[str]:
+        """Terms of the catalog that go on where a term ends, or the other way round: ``forens`` and ``forensic``."""
+        for other in self._postings.relatives.get(term[:BEGINNING], ()):
+            if abs(len(other) - len(term)) <= _RELATIVE_LETTERS and (other.startswith(term) or term.startswith(other)):
+                yield other
 
     def _accumulate(self, query: Mapping[str, float]) -> dict[int, float]:
         scores: dict[int, float] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -18,9 +18,11 @@ from helmdeck_plugins.lexical.words import VERBS
 _SATURATION: Final = 1.2
 _LENGTH_PENALTY: Final = 0.6
 # What an entry earns when the request says its whole name, shared out by information: half a name earns half.
-_NAME_COVER: Final = 3.0
+_NAME_COVER: Final = 2.0
 # What a keyword phrase earns when all of its words are said, in parts of its information.
 _PHRASE: Final = 1.5
+# Words that share fewer first letters than this are not related.
+BEGINNING: Final = 4
 # A term that stands in limitations only: it may explain a match but not decide one.
 _NEGLIGIBLE_IDF: Final = 0.01
 
@@ -57,6 +59,7 @@ class Postings:
     :ivar impacts: per term, the entries that have it and what each of them earns for it.
     :ivar phrases: keyword phrases by their most informative term.
     :ivar verbatim: phrases that consist of stop words, looked up word by word.
+    :ivar relatives: the terms by their first letters, for words that the catalog has in another form.
     :ivar verbs: words that can start a clause: those of everyday English, and those that entries start with.
     :ivar compounds: identifiers written as one word, with their parts.
     """
@@ -70,6 +73,7 @@ class Postings:
     superseded: tuple[Superseded, ...]
     verbs: frozenset[str]
     unknown_idf: float
+    relatives: Mapping[str, tuple[str, ...]]
 
 
 def build(entries: Sequence[Entry]) -> Postings:
@@ -87,6 +91,7 @@ def build(entries: Sequence[Entry]) -> Postings:
         superseded=_superseded(entries),
         verbs=VERBS | _leading_words(entries),
         unknown_idf=_information(len(entries), 0),
+        relatives=_by_beginning(idf),
     )
 
 
@@ -155,6 +160,14 @@ def _compounds(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
             if len(joined) == 1 and len(parts) > 1:
                 compounds.setdefault(joined[0], parts)
     return compounds
+
+
+def _by_beginning(vocabulary: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for term in vocabulary:
+        if len(term) >= BEGINNING and term.isalpha():
+            found[term[:BEGINNING]].append(term)
+    return {beginning: tuple(sorted(rows)) for beginning, rows in found.items()}
 
 
 def _leading_words(entries: Sequence[Entry]) -> frozenset[str]:

@@ -134,16 +134,20 @@ _ASKING_PAIRS: Final = frozenset(
     ).split("|")
 )
 _FIRST_PERSON: Final = frozenset("i i'm i'd i've i'll me my mine myself".split())
+# One asks for oneself; "we" and "our" are how companies and societies write.
+_WE: Final = frozenset("we we're we've our ours us".split())
+_WE_COST = 0.8
 # Courtesy in other widely used languages; a question mark speaks for itself in all of them.
 _PLEASE: Final = frozenset(
     "please kindly bitte pls plz veuillez pouvez peux puedes podrias favor necesito quiero brauche kannst".split()
 )
+_BASE = -1.5
 _LETTER_WORDS: Final = frozenset("dear sincerely regards faithfully yours".split())
 
 
 def asking_strength(sentence_words: tuple[str, ...], text: str) -> float:
     """How much a sentence sounds like asking an assistant, as log-odds; 0 is undecided."""
-    strength = -1.1
+    strength = _BASE
     lead = next((i for i, word in enumerate(sentence_words) if word not in _LEAD_INS), -1)
     if lead >= 0 and sentence_words[lead] in VERBS:
         following = sentence_words[lead + 1] if lead + 1 < len(sentence_words) else ""
@@ -152,6 +156,8 @@ def asking_strength(sentence_words: tuple[str, ...], text: str) -> float:
         strength += 1.8
     if not _FIRST_PERSON.isdisjoint(sentence_words):
         strength += 1.0
+    elif not _WE.isdisjoint(sentence_words):
+        strength -= _WE_COST
     if any(pair in _ASKING_PAIRS for pair in zip(sentence_words, sentence_words[1:], strict=False)):
         strength += 1.4
     if _QUESTION.search(text):
@@ -172,23 +178,23 @@ def asking_strength(sentence_words: tuple[str, ...], text: str) -> float:
 _REQUEST_LENGTH: Final = 180.0
 _REQUEST_SPREAD: Final = 1.1
 # A request without a document may well be as long as several.
-_ALONE_LENGTH: Final = 400.0
-_ALONE_SPREAD: Final = 0.5
+_ALONE_LENGTH: Final = 450.0
+_ALONE_SPREAD: Final = 0.4
 _DOCUMENT_LENGTH: Final = 1000.0
 _DOCUMENT_SPREAD: Final = 0.5
 # Sentences of one writer are alike, so the evidence of many counts as that of a few.
 _EVIDENCE_SENTENCES: Final = 4
 # The asking strength of a document that never asks, and how much each unit above it speaks against a request inside.
-_SILENT: Final = -1.0
+_SILENT: Final = -1.2
 _SILENCE: Final = 5.0
 # How well the text is set off: on the same line, on a new line, after a blank line.
-_GAP_STRENGTH: Final = (-1.0, 0.0, 1.0)
+_GAP_STRENGTH: Final = (-1.5, 0.5, 1.0)
 # What a new line and a new paragraph inside the request cost: most people ask in one paragraph.
 _BREAK_COST: Final = (0.0, 0.3, 2.0)
 # Documents often start with a line that is no sentence: a title, a sender, a number.
-_TITLE: Final = 2.5
+_TITLE: Final = 3.5
 # Before any evidence: no document at all, request after it, before it, in its middle, around it.
-_LOG_PRIOR: Final = {"plain": 2.0, "last": -1.0, "first": -1.0, "middle": -2.0, "around": -5.0}
+_LOG_PRIOR: Final = {"plain": 4.0, "last": -1.0, "first": -1.0, "middle": -2.0, "around": -5.0}
 # A request has no more sentences than this when a document is beside it.
 _LONGEST_REQUEST: Final = 16
 _LONGEST_ENDS: Final = 4
@@ -199,6 +205,9 @@ _LONGEST_ENDS: Final = 4
 _DOUBT: Final = 0.05
 _ALWAYS_CHECKED: Final = 2
 _RELEVANCE: Final = 4.0
+# A sentence gains when it is at least this relevant, as a part of the most relevant one.
+_PIVOT: Final = 0.5
+_LEAST_RELEVANT: Final = -0.5
 
 
 @attrs.frozen
@@ -250,16 +259,16 @@ def _with_relevance(
     chances: Sequence[float],
     relevance: Callable[[Sequence[str]], float],
 ) -> list[float]:
-    """Add to each candidate how much better it fits the catalog than the candidates do on average."""
+    """Add to each candidate how well it fits the catalog, measured by the candidate that fits best."""
     count = len(sentences)
     found = {
         i: relevance(tuple(dict.fromkeys(term for word in sentences[i].words for term in word_terms(word))))
         for i in range(count)
         if chances[i] > _DOUBT or i < _ALWAYS_CHECKED or i >= count - _ALWAYS_CHECKED
     }
-    average = sum(found.values()) / len(found) or 1.0
+    best = max(found.values()) or 1.0
     return [
-        strength + _RELEVANCE * max(-1.0, min(found.get(i, average) / average - 1, 1.0))
+        strength + (_RELEVANCE * max(found[i] / best - _PIVOT, _LEAST_RELEVANT) if i in found else 0.0)
         for i, strength in enumerate(strengths)
     ]
 
@@ -328,8 +337,8 @@ def _surprise(length: float, usual: float, spread: float) -> float:
 _JOINTS: Final = frozenset("and then also plus or but next finally lastly after afterwards afterward".split())
 # What may stand between a joint and the verb: "and please send", "and I want to send".
 _BEFORE_VERB: Final = _LEAD_INS | frozenset("i i'd i'll you we need want would like could can help me".split())
-_TOKEN: Final = re.compile(rf"{WORD.pattern}|[,;:]")
 _URL: Final = re.compile(r"\w+://\S+|\bwww\.\S+")
+_TOKEN: Final = re.compile(rf"{_URL.pattern}|{WORD.pattern}|[,;:]")
 _EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 

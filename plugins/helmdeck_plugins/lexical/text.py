@@ -31,7 +31,7 @@ _ENDINGS: Final = (
     ("izations", "iz", 3), ("isations", "iz", 3), ("ization", "iz", 3), ("isation", "iz", 3), ("ational", "", 4),
     ("fulness", "", 4), ("iveness", "", 4), ("ations", "", 4), ("ators", "", 4), ("ation", "", 4), ("ating", "", 4),
     ("ities", "", 4), ("ator", "", 4), ("ated", "", 4), ("ates", "", 4), ("izer", "iz", 3), ("iser", "iz", 4),
-    ("izing", "iz", 3), ("ising", "iz", 4), ("ized", "iz", 3), ("ised", "iz", 4), ("ments", "", 4), ("tions", "t", 3),
+    ("izing", "iz", 3), ("ising", "iz", 4), ("ized", "iz", 3), ("izes", "iz", 3), ("ises", "iz", 4), ("ised", "iz", 4), ("ments", "", 4), ("tions", "t", 3),
     ("sions", "s", 4), ("ment", "", 4), ("tion", "t", 3), ("sion", "s", 4), ("ical", "", 4), ("ness", "", 4),
     ("ings", "", 3), ("able", "", 4), ("ible", "", 4), ("ize", "iz", 3), ("ise", "iz", 4), ("ate", "", 4),
     ("ing", "", 3), ("ity", "", 4), ("ive", "", 4), ("ers", "", 4), ("ors", "", 4), ("ies", "i", 3), ("ied", "i", 3),

@@ -89,7 +89,7 @@ async def plan(context: PackContext, given: Mapping[str, Any]) -> Plan:
     :raises PackError: ``invalid_input`` for a blank request.
     :raises CallFailed: the model gave nothing usable.
     """
-    question = make_question(context, given, caller=NAME, task="plan", type=PlanAnswer, schema=ANSWER_SCHEMA)
+    question = make_question(given, caller=NAME, task="plan", type=PlanAnswer, schema=ANSWER_SCHEMA)
     answer = await context.ask(question)
     return finish(answer, StepChecker(context.catalog), question)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from helmdeck_core import Answer, DoneStep, PackContext, PackError, PackErrorCode, Question, TrimRecord
+from helmdeck_core import Answer, DoneStep, PackError, PackErrorCode, Question, TrimRecord
 
 INPUT_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -30,7 +30,6 @@ INPUT_SCHEMA: Mapping[str, Any] = {
 
 
 def make_question(
-    context: PackContext,
     given: Mapping[str, Any],
     *,
     caller: str,
@@ -50,7 +49,7 @@ def make_question(
         type=type,
         schema=schema,
         request=given["intent"],
-        model=given.get("model", context.model),
+        model=given.get("model"),
         context=given.get("context", ""),
         done=tuple(DoneStep(step["tool"], step.get("output", "")) for step in given.get("done", ())),
         defaults=given.get("defaults", {}),

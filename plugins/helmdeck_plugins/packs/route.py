@@ -84,7 +84,7 @@ async def route(context: PackContext, given: Mapping[str, Any]) -> Route:
     :raises PackError: ``invalid_input`` for a blank request.
     :raises CallFailed: the model gave nothing usable.
     """
-    question = make_question(context, given, caller=NAME, task="route", type=RouteAnswer, schema=ANSWER_SCHEMA)
+    question = make_question(given, caller=NAME, task="route", type=RouteAnswer, schema=ANSWER_SCHEMA)
     answer = await context.ask(question)
     names = NameResolver(context.catalog)
     value: RouteAnswer = answer.value

@@ -135,12 +135,14 @@ def _status(value: object) -> int | None:
 
 # -- how long to wait -----------------------------------------------------------------------------------------
 
-_DURATION = r"(?:(?P<m>\d+)m(?!s))?(?:(?P<s>\d+(?:\.\d+)?)(?P<unit>ms|s))?"
+_DURATION = r"(?:(?P<m>\d+) ?m(?!s))?(?:(?P<s>\d+(?:\.\d+)?) ?(?P<unit>ms|s))?"
 _AGAIN_IN = re.compile(rf"(?i)(?:try again|retry) (?:in|after) {_DURATION}")
 _BARE = re.compile(_DURATION)
 
 
-def retry_after_s(headers: Mapping[str, str], facts: ErrorFacts | None = None, now_s: float | None = None) -> float | None:
+def retry_after_s(
+    headers: Mapping[str, str], facts: ErrorFacts | None = None, now_s: float | None = None
+) -> float | None:
     """Return how long the provider asks to wait, in seconds: from the headers, else from the body.
 
     :param headers: names in lower case.

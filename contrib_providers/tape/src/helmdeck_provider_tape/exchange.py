@@ -1,0 +1,239 @@
+"""One exchange: a request, and the response or the failure that it got. What is written down of it, and how.
+
+What is written is the request itself, never its transport: no header, no address, no key. Values in ``extra`` whose
+names speak of secrets are left out before anything else is done with them, the key included.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+import attrs
+import msgspec
+
+from helmdeck_core import (
+    ArtifactInvalid,
+    AuthFailed,
+    CallFailed,
+    Cancelled,
+    ChatRequest,
+    ChatResponse,
+    ConstrainedDeadlock,
+    ContextWindowExceeded,
+    InvalidRequest,
+    LengthTruncated,
+    LikelyTimeout,
+    ProviderUnavailable,
+    QuotaExhausted,
+    RateLimited,
+    SafetyFiltered,
+    TransientUnknown,
+)
+
+T = TypeVar("T")
+
+FORMAT: Final = 1
+"""The version of the format, in every line; a line of another version is refused."""
+
+FIELDS: Final = (
+    "model",
+    "messages",
+    "max_tokens",
+    "temperature",
+    "tools",
+    "tool_choice",
+    "response_format",
+    "stop",
+    "extra",
+)
+"""What makes two requests the same. Not ``stream``, which sums to the same response, nor ``task``, which is never sent."""
+
+FAILURES: Final[Mapping[str, type[CallFailed]]] = {
+    cls.failure_class.value: cls
+    for cls in (
+        SafetyFiltered, LengthTruncated, ConstrainedDeadlock, LikelyTimeout, RateLimited, QuotaExhausted, AuthFailed,
+        InvalidRequest, ContextWindowExceeded, ProviderUnavailable, Cancelled, ArtifactInvalid, TransientUnknown,
+    )
+}  # fmt: skip
+
+_SECRET = re.compile(r"header|authorization|api.?key|access.?token|secret|password|cookie", re.IGNORECASE)
+_HIDDEN = "[not recorded]"
+_SHOWN_CHARS = 40
+_SHOWN_DIFFERENCES = 4
+
+Request = Mapping[str, Any]
+"""A request as plain data, the fields of ``FIELDS``."""
+
+
+@attrs.frozen
+class Exchange:
+    """A request and its outcome."""
+
+    request: Request
+    outcome: ChatResponse | CallFailed
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether there was a response, and not a failure."""
+        return isinstance(self.outcome, ChatResponse)
+
+    def play(self) -> ChatResponse:
+        """Do again what the wrapped provider did.
+
+        :raises CallFailed: the failure that was recorded.
+        """
+        if isinstance(self.outcome, CallFailed):
+            # A new one each time: an exception collects the traces of everyone who raises it.
+            raise attrs.evolve(self.outcome)
+        return self.outcome
+
+
+def recorded(request: ChatRequest) -> Request:
+    """Return what is written down of a request."""
+    plain: dict[str, Any] = msgspec.to_builtins({name: getattr(request, name) for name in FIELDS}, enc_hook=dict)
+    return {**plain, "extra": _without_secrets(plain["extra"])}
+
+
+def key_of(request: Request) -> str:
+    """Return the SHA-256 of the canonical request, in hexadecimal digits."""
+    return hashlib.sha256(_json(request)).hexdigest()
+
+
+# -- lines ---------------------------------------------------------------------------------------------------
+
+
+def to_line(exchange: Exchange) -> bytes:
+    """Return the exchange as one line of ASCII, its end included."""
+    line: dict[str, Any] = {"tape": FORMAT, "key": key_of(exchange.request), "request": exchange.request}
+    outcome = msgspec.to_builtins(exchange.outcome, enc_hook=dict)
+    if isinstance(exchange.outcome, CallFailed):
+        line["failure"] = {"cause": exchange.outcome.failure_class.value, **outcome}
+    else:
+        line["response"] = outcome
+    return _json(line) + b"\n"
+
+
+def from_line(line: bytes) -> Exchange:
+    """Read one line.
+
+    :raises ValueError: it is not an exchange of this format; the text says what is wrong.
+    """
+    try:
+        found = json.loads(line)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    match found:
+        case {"tape": version} if version != FORMAT:
+            raise ValueError(f"format {version!r}; this version reads format {FORMAT}")
+        case {"tape": _, "key": key, "request": dict() as request, "response": dict() as fields}:
+            exchange = Exchange(request, _structured(fields, ChatResponse))
+        case {"tape": _, "key": key, "request": dict() as request, "failure": dict() as fields}:
+            kind = FAILURES.get(str(fields.get("cause")))
+            if kind is None:
+                raise ValueError(f"unknown cause {fields.get('cause')!r}")
+            # Once through the constructor, which msgspec passes by and which makes an exception complete.
+            exchange = Exchange(request, attrs.evolve(_structured(fields, kind)))
+        case _:
+            raise ValueError("not an exchange")
+    if key != key_of(request):
+        raise ValueError("the key is not that of the request; was it edited by hand?")
+    return exchange
+
+
+def is_whole(line: bytes) -> bool:
+    """Whether a line was written to its end: no beginning of an object is JSON of its own."""
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _structured(fields: dict[str, Any], kind: type[T]) -> T:
+    try:
+        return msgspec.convert(fields, kind)
+    except msgspec.ValidationError as exc:
+        raise ValueError(str(exc)) from exc
+
+
+def _json(value: object) -> bytes:
+    # ASCII, because models do write lone surrogates, which UTF-8 cannot hold.
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _HIDDEN if _SECRET.search(str(name)) else _without_secrets(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_secrets(each) for each in value]
+    return value
+
+
+# -- differences ---------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Difference:
+    """Two requests, leaf by leaf."""
+
+    asked: Mapping[str, str]
+    taped: Mapping[str, str]
+
+    @classmethod
+    def between(cls, asked: Request, taped: Request) -> Difference:
+        """Keep what is not the same in both."""
+        one, other = dict(_leaves(asked)), dict(_leaves(taped))
+        paths = [path for path in {**one, **other} if one.get(path) != other.get(path)]
+        return cls({p: one[p] for p in paths if p in one}, {p: other[p] for p in paths if p in other})
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where the requests differ, such as ``messages[1].parts[0].text``."""
+        return tuple({**self.asked, **self.taped})
+
+    @property
+    def distance(self) -> tuple[int, int]:
+        """How far apart the requests are: by differing leaves, then by how early their texts part."""
+        shared = sum(_shared(self.asked.get(path, ""), self.taped.get(path, "")) for path in self.paths)
+        return len(self.paths), -shared
+
+    def __str__(self) -> str:
+        shown = [self._line(path) for path in self.paths[:_SHOWN_DIFFERENCES]]
+        more = len(self.paths) - len(shown)
+        return "; ".join([*shown, *([f"and {more} more"] if more else [])])
+
+    def _line(self, path: str) -> str:
+        asked, taped = self.asked.get(path), self.taped.get(path)
+        if asked is None or taped is None:
+            value = asked or taped or ""
+            return f"{path}: {_excerpt(value, 0)} {'on the tape only' if asked is None else 'asked only'}"
+        start = _shared(asked, taped)
+        return f"{path}: {_excerpt(asked, start)} asked, {_excerpt(taped, start)} on the tape"
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping) and value:
+        for name, each in value.items():
+            yield from _leaves(each, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, (list, tuple)) and value:
+        for number, each in enumerate(value):
+            yield from _leaves(each, f"{path}[{number}]")
+    else:
+        yield path, _json(value).decode()
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts start with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _excerpt(text: str, around: int) -> str:
+    """The part of a text where it starts to differ."""
+    start = max(0, around - _SHOWN_CHARS // 2) if len(text) > _SHOWN_CHARS else 0
+    end = start + _SHOWN_CHARS
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"

@@ -1,0 +1,445 @@
+import asyncio
+import json
+import multiprocessing
+import re
+
+import attrs
+import helmdeck_provider_tape
+import pytest
+from helmdeck_provider_tape.exchange import FAILURES, FIELDS, Exchange, from_line, key_of, recorded, to_line
+from helmdeck_provider_tape.tape import Tape, TapeWarning
+
+from helmdeck_core import (
+    CallFailed,
+    ChatRequest,
+    ChatResponse,
+    FailureClass,
+    HelmdeckError,
+    ImagePart,
+    InvalidRequest,
+    LengthTruncated,
+    Message,
+    RateLimited,
+    ResponseFormat,
+    Role,
+    StopReason,
+    TextPart,
+    ToolCall,
+    ToolDefinition,
+    Usage,
+)
+from helmdeck_core.testing import Fail, Reply, completion, scripted_provider
+
+MODEL = "tape/scripted/any"
+
+
+def ask(text="hello", model=MODEL, **fields):
+    return ChatRequest(model=model, messages=(Message(Role.USER, (TextPart(text),)),), **fields)
+
+
+@pytest.fixture
+def tape(tmp_path):
+    return tmp_path / "tapes" / "demo.jsonl"
+
+
+@pytest.fixture
+def deck_on(deck_with, tape):
+    """Make decks whose tape is ``tape``; a replay of it has nothing to wrap."""
+
+    def make(mode, *replies, **options):
+        wrapped = [scripted_provider(replies)] if mode != "replay" else []
+        given = {"file": str(tape), "mode": mode, **options}
+        return deck_with(helmdeck_provider_tape, *wrapped, config={"providers": {"tape": {"options": given}}})
+
+    return make
+
+
+def played(deck, *requests):
+    """Texts of responses and causes of failures, in order."""
+    outcomes = []
+    for request in requests:
+        try:
+            outcomes.append(deck.complete(request).text)
+        except CallFailed as exc:
+            outcomes.append(exc.failure_class.value)
+    return outcomes
+
+
+# -- recording and replaying -----------------------------------------------------------------------------------
+
+
+def test_what_a_server_said_over_http_is_replayed_when_the_server_is_gone(deck_with, chat_server, tape):
+    usage = {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 5}}
+    server = chat_server(lambda body: {**completion("it rains"), "usage": usage, "model": "rain-1"})
+    options = {"providers": {"tape": {"options": {"file": str(tape)}}, "openai": {"base_url": server.base_url}}}
+    environ = {"OPENAI_API_KEY": "sk-very-secret"}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "sk-very-secret")
+        first = deck_with(helmdeck_provider_tape, config=options, environ=environ)
+        said = first.complete(ask(model="tape/openai/gpt-4o"))
+    first.close()
+    server.close()
+
+    options["providers"]["tape"]["options"]["mode"] = "replay"
+    again = deck_with(helmdeck_provider_tape, config=options).complete(ask(model="tape/openai/gpt-4o"))
+    assert (again.text, again.served_model, again.usage.cached_input_tokens) == ("it rains", "rain-1", 5)
+    assert attrs.evolve(again, latency_s=0) == attrs.evolve(said, latency_s=0)
+    assert [request.body["model"] for request in server.requests] == ["gpt-4o"]
+    assert server.requests[0].headers["authorization"] == "Bearer sk-very-secret"
+    assert not re.search("secret|authorization|header|127.0.0.1", tape.read_text(), re.IGNORECASE)
+
+
+def test_a_whole_plan_is_replayed_without_its_provider(deck_on):
+    wanted = '{"steps": [{"tool": "blog.draft", "args": {"brief": "x"}, "rationale": "asked for"}]}'
+    plan = deck_on("record", wanted).plan("draft a blog post about x", model=MODEL)
+    again = deck_on("replay").plan("draft a blog post about x", model=MODEL)
+    assert again.steps == plan.steps
+    assert [step.tool for step in again.steps] == ["blog.draft"]
+
+
+def test_every_part_of_a_response_comes_back(deck_on):
+    reply = Reply(
+        "naïve \ud800 \U0001f600",
+        "tool_calls",
+        reasoning="hm",
+        tool_calls=(ToolCall("1", "look", '{"at": '),),
+        usage=Usage(input_tokens=9, output_tokens=4, cached_input_tokens=2, reasoning_tokens=1),
+        served_model="any-2026",
+        quota={"x-ratelimit-remaining": "3"},
+        downgrades=("response_format json_schema -> json_object",),
+    )
+    said = deck_on("record", reply).complete(ask())
+    again = deck_on("replay").complete(ask())
+    assert attrs.evolve(again, latency_s=0) == attrs.evolve(said, latency_s=0)
+
+
+@pytest.mark.parametrize("cause", list(FailureClass))
+def test_a_failure_is_replayed_as_what_it_was(deck_on, cause):
+    with pytest.raises(FAILURES[cause]) as live:
+        deck_on("record", Fail(cause, status=418, retry_after_s=2.5, detail="so it is", sub_cause="why")).complete(
+            ask()
+        )
+    with pytest.raises(FAILURES[cause]) as replayed:
+        deck_on("replay").complete(ask())
+    facts = {**live.value.to_dict(), "latency_s": 0}
+    assert {**replayed.value.to_dict(), "latency_s": 0} == facts
+
+
+def test_equal_requests_are_replayed_in_recorded_order_and_then_the_last_one(deck_on):
+    assert played(deck_on("record", "one", Fail("rate_limited"), "three"), *[ask()] * 3) == [
+        "one",
+        "rate_limited",
+        "three",
+    ]
+    assert played(deck_on("replay"), *[ask()] * 5) == ["one", "rate_limited", "three", "three", "three"]
+
+
+def test_record_asks_every_time_and_adds_to_the_tape(deck_on):
+    played(deck_on("record", "one"), ask())
+    assert played(deck_on("record", "two"), ask()) == ["two"]
+    assert played(deck_on("replay"), ask(), ask()) == ["one", "two"]
+
+
+def test_auto_asks_only_for_what_is_not_on_the_tape(deck_on):
+    assert played(deck_on("auto", "one", "two"), ask("a"), ask("b"), ask("a")) == ["one", "two", "one"]
+    assert played(deck_on("auto", "three"), ask("b"), ask("c"), ask("a")) == ["two", "three", "one"]
+
+
+def test_auto_never_takes_a_failure_for_the_last_word(deck_on):
+    """Or a key that was missing once would be missing for ever, and a retry would meet its own recording."""
+    assert played(deck_on("auto", Fail("rate_limited"), "one"), ask(), ask(), ask()) == ["rate_limited", "one", "one"]
+    assert played(deck_on("auto"), ask(), ask(), ask()) == ["rate_limited", "one", "one"]
+
+
+def test_a_stream_and_a_whole_answer_are_one_request(deck_on):
+    assert played(deck_on("auto", "one"), ask(stream=True), ask()) == ["one", "one"]
+
+
+def test_the_wrapped_provider_sees_its_own_model_id(deck_with, tape):
+    script = scripted_provider(["one"])
+    deck = deck_with(helmdeck_provider_tape, script, config={"providers": {"tape": {"options": {"file": str(tape)}}}})
+    deck.complete(ask(model="tape/scripted/vendor/model:free", stream=True))
+    assert [(request.model, request.stream) for request in script.requests] == [("scripted/vendor/model:free", True)]
+
+
+def test_equal_requests_at_the_same_time_are_asked_for_once(deck_with, tape):
+    script = scripted_provider(["one", "two"])
+    config = {"providers": {"tape": {"options": {"file": str(tape)}}}}
+
+    async def all_at_once():
+        async with deck_with(helmdeck_provider_tape, script, config=config) as deck:
+            return await asyncio.gather(*(deck.acomplete(ask(text)) for text in "abababab"))
+
+    texts = [response.text for response in asyncio.run(all_at_once())]
+    assert set(texts[::2]) | set(texts[1::2]) == {"one", "two"}
+    assert len(set(texts[::2])) == len(set(texts[1::2])) == 1
+    assert len(script.requests) == len(tape.read_text().splitlines()) == 2
+
+
+# -- requests that are not on the tape -------------------------------------------------------------------------
+
+
+def test_an_unknown_request_is_told_how_it_differs_from_the_nearest_one(deck_on):
+    far, near = ask("about cats", max_tokens=100), ask("about the dogs of Paris, in short", max_tokens=100)
+    played(deck_on("record", "one", "two"), far, near)
+    with pytest.raises(InvalidRequest, match="does not hold this request") as failed:
+        deck_on("replay").complete(ask("about the dogs of Rome, in short", max_tokens=200))
+    assert "(line 2) differs in" in failed.value.detail
+    assert "max_tokens: 200 asked, 100 on the tape" in failed.value.detail
+    assert re.search(r"messages\[0\]\.parts\[0\]\.text: .*Rome.* asked, .*Paris.* on the tape", failed.value.detail)
+    assert 'providers.tape.options.mode = "auto"' in failed.value.detail
+
+
+def test_what_only_one_of_two_requests_has_is_named(deck_on):
+    played(deck_on("record", "one"), ask(stop=("END",)))
+    with pytest.raises(InvalidRequest, match=r'stop\[0\]: "END" on the tape only') as failed:
+        deck_on("replay").complete(ask(extra={"seed": 1}))
+    assert "extra.seed: 1 asked only" in failed.value.detail
+
+
+def test_an_empty_tape_says_so(deck_on, tape):
+    tape.parent.mkdir()
+    tape.touch()
+    with pytest.raises(InvalidRequest, match="nothing is recorded on it"):
+        deck_on("replay").complete(ask())
+
+
+def test_whole_numbers_and_truth_values_are_not_taken_for_one_another(deck_on):
+    played(deck_on("record", "one"), ask(extra={"logprobs": 1}))
+    with pytest.raises(InvalidRequest, match=r"extra\.logprobs: true asked, 1 on the tape"):
+        deck_on("replay").complete(ask(extra={"logprobs": True}))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"model": "tape/scripted/other"},
+        {"max_tokens": 5},
+        {"temperature": 0.5},
+        {"tools": (ToolDefinition("look", "", {}),)},
+        {"tool_choice": "auto"},
+        {"response_format": ResponseFormat("json_object")},
+        {"stop": ("END",)},
+        {"extra": {"seed": 1}},
+        {"messages": (Message(Role.USER, (TextPart("hello"), ImagePart("image/png", b"\x89"))),)},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_every_field_of_a_request_tells_two_apart(changed):
+    assert key_of(recorded(attrs.evolve(ask(), **changed))) != key_of(recorded(ask()))
+
+
+def test_the_fields_are_all_that_a_request_has_but_for_two():
+    assert {field.name for field in attrs.fields(ChatRequest)} - set(FIELDS) == {"stream", "task"}
+
+
+# -- secrets ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["extra_headers", "Authorization", "api_key", "apiKey", "password", "access_token"])
+def test_what_is_secret_by_name_is_never_written(deck_on, tape, name):
+    request = ask(extra={"mcp": [{name: {"any": "hush-hush"}}], "max_completion_tokens": 5})
+    played(deck_on("record", "one"), request)
+    assert "hush" not in tape.read_text()
+    assert '"max_completion_tokens":5' in tape.read_text()
+    other = ask(extra={"mcp": [{name: "of somebody else"}], "max_completion_tokens": 5})
+    assert played(deck_on("replay"), other) == ["one"]
+
+
+# -- the file --------------------------------------------------------------------------------------------------
+
+
+def exchange(text="hello", answer="one"):
+    return Exchange(recorded(ask(text)), ChatResponse(text=answer, stop_reason=StopReason.END_TURN))
+
+
+def test_a_line_is_json_of_a_known_form(deck_on, tape):
+    played(deck_on("record", "one", Fail("rate_limited")), ask(), ask())
+    answered, failed = map(json.loads, tape.read_text().splitlines())
+    assert list(answered) == ["key", "request", "response", "tape"]
+    assert answered["tape"] == 1
+    assert answered["request"]["model"] == "scripted/any"
+    assert sorted(answered["request"]) == sorted(FIELDS)
+    assert answered["key"] == failed["key"]
+    assert failed["failure"]["cause"] == "rate_limited"
+
+
+def test_a_tape_is_read_back_as_it_was_written(tape):
+    tape.parent.mkdir()
+    Tape(tape).append(exchange())
+    read = Tape(tape)
+    read.refresh()
+    assert [(take.line, to_line(take.exchange)) for take in read] == [(1, to_line(exchange()))]
+    assert [take.exchange.outcome for take in read] == [exchange().outcome]
+
+
+def test_a_cut_last_line_is_reported_and_skipped(deck_on, tape):
+    played(deck_on("record", "one", "two"), ask("a"), ask("b"))
+    tape.write_bytes(tape.read_bytes()[:-20])
+    with pytest.warns(TapeWarning, match=r"demo\.jsonl line 2: cut"):
+        assert played(deck_on("replay"), ask("a"), ask("b")) == ["one", "invalid_request"]
+
+
+def test_recording_goes_on_behind_a_cut_line(deck_on, tape):
+    played(deck_on("record", "one", "two"), ask("a"), ask("b"))
+    tape.write_bytes(tape.read_bytes()[:-20])
+    with pytest.warns(TapeWarning):
+        played(deck_on("auto", "three"), ask("b"))
+    assert played(deck_on("replay"), ask("a"), ask("b")) == ["one", "three"]
+
+
+def test_a_last_line_that_lacks_only_its_end_is_complete(deck_on, tape):
+    played(deck_on("record", "one"), ask("a"))
+    tape.write_bytes(tape.read_bytes().rstrip(b"\n"))
+    assert played(deck_on("auto", "two"), ask("a"), ask("b")) == ["one", "two"]
+    tape.write_bytes(tape.read_bytes() + b"nonsense\n")
+    with pytest.raises(HelmdeckError, match="line 3"):
+        deck_on("replay").complete(ask())
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("{", "Expecting"),
+        ("[]", "not an exchange"),
+        ('{"tape": 2}', "format 2; this version reads format 1"),
+        ('{"tape": 1, "key": "", "request": {}, "response": {"text": 1}}', r"Expected `str`, got `int`"),
+        ('{"tape": 1, "key": "", "request": {}, "failure": {"cause": "boredom"}}', "unknown cause 'boredom'"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_a_corrupt_line_is_an_error_that_names_file_and_line(deck_on, tape, line, why):
+    played(deck_on("record", "one"), ask())
+    good = tape.read_text()
+    tape.write_text(f"{good}{line}\n{good}")
+    with pytest.raises(HelmdeckError, match=rf"demo\.jsonl line 2: .*{why}"):
+        deck_on("replay").complete(ask())
+
+
+def test_a_request_that_was_edited_by_hand_is_an_error(deck_on, tape):
+    played(deck_on("record", "one"), ask("in Paris"))
+    tape.write_text(tape.read_text().replace("Paris", "Rome"))
+    with pytest.raises(HelmdeckError, match="line 1: .* edited by hand"):
+        deck_on("replay").complete(ask("in Rome"))
+
+
+def test_a_tape_that_was_started_anew_is_read_anew(deck_on, tape):
+    deck = deck_on("auto", "one", "two", "three")
+    played(deck, ask("a"), ask("b"))
+    tape.write_text("")
+    assert played(deck, ask("c")) == ["three"]
+    assert len(tape.read_text().splitlines()) == 1
+
+
+def test_what_another_deck_records_meanwhile_is_replayed(deck_on):
+    one, other = deck_on("auto", "one"), deck_on("auto", "two")
+    played(one, ask("a"))
+    played(other, ask("b"))
+    assert played(one, ask("b")) == ["two"]
+    assert played(other, ask("a")) == ["one"]
+
+
+def record_many(path, name):
+    tape = Tape(path)
+    for number in range(100):
+        tape.append(exchange(f"{name} {number}", "x" * 10_000))
+
+
+def test_two_processes_record_on_one_tape_without_harm(tmp_path):
+    path = tmp_path / "shared.jsonl"
+    spawn = multiprocessing.get_context("spawn")
+    writers = [spawn.Process(target=record_many, args=(path, name)) for name in ("one", "other")]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    lines = path.read_bytes().splitlines()
+    assert len({key_of(from_line(line).request) for line in lines}) == len(lines) == 200
+
+
+def test_a_failure_of_a_plugins_own_class_is_kept_by_its_cause():
+    @attrs.frozen
+    class AcmeBusy(RateLimited):
+        desk: int = 4
+
+    back = from_line(to_line(Exchange(recorded(ask()), AcmeBusy("busy", retry_after_s=1)))).outcome
+    assert type(back) is RateLimited
+    assert back.to_dict() == RateLimited("busy", retry_after_s=1).to_dict()
+
+
+# -- configuration ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "play"}, r"providers\.tape\.options\.mode: .*'play'; allowed: auto, record, replay"),
+        ({"file": ""}, r"providers\.tape\.options\.file: not a path, found ''; allowed: the path"),
+        ({"file": 3}, r"providers\.tape\.options\.file: not a path, found 3"),
+        ({"fiel": "x"}, r"providers\.tape\.options\.fiel: there is no such option, found 'x'; allowed: file, mode"),
+        ({"file": "/dev/null/x"}, r"providers\.tape\.options\.file: .*/dev/null/x"),
+    ],
+)
+def test_a_wrong_option_is_named_with_what_is_allowed(deck_on, options, message):
+    with pytest.raises(HelmdeckError, match=message):
+        deck_on(**{"mode": "auto", **options}).complete(ask())
+
+
+def test_replay_of_a_tape_that_does_not_exist_is_an_error_and_makes_none(deck_on, tape):
+    with pytest.raises(HelmdeckError, match=r"providers\.tape\.options\.file: .*allowed: a tape that was recorded"):
+        deck_on("replay").complete(ask())
+    assert not tape.parent.exists()
+
+
+@pytest.mark.parametrize("model", ["tape/free", "tape/ free"])
+def test_a_model_id_without_the_wrapped_provider_is_explained(deck_on, model):
+    with pytest.raises(InvalidRequest, match="tape/PROVIDER/MODEL"):
+        deck_on("auto").complete(ask(model=model))
+
+
+def test_a_provider_that_does_not_exist_is_named_and_not_recorded(deck_on, tape):
+    with pytest.raises(InvalidRequest, match="there is no provider 'acme'"):
+        deck_on("auto").complete(ask(model="tape/acme/x"))
+    assert tape.read_bytes() == b""
+
+
+@pytest.mark.parametrize("other", ["tape", "second"])
+def test_a_tape_of_a_tape_is_refused(deck_with, tape, other):
+    tables = {name: {"kind": "tape", "options": {"file": f"{tape}.{name}"}} for name in ("tape", "second")}
+    deck = deck_with(helmdeck_provider_tape, scripted_provider([]), config={"providers": tables})
+    with pytest.raises(InvalidRequest, match="a tape cannot be recorded on a tape"):
+        deck.complete(ask(model=f"tape/{other}/scripted/any"))
+
+
+def test_a_second_tape_has_a_name_of_its_own(deck_with, tape):
+    table = {"second": {"kind": "tape", "options": {"file": str(tape)}}}
+    deck = deck_with(helmdeck_provider_tape, scripted_provider(["one"]), config={"providers": table})
+    assert played(deck, ask(model="second/scripted/any")) == ["one"]
+
+
+# -- budgets ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model", ["openrouter/openrouter/free", "anthropic/claude-opus-4", "scripted/any", "openrouter/openai/gpt-4o"]
+)
+def test_a_taped_model_has_the_budget_of_the_model(deck_with, model):
+    deck = deck_with(helmdeck_provider_tape)
+    taped = deck.budget(f"tape/{model}")
+    assert attrs.evolve(taped.budget, model=model) == deck.budget(model).budget
+    assert taped.row == deck.budget(model).row
+
+
+@pytest.mark.parametrize("model", ["acme/unknown", "openrouter/openai/gpt-4o:free", "", "acme"])
+def test_a_taped_model_is_never_trusted_more_than_the_model(deck_with, model):
+    deck = deck_with(helmdeck_provider_tape)
+    assert deck.budget(f"tape/{model}").budget.tier is deck.budget(model).budget.tier
+
+
+def test_a_cut_answer_of_a_weak_model_is_the_same_failure_in_replay(deck_on):
+    reply = Reply('{"steps": [{"tool": "blog.', "length")
+    for mode, replies in (("record", [reply]), ("replay", [])):
+        with pytest.raises(LengthTruncated):
+            deck_on(mode, *replies).plan("draft a blog post", model=MODEL)

@@ -1,0 +1,53 @@
+"""What several test modules need: decks whose providers answer with texts that the test wrote down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from helmdeck_core import ChatRequest, ChatResponse, Helmdeck, ProviderSpec, StopReason, hookimpl
+
+FREE = "openrouter/openrouter/free"
+"""Tier C: 10,000 bytes of catalog, one step at a time."""
+FRONTIER = "openai/gpt-4o"
+"""Tier A: the whole catalog, strict JSON, prefix cache."""
+
+
+class Answering:
+    """A plugin whose providers answer from a list and remember what they were asked."""
+
+    def __init__(self, *replies: Any, names: tuple[str, ...] = ("openrouter", "openai", "google", "fake")) -> None:
+        self.replies = list(replies)
+        self.names = names
+        self.requests: list[ChatRequest] = []
+
+    @hookimpl
+    def helmdeck_providers(self) -> list[ProviderSpec]:
+        return [ProviderSpec(name=name, open=lambda settings, context: self) for name in self.names]
+
+    async def complete(self, request: ChatRequest) -> ChatResponse:
+        self.requests.append(request)
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        if isinstance(reply, BaseException):
+            raise reply
+        if isinstance(reply, ChatResponse):
+            return reply
+        text = reply if isinstance(reply, str) else json.dumps(reply)
+        return ChatResponse(text=text, stop_reason=StopReason.END_TURN, raw_stop_reason="stop", served_model="served")
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.fixture
+def answering(deck_with: Callable[..., Helmdeck]) -> Callable[..., tuple[Helmdeck, Answering]]:
+    """Make a deck whose providers give the replies in order, the last one again and again."""
+
+    def make(*replies: Any, beside: tuple[object, ...] = (), **options: Any) -> tuple[Helmdeck, Answering]:
+        provider = Answering(*replies)
+        return deck_with(provider, *beside, **options), provider
+
+    return make

@@ -1,0 +1,311 @@
+"""The lexical ranker over small catalogs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helmdeck_core import Catalog, Ranking, top_k
+from helmdeck_plugins.lexical import helmdeck_rankers
+from helmdeck_plugins.lexical.index import LexicalIndex
+
+
+def pack(name: str, description: str = "", **metadata: Any) -> dict[str, Any]:
+    return {"name": name, "description": description, "metadata": metadata}
+
+
+def pipeline(id_: str, description: str = "", **metadata: Any) -> dict[str, Any]:
+    return {"id": id_, "name": id_, "description": description, "metadata": metadata}
+
+
+def catalog(packs: list[dict[str, Any]], pipelines: list[dict[str, Any]] | None = None) -> Catalog:
+    return Catalog.from_data({"packs": packs, "pipelines": pipelines or []}, "test")
+
+
+def rank(entries: Catalog, request: str) -> Ranking:
+    return LexicalIndex(entries).rank(request)
+
+
+def ids(ranking: Ranking) -> list[str]:
+    return [score.id for score in ranking.scores]
+
+
+GARDEN = catalog(
+    [
+        pack("soil.test", "Measure acidity and nutrients of a soil sample.", intent_keywords=["check my soil"]),
+        pack("plant.identify", "Name a plant from a photo of its leaves.", accepts=["image"]),
+        pack("watering.schedule", "Plan when beds are watered.", typical_use="Before a holiday."),
+        pack("pest.lookup", "Find which insect damages a leaf.", limitations=["no mammals such as moles"]),
+        pack("seed.order", "Buy seeds from a nursery."),
+    ],
+    [
+        pipeline(
+            "new-bed",
+            "Prepare a bed from soil to seed.",
+            supersedes=["soil.test", "seed.order"],
+            steps=[{"id": "a", "pack": "soil.test"}, {"id": "b", "pack": "seed.order"}],
+        )
+    ],
+)
+
+
+# -- what decides ----------------------------------------------------------------------------------------
+
+
+def test_a_whole_keyword_phrase_outranks_a_match_by_name_only() -> None:
+    entries = catalog(
+        [
+            pack("quarterly.figures.report.sheet.mail", "Unrelated."),
+            pack("zeta", "Unrelated too.", intent_keywords=["quarterly report"]),
+        ]
+    )
+    ranking = rank(entries, "mail me the quarterly report with a sheet of figures")
+    assert ids(ranking)[0] == "zeta"
+    assert ranking.scores[0].score > ranking.scores[1].score
+
+
+def test_half_a_keyword_phrase_is_no_phrase() -> None:
+    entries = catalog([pack("report", "x"), pack("zeta", "x", intent_keywords=["quarterly tax report"])])
+    assert ids(rank(entries, "the report")) == ["report", "zeta"]
+
+
+def test_a_phrase_of_stop_words_is_matched_word_by_word() -> None:
+    entries = catalog([pack("alpha", "x"), pack("omega", "x", intent_keywords=["what can you do"])])
+    assert ids(rank(entries, "Hello, what can you do?"))[0] == "omega"
+    assert rank(entries, "what do you can").scores[0].score == 0
+
+
+def test_a_pipeline_outranks_the_pack_it_supersedes_when_the_pack_is_named() -> None:
+    ranked = ids(rank(GARDEN, "run seed.order"))
+    assert ranked.index("new-bed") < ranked.index("seed.order")
+
+
+def test_a_pipeline_gets_no_lead_over_a_pack_that_is_not_named() -> None:
+    ranked = ids(rank(GARDEN, "buy something from a nursery"))
+    assert ranked.index("seed.order") < ranked.index("new-bed")
+
+
+def test_superseding_a_pack_that_the_catalog_lacks_still_counts() -> None:
+    entries = catalog([pack("alpha", "x")], [pipeline("omega", "y", supersedes=["old.pack"])])
+    assert ids(rank(entries, "run old.pack"))[0] == "omega"
+
+
+def test_equal_scores_are_ordered_by_id() -> None:
+    entries = catalog([pack("c", "paint a fence"), pack("a", "paint a fence"), pack("b", "paint a fence")])
+    assert ids(rank(entries, "paint my fence")) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("request_text", ["", "   \n", "?!", "the of and"])
+def test_a_request_without_terms_scores_everything_zero_and_orders_by_id(request_text: str) -> None:
+    ranking = rank(GARDEN, request_text)
+    assert {score.score for score in ranking.scores} == {0.0}
+    assert ids(ranking) == sorted(entry.id for entry in GARDEN.entries)
+
+
+@pytest.mark.parametrize(
+    "variant",
+    ["CHECK MY SOIL", "check my soil!!!", "Check, my soil?", "  check\tmy - soil. ", "«check my soil»"],
+)
+def test_letter_case_and_punctuation_change_nothing(variant: str) -> None:
+    plain = rank(GARDEN, "check my soil")
+    other = rank(GARDEN, variant)
+    assert [(s.id, s.score, s.matched) for s in other.scores] == [(s.id, s.score, s.matched) for s in plain.scores]
+
+
+def test_a_camel_case_name_is_found_by_its_words_and_by_its_lower_case() -> None:
+    entries = catalog([pack("getTideTable", ""), pack("getTrainTable", ""), pack("sailBoat", "")])
+    assert ids(rank(entries, "when is the tide"))[0] == "getTideTable"
+    assert ids(rank(entries, "gettraintable"))[0] == "getTrainTable"
+    assert ids(rank(entries, "GETTRAINTABLE"))[0] == "getTrainTable"
+
+
+@pytest.mark.parametrize("word", ["calculations", "Calculating", "calculated", "calculator"])
+def test_inflected_and_derived_forms_match(word: str) -> None:
+    entries = catalog([pack("a", "Bake bread."), pack("b", "Calculate a mean.")])
+    assert ids(rank(entries, word))[0] == "b"
+
+
+@pytest.mark.parametrize(
+    ("request_text", "best"),
+    [
+        ("请把这份报告翻译成英文", "zh"),
+        ("Покажи погоду на завтра", "ru"),
+        ("montre-moi le CAFE le plus proche", "fr"),
+        ("मुझे मौसम बताओ", "hi"),
+    ],
+)
+def test_other_scripts_and_accents_match(request_text: str, best: str) -> None:
+    entries = catalog(
+        [
+            pack("zh", "翻译文本"),
+            pack("ru", "Погода и прогноз"),
+            pack("fr", "Trouver un café"),
+            pack("hi", "मौसम की जानकारी"),
+        ]
+    )
+    assert ids(rank(entries, request_text))[0] == best
+
+
+def test_a_rare_word_counts_for_more_than_a_common_one() -> None:
+    entries = catalog(
+        [pack(f"tool{n}", "Manage a customer record.") for n in range(9)] + [pack("zz", "Print a record sleeve.")]
+    )
+    assert ids(rank(entries, "customer sleeve"))[0] == "zz"
+
+
+def test_length_alone_does_not_decide() -> None:
+    padding = " ".join(f"filler{n} of the long text" for n in range(60))
+    entries = catalog([pack("a.long", f"Repair a bicycle. {padding}"), pack("b.short", "Repair a bicycle.")])
+    assert ids(rank(entries, "repair a bicycle"))[0] == "b.short"
+    assert rank(entries, "repair a bicycle").scores[1].score > 0
+
+
+def test_a_limitation_hardly_speaks_for_an_entry() -> None:
+    entries = catalog([pack("a", "Cut hedges.", limitations=["no moles"]), pack("b", "Catch moles.")])
+    assert ids(rank(entries, "moles"))[0] == "b"
+
+
+def test_every_field_of_the_full_metadata_is_searched() -> None:
+    entries = catalog(
+        [
+            pack("a1", "", intent_keywords=["apricot"]),
+            pack("a2", "", typical_use="for bananas"),
+            pack("a3", "", accepts=["cherry"]),
+            pack("a4", "", produces=["damson"]),
+            {"name": "a5", "description": "", "input_schema": {"properties": {"elderberry": {}}}},
+        ],
+        [pipeline("a6", "", steps=[{"id": "s", "pack": "fig"}], inputs={"grape": {}}, outputs=["hazelnut"])],
+    )
+    found = {word: ids(rank(entries, word))[0] for word in ("apricot", "banana", "cherry", "damson", "elderberry")}
+    assert list(found.values()) == ["a1", "a2", "a3", "a4", "a5"]
+    assert [ids(rank(entries, word))[0] for word in ("fig", "grape", "hazelnut")] == ["a6"] * 3
+
+
+def test_everyday_synonyms_match_behind_the_word_itself() -> None:
+    entries = catalog([pack("a", "Sort a list."), pack("b", "Edit a picture."), pack("c", "Edit an illustration.")])
+    assert ids(rank(entries, "an illustration")) == ["c", "b", "a"]
+
+
+# -- several clauses -------------------------------------------------------------------------------------
+
+
+def test_every_clause_that_asks_names_its_best_entry() -> None:
+    ranking = rank(GARDEN, "Identify the plant on this photo, check my soil, and plan the watering of the beds")
+    assert [GARDEN.entries[index].id for index in ranking.clause_best] == [
+        "plant.identify",
+        "soil.test",
+        "watering.schedule",
+    ]
+    assert len(ranking.clauses) == 3
+
+
+def test_a_single_clause_has_no_vote() -> None:
+    assert rank(GARDEN, "check my soil").clause_best == ()
+
+
+def test_a_short_clause_is_not_drowned_by_a_long_one() -> None:
+    decoys = [pack(f"cup{n}", "Describe a porcelain cup with a handle and a saucer.") for n in range(20)]
+    entries = catalog([*decoys, pack("clock", "Set an alarm.")])
+    request = "Describe the porcelain cup with the broken handle and its saucer, then set an alarm"
+    assert "clock" in ids(rank(entries, request))[:12]
+
+
+# -- explanation and shape -------------------------------------------------------------------------------
+
+
+def test_the_best_entries_say_what_matched() -> None:
+    best = rank(GARDEN, "please check my soil").scores[0]
+    assert best.id == "soil.test"
+    assert best.matched[0] == "keyword:check my soil"
+    assert "name:soil" in best.matched
+
+
+def test_entries_without_a_match_explain_nothing() -> None:
+    assert rank(GARDEN, "check my soil").scores[-1].matched == ()
+
+
+def test_top_k_of_a_ranking_keeps_the_order() -> None:
+    scores = rank(GARDEN, "check my soil").scores
+    assert top_k(scores, 2) == scores[:2]
+    assert top_k(scores, 0) == scores == top_k(scores, 99)
+
+
+def test_a_clear_winner_is_confident_and_silence_is_not() -> None:
+    assert rank(GARDEN, "which insect is this").is_confident()
+    assert not rank(GARDEN, "").is_confident()
+    assert rank(catalog([pack("a", "x")]), "nothing").is_confident()
+
+
+def test_an_empty_catalog_ranks_to_nothing() -> None:
+    assert rank(catalog([]), "anything").scores == ()
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"accepts": {"a": 1}, "produces": 7, "steps": "x", "inputs": ["a", 3, {"name": "b"}]},
+        {"intent_keywords": [None, 3, {"x": 1}, ""], "typical_use": ["a"], "limitations": {"b": 2}},
+        {"steps": [None, {"pack": 3}, ["x"]], "supersedes": ["", "?"]},
+    ],
+)
+def test_metadata_of_any_shape_is_read_as_far_as_it_goes(metadata: dict[str, Any]) -> None:
+    entries = Catalog.from_data({"packs": [{"name": "a", "metadata": metadata}]}, "test")
+    assert ids(rank(entries, "a b x")) == ["a"]
+
+
+def test_the_hook_contributes_a_ranker_named_lexical() -> None:
+    (ranker,) = helmdeck_rankers()
+    assert ranker.name == "lexical"
+    assert ranker.index(GARDEN).rank("check my soil").scores[0].id == "soil.test"
+
+
+# -- laws ----------------------------------------------------------------------------------------------
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
+WORDS = st.lists(
+    st.sampled_from("soil seed plant leaf order check a the and, then. \n please buy".split(" ")), max_size=60
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.one_of(ANY_TEXT, WORDS.map(" ".join)))
+def test_a_ranking_is_a_permutation_best_first_and_the_same_every_time(request_text: str) -> None:
+    index = LexicalIndex(GARDEN)
+    ranking = index.rank(request_text)
+    assert sorted(score.index for score in ranking.scores) == list(range(len(GARDEN)))
+    assert all(GARDEN.entries[score.index].id == score.id for score in ranking.scores)
+    keys = [(-score.score, score.id) for score in ranking.scores]
+    assert keys == sorted(keys)
+    assert all(score.score >= 0 for score in ranking.scores)
+    assert ranking == index.rank(request_text) == LexicalIndex(GARDEN).rank(request_text)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(ANY_TEXT, ANY_TEXT), max_size=6), ANY_TEXT)
+def test_any_text_can_be_a_catalog(texts: list[tuple[str, str]], request_text: str) -> None:
+    entries = catalog([pack(f"p{n} {name}", text, intent_keywords=[name]) for n, (name, text) in enumerate(texts)])
+    assert sorted(ids(rank(entries, request_text))) == sorted(entry.id for entry in entries.entries)
+
+
+@settings(max_examples=60, deadline=None)
+@given(WORDS, st.sampled_from(["lower", "upper", "title"]))
+def test_letter_case_never_matters(words: list[str], change: str) -> None:
+    request_text = " ".join(words)
+    changed = getattr(request_text, change)()
+    assert [(s.id, s.score) for s in rank(GARDEN, changed).scores] == [
+        (s.id, s.score) for s in rank(GARDEN, request_text).scores
+    ]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.sampled_from("tide table boat sail fish net harbour".split()), min_size=1, max_size=5, unique=True),
+    st.data(),
+)
+def test_a_said_phrase_always_beats_a_name(name_words: list[str], data: st.DataObject) -> None:
+    phrase = data.draw(st.lists(st.sampled_from(name_words), min_size=1, unique=True))
+    entries = catalog([pack(".".join(name_words), "zzz"), pack("target", "yyy", intent_keywords=[" ".join(phrase)])])
+    assert ids(rank(entries, " ".join(name_words)))[0] == "target"

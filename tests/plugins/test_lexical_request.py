@@ -1,0 +1,201 @@
+"""Reading a request: terms, clauses, and telling the request from a pasted document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helmdeck_plugins.lexical.request import Reading, read
+from helmdeck_plugins.lexical.text import split_identifier, stem, terms, words
+
+DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
+REQUEST = "Please translate the following text into Greek, then mail the result to my sister."
+NEWS = (
+    "FERRY LINE OPENS WINTER ROUTE\n\n"
+    "The ferry line today opened a route between the two largest islands of the group. Ships leave every morning at "
+    "seven and return before dusk. A crossing takes three hours and costs eleven crowns, and bicycles travel free.\n\n"
+    '"The islands waited for this for a decade," said harbour master Ulla Brandt. The quay was widened, cranes were '
+    "replaced and a waiting room with a stove was added. Four hundred passengers are expected each day.\n\n"
+    "A second ship is being built in a yard on the mainland and is to be delivered in spring. The company carried "
+    "ninety thousand passengers last year."
+)
+
+
+def asks(reading: Reading, word: str) -> float:
+    return max((reading.weights.get(term, 0.0) for term in terms(word)), default=0.0)
+
+
+# -- terms -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("parseHTTPHeader", "parse HTTP Header"),
+        ("getUser", "get User"),
+        ("gpt4Turbo", "gpt4 Turbo"),
+        ("ALLCAPS", "ALLCAPS"),
+        ("", ""),
+    ],
+)
+def test_identifiers_are_split_where_the_letter_case_changes(text: str, expected: str) -> None:
+    assert split_identifier(text) == expected
+
+
+def test_dots_underscores_and_digits_split_words() -> None:
+    assert terms("blog.draft_v2") == ["blog", "draft", "v", "2"]
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        ("store", "stores", "stored", "storing"),
+        ("plan", "plans", "planned", "planning"),
+        ("city", "cities"),
+        ("translate", "translation", "translator", "translating"),
+        ("play", "plays", "playing"),
+        ("summarise", "summarises", "summarised", "summarising"),
+        ("verify", "verified", "verifies"),
+    ],
+)
+def test_forms_of_a_word_share_a_stem(family: tuple[str, ...]) -> None:
+    assert len({stem(word) for word in family}) == 1
+
+
+@pytest.mark.parametrize("word", ["news", "bus", "class", "is", "a", "", "ss"])
+def test_short_and_odd_words_survive_stemming(word: str) -> None:
+    assert stem(word) or not word
+
+
+def test_scripts_without_blanks_give_pairs_of_characters() -> None:
+    assert terms("翻译文本") == ["翻译", "译文", "文本"]
+
+
+def test_vowel_signs_do_not_split_words() -> None:
+    assert words("मौसम की जानकारी") == ["मौसम", "की", "जानकारी"]
+
+
+def test_a_run_of_encoded_data_is_no_word() -> None:
+    assert terms("x" * 500) == []
+
+
+# -- clauses -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("request_text", "expected"),
+    [
+        ("Translate this and send it to Bo", ["Translate this", "and send it to Bo"]),
+        ("remember this, draft a post, and make a picture", ["remember this", "draft a post", "and make a picture"]),
+        ("Sort the rows. Then please print them.", ["Sort the rows.", "Then please print them."]),
+        ("research and write a post", ["research and write a post"]),
+        ("buy apples, pears and plums", ["buy apples, pears and plums"]),
+        ("Find a hotel; I would also like to book a table", ["Find a hotel", "I would also like to book a table"]),
+    ],
+)
+def test_a_clause_starts_at_a_verb_after_a_joint(request_text: str, expected: list[str]) -> None:
+    assert [clause.text for clause in read(request_text).clauses] == expected
+
+
+def test_a_clause_without_a_verb_does_not_ask() -> None:
+    assert [clause.asks for clause in read("The hall is red. Paint it blue.").clauses] == [False, True]
+
+
+def test_verbs_of_the_catalog_start_clauses_too() -> None:
+    text = "sort the mail, frobnicate the rest"
+    assert len(read(text).clauses) == 1
+    assert len(read(text, frozenset({"sort", "frobnicate"})).clauses) == 2
+
+
+def test_addresses_count_as_what_they_are() -> None:
+    found = read("send https://shop.example/apples to eva@pears.example").weights
+    assert "url" in found and "email" in found
+    assert "appl" not in found and "pear" not in found
+
+
+# -- request and document ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("joint", ["\n\n", "\n", " "])
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_a_pasted_announcement_is_told_from_the_request(order: str, joint: str) -> None:
+    text = NEWS + joint + REQUEST if order == "before" else REQUEST + joint + NEWS
+    reading = read(text)
+    assert asks(reading, "Greek") > 0.8
+    assert asks(reading, "sister") > 0.8
+    assert asks(reading, "harbour") < 0.1
+    assert asks(reading, "bicycles") < 0.1
+    assert "harbour" in reading.document
+
+
+def test_a_request_inside_a_document_is_found() -> None:
+    head, tail = NEWS.rsplit("\n\n", 1)
+    reading = read(f"{head}\n\n{REQUEST}\n\n{tail}")
+    assert asks(reading, "Greek") > 0.8
+    assert asks(reading, "crossing") < 0.1
+
+
+def test_a_request_around_a_document_is_found() -> None:
+    reading = read(
+        f"Please translate this text into Greek:\n\n{NEWS}\n\nAnd then mail the result to my sister, please."
+    )
+    assert max(asks(reading, "Greek"), asks(reading, "sister")) > 0.5
+    assert asks(reading, "bicycles") < 0.2
+
+
+def test_a_short_text_is_all_request() -> None:
+    reading = read("My cat is ill. She is nine. Find a vet.")
+    assert set(reading.weights.values()) == {1.0}
+    assert reading.document == ""
+
+
+def test_a_long_request_of_many_tasks_is_not_cut() -> None:
+    text = (
+        "I would like to know the weather in Oslo on Friday. Please also find me a train from Bergen that arrives "
+        "before noon. Then I need a hotel near the station for two nights. Can you book a table for four people at a "
+        "fish restaurant? After that, please write an invitation to my friends. Finally, I want you to remind me on "
+        "Thursday to pack my umbrella, and please send the bill to my office."
+    )
+    reading = read(text)
+    assert reading.document == ""
+    assert len([clause for clause in reading.clauses if clause.asks]) >= 6
+
+
+def test_a_document_alone_keeps_some_words() -> None:
+    assert any(weight > 0 for weight in read(NEWS).weights.values())
+
+
+def test_a_very_long_document_does_not_hide_the_request_behind_it() -> None:
+    reading = read("\n\n".join([NEWS] * 60) + "\n\n" + REQUEST)
+    assert asks(reading, "Greek") > 0.8
+    assert asks(reading, "harbour") < 0.1
+
+
+def test_letter_case_does_not_change_what_is_found() -> None:
+    text = f"{NEWS}\n\n{REQUEST}"
+    assert read(text.upper()).weights == read(text.lower()).weights
+
+
+@pytest.mark.parametrize("document", sorted(path.name for path in DOCUMENTS.glob("*.txt")))
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_documents_that_ask_themselves_leave_the_request_its_weight(document: str, order: str) -> None:
+    parts = [(DOCUMENTS / document).read_text(encoding="utf-8").strip(), REQUEST]
+    relevant = frozenset(terms("translate text Greek mail result sister"))
+
+    def relevance(found: object) -> float:
+        return float(len(relevant.intersection(found)))  # type: ignore[call-overload]
+
+    reading = read("\n\n".join(parts if order == "before" else reversed(parts)), relevance=relevance)
+    assert asks(reading, "Greek") >= 0.5
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(st.characters(exclude_categories=()), max_size=900))
+def test_any_text_can_be_read(text: str) -> None:
+    reading = read(text)
+    assert all(0 < weight <= 1 for weight in reading.weights.values())
+    assert reading == read(text)
+    assert all(set(clause.terms) <= set(reading.weights) for clause in reading.clauses)

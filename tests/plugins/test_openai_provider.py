@@ -1,0 +1,527 @@
+"""The chat adapter over real loopback HTTP: what it sends, and what it makes of good answers."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+
+import attrs
+import pytest
+from helmdeck_plugins.providers import openai
+from helmdeck_plugins.providers.endings import in_context, looks_cut
+from helmdeck_plugins.providers.openai_wire import look_up, parse_response
+
+from helmdeck_core import (
+    AuthFailed,
+    ChatRequest,
+    ImagePart,
+    InvalidRequest,
+    Message,
+    ProviderSettings,
+    ResponseFormat,
+    Role,
+    StopReason,
+    TextPart,
+    ToolCall,
+    ToolDefinition,
+)
+from helmdeck_core.testing import completion
+
+PRESETS = {spec.name: spec for spec in openai.PRESETS}
+
+
+class Context:
+    def normalise_stop(self, raw, dialect):
+        assert dialect == "openai"
+        return look_up(raw)
+
+
+def user(*parts):
+    return Message(Role.USER, tuple(TextPart(part) if isinstance(part, str) else part for part in parts))
+
+
+def asking(model="vllm/tiny", *messages, **fields):
+    return ChatRequest(model=model, messages=messages or (user("say hello"),), **fields)
+
+
+def ask(base_url, *requests, preset="vllm", options=None, **settings):
+    spec = PRESETS[preset]
+    given = ProviderSettings(name=preset, base_url=base_url, options={**spec.options, **(options or {})}, **settings)
+
+    async def run():
+        provider = spec.open(given, Context())
+        try:
+            return [await provider.complete(request) for request in requests or (asking(),)]
+        finally:
+            await provider.aclose()
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def server(chat_server):
+    return chat_server(lambda body: completion("hello"))
+
+
+def sent(server, request=None, **options):
+    ask(server.base_url, request or asking(), **options)
+    return server.requests[-1].body
+
+
+def parsed(message, finish_reason="stop", max_tokens=None, usage=None, **more):
+    choice = {"index": 0, "message": message, "finish_reason": finish_reason, **more}
+
+    body = json.dumps({"model": "m", "choices": [choice], "usage": usage}).encode()
+    return parse_response(200, {}, body, max_tokens=max_tokens)
+
+
+# -- what is sent ---------------------------------------------------------------------------------------------
+
+
+def test_the_model_is_what_follows_the_first_slash(server):
+    body = sent(server, asking("openrouter/openrouter/free"), preset="openrouter")
+    assert body == {"model": "openrouter/free", "messages": [{"role": "user", "content": "say hello"}]}
+    assert server.requests[0].path == "/v1/chat/completions"
+
+
+def test_every_role_and_a_tool_result_have_their_form(server):
+    call = ToolCall("call_1", "look", '{"at": "sea"}')
+    body = sent(
+        server,
+        asking(
+            "vllm/tiny",
+            Message(Role.SYSTEM, (TextPart("be brief"),)),
+            user("look ", "out"),
+            Message(Role.ASSISTANT, (), tool_calls=(call,)),
+            Message(Role.TOOL, (TextPart("a ship"),), tool_call_id="call_1"),
+        ),
+    )
+    function = {"name": "look", "arguments": '{"at": "sea"}'}
+    assert body["messages"] == [
+        {"role": "system", "content": "be brief"},
+        {"role": "user", "content": "look out"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": function}]},
+        {"role": "tool", "content": "a ship", "tool_call_id": "call_1"},
+    ]
+
+
+def test_an_image_travels_as_a_data_url_beside_its_text(server):
+    body = sent(server, asking("vllm/tiny", user("what is this?", ImagePart("image/png", b"\x89PNG"))))
+    url = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
+    assert body["messages"][0]["content"] == [
+        {"type": "text", "text": "what is this?"},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
+
+
+def test_an_image_without_data_and_url_is_refused_before_anything_is_sent(server):
+    with pytest.raises(InvalidRequest, match="neither data nor a url"):
+        ask(server.base_url, asking("vllm/tiny", user(ImagePart("image/png"))))
+    assert server.requests == []
+
+
+def test_tools_choice_stop_temperature_and_extra_are_sent(server):
+    tool = ToolDefinition("look", "Looks.", {"type": "object"})
+    body = sent(
+        server,
+        asking(tools=(tool,), tool_choice="look", stop=("END",), temperature=0.0, max_tokens=50, extra={"seed": 7}),
+    )
+    function = {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}
+    assert body["tools"] == [{"type": "function", "function": function}]
+    assert body["tool_choice"] == {"type": "function", "function": {"name": "look"}}
+    assert (body["stop"], body["temperature"], body["max_tokens"], body["seed"]) == (["END"], 0.0, 50, 7)
+
+
+@pytest.mark.parametrize("choice", ["auto", "none", "required"])
+def test_general_tool_choices_are_sent_as_they_are(server, choice):
+    tool = ToolDefinition("look", "", {"type": "object"})
+    assert sent(server, asking(tools=(tool,), tool_choice=choice))["tool_choice"] == choice
+
+
+def test_a_tool_choice_without_tools_is_not_sent(server):
+    assert "tool_choice" not in sent(server, asking(tool_choice="auto"))
+
+
+def test_the_output_limit_goes_where_the_preset_says(server):
+    for preset, field in (("openai", "max_completion_tokens"), ("mistral", "max_tokens")):
+        body = sent(server, asking(f"{preset}/m", max_tokens=9), preset=preset)
+        assert {name: value for name, value in body.items() if "tokens" in name} == {field: 9}
+
+
+def test_a_deployment_may_change_a_quirk(server):
+    body = sent(server, asking(max_tokens=9), options={"max_tokens_field": "n_predict"})
+    assert body["n_predict"] == 9
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"max_token_field": "x"}, "no such option; allowed: max_tokens_field"),
+        ({"max_tokens_field": 3}, "not a text"),
+        ({"response_formats": "json_object"}, "not a list of texts"),
+    ],
+)
+def test_a_wrong_option_is_named(options, complaint):
+    with pytest.raises(InvalidRequest, match=complaint) as caught:
+        ask("http://127.0.0.1:9/v1", options=options)
+    assert f"providers.vllm.options.{next(iter(options))}" in str(caught.value)
+
+
+def test_a_reasoning_model_gets_no_temperature_and_the_response_says_so(server):
+    [response] = ask(server.base_url, asking("openai/gpt-5-mini", temperature=0.0), preset="openai")
+    assert "temperature" not in server.requests[0].body
+    assert response.downgrades == ("temperature 0 left out",)
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("preset", "wanted", "expected", "downgrades"),
+    [
+        ("vllm", ResponseFormat("json_object"), {"type": "json_object"}, ()),
+        (
+            "vllm",
+            ResponseFormat("json_schema", "plan", SCHEMA),
+            {"type": "json_schema", "json_schema": {"name": "plan", "schema": SCHEMA}},
+            (),
+        ),
+        (
+            "deepseek",
+            ResponseFormat("json_schema", "plan", SCHEMA),
+            {"type": "json_object"},
+            ("response_format json_schema -> json_object",),
+        ),
+        (
+            "lmstudio",
+            ResponseFormat("json_object", "plan"),
+            {"type": "json_schema", "json_schema": {"name": "plan", "schema": {"type": "object"}}},
+            ("response_format json_object -> json_schema",),
+        ),
+        (
+            "vllm",
+            ResponseFormat("json_schema"),
+            {"type": "json_object"},
+            ("response_format json_schema -> json_object",),
+        ),
+        ("vllm", ResponseFormat("grammar"), None, ("response_format grammar left out",)),
+    ],
+)
+def test_a_response_format_is_sent_translated_or_left_out_and_reported(server, preset, wanted, expected, downgrades):
+    [response] = ask(server.base_url, asking(f"{preset}/m", response_format=wanted), preset=preset)
+    assert server.requests[0].body.get("response_format") == expected
+    assert response.downgrades == downgrades
+
+
+PREFIXED = Message(Role.SYSTEM, (TextPart("rules", ends_prefix=True), TextPart(" and the rest")))
+
+
+def test_a_cached_prefix_is_marked_for_models_of_anthropic_behind_openrouter(server):
+    body = sent(server, asking("openrouter/anthropic/claude", PREFIXED), preset="openrouter")
+    assert body["messages"][0]["content"] == [
+        {"type": "text", "text": "rules", "cache_control": {"type": "ephemeral"}},
+        {"type": "text", "text": " and the rest"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("preset", "model"), [("openrouter", "openrouter/meta/llama"), ("openai", "openai/anthropic/claude")]
+)
+def test_everybody_else_gets_a_plain_string(server, preset, model):
+    assert sent(server, asking(model, PREFIXED), preset=preset)["messages"][0]["content"] == "rules and the rest"
+
+
+def test_half_a_surrogate_pair_is_replaced_because_no_wire_can_carry_it(server):
+    assert sent(server, asking("vllm/tiny", user("cut \ud83d")))["messages"][0]["content"] == "cut ?"
+
+
+def test_an_extra_field_that_json_cannot_say_is_refused(server):
+    with pytest.raises(InvalidRequest, match="JSON cannot say"):
+        ask(server.base_url, asking(extra={"x": object()}))
+
+
+# -- keys, headers, addresses ---------------------------------------------------------------------------------
+
+
+def test_the_key_is_read_for_each_request_and_sent_as_bearer(server):
+    keys = iter(["first-key", "second-key\n"])
+    ask(server.base_url, asking(), asking(), api_key=lambda: next(keys))
+    assert [r.headers["authorization"] for r in server.requests] == ["Bearer first-key", "Bearer second-key"]
+
+
+def test_without_a_key_there_is_no_authorization(server):
+    ask(server.base_url)
+    assert "authorization" not in server.requests[0].headers
+
+
+def test_headers_of_the_deployment_stand_over_ours(server):
+    ask(server.base_url, headers={"Authorization": "Token other", "X-Team": "blue"}, api_key=lambda: "key-1")
+    assert server.requests[0].headers["authorization"] == "Token other"
+    assert server.requests[0].headers["x-team"] == "blue"
+
+
+@pytest.mark.parametrize("key", ["", "  ", "sécret-key-4711", "two\nlines-4711"])
+def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(server, key):
+    with pytest.raises(AuthFailed) as caught:
+        ask(server.base_url, api_key=lambda: key)
+    assert "4711" not in repr(caught.value) + str(caught.value)
+    assert server.requests == []
+
+
+def test_a_header_that_cannot_be_sent_is_named_but_not_shown():
+    with pytest.raises(InvalidRequest, match="X-Key") as caught:
+        ask("http://127.0.0.1:9/v1", headers={"X-Key": "sécret"})
+    assert "cret" not in repr(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", [None, "", "127.0.0.1:8000", "ftp://host/v1", "http://", "http://host:port/v1", "http://h/v1?key=1", "http://a b/"]
+)
+def test_a_base_url_that_cannot_be_used_names_its_setting(url):
+    with pytest.raises(InvalidRequest, match=r"providers\.vllm\.base_url cannot be used"):
+        ask(url)
+
+
+def test_a_password_in_the_base_url_is_refused_and_not_repeated():
+    with pytest.raises(InvalidRequest) as caught:
+        ask("http://me:hunter2@host/v1")
+    assert "hunter2" not in repr(caught.value) + str(caught.value)
+
+
+def test_a_slash_at_the_end_of_the_base_url_does_not_matter(server):
+    ask(server.base_url + "/")
+    assert server.requests[0].path == "/v1/chat/completions"
+
+
+def test_requests_share_one_connection(chat_server):
+    ports = []
+    server = chat_server(lambda body: completion("hello"))
+    original = server.answer
+
+    def answer(body):
+        ports.append(len(server._sockets))
+        return original(body)
+
+    server.answer = answer
+    ask(server.base_url, asking(), asking(), asking())
+    assert ports == [1, 1, 1]
+
+
+def test_a_preset_has_an_address_and_only_known_quirks():
+    context = Context()
+
+    async def open_and_close():
+        for spec in openai.PRESETS:
+            settings = ProviderSettings(name=spec.name, base_url=spec.base_url, options=spec.options)
+            await spec.open(settings, context).aclose()
+
+    asyncio.run(open_and_close())
+    assert {"openai", "openrouter", "llamacpp", "lmstudio", "vllm", "mistral", "groq", "deepseek", "xai"} <= set(PRESETS)
+
+
+def test_no_repr_of_settings_shows_the_key():
+    settings = ProviderSettings(name="openai", api_key=lambda: "sk-very-secret", headers={"X-Key": "very-secret"})
+    assert "secret" not in repr(settings)
+
+
+# -- what an answer means -------------------------------------------------------------------------------------
+
+
+def test_an_answer_carries_text_model_usage_quota_and_both_reasons(chat_server):
+    usage = {
+        "prompt_tokens": 40,
+        "completion_tokens": 12,
+        "prompt_tokens_details": {"cached_tokens": 32},
+        "completion_tokens_details": {"reasoning_tokens": 5},
+    }
+    body = {**completion("hello"), "usage": usage}
+    server = chat_server(lambda _: (200, {"X-RateLimit-Remaining-Requests": "41", "Server": "x"}, body))
+    [response] = ask(server.base_url)
+    assert (response.text, response.served_model, response.raw_stop_reason) == ("hello", "loopback", "stop")
+    assert response.stop_reason is response.strict_stop_reason is StopReason.END_TURN
+    assert attrs.astuple(response.usage) == (40, 12, 32, 5)
+    assert response.quota == {"x-ratelimit-remaining-requests": "41"}
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ({"content": "a", "reasoning_content": "deep"}, "deep"),
+        ({"content": "a", "reasoning": "deep"}, "deep"),
+        ({"content": "a", "reasoning": "deep", "reasoning_details": [{"text": "deep"}]}, "deep"),
+        ({"content": "a", "reasoning_details": [{"type": "reasoning.summary", "summary": "deep"}]}, "deep"),
+        ({"content": "a", "reasoning_details": [{"type": "reasoning.encrypted", "data": "xx"}]}, ""),
+        ({"content": "a", "reasoning_content": None, "reasoning": {"effort": "low"}}, ""),
+    ],
+)
+def test_reasoning_is_read_once_from_wherever_it_stands(message, expected):
+    response = parsed(message)
+    assert (response.text, response.reasoning) == ("a", expected)
+
+
+def test_content_in_parts_is_sorted_into_text_and_reasoning():
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    response = parsed({"content": [thought, {"type": "text", "text": "he"}, {"type": "text", "text": "llo"}]})
+    assert (response.text, response.reasoning) == ("hello", "hm")
+
+
+@pytest.mark.parametrize("message", [{"content": None, "refusal": "no"}, {"content": [{"type": "refusal", "refusal": "no"}]}])
+def test_a_refusal_with_a_clean_end_is_blocked_for_safety(message):
+    response = parsed(message)
+    assert response.stop_reason is StopReason.SAFETY_BLOCKED
+    assert (response.strict_stop_reason, response.raw_stop_reason) == (StopReason.END_TURN, "stop")
+
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}
+CUT_CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "se'}}
+
+
+def test_a_tool_call_with_a_clean_end_is_a_tool_call():
+    response = parsed({"content": None, "tool_calls": [CALL]})
+    assert (response.stop_reason, response.strict_stop_reason) == (StopReason.TOOL_CALL, StopReason.END_TURN)
+    assert response.tool_calls == (ToolCall("c1", "look", '{"at": 1}'),)
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", "abort", "model_length", "quantum_halt", None])
+def test_calls_in_a_turn_that_did_not_end_for_them_change_nothing(reason):
+    response = parsed({"content": None, "tool_calls": [CALL]}, reason)
+    assert response.stop_reason is look_up(reason)
+    assert response.stop_reason not in (StopReason.TOOL_CALL, StopReason.END_TURN)
+
+
+def test_cut_arguments_are_kept_as_the_model_wrote_them():
+    response = parsed({"content": None, "tool_calls": [CUT_CALL]}, "length")
+    assert response.tool_calls[0].arguments == '{"at": "se'
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ({"function_call": {"name": "look", "arguments": "{}"}}, [("look", "{}")]),
+        ({"function_call": {"name": "", "arguments": ""}}, []),
+        ({"tool_calls": [{"id": "1", "function": {"name": "look", "arguments": ""}}]}, [("look", "{}")]),
+        ({"tool_calls": [{"id": "1", "function": {"name": "look", "arguments": {"at": 1}}}]}, [("look", '{"at":1}')]),
+        ({"tool_calls": [{"id": "1", "type": "custom", "custom": {"name": "sh", "input": "ls"}}]}, [("sh", "ls")]),
+        ({"tool_calls": [None, "x", {"id": "1"}]}, []),
+        ({"tool_calls": {}}, []),
+    ],
+)
+def test_calls_are_read_in_every_form_and_a_nameless_one_is_none(message, expected):
+    assert [(call.name, call.arguments) for call in parsed(message, "tool_calls").tool_calls] == expected
+
+
+@pytest.mark.parametrize("reason", [None, "", "error", "load", "network_error", "insufficient_system_resource", "newly_coined"])
+def test_no_reason_and_an_unknown_one_are_never_a_clean_end(reason):
+    response = parsed({"content": "looks complete."}, reason)
+    assert response.stop_reason is response.strict_stop_reason is StopReason.UNKNOWN
+    assert response.raw_stop_reason == reason
+
+
+@pytest.mark.parametrize("message", [{"content": ""}, {"content": None}, {}])
+def test_a_filtered_choice_may_have_no_text_at_all(message):
+    response = parsed(message, "content_filter")
+    assert (response.text, response.stop_reason) == ("", StopReason.SAFETY_BLOCKED)
+
+
+def test_a_choice_without_a_message_is_read():
+    body = b'{"choices": [{"index": 0, "finish_reason": "content_filter"}]}'
+    assert parse_response(200, {}, body).stop_reason is StopReason.SAFETY_BLOCKED
+
+
+def test_a_full_window_behind_length_is_told_from_a_spent_budget():
+    response = parsed({"content": "a"}, "length", native_finish_reason="model_context_window_exceeded")
+    assert response.stop_reason is StopReason.CONTEXT_WINDOW_EXCEEDED
+    assert response.strict_stop_reason is StopReason.MAX_TOKENS
+    assert response.raw_stop_reason == "model_context_window_exceeded"
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ({"content": '{"steps": [{"tool": "bl'}, "stop"),
+        ({"content": '```json\n{"steps": ['}, "stop"),
+        ({"content": ""}, "stop"),
+        ({"content": "The river bends twice before it reaches the sea, " * 6 + "and then"}, "stop"),
+        ({"content": "<think>what would fit?</think>\n[1, 2"}, "stop"),
+        ({"content": None, "tool_calls": [CUT_CALL]}, "tool_calls"),
+    ],
+)
+def test_a_truncation_at_the_limit_that_denies_it_is_recognised(message, reason):
+    response = parsed(message, reason, max_tokens=300, usage={"completion_tokens": 300})
+    assert response.stop_reason is StopReason.MAX_TOKENS
+    assert response.raw_stop_reason == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "used"), [('{"steps": []}', 300), ("positive", 300), ("It ends here.", 300), ('{"steps": [', 299)]
+)
+def test_a_whole_answer_and_one_below_the_limit_keep_their_clean_end(text, used):
+    response = parsed({"content": text}, "stop", max_tokens=300, usage={"completion_tokens": used})
+    assert response.stop_reason is StopReason.END_TURN
+
+
+def test_nothing_is_ever_promoted_to_a_clean_end():
+    for strict in StopReason:
+        if strict is not StopReason.END_TURN:
+            for at_limit in (False, True):
+                assert in_context(strict, text="done.", is_at_limit=at_limit) is not StopReason.END_TURN
+
+
+def test_only_the_end_of_a_text_decides_whether_it_looks_cut():
+    assert not looks_cut("A whole sentence. " * 20)
+    assert looks_cut("A whole sentence. " * 20 + "And half a")
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        (None, (0, 0, 0, 0)),
+        ("free", (0, 0, 0, 0)),
+        ({"prompt_tokens": 9, "completion_tokens": 3, "prompt_cache_hit_tokens": 4}, (9, 3, 4, 0)),
+        ({"prompt_tokens": 9, "completion_tokens": 3.0, "cached_tokens": 5, "reasoning_tokens": 2}, (9, 3, 5, 2)),
+        ({"prompt_tokens": None, "completion_tokens": "3", "prompt_tokens_details": None}, (0, 0, 0, 0)),
+        ({"prompt_tokens": 9, "num_cached_tokens": 8}, (9, 0, 8, 0)),
+    ],
+)
+def test_usage_is_read_from_every_spelling_and_never_costs_the_answer(usage, expected):
+    response = parsed({"content": "a"}, usage=usage)
+    assert response.text == "a"
+    assert attrs.astuple(response.usage) == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'\xef\xbb\xbf{"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}',
+        b'{"choices": [{"message": {"content": "ok"}, "finish_reason": "stop", "logprob": NaN}]}',
+        b'{"choices": [{"message": {"content": "ok", "x": "\\ud83d"}, "finish_reason": "stop"}], "error": null}',
+        b'  {"choices": [{"message": {"content": "ok"}, "finish_reason": "stop", "error": null}], "error": {}}\n',
+    ],
+)
+def test_oddities_around_a_good_answer_do_not_cost_it(body):
+    assert parse_response(200, {}, body).text == "ok"
+
+
+# -- through a deck -------------------------------------------------------------------------------------------
+
+
+def test_a_deck_reaches_a_server_by_its_configuration_alone(chat_server, deck_with, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "key-of-mine")
+    server = chat_server(lambda body: completion("hello"))
+    table = {"kind": "openai", "base_url": server.base_url, "api_key": "env:MY_KEY"}
+    deck = deck_with(config={"providers": {"mine": table}})
+    response = deck.complete(asking("mine/org/model"))
+    assert (response.text, response.stop_reason) == ("hello", StopReason.END_TURN)
+    assert response.latency_s > 0
+    assert server.requests[0].body["model"] == "org/model"
+    assert server.requests[0].headers["authorization"] == "Bearer key-of-mine"
+
+
+def test_a_missing_key_fails_before_anything_is_sent(chat_server, deck_with, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    server = chat_server(lambda body: completion("hello"))
+    deck = deck_with(config={"providers": {"openai": {"base_url": server.base_url}}})
+    with pytest.raises(AuthFailed, match="OPENAI_API_KEY is not set"):
+        deck.complete(asking("openai/gpt-5"))
+    assert server.requests == []

@@ -1,0 +1,104 @@
+"""The command decode."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from helmdeck_core.cli import exits
+from tests.unit.cli_support import Cli, leave_the_machine
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch, tmp_path):
+    leave_the_machine(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def decode(capsys, tmp_path):
+    cli = Cli(capsys)
+
+    def run(raw, *words):
+        path = tmp_path / "answer.txt"
+        path.write_bytes(raw if isinstance(raw, bytes) else raw.encode())
+        return cli("decode", str(path), *words)
+
+    return run
+
+
+def test_the_value_goes_to_standard_output_and_the_rest_beside_it(decode):
+    done = decode('{"a": [1, "é"]}')
+    assert (done.code, done.data) == (0, {"a": [1, "é"]})
+    assert done.err.splitlines() == ["read by     strict", "repairs     none", "reasoning   none"]
+
+
+def test_stripped_reasoning_is_told_by_length_and_beginning(decode):
+    thought = 'maybe {"draft": 1}\n' + "x" * 200
+    done = decode(f'<think>{thought}</think>{{"a": 1}}')
+    assert done.data == {"a": 1}
+    assert f'{len(thought)} characters were stripped: maybe {{"draft": 1}} xxx' in " ".join(done.err.split())
+    assert "x" * 81 not in done.err
+    data = decode(f'<think>{thought}</think>{{"a": 1}}', "--json").data
+    assert data["reasoning"] == {"length": len(thought), "excerpt": thought[:80]}
+
+
+def test_a_repair_is_reported(decode):
+    data = decode('```json\n{"a": [1, 2,],}\n```', "--json").data
+    assert data["value"] == {"a": [1, 2]}
+    assert data["repairs"] == [data["step"]]
+
+
+@pytest.mark.parametrize(
+    ("raw", "words", "cause"),
+    [
+        ("", ["--stop-reason", "content_filter"], "safety_filtered"),
+        ('{"a": [1,', ["--stop-reason", "length"], "length_truncated"),
+        ("I would rather not.", [], "constrained_deadlock"),
+        ("", [], "likely_timeout"),
+    ],
+)
+def test_what_cannot_be_read_has_its_cause_as_exit_code(decode, raw, words, cause):
+    done = decode(raw, *words)
+    assert (done.code, done.out) == (exits.BY_CAUSE[cause], "")
+    lines = dict([*line.split(None, 1), ""][:2] for line in done.err.splitlines())
+    assert lines["cause"].startswith(cause)
+    assert {"hint", "next", "answer", "reasoning"} <= lines.keys()
+    data = decode(raw, *words, "--json").data
+    assert data["error"]["cause"] == cause
+
+
+def test_only_reasoning_is_told_to_be_reasoning(decode):
+    done = decode("<think>all of it</think>")
+    assert done.code == exits.BY_CAUSE["likely_timeout"]
+    assert "9 characters were stripped: all of it" in done.err
+
+
+@pytest.mark.parametrize("raw", [b"\xff\xfe", b"\xff {", b'{"a": "\xff"', b"\x00" * 100, b"[" * 100_000])
+def test_no_bytes_make_it_crash(decode, raw):
+    done = decode(raw)
+    assert 10 <= done.code < 23
+    assert done.err.startswith("helmdeck: decode: ")
+    assert "\x00" not in done.err
+
+
+def test_bytes_that_are_no_utf8_around_the_value_do_not_matter(decode):
+    assert decode(b'caf\xe9: {"a": 1}').data == {"a": 1}
+
+
+def test_a_word_that_no_provider_says_is_noticed(decode):
+    done = decode('{"a": 1}', "--stop-reason", "bored")
+    assert done.code == 0
+    assert "no provider is known to say 'bored'" in done.err
+
+
+def test_standard_input_and_missing_files(capsys, monkeypatch):
+    cli = Cli(capsys)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"a": 1}')))
+    assert cli("decode", "-").data == {"a": 1}
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert cli("decode").code == exits.USAGE
+    done = cli("decode", "gone.txt", "--json")
+    assert (done.code, json.loads(done.out)["error"]["message"]) == (
+        2, "gone.txt: the file cannot be read (No such file or directory)"
+    )  # fmt: skip

@@ -1,0 +1,66 @@
+"""Ctrl-C in the middle of a call: one word, no traceback, and everything is closed."""
+
+import os
+import signal
+import socket
+
+import pytest
+
+from helmdeck_core.cli import exits
+from tests.unit.cli_support import PLUGIN, Cli, environment, leave_the_machine, start
+
+
+@pytest.fixture
+def stub(installed_plugin, monkeypatch, tmp_path):
+    leave_the_machine(monkeypatch, tmp_path, autoload=True)
+    return installed_plugin("stub", {"stub": "stub_plugin"}, {"stub_plugin": PLUGIN})
+
+
+@pytest.mark.parametrize("words", [("plan", "--model", "stub/interrupt", "hello"), ("run", "stub.stop")])
+def test_an_interrupt_inside_a_call_ends_with_130(capsys, stub, words):
+    done = Cli(capsys)(*words)
+    assert (done.code, done.out, done.err) == (exits.INTERRUPTED, "", "helmdeck: interrupted\n")
+
+
+def test_an_interrupt_is_data_with_json(capsys, stub):
+    done = Cli(capsys)("run", "stub.stop", "--json")
+    assert done.data["error"] == {"kind": "KeyboardInterrupt", "message": "interrupted", "exit_code": 130}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGINT to send")
+@pytest.mark.parametrize("command", ["plan", "route"])
+def test_a_signal_while_a_server_holds_the_answer_cancels_the_call(tmp_path, stub, command):
+    closed = tmp_path / "closed"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        port = str(server.getsockname()[1])
+        env = environment(stub, STUB_PORT=port, STUB_CLOSED=str(closed))
+        process = start(command, "--model", "stub/wait", "hello", folder=tmp_path, env=env)
+        try:
+            connection, _ = server.accept()
+            with connection:
+                connection.settimeout(60)
+                assert connection.recv(16) == b"asked"  # the command now waits for the answer
+                process.send_signal(signal.SIGINT)
+                assert connection.recv(16) == b""  # the call was cancelled: its connection is closed
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.wait()
+    assert (process.returncode, out, err) == (exits.INTERRUPTED, b"", b"helmdeck: interrupted\n")
+    assert closed.exists(), "the provider was not closed"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_signal_while_a_document_is_read_ends_with_130(tmp_path, stub):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    process = start("plan", "--document", "pipe", "hello", folder=tmp_path, env=environment(stub))
+    try:
+        with pipe.open("wb"):  # opens only when the command has opened its end
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, out, err) == (exits.INTERRUPTED, b"", b"helmdeck: interrupted\n")

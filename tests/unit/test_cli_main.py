@@ -1,0 +1,241 @@
+"""The command line as a whole: finding commands, help, errors and exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from helmdeck_core import __version__
+from helmdeck_core.cli import COMMANDS, exits, main, split
+from helmdeck_core.errors import FAILURES, FailureClass, PackError, PackErrorCode
+from tests.unit.cli_support import PLUGIN, Cli, environment, leave_the_machine, start
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch, tmp_path):
+    leave_the_machine(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def cli(capsys):
+    return Cli(capsys)
+
+
+@pytest.fixture
+def with_stub(installed_plugin, monkeypatch):
+    monkeypatch.delenv("HELMDECK_PLUGIN_AUTOLOAD")
+    return installed_plugin("stub", {"stub": "stub_plugin"}, {"stub_plugin": PLUGIN})
+
+
+# -- finding the command -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "rest"),
+    [
+        ([], "", []),
+        (["plan", "x"], "plan", ["x"]),
+        (["--config", "plan", "route", "x"], "route", ["--config", "plan", "x"]),
+        (["--config=plan", "--json", "route"], "route", ["--config=plan", "--json"]),
+        (["catalog", "--json", "show", "--ids"], "catalog show", ["--json", "--ids"]),
+        (["catalog", "--help"], "catalog", ["--help"]),
+        (["plan", "--", "--json"], "plan", ["--", "--json"]),
+        (["frob", "catalog"], "frob", ["catalog"]),
+    ],
+)
+def test_global_options_may_stand_before_the_command(words, command, rest):
+    assert split(words) == (command, rest)
+
+
+def test_an_option_of_a_command_before_it_is_an_error_that_says_so(cli):
+    done = cli("--model", "x/y", "plan", "hello")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "helmdeck: --model is not a global option; the options of a command stand behind the command\n"
+
+
+def test_version(cli):
+    assert cli("--version") == (0, f"helmdeck {__version__}\n", "")
+    assert cli("plan", "--version").out == f"helmdeck {__version__}\n"
+
+
+def test_help_lists_every_command_and_every_exit_code(cli):
+    done = cli("--help")
+    assert done.code == 0
+    assert all(f"  {name} " in done.out and summary in done.out for name, summary in COMMANDS.items())
+    assert all(f"{code:>5}  {meaning}" in done.out for code, meaning in exits.MEANINGS.items())
+
+
+def test_without_a_command_the_help_goes_to_standard_error(cli):
+    done = cli()
+    assert (done.code, done.out) == (2, "")
+    assert "commands:" in done.err
+
+
+def test_a_group_without_an_action_lists_its_actions(cli):
+    done = cli("catalog")
+    assert (done.code, done.out) == (2, "")
+    assert "helmdeck catalog compact" in done.err
+    assert "helmdeck plugins show" in cli("plugins", "--help").out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_the_global_options(cli, command):
+    done = cli(*command.split(), "--help")
+    assert done.code == 0
+    assert done.out.startswith(f"usage: helmdeck {command}")
+    assert "--disable-plugin NAME" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["plna"], "plan"),
+        (["catlog", "show"], "catalog"),
+        (["catalog", "shwo"], "catalog show"),
+        (["budget"], "budgets"),
+    ],
+)
+def test_an_unknown_command_gets_a_suggestion(cli, words, meant):
+    done = cli(*words)
+    assert done.code == 2
+    assert f"did you mean `helmdeck {meant}`?" in done.err
+
+
+def test_an_unknown_option_names_where_the_options_are(cli):
+    done = cli("plan", "--frob", "x")
+    assert done == (2, "", "helmdeck: unrecognized arguments: --frob; `helmdeck plan --help` shows what there is\n")
+
+
+# -- commands of plugins -----------------------------------------------------------------------------------
+
+
+def test_a_plugin_brings_a_command_with_options_of_its_own(cli, with_stub):
+    assert cli("greet", "--name", "Ada", "--json") == (7, "hello Ada, local/lexical, json=True\n", "")
+    assert "--name NAME" in cli("greet", "--help").out
+    assert "greet  greet somebody" in cli("--help").out
+
+
+def test_a_blocked_plugin_brings_no_command(cli, with_stub):
+    assert "there is no command 'greet'" in cli("--disable-plugin", "stub", "greet").err
+    assert "there is no command 'greet'" in cli("--no-plugins", "greet").err
+    assert "greet" not in cli("--help", "--no-plugins").out
+
+
+def test_an_unexpected_error_is_one_line_and_a_traceback_on_request(cli, with_stub):
+    done = cli("crash")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("helmdeck: unexpected ZeroDivisionError: a fault of the command; ")
+    assert "Traceback" not in done.err
+    assert "Traceback" in cli("crash", "--log-level", "debug").err
+
+
+def test_a_plugin_that_cannot_be_loaded_is_named_and_help_still_works(cli, installed_plugin, monkeypatch):
+    monkeypatch.delenv("HELMDECK_PLUGIN_AUTOLOAD")
+    installed_plugin("broken", {"broken": "broken_plugin"}, {"broken_plugin": "import no_such_module_anywhere"})
+    done = cli("plugins", "list")
+    assert done.code == 3
+    assert "plugin 'broken' (distribution broken 1.0) cannot be loaded" in done.err
+    assert "--disable-plugin broken" in done.err
+    shown = cli("--help")
+    assert shown.code == 0
+    assert "plugin 'broken'" in shown.out
+    assert cli("plna").err.startswith("helmdeck: there is no command 'plna'; did you mean `helmdeck plan`?")
+    assert cli("xyzzy").code == 3
+    assert cli("--disable-plugin", "broken", "plugins", "list").code == 0
+
+
+# -- errors ------------------------------------------------------------------------------------------------
+
+
+def test_every_failure_class_has_an_exit_code_of_its_own_from_10_on():
+    codes = [exits.BY_CAUSE[cause] for cause in FailureClass]
+    assert codes == list(range(10, 10 + len(codes)))
+    assert len(exits.MEANINGS) == len(set(codes)) + 8
+    assert exits.NO_STEP not in codes
+
+
+@pytest.mark.parametrize("cause", FailureClass)
+def test_the_exit_code_and_the_json_tell_the_cause(cli, with_stub, cause):
+    done = cli("plan", "--model", f"stub/{cause.value}", "hello", "--json")
+    assert done.code == exits.BY_CAUSE[cause]
+    error = done.data["error"]
+    assert (error["cause"], error["exit_code"]) == (cause.value, done.code)
+    assert {"hint", "next_action", "message", "model"} <= error.keys()
+    assert done.err.startswith("helmdeck: helmdeck.plan: the stub fails as it was told")
+    assert error["hint"] == FAILURES[cause].hint
+
+
+def test_a_fault_of_a_plugin_names_it(cli, with_stub):
+    done = cli("plan", "--model", "stub/bug", "hello", "--json")
+    assert done.code == 3
+    assert done.data["error"]["plugin"] == "stub"
+    assert done.data["error"]["distribution"] == "stub 1.0"
+
+
+def test_a_pack_that_fails_and_a_pack_with_wrong_input_differ():
+    assert exits.code_of(PackError("p", PackErrorCode.INVALID_INPUT, "d")) == exits.USAGE
+    assert exits.code_of(PackError("p", PackErrorCode.HANDLER_FAILED, "d")) == exits.PACK
+
+
+def test_json_may_stand_anywhere_and_errors_come_as_data_too(cli):
+    for words in (("--json", "plan", ""), ("plan", "", "--json")):
+        done = cli(*words)
+        assert done.code == 2
+        assert done.data["error"]["kind"] == "UsageError"
+
+
+def test_a_request_that_says_json_is_not_the_option(cli):
+    done = cli("plan", "--model", "x", "--", "--json")
+    assert done.out == ""
+
+
+# -- real processes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["hooks"], ["hooks", "--help"], ["config", "sample"]])
+def test_start_up_imports_nothing_heavy(tmp_path, words):
+    code = (
+        "import sys\nfrom helmdeck_core.cli import main\n"
+        f"assert main({words!r}) == 0\n"
+        "sys.exit(' '.join({'httpx', 'loguru', 'cattrs', 'jsonschema'} & sys.modules.keys()))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, timeout=60)
+    assert done.stderr.strip() == b""
+
+
+def test_the_module_runs_as_a_program(tmp_path):
+    process = start("catalog", "show", "--ids", folder=tmp_path, env=environment(HELMDECK_PLUGIN_AUTOLOAD="0"))
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, b"")
+    assert b"helmdeck.memory_store" in out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no broken pipes of this kind")
+@pytest.mark.parametrize("words", [["catalog", "show", "--json"], ["hooks"]])
+def test_a_reader_that_goes_away_is_no_error_message(tmp_path, words):
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = start(*words, folder=tmp_path, env=environment(HELMDECK_PLUGIN_AUTOLOAD="0"), stdout=writing)
+    os.close(writing)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (exits.BROKEN_PIPE, b"")
+
+
+def test_a_poor_terminal_encoding_stops_nothing(tmp_path):
+    (tmp_path / "c.json").write_text(json.dumps({"packs": [{"name": "漢字", "description": "é \ud83d\ude00"}]}))
+    env = environment(HELMDECK_PLUGIN_AUTOLOAD="0", PYTHONIOENCODING="ascii")
+    for more in ([], ["--json"]):
+        process = start("catalog", "show", "--catalog", "c.json", *more, folder=tmp_path, env=env)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (0, b"")
+        if more:
+            assert json.loads(out)["packs"][0]["name"] == "漢字"
+
+
+def test_main_takes_its_words_from_the_process(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["helmdeck", "--version"])
+    assert main() == 0
+    assert capsys.readouterr().out.startswith("helmdeck ")

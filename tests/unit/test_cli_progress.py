@@ -1,0 +1,65 @@
+"""What is said while a command waits."""
+
+import asyncio
+import io
+
+import pytest
+
+from helmdeck_core.cli.progress import CLEAR, Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _width(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+
+
+def test_the_line_counts_seconds_and_follows_what_is_said():
+    stream, times = Terminal(), iter([0.0, 12.3, 13.0])
+    progress = Progress("asking a/b", stream, lambda: next(times))
+    progress.draw()
+    progress.say("checking\nthe plan")
+    progress.draw()
+    assert stream.getvalue() == f"{CLEAR}asking a/b (12 s){CLEAR}checking the plan (13 s)"
+
+
+def test_a_long_line_is_cut_to_the_terminal():
+    stream = Terminal()
+    Progress("漢" * 60, stream, lambda: 0.0).draw()
+    assert stream.getvalue() == f"{CLEAR}{'漢' * 16} (0 s)"
+
+
+def wait_until(is_done, stream):
+    async def wait():
+        async with Progress("asking", stream, interval_s=0):
+            while not is_done():
+                await asyncio.sleep(0)
+
+    asyncio.run(wait())
+
+
+def test_a_terminal_is_told_and_left_clean():
+    stream = Terminal()
+    wait_until(lambda: "asking (0 s)" in stream.getvalue(), stream)
+    assert stream.getvalue().endswith(CLEAR)
+
+
+def test_a_file_is_told_nothing():
+    stream, turns = io.StringIO(), iter(range(50))
+    wait_until(lambda: next(turns) == 49, stream)
+    assert stream.getvalue() == ""
+
+
+def test_a_quick_call_shows_nothing():
+    stream = Terminal()
+
+    async def quick():
+        async with Progress("asking", stream):
+            pass
+
+    asyncio.run(quick())
+    assert stream.getvalue() == ""

@@ -1,0 +1,183 @@
+"""What a third party ships: packages with entry points, found by real discovery."""
+
+import json
+
+import pytest
+
+from helmdeck_core import InvariantRestored, PluginError, Tier
+from helmdeck_core.testing import make_deck
+
+ACME = '''
+"""Everything that a small company adds: a provider, a budget row, a trim step, a reasoning tag."""
+
+from helmdeck_core import (
+    Budget, BudgetRow, ChatResponse, ProviderSpec, ReasoningTag, StopReason, Tier, TrimStep, hookimpl,
+)
+
+
+class Oracle:
+    def __init__(self):
+        self.prompts = []
+
+    async def complete(self, request):
+        self.prompts.append("".join(message.text for message in request.messages))
+        text = "<acme:muse>blog.publish?</acme:muse>" + '{"steps": [{"tool": "blog.draft", "args": {"brief": "x"}}]}'
+        return ChatResponse(text=text, stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
+
+    async def aclose(self):
+        pass
+
+
+ORACLE = Oracle()
+
+
+@hookimpl
+def helmdeck_providers():
+    return [ProviderSpec(name="acme", open=lambda settings, context: ORACLE)]
+
+
+@hookimpl
+def helmdeck_budget_rows():
+    return [BudgetRow(prefix="acme/", budget=Budget(model="", tier=Tier.B, max_catalog_bytes=20_000, evidence="measured by us"))]
+
+
+@hookimpl
+def helmdeck_trim_steps():
+    def without_produces(entry, data):
+        metadata = {key: value for key, value in data.get("metadata", {}).items() if key != "produces"}
+        return {**data, "metadata": metadata} if metadata != data.get("metadata", {}) else data
+
+    return [TrimStep(name="acme.produces[]", trim=without_produces, order=5)]
+
+
+@hookimpl
+def helmdeck_reasoning_tags():
+    return [ReasoningTag(name="acme.muse", open="<acme:muse>", close=("</acme:muse>",))]
+'''
+
+
+def test_a_package_adds_a_provider_a_budget_row_a_trim_step_and_a_reasoning_tag(installed_plugin):
+    installed_plugin("helmdeck-acme", {"acme": "acme_plugin"}, {"acme_plugin": ACME})
+    with make_deck(autoload=True) as deck:
+        plan = deck.plan("draft a blog post", model="acme/oracle")
+    assert [step.tool for step in plan.steps] == ["blog.draft"]
+    looked_up = deck.budget("acme/oracle")
+    assert (looked_up.budget.tier, looked_up.budget.evidence) == (Tier.B, "measured by us")
+    assert looked_up.sources["tier"] == "row 'acme/' of plugin 'acme'"
+    assert plan.compaction.dropped[0] == "acme.produces[]"
+    assert deck.runtime.plugins.distribution("acme") == "helmdeck-acme 1.0"
+
+
+def test_a_package_replaces_a_built_in_by_name(installed_plugin):
+    source = """
+from helmdeck_core import TrimStep, hookimpl
+
+@hookimpl
+def helmdeck_trim_steps():
+    def cut(entry, data):
+        return {**data, "description": data["description"][:20]} if data.get("description") else data
+
+    return [TrimStep(name="description.firstSentence", trim=cut, order=60)]
+"""
+    installed_plugin("helmdeck-short", {"short": "short_plugin"}, {"short_plugin": source})
+    with make_deck(autoload=True, config={"selection": {"max_entries": {"C": 99}}}) as deck:
+        steps = {step.value.name: step for step in deck.runtime.ladder(Tier.C, "x/y")}
+        text = deck.select("anything at all, please", model="x/y").text
+    replaced = steps["description.firstSentence"]
+    assert (replaced.plugin, replaced.replaced) == ("short", "trim")
+    rows = json.loads(text)
+    assert min(len(row.get("description", "")) for row in rows["packs"] + rows["pipelines"]) <= 20
+
+
+def test_a_whole_built_in_plugin_can_be_blocked_and_stood_in_for(installed_plugin):
+    source = """
+from helmdeck_core import TrimStep, hookimpl
+
+@hookimpl
+def helmdeck_trim_steps():
+    return [TrimStep(name="nothing.but.names", trim=lambda entry, data: {})]
+"""
+    installed_plugin("helmdeck-bare", {"bare": "bare_plugin"}, {"bare_plugin": source})
+    with make_deck(autoload=True, config={"plugins": {"disable": ["trim"]}}) as deck:
+        assert list(deck.runtime.trim_steps) == ["nothing.but.names"]
+
+
+def test_a_deployment_reorders_the_ladder_for_tier_c_only(tmp_path):
+    path = tmp_path / "helmdeck.toml"
+    path.write_text('[compaction.tiers.C]\norder = ["description.firstSentence", "pack.typical_use"]\n')
+    with make_deck(file=path, environ={}) as deck:
+        ladders = {tier: [step.value.name for step in deck.runtime.ladder(tier, "x/y")] for tier in Tier}
+    assert ladders[Tier.C] == ["description.firstSentence", "pack.typical_use"]
+    assert ladders[Tier.A] == ladders[Tier.B]
+    assert ladders[Tier.B][:2] == ["pack.intent_keywords[]", "pack.typical_use"]
+
+
+VANDAL = """
+from helmdeck_core import TrimStep, hookimpl
+
+@hookimpl
+def helmdeck_trim_steps():
+    def trim(entry, data):
+        metadata = {key: value for key, value in data.get("metadata", {}).items() if key != "supersedes"}
+        return {**data, "metadata": metadata}
+
+    return [TrimStep(name="vandal.supersedes", trim=trim, order=1)]
+"""
+
+
+def test_a_third_partys_step_that_drops_supersedes_is_corrected_and_named(installed_plugin):
+    from helmdeck_core import EventSink, hookimpl
+
+    events = []
+
+    class Sink:
+        @hookimpl
+        def helmdeck_event_sinks(self):
+            return [EventSink(name="test", handle=events.append)]
+
+    installed_plugin("helmdeck-vandal", {"vandal": "vandal_plugin"}, {"vandal_plugin": VANDAL})
+    with make_deck(Sink(), autoload=True, config={"selection": {"max_entries": {"C": 40}}}) as deck:
+        selection = deck.select("research a topic and write a grounded post with sources", model="x/y")
+    sent = {row["id"]: row["metadata"].get("supersedes") for row in json.loads(selection.text)["pipelines"]}
+    assert sent, "the request is one for pipelines"
+    assert sent == {entry.id: list(entry.supersedes) or None for entry in selection.entries if entry.id in sent}
+    assert "invariant_restored(vandal.supersedes:metadata.supersedes)" in selection.record.dropped
+    assert {(e.plugin, e.step) for e in events if isinstance(e, InvariantRestored)} == {("vandal", "vandal.supersedes")}
+
+
+def test_a_warning_names_the_plugin_whose_step_was_corrected(installed_plugin, capsys):
+    installed_plugin("helmdeck-vandal", {"vandal": "vandal_plugin"}, {"vandal_plugin": VANDAL})
+    from helmdeck_core import log
+
+    try:
+        with make_deck(autoload=True, config={"log_level": "WARNING"}) as deck:
+            deck.select("write a grounded post", model="x/y")
+    finally:
+        log.disable()
+    lines = capsys.readouterr().err
+    assert "WARNING" in lines and "vandal" in lines and "supersedes" in lines
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("import module_that_is_not_there", "cannot be loaded from broken_plugin: ModuleNotFoundError"),
+        ("from helmdeck_core import hookimpl\n@hookimpl\ndef helmdeck_packs():\n    raise OSError('disk')", "helmdeck_packs: OSError: disk"),
+    ],
+)
+def test_a_broken_package_is_reported_with_name_distribution_and_remedy(installed_plugin, source, words):
+    installed_plugin("helmdeck-broken", {"broken": "broken_plugin"}, {"broken_plugin": source}, version="0.0.9")
+    with pytest.raises(PluginError, match=words) as caught:
+        make_deck(autoload=True)
+    for part in ("'broken'", "helmdeck-broken 0.0.9", "--disable-plugin broken", "HELMDECK_DISABLE_PLUGINS=broken"):
+        assert part in str(caught.value)
+    with make_deck(autoload=True, config={"plugins": {"disable": ["broken"]}}) as deck:
+        assert deck.select("anything", model="x/y").entries
+
+
+def test_an_asking_order_of_installed_packages_does_not_depend_on_metadata_order(installed_plugin):
+    for name in ("zzz", "aaa", "mmm"):
+        installed_plugin(f"helmdeck-{name}", {name: f"{name}_plugin"}, {f"{name}_plugin": ""})
+    with make_deck(autoload=True) as deck:
+        names = [info.name for info in deck.runtime.plugins.infos if info.source == "entry point"]
+    assert names == sorted(names) and {"aaa", "mmm", "zzz"} <= set(names)

@@ -1,0 +1,155 @@
+"""Every hook, used as a third party would use it."""
+
+import pytest
+
+from helmdeck_core import (
+    Budget,
+    BudgetRow,
+    Catalog,
+    CatalogSource,
+    Command,
+    DecodeStep,
+    EventSink,
+    Pack,
+    PromptVariant,
+    ProviderSpec,
+    Ranker,
+    Ranking,
+    ReasoningTag,
+    Score,
+    StopReason,
+    StopReasonTable,
+    TrimStep,
+    hookimpl,
+)
+
+FREE = "openrouter/openrouter/free"
+GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"}}]}'
+
+
+def contributing(hook, *values):
+    """A plugin that contributes values through one hook."""
+
+    def implementation(self):
+        return list(values)
+
+    implementation.__name__ = hook
+    return type("Acme", (), {hook: hookimpl(implementation)})()
+
+
+def test_helmdeck_providers_serves_models_under_its_name(deck_with):
+    class Parrot:
+        async def complete(self, request):
+            from helmdeck_core import ChatResponse
+
+            return ChatResponse(text=GOOD, stop_reason=StopReason.END_TURN)
+
+        async def aclose(self):
+            pass
+
+    deck = deck_with(contributing("helmdeck_providers", ProviderSpec(name="parrot", open=lambda s, c: Parrot())))
+    assert deck.plan("draft a post", model="parrot/any").steps[0].tool == "blog.draft"
+
+
+def test_helmdeck_stop_reasons_teaches_a_dialect(deck_with):
+    table = StopReasonTable(name="acme", reasons={"Enough": StopReason.MAX_TOKENS})
+    deck = deck_with(contributing("helmdeck_stop_reasons", table))
+    assert deck.runtime.normalise_stop("ENOUGH", "acme") is StopReason.MAX_TOKENS
+    assert deck.runtime.normalise_stop("enough", "") is StopReason.MAX_TOKENS
+    assert deck.runtime.normalise_stop("enough", "another") is StopReason.UNKNOWN
+    assert deck.runtime.normalise_stop(None, "acme") is StopReason.UNKNOWN
+
+
+def test_helmdeck_budget_rows_adds_models(deck_with):
+    row = BudgetRow(prefix="acme/", budget=Budget(model="", output_tokens=77))
+    assert deck_with(contributing("helmdeck_budget_rows", row)).budget("acme/x").budget.output_tokens == 77
+
+
+def test_helmdeck_model_budget_answers_before_the_built_in_and_once_per_model(deck_with):
+    asked = []
+
+    class Acme:
+        @hookimpl
+        def helmdeck_model_budget(self, model_id, table):
+            asked.append(model_id)
+            return Budget(model=model_id, output_tokens=5) if model_id == "acme/x" else None
+
+    deck = deck_with(Acme())
+    assert [deck.budget(" acme/x ").budget.output_tokens for _ in range(3)] == [5, 5, 5]
+    assert asked == ["acme/x"]
+
+
+def test_helmdeck_trim_steps_joins_the_ladder(deck_with):
+    step = TrimStep(name="acme.blank", trim=lambda entry, data: {k: v for k, v in data.items() if k != "description"}, order=1)
+    deck = deck_with(contributing("helmdeck_trim_steps", step), config={"selection": {"max_entries": {"C": 40}}})
+    assert deck.select("anything at all", model=FREE).record.dropped[0] == "acme.blank"
+
+
+def test_helmdeck_rankers_can_be_chosen_by_name(deck_with):
+    class Reverse:
+        def __init__(self, catalog):
+            self.catalog = catalog
+
+        def rank(self, request):
+            order = sorted(range(len(self.catalog)), reverse=True)
+            ids = [entry.id for entry in self.catalog.entries]
+            return Ranking(tuple(Score(n, ids[n], float(n)) for n in order))
+
+    ranker = contributing("helmdeck_rankers", Ranker(name="reverse", index=Reverse))
+    deck = deck_with(ranker, config={"selection": {"ranker": "reverse"}})
+    kept = deck.select("anything", model=FREE).entries
+    assert kept[-1].id == deck.catalog.entries[-1].id
+
+
+def test_helmdeck_prompt_variants_are_chosen_by_a_budget(answering):
+    variant = PromptVariant(task="plan", variant="haiku", instructions="Plan in verse.", render=lambda task: task.request)
+    plugin = contributing("helmdeck_prompt_variants", variant)
+    deck, provider = answering(GOOD, beside=(plugin,), config={"budgets": {FREE: {"prompt_variant": "haiku"}}})
+    assert deck.plan("draft a post", model=FREE).prompt_variant_used == "haiku"
+    assert provider.requests[0].messages[0].text == "Plan in verse."
+
+
+def test_helmdeck_reasoning_tags_are_stripped(deck_with):
+    tag = ReasoningTag(name="acme.musing", open="<musing>", close=("</musing>",))
+    text = '<musing>maybe {"steps": []}</musing>{"a": 1}'
+    deck = deck_with(contributing("helmdeck_reasoning_tags", tag))
+    assert deck.decode(text, dict).value == {"a": 1}
+
+
+def test_helmdeck_decode_steps_read_what_strict_decoding_refused(deck_with):
+    def colons(text):
+        return [text.replace(" =", ":")]
+
+    deck = deck_with(contributing("helmdeck_decode_steps", DecodeStep(name="acme.colons", candidates=colons, order=1)))
+    decoded = deck.decode('{"a" = 1}', dict)
+    assert (decoded.value, decoded.step, decoded.repairs) == ({"a": 1}, "acme.colons", ("acme.colons",))
+
+
+def test_helmdeck_packs_can_be_planned_and_run(deck_with):
+    async def run(context, given):
+        return {"twice": given["n"] * 2}
+
+    deck = deck_with(contributing("helmdeck_packs", Pack(name="acme.double", version="1", description="Doubles.", run=run)))
+    assert deck.catalog.get("acme.double") is not None
+    assert deck.run("acme.double", {"n": 4}) == {"twice": 8}
+
+
+def test_helmdeck_catalog_sources_are_used_by_name(deck_with):
+    source = CatalogSource(name="acme", load=lambda: Catalog.from_data({"packs": [{"name": "acme.only"}]}, "acme"))
+    deck = deck_with(contributing("helmdeck_catalog_sources", source), config={"catalog": {"sources": ["acme"]}})
+    assert [entry.id for entry in deck.catalog.entries] == ["acme.only"]
+
+
+def test_helmdeck_commands_are_collected(deck_with):
+    command = Command(name="brew", summary="brews", configure=lambda parser: None, run=lambda arguments: 0)
+    deck = deck_with(contributing("helmdeck_commands", command))
+    assert [owned.value.name for owned in deck.runtime.contributions["helmdeck_commands"]] == ["brew"]
+
+
+@pytest.mark.parametrize("is_active", [True, False])
+def test_helmdeck_event_sinks_get_events_only_while_they_are_active(answering, is_active):
+    events = []
+    sink = EventSink(name="acme", handle=events.append, is_active=lambda: is_active)
+    deck, _ = answering(GOOD, beside=(contributing("helmdeck_event_sinks", sink),))
+    deck.plan("draft a post", model=FREE)
+    assert bool(events) is is_active
