@@ -25,8 +25,11 @@ T = TypeVar("T")
 
 _INK = re.compile(r"\S")
 
-_RISKY_TAIL = re.compile(r"\s*+[,{\[]")
-"""A tail that may be the rest of a list or of a larger object."""
+_BRACKETS = ("{", "}")
+_BRACKET_BYTES = (b"{", b"}")
+
+_RISKY_TAIL = re.compile(r"\s*+[,{\[\"]")
+"""A tail that may be the rest of a list, of a larger object or of a string in it."""
 
 
 class Decoder:
@@ -78,13 +81,14 @@ class Decoder:
         :raises DecodeFailed: the text holds no such object; the exception says why and where.
         """
         read = self._readers.get(type) or self._add_reader(type)
+        brackets = _BRACKETS if isinstance(raw, str) else _BRACKET_BYTES
+        if fits is None and (raw[:1], raw[-1:]) == brackets:
+            try:  # most answers are just the value, and so cost what the typed decode costs
+                return Decoded(read(raw), "strict")
+            except REFUSED:
+                pass
         text = raw if isinstance(raw, str) else _text_of(raw)
         try:
-            if fits is None and text[:1] == "{" and text[-1:] == "}":
-                try:  # most answers are just the value, and so cost what the typed decode costs
-                    return Decoded(read(text), "strict")
-                except REFUSED:
-                    pass
             decoded = self._read_span(text, read, stop, fits)
             return decoded or Reading(text, Request(read, fits, stop), self._marks, self._steps).run()
         except (RecursionError, MemoryError):
@@ -124,19 +128,18 @@ class Decoder:
             return None
         if not self._is_plain_tail(text, end) or (fits is not None and not fits(value)):
             return None
-        step = "strict" if not head or head.isspace() else "fence" if "```" in head else "object"
+        step = "fence" if "```" in head else "object" if head.strip() or text[end:].strip() else "strict"
         return Decoded(value, step, (), reasoning)
 
     def _skip_blocks(self, text: str) -> tuple[int, str]:
         """Skip the closed blocks that the text begins with."""
         start, blocks = 0, []
         while ink := _INK.search(text, start):
-            mark = self._marks.match(text, ink.start())
-            close = mark.closer.search(text, mark.end) if mark and mark.closer and not mark.is_empty else None
-            if mark is None or close is None:
+            block = self._marks.closed_block(text, ink.start()) if ink[0] != "{" else None
+            if block is None:
                 break
-            blocks.append(text[mark.end : close.start()])
-            start = close.end()
+            inside, inside_end, start = block
+            blocks.append(text[inside:inside_end])
         return start, "\n".join(blocks)
 
     def _is_plain_head(self, head: str) -> bool:

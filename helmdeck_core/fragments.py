@@ -19,7 +19,7 @@ from helmdeck_core.marks import Mark, Marks
 _SHAPES = re.compile(
     r"""
     [{\["`] (?:                  # a set in front, because that is what the engine can skip to
-      (?<=\{) (?P<object> (?= \s* (?: ["'}“] | \\" | /[/*] | [A-Za-z_$] [\w$-]*+ \s* : | \Z ) ) )
+      (?<=\{) (?P<object> (?= (?: \s | \\[nrt] )*+ (?: ["'}“>] | \\" | /[/*] | [A-Za-z_$] [\w$-]*+ \s* : | \Z ) ) )
     | (?<=\[) (?P<list>   (?= \s* (?: [\[{"'\]\d-] | true | false | null ) ) )
     | (?<=")  (?P<text>   (?= (?: \s | \\[nrt] )*+ \{ (?: \s | \\[nrt] )*+ (?: \\" | \} ) ) )
     | (?<=`)  `{2,}+ [ ]*+ (?P<fence> [\w+#-]*+ )
@@ -29,7 +29,7 @@ _SHAPES = re.compile(
 )
 """What may open JSON, by the first character behind the bracket; ``{x}``, ``{1, 2}`` and ``{{ x }}`` do not.
 
-The text is a JSON text in a string; it has to be known before the braces inside it are looked at.
+A ``text`` is JSON in a string; it has to be known for one before the braces inside it are looked at.
 """
 
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
@@ -48,8 +48,8 @@ _TOKENS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-_CONTINUED = re.compile(r'\s*,\s*"[^"\\{}]*"\s*:')
-"""How text goes on when the value before it was closed too early."""
+_CONTINUED = re.compile(r'\s*,\s*"[^"\\{}]*"\s*:|"[^"\n]*"\s*[,}\]]')
+"""How text goes on when the value before it was closed too early: with the next key, or with the rest of a string."""
 
 _NEVER_ENDED = frozenset(('"', "'", "/*"))
 

@@ -152,10 +152,14 @@ class Marks:
         match = self._pattern.search(text, start)
         return self._mark(match) if match else None
 
-    def match(self, text: str, start: int) -> Mark | None:
-        """The mark at ``start``."""
+    def closed_block(self, text: str, start: int) -> tuple[int, int, int] | None:
+        """The block that opens at ``start``: where its inside starts and ends, and where it ends itself."""
         match = self._pattern.match(text, start)
-        return self._mark(match) if match else None
+        closer = self._kinds[match.lastgroup or ""][1] if match else None
+        if match is None or closer is None or text.endswith("/>", start, match.end()):
+            return None
+        close = closer.search(text, match.end())
+        return (match.end(), *close.span()) if close else None
 
     def search_open(self, text: str, start: int) -> Mark | None:
         """The first opening mark at or after ``start``."""
@@ -167,4 +171,4 @@ class Marks:
     def _mark(self, match: re.Match[str]) -> Mark:
         tag, closer = self._kinds[match.lastgroup or ""]
         start, end = match.span()
-        return Mark(tag, start, end, closer, closer is not None and match.string[end - 2 : end] == "/>")
+        return Mark(tag, start, end, closer, closer is not None and match.string.endswith("/>", start, end))

@@ -6,21 +6,13 @@ Commands import what they need when they run, so that asking for help costs next
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from helmdeck_core.cli import exits, options, printing
 from helmdeck_core.errors import HelmdeckError
-
-if TYPE_CHECKING:
-    import argparse
-
-    from helmdeck_core.cli.options import Run
-    from helmdeck_core.domain.packs import Command
 
 COMMANDS: Mapping[str, str] = {
     "plan": "turn a request into a validated plan over the catalog",
@@ -49,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     printing.prepare_streams()
     try:
         code = _run(words)
-        sys.stdout.flush()
+        printing.flush()
         return code
     except SystemExit as exc:  # argparse, after it printed a help text
         return exc.code if isinstance(exc.code, int) else exits.OK
@@ -69,10 +61,14 @@ def _run(words: list[str]) -> int:
         return exits.OK
     if command in COMMANDS:
         word, _, action = command.partition(" ")
-        configure, run = import_module(f"{__name__}.{word}").ACTIONS[action]
+        actions: options.Actions = import_module(f"{__name__}.{word}").ACTIONS
+        configure, run = actions[action]
         parser = options.Parser(f"helmdeck {command}", COMMANDS[command])
         configure(parser)
-        return _started(parser, rest, run)
+        options.add_global_options(parser)
+        # Options may stand among the words of a request; behind -- all words are the request's, which only the plain
+        # way of parsing knows.
+        return run(parser.parse_args(rest) if "--" in rest else parser.parse_intermixed_args(rest))
     if not command or command in GROUPS:
         from helmdeck_core.cli import overview
 
@@ -80,17 +76,12 @@ def _run(words: list[str]) -> int:
         text = overview.group_help(command, COMMANDS) if command else overview.top_help(rest, COMMANDS)
         (printing.show if is_asked else printing.note)(text)
         return exits.OK if is_asked else exits.USAGE
-    found = _plugin_command(command, rest)
-    parser = options.Parser(f"helmdeck {command}", found.summary)
-    found.configure(parser)
-    return _started(parser, rest, found.run)
+    from helmdeck_core.cli import plugged
 
-
-def _started(parser: argparse.ArgumentParser, rest: list[str], run: Run) -> int:
-    options.add_global_options(parser)
-    arguments = parser.parse_args(rest)
-    arguments.make_deck = functools.partial(options.make_deck, arguments)
-    return run(arguments)
+    if (group := command.partition(" ")[0]) in GROUPS:
+        siblings = [name for name in COMMANDS if name.startswith(f"{group} ")]
+        raise exits.UsageError(plugged.no_such_command(command, siblings))
+    return plugged.run(command, rest, list(COMMANDS))
 
 
 def split(words: Sequence[str]) -> tuple[str, list[str]]:
@@ -124,33 +115,9 @@ def _before_dashes(words: Sequence[str]) -> Sequence[str]:
     return words[: words.index("--")] if "--" in words else words
 
 
-def _plugin_command(name: str, rest: list[str]) -> Command:
-    """Find the command among those of plugins.
-
-    :raises UsageError: with the nearest names that exist.
-    """
-    from helmdeck_core.cli import overview
-
-    group = name.partition(" ")[0]
-    if group in GROUPS:
-        raise exits.UsageError(
-            overview.no_such_command(name, [each for each in COMMANDS if each.startswith(f"{group} ")])
-        )
-    try:
-        found = overview.plugin_commands(overview.global_arguments(rest))
-    except HelmdeckError:
-        # The command may be the broken plugin's own; a word that is nearly a built-in command is just mistyped.
-        if overview.nearest(name, COMMANDS):
-            raise exits.UsageError(overview.no_such_command(name, COMMANDS)) from None
-        raise
-    if name in found:
-        return found[name]
-    raise exits.UsageError(overview.no_such_command(name, [*COMMANDS, *found]))
-
-
 def _failed(error: BaseException, words: Sequence[str]) -> int:
     code = exits.code_of(error)
-    if code == exits.UNEXPECTED and _wants_traceback(words):
+    if code in (exits.UNEXPECTED, exits.PLUGIN) and _wants_traceback(words):
         import traceback
 
         printing.note("".join(traceback.format_exception(error)).rstrip())
@@ -159,17 +126,15 @@ def _failed(error: BaseException, words: Sequence[str]) -> int:
     if "--json" in _before_dashes(words):
         try:
             printing.show_json({"error": exits.to_data(error)})
-            sys.stdout.flush()
+            printing.flush()
         except BrokenPipeError:
             _forget_stdout()
     return code
 
 
 def _wants_traceback(words: Sequence[str]) -> bool:
-    from helmdeck_core.cli import overview
-
     try:
-        level = overview.global_arguments(_before_dashes(words)).log_level
+        level = options.global_arguments(_before_dashes(words)).log_level
     except HelmdeckError:
         return False
     return str(level).upper() in ("DEBUG", "TRACE")

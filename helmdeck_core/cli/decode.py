@@ -65,13 +65,13 @@ def _failed(exc: BaseException, reasoning: str, *, is_json: bool) -> int:
 
     assert isinstance(exc, CallFailed)
     code = exits.code_of(exc)
+    printing.complain(exc.headline)
     if is_json:
         stripped = {"length": len(reasoning), "excerpt": reasoning[:EXCERPT]}
         printing.show_json({"error": exits.to_data(exc), "reasoning": stripped})
         return code
     from helmdeck_core.cli.results import fact
 
-    printing.complain(exc.headline)
     sub = f" / {exc.sub_cause}" if exc.sub_cause else ""
     printing.note(fact("cause", f"{exc.failure_class.value}{sub} (exit code {code})"))
     if exc.detail:

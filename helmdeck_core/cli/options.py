@@ -55,6 +55,13 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--json", action="store_true", help="print data instead of tables")
 
 
+def global_arguments(words: Sequence[str]) -> argparse.Namespace:
+    """The global options among the words of any command line."""
+    parser = Parser("helmdeck", add_help=False)
+    add_global_options(parser)
+    return parser.parse_known_args(list(words))[0]
+
+
 def settings(arguments: argparse.Namespace) -> dict[KeyPath, tuple[Any, str]]:
     """What the options say of the configuration: key path to value and option."""
     found: dict[KeyPath, tuple[Any, str]] = {}
@@ -157,7 +164,7 @@ def read_input(path: str | None) -> bytes:
             return Path(path).expanduser().read_bytes()
         except OSError as exc:
             raise UsageError(f"{path}: the file cannot be read ({exc.strerror or exc})") from exc
-    if path is None and sys.stdin.isatty():
+    if sys.stdin is None or (path is None and sys.stdin.isatty()):
         return b""
     buffer = getattr(sys.stdin, "buffer", None)
     return bytes(buffer.read()) if buffer is not None else sys.stdin.read().encode("utf-8", "surrogateescape")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from helmdeck_core.cli import exits, options, printing
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         printing.show_json({**plan.to_dict(), "latency_s": round(plan.latency_s, 3)})
     else:
-        printing.show("\n".join(view(plan, again(arguments))))
+        printing.show("\n".join(view(plan, lambda step: again(arguments, step))))
     return exits.OK if plan.is_usable else exits.NO_STEP
 
 
@@ -67,19 +67,23 @@ def _done(text: str) -> DoneStep:
     return DoneStep(tool.strip(), output)
 
 
-def again(arguments: argparse.Namespace) -> str:
-    """The command line that asks for the steps after the first one, without the last ``--done``."""
+def again(arguments: argparse.Namespace, step: Step) -> str:
+    """The command line that asks for what is left after one more step."""
+    from helmdeck_core.domain.plans import PIPELINE_RUN
+
+    # A pipeline is told by its id: that two of them ran does not show from the tool that runs them.
+    tool = step.args.get("id") if step.tool == PIPELINE_RUN else step.tool
     words = ["helmdeck", "plan"]
     for name, value in (("--model", arguments.model), ("--context", arguments.context)):
         words += [name, value] if value else []
+    given = {**vars(arguments), "done": [*arguments.done, f"{tool}=OUTPUT"]}
     for name in ("document", "done", "default"):
-        words += [word for value in getattr(arguments, name) for word in (f"--{name}", value)]
+        words += [word for value in given[name] for word in (f"--{name}", value)]
     words += [word for value in arguments.catalog_sources or () for word in ("--catalog", value)]
-    request = " ".join(arguments.request) if arguments.request else "-"
-    return shlex.join([*words, request])
+    return shlex.join([*words, " ".join(arguments.request) or "-"])
 
 
-def view(plan: Plan, command: str) -> Iterator[str]:
+def view(plan: Plan, again: Callable[[Step], str]) -> Iterator[str]:
     """The plan for people."""
     from helmdeck_core.cli.results import fact, footer
 
@@ -95,7 +99,7 @@ def view(plan: Plan, command: str) -> Iterator[str]:
     yield from footer(plan)
     if plan.unseen_tools:
         yield fact("not shown", f"the plan uses what the trimmed catalog did not show: {', '.join(plan.unseen_tools)}")
-    yield from _next(plan, command)
+    yield from _next(plan, again)
 
 
 def _step(step: Step) -> Iterator[str]:
@@ -116,7 +120,7 @@ def _step(step: Step) -> Iterator[str]:
         yield hanging("near      ", ", ".join(step.suggestions), indent=5)
 
 
-def _next(plan: Plan, command: str) -> Iterator[str]:
+def _next(plan: Plan, again: Callable[[Step], str]) -> Iterator[str]:
     from helmdeck_core.cli.results import fact
     from helmdeck_core.domain.plans import PlanOutcome
 
@@ -131,7 +135,7 @@ def _next(plan: Plan, command: str) -> Iterator[str]:
         yield fact("next", "the model gave no step; ask again with another --model, or say more in the request")
     elif plan.more_steps_likely and plan.steps:
         yield fact("next", "this is the first step of several: run it, then ask for the rest with what it gave:")
-        yield f"  {command.replace('helmdeck plan', f'helmdeck plan --done {plan.steps[0].tool}=OUTPUT', 1)}"
+        yield f"  {again(plan.steps[0])}"
 
 
 ACTIONS: options.Actions = {"": (configure, run)}

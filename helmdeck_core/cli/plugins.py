@@ -60,6 +60,7 @@ def show(arguments: argparse.Namespace) -> int:
             "hook": hook,
             "name": str(getattr(owned.value, "name")),
             "order": getattr(owned.value, "order"),
+            "summary": _summary(owned.value),
             "replaces": owned.replaced,
         }
         for hook, values in runtime.contributions.items()
@@ -89,15 +90,24 @@ def show(arguments: argparse.Namespace) -> int:
         printing.show(fact("answers", ", ".join(looks_up)))
     if rows:
         printing.show()
-        cells = [(row["hook"], row["name"] or "(fallback)", str(row["order"]), _of(row["replaces"])) for row in rows]
-        printing.show(table(cells, ("hook", "contributes", "order", "replaces"), right={2}))
+        cells = [
+            (row["hook"].removeprefix("helmdeck_"), row["name"] or "(fallback)", str(row["order"]), _of(row))
+            for row in rows
+        ]
+        printing.show(table(cells, ("helmdeck_...", "contributes", "order", ""), right={2}, clipped={3}))
     for each in replaced_by:
         printing.show(fact("replaced", f"{each['name']!r} of {each['hook']} by plugin {each['plugin']!r}"))
     return exits.OK
 
 
-def _of(plugin: str | None) -> str:
-    return "" if plugin is None else f"that of {plugin!r}"
+def _summary(value: object) -> str:
+    text = getattr(value, "summary", "") or getattr(value, "description", "")
+    return text if isinstance(text, str) else ""
+
+
+def _of(row: dict[str, Any]) -> str:
+    replaces = "" if row["replaces"] is None else f"replaces that of {row['replaces']!r}"
+    return "; ".join(filter(None, (replaces, row["summary"])))
 
 
 ACTIONS: options.Actions = {"list": (configure_list, list_plugins), "show": (configure_show, show)}

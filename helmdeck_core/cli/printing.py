@@ -56,9 +56,16 @@ def show_json(data: Any) -> None:
     print(as_json(data))
 
 
+def flush() -> None:
+    """Write what is still held back, so that a reader who went away is noticed here."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
 def note(text: str) -> None:
     """Tell people something that is not the result."""
-    print(text, file=sys.stderr)
+    if sys.stderr is not None:
+        print(text, file=sys.stderr)
 
 
 def complain(text: str) -> None:

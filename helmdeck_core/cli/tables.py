@@ -134,7 +134,7 @@ def table(
             ]
             lines.append(GAP.join(parts).rstrip())
         if headings and number == 0:
-            lines.append(GAP.join("-" * size for size in widths))
+            lines.append(GAP.join("-" * size for size in widths).rstrip())
     return "\n".join(lines)
 
 

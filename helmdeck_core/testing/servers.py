@@ -36,11 +36,13 @@ class ChatServer:
 
     :ivar base_url: what a provider's ``base_url`` is set to.
     :ivar requests: what it was sent, in order of arrival.
+    :ivar connections: how many were opened so far.
     """
 
     def __init__(self, answer: Answerer) -> None:
         self.requests: list[Recorded] = []
-        self.answer = answer
+        self.connections = 0
+        self._answer = answer
         self._faults: list[BaseException] = []
         self._sockets: set[socket.socket] = set()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -73,6 +75,7 @@ class ChatServer:
 
             def setup(self) -> None:
                 super().setup()
+                server.connections += 1
                 server._sockets.add(self.connection)
 
             def finish(self) -> None:
@@ -100,7 +103,7 @@ class ChatServer:
         body = json.loads(sent) if sent else {}
         self.requests.append(Recorded(method, path, {name.lower(): value for name, value in headers.items()}, body))
         try:
-            return _encoded(self.answer(body))
+            return _encoded(self._answer(body))
         except BaseException as exc:  # the thread that asks is another one: keep it for the test
             self._faults.append(exc)
             return _encoded((500, {}, {"error": {"message": f"the test's own answer failed: {type(exc).__name__}"}}))

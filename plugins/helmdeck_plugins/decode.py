@@ -22,7 +22,7 @@ _TOKEN = re.compile(
   | (?P<quoted>  ' (?: [^'\\\n]++ | \\. )*+ ' )
   | (?P<curly>   “ (?: [^“”"\\]++ | \\. )*+ ” )
   | (?P<comment> // [^\n]*+ | \# [^\n]*+ | /\* (?: [^*]++ | \* (?!/) )*+ \*/ )
-  | (?P<blank>   \s++ )
+  | (?P<blank>   (?: \s | \\[nrt] )++ )
   | (?P<number>  [-+]? \.? \d [\w.+-]*+ )
   | (?P<word>    [^\W\d] [\w$-]*+ | \$ [\w$-]*+ )
   | (?P<mark>    [{}\[\],:] )
@@ -106,6 +106,13 @@ def _unwrap_list(text: str) -> Iterator[str]:
         return
     if len(items) == 1 and bytes(items[0])[:1] == b"{":
         yield bytes(items[0]).decode()
+
+
+def _drop_quote_marks(text: str) -> Iterator[str]:
+    """An object in a quotation, every line with its ``>``; no JSON string runs over the end of a line."""
+    first, *others = text.split("\n")
+    if others and all(line.lstrip().startswith(">") for line in others):
+        yield "\n".join([first, *(line.lstrip()[1:] for line in others)])
 
 
 # -- strings -----------------------------------------------------------------------------------------------
@@ -250,6 +257,7 @@ def _add_commas(tokens: list[Token]) -> list[str] | None:
 _STEPS: tuple[DecodeStep, ...] = (
     DecodeStep(name="double_encoded", order=10, candidates=_unwrap_text),
     DecodeStep(name="single_item_list", order=20, candidates=_unwrap_list),
+    DecodeStep(name="block_quote", order=25, candidates=_drop_quote_marks),
     _step("comments", 30, _each("comment", lambda _: " "), only_with="/#"),
     _step("curly_quotes", 40, _each("curly", _from_curly), only_with="“"),
     _step("single_quotes", 50, _each("quoted", _from_quoted), only_with="'"),

@@ -26,7 +26,14 @@ _ELEMENTS = (
     "analysis",
     "inner_monologue",
     "inner_thoughts",
+    "internal_monologue",
+    "self_reflection",
+    "deliberation",
     "chain_of_thought",
+    "thought_process",
+    "thinking_process",
+    "reasoning_process",
+    "reasoning_content",
 )
 
 _BRACKETED = ("reasoning", "think", "thinking", "thought", "thoughts")  # [THINK]: Magistral
@@ -67,6 +74,8 @@ _CHANNELS = (
     ReasoningTag(
         name="begin-of-thought", open="<|begin_of_thought|>", close=("<|end_of_thought|>",)
     ),  # OpenThinker, Sky-T1
+    # Through a gateway that escapes mark-up.
+    ReasoningTag(name="think-escaped", open="&lt;think&gt;", close=("&lt;/think&gt;",)),
     ReasoningTag(name="think-triangle", open="◁think▷", close=("◁/think▷",)),  # Kimi
 )
 

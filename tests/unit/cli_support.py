@@ -117,6 +117,7 @@ def helmdeck_commands():
     return [
         Command(name="greet", summary="greet somebody", configure=_configure, run=_greet),
         Command(name="crash", summary="crash", configure=lambda parser: None, run=_crash),
+        Command(name="clash", summary="clash", configure=lambda parser: parser.add_argument("--json"), run=_greet),
     ]
 '''
 

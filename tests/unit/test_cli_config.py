@@ -15,7 +15,7 @@ modle = "x"
 confidence = "high"
 ranker = "lexcial"
 [providers.mine]
-kind = "nope"
+kind = "zzz"
 api_key = "sk-plain-secret"
 [plugins]
 disable = ["no-such-plugin"]
@@ -123,7 +123,7 @@ def test_every_mistake_is_shown_with_file_key_value_and_what_is_allowed(cli, con
         "modle: there is no such key (did you mean model?)",
         "selection.confidence: not a number, found 'high'",
         "selection.ranker: there is no ranker of this name (did you mean lexical?), found 'lexcial'",
-        "providers.mine.kind: there is no provider of this kind, found 'nope'",
+        "providers.mine.kind: there is no provider of this kind, found 'zzz'",
         "providers.mine.api_key: not a reference to a secret, found a text (not shown)",
         "plugins.disable: no plugin has this name, found 'no-such-plugin'",
     ):

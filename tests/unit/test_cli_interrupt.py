@@ -51,6 +51,28 @@ def test_a_signal_while_a_server_holds_the_answer_cancels_the_call(tmp_path, stu
     assert closed.exists(), "the provider was not closed"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGINT to send")
+def test_a_signal_cancels_a_call_over_http(tmp_path, stub):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        (tmp_path / "helmdeck.toml").write_text(f'[providers.here]\nkind = "vllm"\nbase_url = "{url}"\n')
+        process = start("plan", "--model", "here/any", "hello", folder=tmp_path, env=environment(NO_PROXY="127.0.0.1"))
+        try:
+            connection, _ = server.accept()
+            with connection:
+                connection.settimeout(60)
+                assert connection.recv(4).startswith(b"POST")
+                process.send_signal(signal.SIGINT)
+                while connection.recv(65_536):
+                    pass  # the rest of the request, then the end of the connection
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.wait()
+    assert (process.returncode, out, err) == (exits.INTERRUPTED, b"", b"helmdeck: interrupted\n")
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_a_signal_while_a_document_is_read_ends_with_130(tmp_path, stub):
     pipe = tmp_path / "pipe"

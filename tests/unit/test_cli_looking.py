@@ -213,10 +213,11 @@ def test_a_plugin_shows_its_contributions_and_what_they_replace(cli, installed_p
     )
     installed_plugin("mine", {"mine": "mine_plugin"}, {"mine_plugin": source})
     done = cli("plugins", "show", "mine")
-    assert rows(done.out)["helmdeck_trim_steps"].split() == [
-        "helmdeck_trim_steps",
+    assert rows(done.out)["trim_steps"].split() == [
+        "trim_steps",
         "pack.typical_use",
         "20",
+        "replaces",
         "that",
         "of",
         "'trim'",

@@ -123,12 +123,34 @@ def test_a_blocked_plugin_brings_no_command(cli, with_stub):
     assert "greet" not in cli("--help", "--no-plugins").out
 
 
-def test_an_unexpected_error_is_one_line_and_a_traceback_on_request(cli, with_stub):
-    done = cli("crash")
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("helmdeck: unexpected ZeroDivisionError: a fault of the command; ")
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [
+        ("crash", "ZeroDivisionError: a fault of the command"),
+        ("clash", "ArgumentError: argument --json: conflicting option"),
+    ],
+)
+def test_a_fault_of_a_plugins_command_names_the_plugin(cli, with_stub, command, fault):
+    done = cli(command)
+    assert (done.code, done.out) == (exits.PLUGIN, "")
+    assert done.err.startswith(
+        f"helmdeck: plugin 'stub' (distribution stub 1.0) failed in helmdeck_commands: command '{command}': {fault}"
+    )
     assert "Traceback" not in done.err
-    assert "Traceback" in cli("crash", "--log-level", "debug").err
+
+
+def test_an_unexpected_error_is_one_line_and_a_traceback_on_request(cli, monkeypatch):
+    from helmdeck_core import hookdocs
+
+    monkeypatch.setattr(hookdocs, "hooks", lambda: 1 / 0)
+    done = cli("hooks")
+    assert (done.code, done.out) == (1, "")
+    assert (
+        done.err
+        == "helmdeck: unexpected ZeroDivisionError: division by zero; --log-level DEBUG shows where it happened\n"
+    )
+    assert "Traceback" in cli("hooks", "--log-level", "debug").err
+    assert "Traceback" not in cli("hooks", "--log-level", "info").err
 
 
 def test_a_plugin_that_cannot_be_loaded_is_named_and_help_still_works(cli, installed_plugin, monkeypatch):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import sys
 from argparse import Namespace
 
@@ -66,12 +67,17 @@ def test_json_is_the_wire_form_with_the_latency(cli):
 
 
 def test_more_steps_come_with_the_command_to_go_on(cli):
-    done = cli("plan", "--model", "stub/more", "--done", "web.search=found it", "it's a", "request")
-    command = done.out.splitlines()[-1]
-    assert command == (
-        "  helmdeck plan --done helmdeck.memory_store=OUTPUT --model stub/more --done 'web.search=found it' 'it'\"'\"'s a request'"
-    )
+    done = cli("plan", "--model", "stub/more", "it's a", "--done", "web.search=found it", "request")
     assert "first step of several" in done.out
+    command = done.out.splitlines()[-1]
+    words = ["plan", "--model", "stub/more", "--done", "web.search=found it", "--done", "helmdeck.memory_store=OUTPUT"]
+    assert shlex.split(command) == ["helmdeck", *words, "it's a request"]
+
+
+def test_what_stands_behind_two_dashes_is_the_request(cli):
+    done = cli("plan", "--json", "--model", "stub/step", "--", "--json", "--model")
+    assert done.code == 0
+    assert done.data["model"] == "stub/step"
 
 
 @pytest.mark.parametrize(("model", "outcome"), [("gap", "gap"), ("none", "no_steps")])

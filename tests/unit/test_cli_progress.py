@@ -33,25 +33,31 @@ def test_a_long_line_is_cut_to_the_terminal():
     assert stream.getvalue() == f"{CLEAR}{'漢' * 16} (0 s)"
 
 
-def wait_until(is_done, stream):
-    async def wait():
-        async with Progress("asking", stream, interval_s=0):
-            while not is_done():
-                await asyncio.sleep(0)
-
-    asyncio.run(wait())
-
-
 def test_a_terminal_is_told_and_left_clean():
-    stream = Terminal()
-    wait_until(lambda: "asking (0 s)" in stream.getvalue(), stream)
-    assert stream.getvalue().endswith(CLEAR)
+    async def wait():
+        told = asyncio.Event()
+
+        class Telling(Terminal):
+            def flush(self):
+                told.set()
+
+        stream = Telling()
+        async with Progress("asking", stream, interval_s=0):
+            await told.wait()
+        return stream.getvalue()
+
+    assert asyncio.run(wait()) == f"{CLEAR}asking (0 s){CLEAR}"
 
 
 def test_a_file_is_told_nothing():
-    stream, turns = io.StringIO(), iter(range(50))
-    wait_until(lambda: next(turns) == 49, stream)
-    assert stream.getvalue() == ""
+    async def wait():
+        stream = io.StringIO()
+        async with Progress("asking", stream, interval_s=0):
+            for _ in range(20):
+                await asyncio.sleep(0)
+        return stream.getvalue()
+
+    assert asyncio.run(wait()) == ""
 
 
 def test_a_quick_call_shows_nothing():

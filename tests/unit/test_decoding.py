@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import time
@@ -13,14 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmdeck_core import Decoder, DecodeFailed, DecodeStep, FailureClass, ReasoningTag, StopReason
+from helmdeck_core import DecodeFailed, Decoder, DecodeStep, FailureClass, ReasoningTag, StopReason
 from helmdeck_core.errors import FAILURES
 from helmdeck_plugins import decode, reasoning
 
 DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), decode.helmdeck_decode_steps())
 STRICT = Decoder(reasoning.helmdeck_reasoning_tags(), [])
 
-PLAN = {"steps": [{"tool": "pick", "count": 2}], "note": 'braces } and { and \\ and "quotes"'}
+NOTE = 'braces } and { and \\ and "quotes"'
+PLAN = {"steps": [{"tool": "pick", "count": 2}], "note": NOTE}
 PLAN_TEXT = json.dumps(PLAN, indent=1)
 
 
@@ -71,7 +73,7 @@ def test_a_class_of_attrs_or_dataclasses_is_filled(type: type) -> None:
 
 
 def test_a_struct_is_filled() -> None:
-    assert DECODER.decode(PLAN_TEXT, Plan).value == Plan([Step("pick", 2)], PLAN["note"])
+    assert DECODER.decode(PLAN_TEXT, Plan).value == Plan([Step("pick", 2)], NOTE)
 
 
 def test_a_typed_dict_is_checked_and_stays_a_dict() -> None:
@@ -105,9 +107,7 @@ def test_bytes_are_read_like_text() -> None:
 )
 def test_fences_and_prose_around_the_object_are_tolerated(text: str, step: str) -> None:
     decoded = DECODER.decode(text, dict)
-    assert decoded.value == PLAN
-    assert decoded.step in (step, "object" if step == "strict" else step)
-    assert decoded.repairs == ()
+    assert (decoded.value, decoded.step, decoded.repairs) == (PLAN, step, ())
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,16 @@ def test_reasoning_is_kept_for_diagnosis() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["<think>b</think>", "use </think> only", "[REASONING]x", "a\n\n\n\nb", "```json\n{}\n```", "}{", "“curly”", "&amp;"],
+    [
+        "<think>b</think>",
+        "use </think> only",
+        "[REASONING]x",
+        "a\n\n\n\nb",
+        "```json\n{}\n```",
+        "}{",
+        "“curly”",
+        "&amp;",
+    ],
 )
 @pytest.mark.parametrize("around", ["{}", "<think>hm</think>\n{}", "```json\n{}\n```", "So: {} Right?"])
 def test_the_strings_of_a_value_are_kept_as_they_are(content: str, around: str) -> None:
@@ -274,7 +283,7 @@ def test_the_finer_cause_is_named(text: str, sub_cause: str) -> None:
 
 def test_without_a_stop_reason_a_failure_is_that_of_an_unknown_one() -> None:
     for text in ("", "prose", '{"a": ', "<think>x</think>"):
-        assert failed(text, None) == failed(text, StopReason.UNKNOWN)
+        assert attrs.asdict(failed(text, None)) == attrs.asdict(failed(text, StopReason.UNKNOWN))
 
 
 def test_each_cause_has_a_next_action_of_its_own() -> None:
@@ -325,7 +334,9 @@ VALUES = st.recursive(
 )
 OBJECTS = st.dictionaries(st.sampled_from(["steps", "note", "args", "k"]), VALUES, min_size=1, max_size=4)
 STOPS = st.sampled_from([None, *StopReason])
-LEADS = st.sampled_from(["", "Here: ", "```json\n", "<think>x</think>\n", '<think>{"d": 1}</think>', "By [1]: ", "hm</think>"])
+LEADS = st.sampled_from(
+    ["", "Here: ", "```json\n", "<think>x</think>\n", '<think>{"d": 1}</think>', "By [1]: ", "hm</think>"]
+)
 
 
 @given(OBJECTS, LEADS, st.floats(0, 1, exclude_max=True), STOPS, st.booleans(), st.sampled_from([None, 1]))
@@ -340,7 +351,13 @@ def test_a_cut_payload_never_becomes_a_value(
 
 @pytest.mark.parametrize(
     "text",
-    ['[{"a": 1}, {"a": 2', '{"a": {"b": 1}, "c": [{"d": 1}', '{"a": 1},\n{"b": ', '{"a": 1,},"b": {"c":', '{steps: [{a: 1}'],
+    [
+        '[{"a": 1}, {"a": 2',
+        '{"a": {"b": 1}, "c": [{"d": 1}',
+        '{"a": 1},\n{"b": ',
+        '{"a": 1,},"b": {"c":',
+        "{steps: [{a: 1}",
+    ],
 )
 def test_no_inner_or_first_object_of_a_cut_text_is_the_answer(text: str) -> None:
     assert failed(text, StopReason.MAX_TOKENS).cause is FailureClass.LENGTH_TRUNCATED
@@ -384,10 +401,8 @@ HOSTILE = [
 def test_hostile_text_is_answered_in_linear_time(piece: str) -> None:
     def seconds(length: int) -> float:
         start = time.perf_counter()
-        try:
+        with contextlib.suppress(DecodeFailed):
             DECODER.decode(piece * (length // len(piece)), Plan)
-        except DecodeFailed:
-            pass
         return time.perf_counter() - start
 
     # Four times the text: quadratic time would be sixteen times as much.
@@ -435,7 +450,12 @@ def test_steps_run_in_order_and_each_goes_on_from_what_the_ones_before_made() ->
 
 def test_steps_see_neither_clean_nor_cut_text() -> None:
     seen: list[str] = []
-    decoder = Decoder([], [DecodeStep(name="spy", candidates=lambda text: seen.append(text) or ())])
+
+    def spy(text: str) -> tuple[str, ...]:
+        seen.append(text)
+        return ()
+
+    decoder = Decoder([], [DecodeStep(name="spy", candidates=spy)])
     decoder.decode('So {"a": 1}', dict)
     for text in ('{"a": ', "no JSON", '{"a": oops, "b": {'):
         with pytest.raises(DecodeFailed):

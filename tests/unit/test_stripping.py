@@ -22,26 +22,30 @@ DECODER = Decoder(
     [],
 )
 
-PIECES = (
-    ["<muse>", "</muse>", "<Muse mood='x'>", "</ muse >", "[ASIDE]", "[/aside]", "<muse/>", "<|voice|>inner", "<|text|>"]
-    + ["<|over|>", "Let me think:", "My answer:", "<mus", "e>", "[", "<", "a < b", "\n\n\n", " ", "word", '{"a": 1}', "é😀"]
-)
+strip = DECODER.strip
+
+PIECES = [
+    "<muse>", "</muse>", "<Muse mood='x'>", "</ muse >", "[ASIDE]", "[/aside]", "<muse/>", "<|voice|>inner", "<|text|>",
+    "<|over|>", "Let me think:", "My answer:", "<mus", "e>", "[", "<", "a < b", "\n\n\n", " ", "word", '{"a": 1}', "é😀",
+]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 
-@pytest.mark.parametrize("text", ["", "plain", "a < b and <b>c</b>", "<museum>x</museum>", "[ASIDES]", "< muse>", "x\n\n\n\ny"])
+@pytest.mark.parametrize(
+    "text", ["", "plain", "a < b and <b>c</b>", "<museum>x</museum>", "[ASIDES]", "< muse>", "x\n\n\n\ny"]
+)
 def test_text_without_marks_is_returned_as_it_is(text: str) -> None:
-    stripped = DECODER.strip(text)
+    stripped = strip(text)
     assert (stripped.text, stripped.reasoning, stripped.found, stripped.is_unclosed) == (text, "", (), False)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t \n"])
 def test_empty_text_stays_empty(text: str) -> None:
-    assert DECODER.strip(text).text == ""
+    assert strip(text).text == ""
 
 
 def test_outer_blanks_are_trimmed() -> None:
-    assert DECODER.strip("\n  a b \n").text == "a b"
+    assert strip("\n  a b \n").text == "a b"
 
 
 @pytest.mark.parametrize(
@@ -67,12 +71,12 @@ def test_outer_blanks_are_trimmed() -> None:
     ],
 )
 def test_a_closed_block_is_gone_and_the_rest_stays(text: str, left: str) -> None:
-    assert DECODER.strip(text).text == left
+    assert strip(text).text == left
     assert DECODER.has_reasoning(text)
 
 
 def test_what_was_taken_out_is_kept_for_diagnosis() -> None:
-    stripped = DECODER.strip("<muse>one</muse>answer[ASIDE]two[/ASIDE]")
+    stripped = strip("<muse>one</muse>answer[ASIDE]two[/ASIDE]")
     assert stripped.reasoning == "one\ntwo"
     assert stripped.found == ("muse", "aside")
 
@@ -88,40 +92,41 @@ def test_what_was_taken_out_is_kept_for_diagnosis() -> None:
     ],
 )
 def test_blank_lines_that_a_block_leaves_are_collapsed_and_others_are_not(text: str, left: str) -> None:
-    assert DECODER.strip(text).text == left
+    assert strip(text).text == left
 
 
 @pytest.mark.parametrize("text", ["<muse>never closed", "before <muse>x", "[ASIDE] x [/MUSE]"])
 def test_an_unclosed_block_is_left_in_place_and_flagged(text: str) -> None:
-    stripped = DECODER.strip(text)
+    stripped = strip(text)
     assert stripped.text == text
     assert stripped.is_unclosed
     assert not DECODER.has_reasoning(text)
 
 
 def test_a_mark_that_closes_alone_ends_a_thought_that_began_in_the_prompt() -> None:
-    stripped = DECODER.strip("hm, a or b\n</muse>\nanswer")
+    stripped = strip("hm, a or b\n</muse>\nanswer")
     assert (stripped.text, stripped.reasoning) == ("answer", "hm, a or b")
 
 
 def test_a_close_of_a_kind_that_needs_its_opening_is_text() -> None:
-    assert DECODER.strip("answer<|over|>").text == "answer<|over|>"
+    assert strip("answer<|over|>").text == "answer<|over|>"
 
 
 def test_a_tag_without_an_opening_mark_only_closes() -> None:
-    assert DECODER.strip("thought<|curtain|>answer").text == "answer"
+    assert strip("thought<|curtain|>answer").text == "answer"
 
 
 def test_of_two_marks_the_longer_one_counts() -> None:
-    assert DECODER.strip("<|voice|>inner<|text|>x<|over|>").found == ("inner-text",)
+    assert strip("<|voice|>inner<|text|>x<|over|>").found == ("inner-text",)
 
 
 def test_marks_that_appear_when_a_block_is_gone_are_removed_too() -> None:
-    assert DECODER.strip("<mu<muse>x</muse>se>y</muse>z").text == "z"
+    assert strip("<mu<muse>x</muse>se>y</muse>z").text == "z"
 
 
 def test_a_decoder_without_tags_strips_nothing() -> None:
-    assert Decoder([], []).strip("<muse>x</muse>").text == "<muse>x</muse>"
+    strip_nothing = Decoder([], []).strip
+    assert strip_nothing("<muse>x</muse>").text == "<muse>x</muse>"
 
 
 def test_a_later_tag_of_the_same_name_replaces_the_earlier_one() -> None:
@@ -129,13 +134,14 @@ def test_a_later_tag_of_the_same_name_replaces_the_earlier_one() -> None:
         ReasoningTag(name="muse", open="<muse>", close=("</muse>",)),
         ReasoningTag(name="muse", open="<mull>", close=("</mull>",), order=1),
     ]
-    assert Decoder(tags, []).strip("<muse>x</muse><mull>y</mull>").text == "<muse>x</muse>"
+    strip_mull = Decoder(tags, []).strip
+    assert strip_mull("<muse>x</muse><mull>y</mull>").text == "<muse>x</muse>"
 
 
 @given(TEXTS)
 def test_stripping_twice_is_stripping_once(text: str) -> None:
-    once = DECODER.strip(text)
-    again = DECODER.strip(once.text)
+    once = strip(text)
+    again = strip(once.text)
     assert again.text == once.text
     assert again.is_unclosed == once.is_unclosed
     assert not DECODER.has_reasoning(once.text)
@@ -164,8 +170,8 @@ def test_a_stream_says_the_same_however_it_is_cut_up(text: str, sizes: list[int]
 def test_a_stream_shows_what_stripping_the_whole_text_leaves(pieces: list[str]) -> None:
     text = "".join(pieces)
     visible, reasoning = streamed(list(text))
-    assert visible.split() == DECODER.strip(text).text.split()
-    assert reasoning.split() == DECODER.strip(text).reasoning.split()
+    assert visible.split() == strip(text).text.split()
+    assert reasoning == strip(text).reasoning.replace("\n", "")
 
 
 @pytest.mark.parametrize("text", ["<muse", "</mus", "[ASIDE", "a <", "Let me think", "<muse never finished"])
@@ -193,12 +199,23 @@ def test_visible_text_is_released_as_soon_as_it_cannot_be_part_of_a_mark() -> No
 
 @pytest.mark.parametrize(
     "piece",
-    ["<muse>", "</muse>", "<muse ", "<muse>a</muse> ", "<mu<muse></muse>se>", "<", "[ASIDE", "Let me ", "<muse/>", "\n"],
+    [
+        "<muse>",
+        "</muse>",
+        "<muse ",
+        "<muse>a</muse> ",
+        "<mu<muse></muse>se>",
+        "<",
+        "[ASIDE",
+        "Let me ",
+        "<muse/>",
+        "\n",
+    ],
 )
 def test_the_time_grows_with_the_length_and_not_faster(piece: str) -> None:
     def seconds(count: int) -> float:
         start = time.perf_counter()
-        DECODER.strip(piece * count)
+        strip(piece * count)
         streamed([piece * count])
         return time.perf_counter() - start
 

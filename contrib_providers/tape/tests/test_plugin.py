@@ -1,14 +1,15 @@
 import asyncio
 import json
-import multiprocessing
+import os
+import pickle
 import re
+import subprocess
+import sys
 
 import attrs
-import helmdeck_provider_tape
 import pytest
-from helmdeck_provider_tape.exchange import FAILURES, FIELDS, Exchange, from_line, key_of, recorded, to_line
-from helmdeck_provider_tape.tape import Tape, TapeWarning
 
+import helmdeck_provider_tape
 from helmdeck_core import (
     CallFailed,
     ChatRequest,
@@ -29,6 +30,8 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_core.testing import Fail, Reply, completion, scripted_provider
+from helmdeck_provider_tape.exchange import FAILURES, FIELDS, Exchange, from_line, key_of, recorded, to_line
+from helmdeck_provider_tape.tape import Tape, TapeWarning
 
 MODEL = "tape/scripted/any"
 
@@ -164,7 +167,8 @@ def test_the_wrapped_provider_sees_its_own_model_id(deck_with, tape):
 
 
 def test_equal_requests_at_the_same_time_are_asked_for_once(deck_with, tape):
-    script = scripted_provider(["one", "two"])
+    # The shortest delay there is, so that the others get their turn while one is being answered.
+    script = scripted_provider([Reply("one", delay_s=1e-9), Reply("two", delay_s=1e-9)])
     config = {"providers": {"tape": {"options": {"file": str(tape)}}}}
 
     async def all_at_once():
@@ -196,6 +200,7 @@ def test_what_only_one_of_two_requests_has_is_named(deck_on):
     with pytest.raises(InvalidRequest, match=r'stop\[0\]: "END" on the tape only') as failed:
         deck_on("replay").complete(ask(extra={"seed": 1}))
     assert "extra.seed: 1 asked only" in failed.value.detail
+    assert "[]" not in failed.value.detail
 
 
 def test_an_empty_tape_says_so(deck_on, tape):
@@ -320,7 +325,7 @@ def test_a_corrupt_line_is_an_error_that_names_file_and_line(deck_on, tape, line
 def test_a_request_that_was_edited_by_hand_is_an_error(deck_on, tape):
     played(deck_on("record", "one"), ask("in Paris"))
     tape.write_text(tape.read_text().replace("Paris", "Rome"))
-    with pytest.raises(HelmdeckError, match="line 1: .* edited by hand"):
+    with pytest.raises(HelmdeckError, match=r"line 1: .* edited by hand"):
         deck_on("replay").complete(ask("in Rome"))
 
 
@@ -340,23 +345,63 @@ def test_what_another_deck_records_meanwhile_is_replayed(deck_on):
     assert played(other, ask("a")) == ["one"]
 
 
-def record_many(path, name):
-    tape = Tape(path)
-    for number in range(100):
-        tape.append(exchange(f"{name} {number}", "x" * 10_000))
+WRITER = """
+import pathlib, resource, sys
+from helmdeck_core import ChatResponse, StopReason
+from helmdeck_provider_tape.exchange import Exchange
+from helmdeck_provider_tape.tape import Tape
+
+path, name, count, largest = sys.argv[1:]
+if int(largest):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(largest), resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+tape = Tape(pathlib.Path(path))
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(int(count)):
+    answer = ChatResponse(text="x" * 10_000, stop_reason=StopReason.END_TURN)
+    tape.append(Exchange({"model": f"{name} {number}"}, answer))
+"""
+
+
+def write(path, names, count, largest=0):
+    """Let processes append ``count`` lines of some 10 KB each at once; return what they had to complain about.
+
+    :param largest: the file cannot grow beyond this, in bytes.
+    """
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = [sys.executable, "-c", WRITER, str(path)]
+    writers = [
+        subprocess.Popen([*command, name, str(count), str(largest)], env=environ, text=True, **pipes) for name in names
+    ]
+    assert [each.stdout.readline() for each in writers] == ["ready\n"] * len(writers)
+    for each in writers:
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    return "".join(each.communicate()[1] for each in writers)
 
 
 def test_two_processes_record_on_one_tape_without_harm(tmp_path):
     path = tmp_path / "shared.jsonl"
-    spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=record_many, args=(path, name)) for name in ("one", "other")]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    assert [writer.exitcode for writer in writers] == [0, 0]
+    assert write(path, ["one", "other"], 200) == ""
     lines = path.read_bytes().splitlines()
-    assert len({key_of(from_line(line).request) for line in lines}) == len(lines) == 200
+    assert len({from_line(line).key for line in lines}) == len(lines) == 400
+
+
+def test_a_disk_that_is_full_leaves_only_whole_lines(tmp_path):
+    path = tmp_path / "full.jsonl"
+    assert "OSError" in write(path, ["one"], 2, largest=15_000)
+    assert [from_line(line).request for line in path.read_bytes().splitlines()] == [{"model": "one 0"}]
+
+
+def test_a_failure_from_a_tape_is_an_exception_like_any_other():
+    exchange = from_line(to_line(Exchange(recorded(ask()), RateLimited("busy", retry_after_s=1))))
+    with pytest.raises(RateLimited) as first:
+        exchange.play()
+    with pytest.raises(RateLimited) as second:
+        exchange.play()
+    assert first.value is not second.value
+    assert pickle.loads(pickle.dumps(exchange.outcome)).to_dict() == first.value.to_dict()
 
 
 def test_a_failure_of_a_plugins_own_class_is_kept_by_its_cause():
@@ -423,7 +468,8 @@ def test_a_second_tape_has_a_name_of_its_own(deck_with, tape):
 
 
 @pytest.mark.parametrize(
-    "model", ["openrouter/openrouter/free", "anthropic/claude-opus-4", "scripted/any", "openrouter/openai/gpt-4o"]
+    "model",
+    ["openrouter/openrouter/free", "anthropic/claude-opus-4", "openrouter/openai/gpt-4o", "acme/unknown", "acme/r1"],
 )
 def test_a_taped_model_has_the_budget_of_the_model(deck_with, model):
     deck = deck_with(helmdeck_provider_tape)

@@ -20,11 +20,11 @@ from helmdeck_plugins.lexical.words import SYNONYMS
 # A synonym is a guess at what was meant.
 _SYNONYM: Final = 0.4
 # So is another form of a word that the catalog does not have; at most this many letters longer or shorter.
-_RELATIVE: Final = 0.5
+_RELATIVE: Final = 0.6
 _RELATIVE_LETTERS: Final = 4
 # What an entry that is best for one clause earns, in parts of the best score of the request; an entry that comes close
 # to the best one of the clause earns nearly as much.
-_CLAUSE_VOTE: Final = 0.5
+_CLAUSE_VOTE: Final = 0.3
 _CLOSE: Final = 0.6
 # How far a pipeline goes ahead of the pack that it replaces, in parts of the pack's score.
 _SUPERSEDES: Final = 0.1

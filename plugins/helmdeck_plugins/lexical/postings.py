@@ -23,6 +23,11 @@ _NAME_COVER: Final = 2.0
 _PHRASE: Final = 1.5
 # Words that share fewer first letters than this are not related.
 BEGINNING: Final = 4
+# A term that this many entries have, and one in this many, says nothing: in 3,000 tools half "retrieve" something.
+_CROWD: Final = 50
+_CROWD_SHARE: Final = 4
+# Characters of a description in which its first word ends.
+_OPENING: Final = 40
 # A term that stands in limitations only: it may explain a match but not decide one.
 _NEGLIGIBLE_IDF: Final = 0.01
 
@@ -31,7 +36,7 @@ _NEGLIGIBLE_IDF: Final = 0.01
 class Phrase:
     """A keyword phrase of an entry.
 
-    :ivar parts: its terms; for a phrase of stop words alone, its words.
+    :ivar parts: its terms; for a phrase of stop words alone, all of it, spelt out.
     :ivar worth: what its entry earns when the request says all of it.
     """
 
@@ -43,11 +48,11 @@ class Phrase:
 
 @attrs.frozen
 class Superseded:
-    """A pack that a pipeline replaces; ``pack`` is -1 when the catalog does not have it."""
+    """A pack that a pipeline replaces; ``pack`` is -1 when the catalog does not have it, ``name`` its spelt-out name."""
 
     pipeline: int
     pack: int
-    name_words: tuple[str, ...]
+    name: str
 
 
 @attrs.frozen
@@ -61,6 +66,8 @@ class Postings:
     :ivar verbatim: phrases that consist of stop words, looked up word by word.
     :ivar relatives: the terms by their first letters, for words that the catalog has in another form.
     :ivar verbs: words that can start a clause: those of everyday English, and those that entries start with.
+    :ivar common: terms of so many entries that they tell none of them from the others.
+    :ivar labels: per entry, what a matched term is called in an explanation and how much it counts there.
     :ivar compounds: identifiers written as one word, with their parts.
     """
 
@@ -72,6 +79,8 @@ class Postings:
     compounds: Mapping[str, tuple[str, ...]]
     superseded: tuple[Superseded, ...]
     verbs: frozenset[str]
+    common: frozenset[str]
+    labels: tuple[Mapping[str, tuple[str, float]], ...]
     unknown_idf: float
     relatives: Mapping[str, tuple[str, ...]]
 
@@ -80,19 +89,28 @@ def build(entries: Sequence[Entry]) -> Postings:
     """Index some entries."""
     fields = tuple(field_terms(entry) for entry in entries)
     idf = _inverse_frequencies(fields)
+    impacts = _impacts(fields, idf)
     phrases, verbatim = _phrases(entries, idf)
+    crowd = max(_CROWD, len(entries) / _CROWD_SHARE)
     return Postings(
         fields=fields,
         idf=idf,
-        impacts=_impacts(fields, idf),
+        impacts=impacts,
         phrases=phrases,
         verbatim=verbatim,
         compounds=_compounds(entries),
         superseded=_superseded(entries),
         verbs=VERBS | _leading_words(entries),
+        common=frozenset(term for term, rows in impacts.items() if len(rows) > crowd),
+        labels=tuple(_labels(found, idf) for found in fields),
         unknown_idf=_information(len(entries), 0),
         relatives=_by_beginning(idf),
     )
+
+
+def spelt_out(found: Iterable[str]) -> str:
+    """Words as one text in which other such texts can be looked for."""
+    return f" {' '.join(found)} "
 
 
 def _information(entries: int, having: int) -> float:
@@ -145,7 +163,7 @@ def _phrases(
                 worth = _PHRASE * sum(idf[part] for part in parts)
                 by_term[max(parts, key=lambda part: idf[part])].append(Phrase(index, text, parts, worth))
             elif words(text):
-                verbatim.append(Phrase(index, text, tuple(words(text)), _PHRASE))
+                verbatim.append(Phrase(index, text, (spelt_out(words(text)),), _PHRASE))
     return {term: tuple(rows) for term, rows in by_term.items()}, tuple(verbatim)
 
 
@@ -162,6 +180,14 @@ def _compounds(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
     return compounds
 
 
+def _labels(found: Mapping[str, Sequence[str]], idf: Mapping[str, float]) -> dict[str, tuple[str, float]]:
+    labels: dict[str, tuple[str, float]] = {}
+    for field in sorted(found, key=lambda field: FIELD_WEIGHTS[field]):
+        for term in found[field]:
+            labels[term] = (f"{field}:{term}", FIELD_WEIGHTS[field] * idf.get(term, 0.0))
+    return labels
+
+
 def _by_beginning(vocabulary: Iterable[str]) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = defaultdict(list)
     for term in vocabulary:
@@ -171,15 +197,19 @@ def _by_beginning(vocabulary: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _leading_words(entries: Sequence[Entry]) -> frozenset[str]:
-    """The words that keyword phrases of several words start with: "crawl the site" makes a verb of "crawl"."""
+    """What phrases and descriptions start with: "crawl the site" and "Crawls a site" make a verb of "crawl"."""
     phrases = (words(text) for entry in entries for text in keyword_phrases(entry))
-    return frozenset(phrase[0] for phrase in phrases if len(phrase) > 1 and word_terms(phrase[0]))
+    openings = (word for entry in entries for word in words(entry.description[:_OPENING])[:1])
+    leading = {phrase[0] for phrase in phrases if len(phrase) > 1}
+    for word in openings:
+        leading |= {word, word.removesuffix("s")}
+    return frozenset(word for word in leading if word_terms(word))
 
 
 def _superseded(entries: Sequence[Entry]) -> tuple[Superseded, ...]:
     index_of = {entry.id: index for index, entry in enumerate(entries)}
     return tuple(
-        Superseded(index, index_of.get(name, -1), tuple(words(name)))
+        Superseded(index, index_of.get(name, -1), spelt_out(words(name)))
         for index, entry in enumerate(entries)
         for name in entry.supersedes
         if words(name)

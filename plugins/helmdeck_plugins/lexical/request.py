@@ -24,8 +24,10 @@ _SHORT_TEXT: Final = 400
 _SHORT_DOCUMENT: Final = 280
 # Only this many sentences at either end are looked at: requests stand at the ends of long documents.
 _END_SENTENCES: Final = 40
-# Sentences at least this likely to ask are split into clauses.
+# A sentence less likely than this to ask is the document's.
 _ASKING: Final = 0.5
+# What is split into clauses, each of them a step of a plan, has to be nearly as likely as the sentence that surely asks.
+_CLEARLY: Final = 0.75
 
 _SENTENCE: Final = re.compile(
     r"[^\n]+?(?:[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s)|[\u3002\uff01\uff1f\u0964]+|(?=\n)|$)"
@@ -41,7 +43,7 @@ class Clause:
     """A part of the request that asks for one thing.
 
     :ivar terms: its terms, once each, in order.
-    :ivar asks: it has a verb, so that it can stand for a step of its own.
+    :ivar asks: it wants something done, so that it can stand for a step of its own.
     """
 
     text: str
@@ -88,7 +90,8 @@ def read(
             for term in word_terms(word) if chance else ():
                 if chance > weights.get(term, 0.0):
                     weights[term] = chance
-    asking = [s for s, chance in zip(sentences, chances, strict=True) if chance >= _ASKING]
+    clearly = _CLEARLY * max(chances, default=0.0)
+    asking = [s for s, chance in zip(sentences, chances, strict=True) if chance >= clearly]
     rest = [s.text for s, chance in zip(sentences, chances, strict=True) if chance < _ASKING]
     return Reading(
         weights,
@@ -337,7 +340,9 @@ def _surprise(length: float, usual: float, spread: float) -> float:
 _JOINTS: Final = frozenset("and then also plus or but next finally lastly after afterwards afterward".split())
 # What may stand between a joint and the verb: "and please send", "and I want to send".
 _BEFORE_VERB: Final = _LEAD_INS | frozenset("i i'd i'll you we need want would like could can help me".split())
-_URL: Final = re.compile(r"\w+://\S+|\bwww\.\S+")
+# "I need a hotel" asks without a verb that says what to do.
+_WISHES: Final = frozenset("need needs want wanted wish looking".split())
+_URL: Final = re.compile(r"\w+://\S*[^\s.,;:!?)\]]|\bwww\.\S*[^\s.,;:!?)\]]")
 _TOKEN: Final = re.compile(rf"{_URL.pattern}|{WORD.pattern}|[,;:]")
 _EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
@@ -374,4 +379,12 @@ def _clauses(sentence: str, verbs: Set[str]) -> list[Clause]:
 def _clause(piece: str, verbs: Set[str]) -> Clause:
     found = plain_words(piece)
     ordered = dict.fromkeys(term for word in found for term in word_terms(word))
-    return Clause(piece.strip(" ,;:\t"), tuple(ordered), any(word in verbs for word in found))
+    return Clause(piece.strip(" ,;:\t"), tuple(ordered), _asks(found, piece, verbs))
+
+
+def _asks(found: Sequence[str], piece: str, verbs: Set[str]) -> bool:
+    """Whether a clause starts with a verb, voices a wish, or is a question."""
+    lead = next((word for word in found if word not in _BEFORE_VERB and word not in _JOINTS), "")
+    if lead in verbs or not _WISHES.isdisjoint(found) or not _PLEASE.isdisjoint(found) or _QUESTION.search(piece):
+        return True
+    return any(pair in _ASKING_PAIRS for pair in zip(found, found[1:], strict=False))

@@ -26,26 +26,26 @@ STOP_WORDS: Final = frozenset(
 
 VERBS: Final = frozenset(
     """
-    activate add adjust align analyse analyze annotate apply approve archive arrange ask assess assign attach authorize
-    backup balance begin block book brew browse build buy calculate call cancel capture categorize change chart chat
-    check choose classify clean clear clip clone close collect combine comment commit compare compile complete compose
+    accept activate adapt add adjust align analyse analyze annotate apply approve archive arrange ask assess assign attach authorize
+    backup bake balance begin block book brew browse build buy calculate call cancel capture categorize change charge chart chat
+    check choose clarify classify clean clear clip clone close collect combine comment commit compare compile complete compose
     compress compute condense configure confirm connect consider consult contact continue control convert cook copy
-    correct count cover create crop customize cut debug decode decrypt define delete deliver deploy describe design
+    correct count cover create crop crawl customize cut debug decode decrypt define delete deliver deploy describe design
     detect determine develop diagnose disable discover display divide download draft draw drive duplicate echo edit
     email embed enable encode encrypt end engage enhance ensure enter estimate evaluate examine execute expand explain
     explore export extend extract fetch fill filter finalize find fix flag follow forecast format forward generate get
-    give go grab guess guide hide highlight identify illustrate implement import improve include increase inform insert
-    inspect install interpret investigate invite issue join keep label launch learn list listen load locate lock log
-    look lookup make manage map match measure merge message modify monitor mount move multiply mute name navigate
-    normalize note notify obtain open optimize order organize outline paint paraphrase parse paste pay perform place
+    give go grab guess guide hide highlight hire identify illustrate implement import improve include increase inform insert inquire
+    inspect install interpret investigate invite issue join keep label launch learn list listen load locate lock log login
+    look lookup make manage map match measure mend merge message modify monitor mount move multiply mute name navigate
+    normalize note notify obtain offer open optimize order organize outline paint paraphrase parse paste pay perform ping place
     plan play plot post predict prepare present press preview print prioritize process produce proofread propose provide
     publish pull purchase push put query rank rate read rearrange recall recognize recommend record redact refine refund
-    register remember remind remove rename render repeat rephrase replace reply report request reschedule research
+    register remember remind remove rename render repair repeat rephrase replace reply report request reschedule research
     reserve reset resize resolve respond restart restore resume retrieve return reverse review revise rewrite roll rotate
-    run save scan schedule scrape search select sell send separate set share show sign simplify simulate solve sort speak
+    run save say scan schedule scrape search select sell send separate set share show sign simplify simulate solve sort speak spell
     split start stitch stop store stream study submit subscribe subtract suggest summarise summarize sum surface switch
-    synchronize synthesize take teach tell test trace track train transcribe transfer transform translate transpose trim
-    try turn uninstall unlock update upgrade upload validate verify view visualize watch write zip
+    synchronize synthesize take teach tell test tidy trace track train transcribe transfer transform translate transpose trim
+    try turn uninstall unlock update upgrade upload validate verify view visualize wash watch wipe write zip
     """.split()
 )  # fmt: skip
 
@@ -128,5 +128,94 @@ SYNONYMS: Final[tuple[tuple[str, ...], ...]] = (
     ("clothes", "fashion", "outfit", "wear", "dress", "apparel"),
     ("gift", "present"),
     ("convert", "conversion", "transform"),
+    ("currency", "exchange", "forex", "crypto", "cryptocurrency", "bitcoin", "coin"),
+    ("loan", "mortgage", "borrow", "credit", "debt", "lend", "repayment"),
+    ("tax", "vat", "income"),
+    ("insurance", "insure", "policy", "coverage"),
+    ("invoice", "bill", "receipt", "payment"),
+    ("pay", "payment", "transaction", "transfer"),
+    ("bank", "account", "balance"),
+    ("salary", "wage", "payroll", "compensation"),
+    ("recruit", "hire", "hiring", "talent", "candidate", "employee", "staff", "freelance", "freelancer"),
+    ("customer", "client", "buyer", "consumer"),
+    ("advertise", "advertisement", "ad", "campaign", "marketing", "promotion", "promote"),
+    ("seo", "keyword", "ranking"),
+    ("restaurant", "dining", "dinner", "food", "cuisine", "eat"),
+    ("drink", "beverage", "wine", "beer", "cocktail"),
+    ("attraction", "sightseeing", "tourist", "tourism", "travel"),
+    ("train", "railway", "rail", "transit"),
+    ("fuel", "gas", "gasoline", "petrol"),
+    ("parking", "carpark", "park"),
+    ("route", "direction", "navigation", "navigate"),
+    ("distance", "far", "mile", "kilometer"),
+    ("exercise", "workout", "fitness", "gym", "training"),
+    ("diet", "nutrition", "calorie", "meal"),
+    ("medicine", "drug", "medication", "prescription", "treatment"),
+    ("disease", "illness", "symptom", "diagnosis", "diagnose"),
+    ("patient", "clinical", "hospital", "trial"),
+    ("pet", "animal", "dog", "cat", "veterinary"),
+    ("plant", "garden", "gardening", "crop"),
+    ("horoscope", "zodiac", "astrology"),
+    ("game", "play", "puzzle", "quiz", "trivia"),
+    ("sport", "match", "team", "league"),
+    ("story", "tale", "fiction", "novel", "book"),
+    ("poem", "poetry", "verse", "lyric"),
+    ("define", "definition", "meaning", "dictionary", "glossary"),
+    ("explain", "explanation", "clarify", "describe", "description"),
+    ("answer", "respond", "reply", "response"),
+    ("advice", "tip", "guidance", "recommendation", "suggestion", "suggest", "recommend"),
+    ("lesson", "class", "lecture", "tutorial", "course"),
+    ("student", "pupil", "learner", "school"),
+    ("homework", "assignment", "exam"),
+    ("grammar", "spelling", "proofread"),
+    ("rephrase", "paraphrase", "reword", "rewrite"),
+    ("scientific", "science", "research", "paper", "academic", "scholar"),
+    ("mathematics", "math", "equation", "algebra", "arithmetic"),
+    ("mean", "average"),
+    ("sum", "total", "add"),
+    ("court", "lawsuit", "case", "statute", "regulation", "law"),
+    ("contract", "agreement"),
+    ("security", "secure", "vulnerability", "threat", "breach", "scan"),
+    ("password", "login", "authenticate", "authentication", "credential"),
+    ("encrypt", "encryption", "cipher"),
+    ("server", "host", "hosting", "cloud", "infrastructure", "deploy", "deployment"),
+    ("bug", "error", "defect", "failure"),
+    ("database", "sql", "query"),
+    ("app", "application", "software"),
+    ("archive", "zip", "compress"),
+    ("download", "save", "fetch"),
+    ("upload", "submit"),
+    ("monitor", "track", "watch", "observe"),
+    ("notify", "notification", "alert", "warn", "remind"),
+    ("schedule", "plan", "timetable"),
+    ("reserve", "reservation", "book", "booking"),
+    ("register", "registration", "enroll", "signup"),
+    ("cancel", "cancellation", "refund"),
+    ("deliver", "delivery", "shipping", "shipment", "package"),
+    ("product", "item", "goods", "merchandise"),
+    ("review", "rating", "feedback", "opinion"),
+    ("sentiment", "emotion", "mood", "feeling"),
+    ("statistic", "stats", "statistics", "metric"),
+    ("trend", "forecast", "prediction", "predict"),
+    ("detail", "info", "information"),
+    ("status", "condition", "state"),
+    ("history", "historical", "past"),
+    ("earthquake", "seismic"),
+    ("air", "pollution", "quality"),
+    ("energy", "electricity", "power"),
+    ("space", "astronomy", "planet", "star", "stellar"),
+    ("company", "business", "firm", "corporate", "enterprise"),
+    ("domain", "dns", "hostname"),
+    ("logo", "brand", "branding"),
+    ("color", "colour"),
+    ("caption", "subtitle"),
+    ("crop", "resize", "trim"),
+    ("speed", "fast", "slow", "pace"),
+    ("join", "combine", "merge", "concatenate", "stitch"),
+    ("split", "divide", "separate"),
+    ("insight", "analysis", "analytics"),
+    ("idea", "brainstorm", "inspiration"),
+    ("friend", "contact"),
+    ("tenant", "rent", "rental", "lease", "landlord"),
 )
 """Groups of words that stand for each other at a discount; a word may be in several groups."""

@@ -179,11 +179,12 @@ def _decoded(body: bytes) -> Any:
     body = body.removeprefix(b"\xef\xbb\xbf")
     try:
         return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
-        # Some servers write NaN for a log probability, and models write half a surrogate pair. The rest is still good.
-        return _mended(json.loads(body))
+        # Some servers write NaN for a log probability; models write half a surrogate pair, or a part of a character's
+        # bytes. The rest is still good.
+        return _mended(json.loads(body.decode("utf-8", "replace")))
     except (ValueError, RecursionError):
         return None
 

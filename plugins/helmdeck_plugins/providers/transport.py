@@ -155,9 +155,13 @@ def translated(exc: Exception, url: str, secrets: Iterable[str] = ()) -> CallFai
     found = next((FOREIGN[name] for name in names if name in FOREIGN), None)
     if found is None:
         return None
+    headline = "the call to the provider broke off"
+    if found is LikelyTimeout:
+        headline = "the provider did not answer in time"
+    elif type(exc).__name__.startswith(("Connect", "Proxy")):
+        headline = "the provider cannot be reached"
     place = urlsplit(url)
     detail = quoted(f"{type(exc).__name__} at {place.scheme}://{place.netloc}: {exc}", secrets)
-    headline = "the provider did not answer in time" if found is LikelyTimeout else "the call to the provider broke off"
     return found(headline, detail=detail)
 
 

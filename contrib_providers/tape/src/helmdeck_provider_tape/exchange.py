@@ -71,10 +71,14 @@ Request = Mapping[str, Any]
 
 @attrs.frozen
 class Exchange:
-    """A request and its outcome."""
+    """A request and its outcome.
+
+    :ivar key: what equal requests have in common.
+    """
 
     request: Request
     outcome: ChatResponse | CallFailed
+    key: str = attrs.field(init=False, default=attrs.Factory(lambda self: key_of(self.request), takes_self=True))
 
     @property
     def is_answered(self) -> bool:
@@ -108,7 +112,7 @@ def key_of(request: Request) -> str:
 
 def to_line(exchange: Exchange) -> bytes:
     """Return the exchange as one line of ASCII, its end included."""
-    line: dict[str, Any] = {"tape": FORMAT, "key": key_of(exchange.request), "request": exchange.request}
+    line: dict[str, Any] = {"tape": FORMAT, "key": exchange.key, "request": exchange.request}
     outcome = msgspec.to_builtins(exchange.outcome, enc_hook=dict)
     if isinstance(exchange.outcome, CallFailed):
         line["failure"] = {"cause": exchange.outcome.failure_class.value, **outcome}
@@ -139,7 +143,7 @@ def from_line(line: bytes) -> Exchange:
             exchange = Exchange(request, attrs.evolve(_structured(fields, kind)))
         case _:
             raise ValueError("not an exchange")
-    if key != key_of(request):
+    if key != exchange.key:
         raise ValueError("the key is not that of the request; was it edited by hand?")
     return exchange
 
@@ -202,9 +206,15 @@ class Difference:
         return len(self.paths), -shared
 
     def __str__(self) -> str:
-        shown = [self._line(path) for path in self.paths[:_SHOWN_DIFFERENCES]]
-        more = len(self.paths) - len(shown)
+        telling = [path for path in self.paths if not self._is_only_empty(path)]
+        shown = [self._line(path) for path in telling[:_SHOWN_DIFFERENCES]]
+        more = len(telling) - len(shown)
         return "; ".join([*shown, *([f"and {more} more"] if more else [])])
+
+    def _is_only_empty(self, path: str) -> bool:
+        """Whether a list or an object is empty in one request, which its items in the other one tell already."""
+        value = self.asked.get(path) or self.taped.get(path)
+        return value in ("[]", "{}") and any(other.startswith((f"{path}[", f"{path}.")) for other in self.paths)
 
     def _line(self, path: str) -> str:
         asked, taped = self.asked.get(path), self.taped.get(path)

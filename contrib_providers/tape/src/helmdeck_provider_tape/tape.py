@@ -8,12 +8,11 @@ import warnings
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 import attrs
 
 from helmdeck_core import ConfigError, Mistake
-from helmdeck_provider_tape.exchange import Exchange, from_line, is_whole, key_of, to_line
+from helmdeck_provider_tape.exchange import Exchange, from_line, is_whole, to_line
 
 
 class TapeWarning(UserWarning):
@@ -98,7 +97,7 @@ class Tape:
         except ValueError as exc:
             where = f"{self.path} line {self._lines + 1}"
             raise ConfigError((Mistake(where, f"not an exchange of a tape ({exc})"),)) from exc
-        self._takes.setdefault(key_of(exchange.request), []).append(Take(self._lines + 1, exchange))
+        self._takes.setdefault(exchange.key, []).append(Take(self._lines + 1, exchange))
 
     def _warn(self) -> None:
         if self._warned != (line := self._lines + 1):
@@ -106,7 +105,7 @@ class Tape:
             text = f"{self.path} line {line}: cut by an interrupted write; this exchange is skipped"
             warnings.warn(text, TapeWarning, stacklevel=4)
 
-    def _missing_end(self, file: BinaryIO | FileIO) -> bytes:
+    def _missing_end(self, file: FileIO) -> bytes:
         if not self._end:
             return b""
         file.seek(self._end - 1)

@@ -1,0 +1,74 @@
+"""A thin, stable door for scorers outside this repository.
+
+Each function takes plain data and returns plain data; behind it stands what a user of the library gets, with its defaults.
+What is not there yet raises ``NotImplementedError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from helmdeck_core import Catalog, DecodeFailed, Helmdeck, StreamStripper, Tier, read_catalog, schema_problems
+from helmdeck_core.ladder import PreparedCatalog
+from helmdeck_core.selection import Limits, select
+from helmdeck_core.testing.making import make_deck
+
+
+@cache
+def _deck() -> Helmdeck:
+    """The built-ins with their defaults; the machine's plugins, files and variables stay out."""
+    return make_deck()
+
+
+def ranker(catalog: Mapping[str, Any]) -> Callable[[str], list[str]]:
+    """Index a catalog; the function that comes back gives all names for a request, best first."""
+    index = _index(read_catalog(catalog, "benchmark"))
+    return lambda intent: [score.id for score in index.rank(intent).scores]
+
+
+def selector(catalog: Mapping[str, Any]) -> Callable[[str, int], list[str]]:
+    """Prepare a catalog; the function that comes back gives the names that a tier-C model would be shown."""
+    entries = read_catalog(catalog, "benchmark")
+    runtime = _deck().runtime
+    index, prepared = _index(entries), PreparedCatalog(entries, runtime.ladder(Tier.C, ""))
+    rules = runtime.config.selection
+
+    def choose(intent: str, max_bytes: int) -> list[str]:
+        limits = Limits(cap=max_bytes, max_entries=rules.max_entries[Tier.C], confidence=rules.confidence)
+        return [entry.id for entry in select(prepared, index, intent, limits).entries]
+
+    return choose
+
+
+def _index(catalog: Catalog) -> Any:
+    runtime = _deck().runtime
+    return runtime.rankers[runtime.config.selection.ranker].value.index(catalog)
+
+
+def decode(raw: str, finish_reason: str | None, schema: Mapping[str, Any] | None = None) -> tuple[str, Any]:
+    """Read an answer that should be one JSON object.
+
+    :returns: ``("value", object)`` or ``("failure", cause)``.
+    """
+    runtime = _deck().runtime
+    fits = None if schema is None else lambda value: not schema_problems(schema, value)
+    try:
+        decoded = runtime.decoder.decode(raw, dict, runtime.normalise_stop(finish_reason, ""), fits=fits)
+    except DecodeFailed as exc:
+        return "failure", exc.cause.value
+    return "value", decoded.value
+
+
+def stream_stripper(starts_in_reasoning: bool = False) -> StreamStripper:
+    """An object with ``feed(chunk)`` and ``finish()``, each giving newly released (visible, reasoning) text."""
+    return _deck().runtime.decoder.stream(starts_in_reasoning=starts_in_reasoning)
+
+
+def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
+    """Read one recorded response of a provider.
+
+    :raises NotImplementedError: for dialects, and for streams, that no adapter speaks yet.
+    """
+    raise NotImplementedError(f"dialect {fixture.get('dialect')!r}")

@@ -1,0 +1,87 @@
+"""The commands that plugins bring: found when a word is no built-in command, and run with their owner's name on faults."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from helmdeck_core.cli import exits, options
+from helmdeck_core.errors import HelmdeckError, PluginError
+
+if TYPE_CHECKING:
+    from helmdeck_core.calling import Owned
+    from helmdeck_core.domain.packs import Command
+    from helmdeck_core.manager import Plugins
+
+HOOK = "helmdeck_commands"
+
+
+def find(rest: Sequence[str]) -> tuple[Plugins, Mapping[str, Owned[Command]]]:
+    """The commands that plugins contribute; only plugins are loaded, nothing is resolved.
+
+    :param rest: words among which the global options are.
+    :raises PluginError: a plugin cannot be loaded, or contributes something else.
+    :raises ConfigError: the plugins that the configuration names do not exist.
+    """
+    from helmdeck_core.calling import collect
+    from helmdeck_core.domain.packs import Command
+    from helmdeck_core.manager import load_plugins
+
+    wanted = options.load(options.global_arguments(rest)).config.plugins
+    plugins = load_plugins(disable=wanted.disable, first=wanted.first, autoload=wanted.autoload)
+    return plugins, {owned.value.name: owned for owned in collect(plugins, HOOK, Command)}
+
+
+def run(name: str, rest: Sequence[str], builtins: Sequence[str]) -> int:
+    """Run a plugin's command.
+
+    :raises UsageError: there is no such command; with the nearest name that exists.
+    :raises PluginError: the command failed in a way of its own.
+    """
+    try:
+        plugins, found = find(rest)
+    except HelmdeckError:
+        # The command may be the broken plugin's own; a word that is nearly a built-in command is just mistyped.
+        if nearest(name, builtins):
+            raise exits.UsageError(no_such_command(name, builtins)) from None
+        raise
+    if name not in found:
+        raise exits.UsageError(no_such_command(name, [*builtins, *found]))
+    owner, command = found[name].plugin, found[name].value
+    parser = options.Parser(f"helmdeck {name}", command.summary)
+    with _blaming(owner, name, plugins):
+        command.configure(parser)
+        options.add_global_options(parser)
+    arguments = parser.parse_args(list(rest))
+    arguments.make_deck = functools.partial(options.make_deck, arguments)
+    with _blaming(owner, name, plugins):
+        return int(command.run(arguments))
+
+
+@contextmanager
+def _blaming(owner: str, name: str, plugins: Plugins) -> Iterator[None]:
+    try:
+        yield
+    except (HelmdeckError, BrokenPipeError):
+        raise
+    except Exception as exc:
+        detail = f"command {name!r}: {type(exc).__name__}: {exc}"
+        raise PluginError(owner, HOOK, detail, plugins.distribution(owner)) from exc
+
+
+def nearest(name: str, known: Sequence[str]) -> str | None:
+    """The known name that a mistyped one may mean."""
+    import difflib
+
+    words = {word: each for each in known for word in (each.partition(" ")[0], each)}
+    close = difflib.get_close_matches(name, list(words), n=1)
+    return close[0] if close else None
+
+
+def no_such_command(name: str, known: Sequence[str]) -> str:
+    """What is said to a command that does not exist."""
+    meant = nearest(name, known)
+    hint = f"; did you mean `helmdeck {meant}`?" if meant else ";"
+    return f"there is no command {name!r}{hint} commands: {', '.join(known)}"

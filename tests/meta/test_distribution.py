@@ -1,0 +1,68 @@
+"""What is shipped: wheels are built as a release builds them, and looked into."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CONTRIBS = sorted(path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("contrib_*/*/pyproject.toml"))
+LEFT_OUT = shutil.ignore_patterns(
+    ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".benchmarks", "build", "dist"
+)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the tree without what tools leave behind."""
+    return shutil.copytree(ROOT, tmp_path_factory.mktemp("copy") / "helmdeck", ignore=LEFT_OUT)
+
+
+@pytest.fixture
+def wheel(tree, tmp_path):
+    """Build the wheel of a folder and return the names of its files."""
+
+    def build(folder):
+        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+        done = subprocess.run(command, cwd=tree / folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        (built,) = tmp_path.glob("*.whl")
+        with zipfile.ZipFile(built) as archive:
+            return archive.namelist()
+
+    return build
+
+
+def top_level(names):
+    return {name.partition("/")[0] for name in names}
+
+
+def test_the_wheel_holds_the_two_packages_and_nothing_else(wheel):
+    names = wheel(".")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert top_level(names) == {"helmdeck_core", "helmdeck_plugins", f"helmdeck-{version}.dist-info"}
+    assert {"helmdeck_core/py.typed", "helmdeck_plugins/py.typed"} <= set(names)
+    assert "helmdeck_plugins/data/example_catalog.json" in names
+    assert any(name.endswith("dist-info/licenses/LICENSE") for name in names)
+
+
+def test_the_wheel_holds_every_module_of_the_tree(wheel):
+    names = {name for name in wheel(".") if name.endswith(".py")}
+    core = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("helmdeck_core/**/*.py")}
+    plugins = {path.relative_to(ROOT / "plugins").as_posix() for path in ROOT.glob("plugins/helmdeck_plugins/**/*.py")}
+    assert names == core | plugins
+
+
+@pytest.mark.parametrize("folder", CONTRIBS)
+def test_the_wheel_of_a_contrib_holds_its_module_alone(wheel, folder):
+    project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
+    (module,) = project["entry-points"]["helmdeck"].values()
+    names = wheel(folder)
+    info = f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    assert top_level(names) == {module, info}
+    assert f"{module}/py.typed" in names
+    assert f"{info}/entry_points.txt" in names

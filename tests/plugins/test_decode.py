@@ -1,0 +1,183 @@
+"""The built-in decode steps mend what has one reading, and leave everything else alone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helmdeck_core import Decoded, DecodeFailed, Decoder
+from helmdeck_plugins import decode
+
+STEPS = decode.helmdeck_decode_steps()
+DECODER = Decoder([], STEPS)
+
+
+def mended(text: str) -> Decoded[dict[str, Any]]:
+    return DECODER.decode(text, dict)
+
+
+def test_every_step_has_a_name_and_a_place_of_its_own() -> None:
+    assert len({step.name for step in STEPS}) == len(STEPS)
+    assert len({step.order for step in STEPS}) == len(STEPS)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "repairs"),
+    [
+        (json.dumps('{"a": {"b": []}}'), {"a": {"b": []}}, ("double_encoded",)),
+        ('```json\n"{\\"a\\": 1}"\n```', {"a": 1}, ("double_encoded",)),
+        (r"{\"a\": \"b\"}", {"a": "b"}, ("double_encoded",)),
+        (r"{\n \"a\": \"say \\\"hi\\\"\"}", {"a": 'say "hi"'}, ("double_encoded",)),
+        ('[{"a": 1}]', {"a": 1}, ("single_item_list",)),
+        ('Here: [\n{"a": [1]}\n]', {"a": [1]}, ("single_item_list",)),
+        ('{"a": 1 /* one } */, // two ]\n "b": 2 # three\n}', {"a": 1, "b": 2}, ("comments",)),
+        ("{“a”: “it's”, “b”: [“x”]}", {"a": "it's", "b": ["x"]}, ("curly_quotes",)),
+        ("{“a”: “na\\u00efve”}", {"a": "naïve"}, ("curly_quotes",)),
+        ("{'a': 'x', 'b': ['y', 1]}", {"a": "x", "b": ["y", 1]}, ("single_quotes",)),
+        (
+            """{'a': "it's", 'b': 'say "hi"', 'c': 'don\\'t'}""",
+            {"a": "it's", "b": 'say "hi"', "c": "don't"},
+            ("single_quotes",),
+        ),
+        ("{'a': '}{', 'b': 1}", {"a": "}{", "b": 1}, ("single_quotes",)),
+        ('{"a": True, "b": None, "c": FALSE}', {"a": True, "b": None, "c": False}, ("constants",)),
+        ('{a: 1, b_c: {d: "e: f"}}', {"a": 1, "b_c": {"d": "e: f"}}, ("unquoted_keys",)),
+        ('{"a": "one\ntwo\t\x01"}', {"a": "one\ntwo\t\x01"}, ("control_characters",)),
+        (r'{"a": "won\'t"}', {"a": "won't"}, ("escapes",)),
+        (r'{"a": "x \- y \_z\_"}', {"a": r"x \- y \_z\_"}, ("escapes",)),
+        (r'{"a": "\d+\w"}', {"a": r"\d+\w"}, ("escapes",)),
+        (r'{"a": "\x41\U0001F600"}', {"a": "A😀"}, ("escapes",)),
+        ('{"a": 1., "b": .5, "c": +3, "d": 82_461}', {"a": 1.0, "b": 0.5, "c": 3, "d": 82461}, ("numbers",)),
+        ('{\n\u3000"a":\u00a01}', {"a": 1}, ("blanks",)),
+        (r'{\n  "a": 1,\n  "b": "\n"\n}', {"a": 1, "b": "\n"}, ("blanks",)),
+        ('> {\n>   "a": "> x",\n> "b": 1\n> }', {"a": "> x", "b": 1}, ("block_quote",)),
+        ('{"a": [1, 2,], "b": "x,]",}', {"a": [1, 2], "b": "x,]"}, ("trailing_commas",)),
+        ('{"a": "x"\n "b": {"c": 1} "d": null}', {"a": "x", "b": {"c": 1}, "d": None}, ("missing_commas",)),
+        (
+            '{"a": ["x" "y"], "b": [{"c": 1} {"c": 2}]}',
+            {"a": ["x", "y"], "b": [{"c": 1}, {"c": 2}]},
+            ("missing_commas",),
+        ),
+        (
+            "{a: 'x', b: None,}",
+            {"a": "x", "b": None},
+            ("single_quotes", "constants", "unquoted_keys", "trailing_commas"),
+        ),
+    ],
+)
+def test_broken_syntax_with_one_reading_is_mended_and_reported(
+    text: str, value: dict[str, Any], repairs: tuple[str, ...]
+) -> None:
+    decoded = mended(text)
+    assert decoded.value == value
+    assert decoded.repairs == repairs
+    assert decoded.step == repairs[-1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, "b": 2',
+        '{"a": [1, 2}',
+        "{'a': 'it's'}",
+        '{"a": "say "hi" now"}',
+        '{"a": "b" "c"}',
+        '{"a" "b"}',
+        '{"":"":"":""}',
+        "{,,}",
+        '{"a":::[]}',
+        '{"a": 1,, "b": 2}',
+        '{"a": 007}',
+        '{"a": 1,000}',
+        '{"a": NaN}',
+        '{"a": undefined}',
+        '{"a": (1, 2)}',
+        "{'a', 'b'}",
+        '{"a": ...}',
+        '{"a": tRue}',
+        r'{"path": "C:\new\users\ana"}',
+        r'{"a": "\nabla \alpha"}',
+        '["x"]',
+        '[{"a": 1}, {"a": 2}]',
+        "[[]]",
+        '{"a": "say "}" now"}',
+        json.dumps(json.dumps('{"a": 1}')),
+        '{"a": ["say " hi "now"]}',
+        "{'a': __import__('os')}",
+    ],
+)
+def test_text_with_no_reading_or_several_is_left_alone(text: str) -> None:
+    with pytest.raises(DecodeFailed):
+        mended(text)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
+@pytest.mark.parametrize(
+    "text", ["", "{", "[", '"', "{}", "[]", "'", "x" * 100, "{'", '{"a": "\\', "{\x00}", "{" * 10_000]
+)
+def test_a_step_takes_any_text(step: Any, text: str) -> None:
+    for candidate in step.candidates(text):
+        assert isinstance(candidate, str)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
+def test_a_step_offers_nothing_for_what_it_does_not_mend(step: Any) -> None:
+    text = '{"a": ["x, ]", 1.5, true, null, "it\'s // \\n“”"], "b": {}}'
+    assert list(step.candidates(text)) == []
+
+
+def test_very_long_text_is_not_mended() -> None:
+    with pytest.raises(DecodeFailed):
+        mended('{"a": "' + "x" * decode.MAX_LENGTH + '",}')
+
+
+PLAIN = st.text(alphabet="abc 1._-{}[]:,\"'\\/#\n\té😀“”", max_size=8)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | PLAIN,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PLAIN, inner, max_size=3),
+    max_leaves=10,
+)
+OBJECTS = st.dictionaries(PLAIN, VALUES, min_size=1, max_size=4)
+
+
+@given(OBJECTS)
+@settings(max_examples=300)
+def test_the_repr_of_python_data_is_read_exactly_or_not_at_all(value: dict[str, Any]) -> None:
+    with contextlib.suppress(DecodeFailed):
+        assert mended(repr(value)).value == value
+
+
+@given(OBJECTS)
+def test_json_in_a_string_is_read_exactly(value: dict[str, Any]) -> None:
+    assert mended(json.dumps(json.dumps(value))).value == value
+
+
+@given(OBJECTS, st.data())
+@settings(max_examples=300)
+def test_one_mark_more_or_less_gives_the_same_value_or_none(value: dict[str, Any], data: st.DataObject) -> None:
+    """A comma, a colon, a bracket or a quote outside of strings is dropped or doubled."""
+    text = json.dumps(value, ensure_ascii=False)
+    tokens = decode.tokens_of(text)
+    assert tokens is not None
+    marks = [index for index, (kind, _) in enumerate(tokens) if kind == "mark"]
+    index = data.draw(st.sampled_from(marks))
+    mark = data.draw(st.sampled_from(["", tokens[index][1] * 2]))
+    broken = "".join(mark if place == index else word for place, (_, word) in enumerate(tokens))
+    try:
+        got = mended(broken).value
+    except DecodeFailed:
+        return
+    assert got == value or _is_json(broken)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.JSONDecoder().raw_decode(text)
+    except ValueError:
+        return False
+    return True

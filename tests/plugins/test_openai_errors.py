@@ -1,0 +1,471 @@
+"""The chat adapter when things go wrong: every failure has its class, says what happened, and shows no secret."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+import traceback
+
+import httpx
+import pytest
+
+from helmdeck_core import (
+    AuthFailed,
+    CallFailed,
+    ChatRequest,
+    ConstrainedDeadlock,
+    ContextWindowExceeded,
+    InvalidRequest,
+    LikelyTimeout,
+    Message,
+    ProviderSettings,
+    ProviderUnavailable,
+    QuotaExhausted,
+    RateLimited,
+    Role,
+    SafetyFiltered,
+    TextPart,
+    TransientUnknown,
+)
+from helmdeck_core.testing import completion
+from helmdeck_plugins.providers import openai
+from helmdeck_plugins.providers.failures import quoted, retry_after_s
+from helmdeck_plugins.providers.openai_wire import look_up, parse_response
+from helmdeck_plugins.providers.transport import FOREIGN, translated
+
+KEY = "sk-test-0123456789abcdef"
+SPEC = next(spec for spec in openai.PRESETS if spec.name == "vllm")
+REQUEST = ChatRequest(model="vllm/tiny", messages=(Message(Role.USER, (TextPart("hello"),)),))
+
+
+class Context:
+    def normalise_stop(self, raw, dialect):
+        return look_up(raw)
+
+
+def ask(base_url, **settings):
+    settings = {"api_key": lambda: KEY, **settings}
+
+    async def run():
+        provider = SPEC.open(ProviderSettings(name="vllm", base_url=base_url, **settings), Context())
+        try:
+            return await provider.complete(REQUEST)
+        finally:
+            await provider.aclose()
+
+    return asyncio.run(run())
+
+
+def failing(base_url, kind=CallFailed, **settings):
+    with pytest.raises(kind) as caught:
+        ask(base_url, **settings)
+    assert type(caught.value) is kind or kind is CallFailed
+    return caught.value
+
+
+def failure(status, body, headers=None):
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    with pytest.raises(CallFailed) as caught:
+        parse_response(status, headers or {}, data)
+    return caught.value
+
+
+def error(message="", **fields):
+    return {"error": {"message": message, **fields}}
+
+
+# -- statuses -------------------------------------------------------------------------------------------------
+
+STATUSES = [
+    (400, error("top_p is out of range"), InvalidRequest),
+    (401, error("who are you"), AuthFailed),
+    (401, {"detail": "Invalid API Key"}, AuthFailed),
+    (402, error("Insufficient credits", code=402), QuotaExhausted),
+    (403, error("not for you"), AuthFailed),
+    (403, error("your input was flagged", metadata={"reasons": ["violence"], "flagged_input": "..."}), SafetyFiltered),
+    (404, error("the model `m` does not exist", code="model_not_found"), InvalidRequest),
+    (408, error("request timeout"), LikelyTimeout),
+    (413, error("request too large"), ContextWindowExceeded),
+    (422, {"detail": [{"loc": ["body", "messages"], "msg": "field required"}]}, InvalidRequest),
+    (429, error("slow down", code="rate_limit_exceeded"), RateLimited),
+    (429, error("tokens of the context window per minute"), RateLimited),
+    (429, error("quota", type="insufficient_quota"), QuotaExhausted),
+    (400, error("Your credit balance is too low"), QuotaExhausted),
+    (400, error("filtered", code="content_filter"), SafetyFiltered),
+    (400, error("x", innererror={"code": "ResponsibleAIPolicyViolation"}), SafetyFiltered),
+    (500, error("oops"), ProviderUnavailable),
+    (502, b"<html><title>502 Bad Gateway</title></html>", ProviderUnavailable),
+    (503, b"", ProviderUnavailable),
+    (504, b"upstream request timeout", ProviderUnavailable),
+    (529, error("overloaded", type="overloaded_error"), ProviderUnavailable),
+]
+
+CONTEXT_ERRORS = [
+    error("too long", code="context_length_exceeded"),
+    error("This model's maximum context length is 8192 tokens, but you asked for 9000"),
+    error("prompt is too long: 210000 tokens > 200000 maximum"),
+    error("the request exceeds the available context size", type="exceed_context_size_error"),
+    error("The total length is too long", type="too_many_prompt_tokens"),
+    error("prompt too long; exceeded max context length by 12 tokens"),
+    error("This model's maximum prompt length is 131072 but the request contains 140000"),
+    {"object": "error", "message": "longer than the maximum model length of 4096", "code": 400},
+    {"error": "Trying to keep the first 9 tokens, which is greater than the context length"},
+    [error("The input token count exceeds the maximum number of tokens allowed", status="INVALID_ARGUMENT")],
+]
+
+
+@pytest.mark.parametrize(("status", "body", "kind"), STATUSES)
+def test_a_status_has_its_class(status, body, kind):
+    found = failure(status, body)
+    assert type(found) is kind
+    assert found.status == status
+
+
+@pytest.mark.parametrize("body", CONTEXT_ERRORS)
+def test_a_prompt_that_is_too_long_is_told_from_other_bad_requests(body):
+    assert type(failure(400, body)) is ContextWindowExceeded
+
+
+def test_a_server_that_reports_a_long_prompt_with_500_is_understood():
+    assert type(failure(500, error("the request exceeds the available context size"))) is ContextWindowExceeded
+
+
+@pytest.mark.parametrize("code", ["tool_use_failed", "json_validate_failed"])
+def test_a_model_that_broke_the_format_is_no_bad_request(code):
+    found = failure(400, error("did not fit", code=code, failed_generation="<function=look>"))
+    assert type(found) is ConstrainedDeadlock
+    assert (found.sub_cause, found.excerpt) == (code, "<function=look>")
+
+
+def test_the_providers_words_stand_in_the_detail(chat_server):
+    server = chat_server(lambda body: (404, {}, error("the model `tiny` does not exist")))
+    found = failing(server.base_url, InvalidRequest)
+    assert found.detail == "the model `tiny` does not exist"
+    assert "HTTP 404" in str(found)
+
+
+def test_the_upstreams_words_are_added():
+    found = failure(429, error("Provider returned error", metadata={"raw": "upstream is busy"}))
+    assert found.detail == "Provider returned error (upstream is busy)"
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>", "502 Bad Gateway"),
+        (b"<p>no <b>healthy</b> upstream</p>", "no healthy upstream"),
+        (b'{"trace": 1}', '{"trace": 1}'),
+        (b"", ""),
+    ],
+)
+def test_a_page_instead_of_an_error_object_is_quoted_as_text(body, detail):
+    assert failure(502, body).detail == detail
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_not_followed(chat_server, status):
+    other = chat_server(lambda body: completion("stolen"))
+    server = chat_server(lambda body: (status, {"location": f"{other.base_url}/x?token=abc"}, b""))
+    found = failing(server.base_url, InvalidRequest)
+    assert other.requests == []
+    assert "/v1/x" in found.detail
+    assert "abc" not in found.detail
+
+
+# -- errors that come with 200 --------------------------------------------------------------------------------
+
+ERRORS_IN_200 = [
+    (error("Provider returned error", code=502), ProviderUnavailable),
+    (error("slow down", code=429), RateLimited),
+    (error("filtered", code="content_filter", status=400), SafetyFiltered),
+    (error("no such key", type="authentication_error"), AuthFailed),
+    (error("too long", code="context_length_exceeded"), ContextWindowExceeded),
+    (error("busy", type="overloaded_error"), ProviderUnavailable),
+    (error("bad", code="400"), InvalidRequest),
+    (error("something new", code="quantum_flux"), TransientUnknown),
+    ({"error": "Unexpected endpoint or method"}, TransientUnknown),
+    ({"object": "error", "message": "engine died"}, TransientUnknown),
+    ({**completion("half an ans"), **error("upstream died", code=502)}, ProviderUnavailable),
+    ({"choices": "none", **error("upstream died", code=502)}, ProviderUnavailable),
+    ([error("quota", code=429)], RateLimited),
+]
+
+
+@pytest.mark.parametrize(("body", "kind"), ERRORS_IN_200)
+def test_an_error_in_a_200_is_an_error(body, kind):
+    found = failure(200, body)
+    assert type(found) is kind
+    assert (found.status, found.sub_cause, found.stop_reason in ("Unknown", "EndTurn")) == (200, "error_in_200", True)
+
+
+def test_an_error_in_a_choice_is_an_error_and_keeps_what_was_said(chat_server):
+    choice = {
+        "message": {"content": '{"steps": [{"to'},
+        "finish_reason": "length",
+        "error": {"code": 502, "message": "Upstream error"},
+    }
+    server = chat_server(lambda body: {"choices": [choice]})
+    found = failing(server.base_url, ProviderUnavailable)
+    assert (found.stop_reason, found.raw_stop_reason, found.raw_length) == ("MaxTokens", "length", 15)
+    assert found.excerpt == '{"steps": [{"to'
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "sub_cause"),
+    [
+        (b"{}", TransientUnknown, "no_choices"),
+        (b'{"choices": []}', TransientUnknown, "no_choices"),
+        (b'{"choices": null}', TransientUnknown, "no_choices"),
+        (b'{"choices": 3}', TransientUnknown, "wrong_shape"),
+        (b'{"choices": [{"message": "hello"}]}', TransientUnknown, "wrong_shape"),
+        (b"[]", TransientUnknown, "wrong_shape"),
+        (b'"hello"', TransientUnknown, "wrong_shape"),
+        (b"null", ProviderUnavailable, "not_json"),
+        (b"", ProviderUnavailable, "empty_body"),
+        (b" \n", ProviderUnavailable, "empty_body"),
+        (b"<!doctype html><title>Welcome</title>", ProviderUnavailable, "not_json"),
+        (b"hello", ProviderUnavailable, "not_json"),
+        (b'data: {"choices": []}\n\n', ProviderUnavailable, "not_json"),
+        (b'{"choices": [{"message": {"content": "hel', ProviderUnavailable, "cut_body"),
+        (b'{"choices": "\xff\xfe', ProviderUnavailable, "cut_body"),
+        (b"[" * 100_000, ProviderUnavailable, "cut_body"),
+    ],
+)
+def test_a_200_without_a_completion_is_no_success(body, kind, sub_cause):
+    found = failure(200, body, {"Content-Type": "text/html"})
+    assert (type(found), found.sub_cause, found.status) == (kind, sub_cause, 200)
+
+
+def test_a_page_of_html_makes_one_look_at_the_base_url(chat_server):
+    server = chat_server(lambda body: (200, {"content-type": "text/html"}, "<title>My llama</title>"))
+    found = failing(server.base_url, ProviderUnavailable)
+    assert "'My llama'" in found.detail
+    assert "base_url" in found.detail
+
+
+# -- limits of size and time ----------------------------------------------------------------------------------
+
+
+def test_a_body_over_the_limit_is_not_read_to_its_end(chat_server):
+    server = chat_server(lambda body: completion("x" * 50_000))
+    found = failing(server.base_url, TransientUnknown, max_response_bytes=10_000)
+    assert found.sub_cause == "too_large"
+    assert "10,000 bytes; see providers.vllm.max_response_bytes" in found.detail
+
+
+def test_a_body_at_the_limit_is_read(chat_server):
+    size = len(json.dumps(completion("hello")))
+    server = chat_server(lambda body: completion("hello"))
+    assert ask(server.base_url, max_response_bytes=size).text == "hello"
+
+
+@pytest.fixture
+def silent():
+    """A server that takes a request and says nothing until the test is over."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+
+
+def test_a_server_that_says_nothing_is_a_likely_timeout(silent):
+    found = failing(silent, LikelyTimeout, timeout_s=0.05)
+    assert found.headline == "the provider did not answer in time"
+
+
+def test_a_trickle_does_not_outlast_the_limit_of_the_whole_request():
+    stop = threading.Event()
+
+    def trickle(listening):
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
+            while not stop.wait(0.01):
+                connection.sendall(b" ")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=trickle, args=(listening,))
+        thread.start()
+        try:
+            found = failing(f"http://127.0.0.1:{listening.getsockname()[1]}/v1", LikelyTimeout, timeout_s=0.2)
+        finally:
+            stop.set()
+            thread.join()
+    assert "within 0.2 s; see providers.vllm.timeout_s" in found.detail
+
+
+def test_nobody_listening_is_an_unavailable_provider():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    found = failing(f"http://127.0.0.1:{port}/v1", ProviderUnavailable)
+    assert f"ConnectError at http://127.0.0.1:{port}" in found.detail
+    assert found.retryable
+
+
+def test_a_name_that_does_not_resolve_is_an_unavailable_provider():
+    failing("http://no-such-host.invalid/v1", ProviderUnavailable)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"choices"',
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\nnope",
+    ],
+)
+def test_an_answer_that_breaks_off_or_is_no_http_is_an_unavailable_provider(answer):
+    def serve(listening):
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,))
+        thread.start()
+        failing(f"http://127.0.0.1:{listening.getsockname()[1]}/v1", ProviderUnavailable)
+        thread.join()
+
+
+def test_a_cancelled_call_stays_cancelled(silent):
+    async def run():
+        provider = SPEC.open(ProviderSettings(name="vllm", base_url=silent), Context())
+        task = asyncio.create_task(provider.complete(REQUEST))
+        await asyncio.sleep(0)
+        task.cancel()
+        try:
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        finally:
+            await provider.aclose()
+
+    asyncio.run(run())
+
+
+# -- the table of foreign exceptions --------------------------------------------------------------------------
+
+
+def foreign_exceptions():
+    kinds = [value for value in vars(httpx).values() if isinstance(value, type) and issubclass(value, Exception)]
+    return sorted(kinds, key=lambda kind: kind.__name__)
+
+
+def test_the_table_knows_every_exception_of_httpx_and_no_other():
+    assert sorted(FOREIGN) == [kind.__name__ for kind in foreign_exceptions()]
+
+
+@pytest.mark.parametrize("kind", foreign_exceptions(), ids=lambda kind: kind.__name__)
+def test_every_foreign_exception_becomes_its_class(kind):
+    found = translated(kind.__new__(kind), "http://host/v1/chat/completions")
+    assert type(found) is FOREIGN[kind.__name__]
+
+
+def test_a_subclass_that_is_not_in_the_table_counts_as_its_parent():
+    newer = type("NewerTimeout", (httpx.ReadTimeout,), {"__module__": "httpx"})
+    assert type(translated(newer("x"), "http://host")) is LikelyTimeout
+
+
+def test_an_exception_of_somebody_else_is_not_translated():
+    assert translated(ValueError("x"), "http://host") is None
+
+
+# -- how long to wait -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "expected"),
+    [
+        ({"Retry-After": "7"}, error("x"), 7.0),
+        ({"Retry-After": "1.5"}, error("x"), 1.5),
+        ({"Retry-After": "7", "Retry-After-Ms": "250"}, error("x"), 0.25),
+        ({"Retry-After": "soon"}, error("x"), None),
+        ({"Retry-After": "-3"}, error("x"), None),
+        ({"Retry-After": "inf"}, error("x"), None),
+        ({}, error("Please try again in 800ms."), 0.8),
+        ({}, error("Please try again in 6.5s."), 6.5),
+        ({}, error("Please try again in 1m26.4s. Need more?"), 86.4),
+        ({}, error("try again in 20 seconds"), 20.0),
+        ({}, error("Retry after 2 minutes"), 120.0),
+        ({}, error("try again in a while"), None),
+        ({}, error("x", details=[{"@type": "x"}, {"@type": "RetryInfo", "retryDelay": "37s"}]), 37.0),
+        ({}, error("x", metadata={"headers": {"X-RateLimit-Reset": "1000"}}), 0.0),
+        ({"Retry-After": "7"}, error("try again in 3s"), 7.0),
+    ],
+)
+def test_the_time_to_wait_is_read_from_headers_then_from_the_body(headers, body, expected):
+    found = failure(429, body, headers)
+    assert found.retry_after_s == (pytest.approx(expected) if expected is not None else None)
+
+
+@pytest.mark.parametrize(
+    ("date", "expected"),
+    [("Thu, 01 Jan 1970 00:01:30 GMT", 30.0), ("Thu, 01 Jan 1970 00:00:10 GMT", 0.0), ("Thu, 99 Foo 1970", None)],
+)
+def test_a_date_is_turned_into_seconds_and_a_past_one_into_none_to_wait(date, expected):
+    assert retry_after_s({"retry-after": date}, now_s=60.0) == expected
+
+
+def test_an_unavailable_provider_may_say_when_it_is_back():
+    assert failure(503, error("maintenance"), {"retry-after": "60"}).retry_after_s == 60.0
+
+
+# -- secrets --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 500])
+def test_a_provider_that_repeats_the_key_does_not_get_it_into_the_error(chat_server, status):
+    words = f"bad key {KEY} in header Authorization: Bearer {KEY} and X-Api-Key team-secret-1"
+    server = chat_server(lambda body: (status, {}, error(words)))
+    found = failing(server.base_url, headers={"X-Api-Key": "team-secret-1"})
+    told = "".join(traceback.format_exception(found)) + repr(found) + json.dumps(found.to_dict())
+    assert KEY not in told
+    assert "team-secret-1" not in told
+    assert "[redacted]" in found.detail
+
+
+def test_a_page_and_a_partial_answer_are_cleaned_as_well(chat_server):
+    server = chat_server(lambda body: (200, {}, f"<title>hello {KEY}</title>"))
+    assert KEY not in str(failing(server.base_url))
+    choice = {"message": {"content": f"my key is {KEY}"}, "error": {"message": "x"}}
+    server = chat_server(lambda body: {"choices": [choice]})
+    assert KEY not in repr(failing(server.base_url))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Incorrect API key provided: sk-proj-abcd****wxyz.",
+        "authorization: Bearer abcdef012345",
+        "Bearer abcdef012345",
+        '{"api_key": "abcdef012345"}',
+        "key gsk_abcdef012345 is revoked",
+        "AIzaSyabcdef012345",
+    ],
+)
+def test_what_looks_like_a_secret_is_redacted_even_if_it_is_not_ours(text):
+    assert "abcd" not in quoted(text)
+    assert "[redacted]" in quoted(text)
+
+
+def test_ordinary_words_about_keys_and_tokens_stay():
+    text = "Please pass a valid API key. Limit 30000 tokens per min: used 29500"
+    assert quoted(text) == text
+
+
+def test_a_key_at_the_cut_does_not_leave_its_beginning():
+    assert "0123" not in quoted("x" * 290 + KEY, (KEY,))
+
+
+def test_a_quote_is_one_bounded_line_without_control_characters():
+    text = quoted("first\nsecond\x1b[31m\x00" + "y" * 1000)
+    assert text.startswith("first second [31m y")
+    assert len(text) == 300
+    assert text.endswith("…")
+
+
+def test_details_are_bounded(chat_server):
+    server = chat_server(lambda body: (500, {}, error("z" * 100_000)))
+    assert len(failing(server.base_url).detail) == 300

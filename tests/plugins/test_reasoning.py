@@ -1,0 +1,102 @@
+"""The built-in reasoning tags, on the answers of the models that they were seen with."""
+
+from __future__ import annotations
+
+import pytest
+
+from helmdeck_core import DecodeFailed, Decoder, StopReason
+from helmdeck_plugins import reasoning
+
+TAGS = reasoning.helmdeck_reasoning_tags()
+DECODER = Decoder(TAGS, [])
+
+ANSWER = '{"answer": 42}'
+DRAFT = 'maybe {"answer": 1} or [MASK] or a < b'
+
+CLOSED = [
+    *(f"<{name}>{DRAFT}</{name}>" for name in ("think", "thinking", "thought", "thoughts", "reasoning", "reflection")),
+    *(f"<{name}>{DRAFT}</{name}>" for name in ("analysis", "scratchpad", "antThinking", "TheReasoning", "seed:think")),
+    f"<mm:think>{DRAFT}</mm:think>",
+    *(f"[{name}]{DRAFT}[/{name}]" for name in ("REASONING", "THINK", "THINKING", "thought")),
+    f"<|channel|>analysis<|message|>{DRAFT}<|end|>",
+    f"<|channel|>commentary<|message|>{DRAFT}<|end|>",
+    f"<|channel>thought\n{DRAFT}\n<channel|>",
+    f"<|START_THINKING|>{DRAFT}<|END_THINKING|>",
+    f"<|begin_of_thought|>{DRAFT}<|end_of_thought|>",
+    f"&lt;think&gt;{DRAFT}&lt;/think&gt;",
+    f"◁think▷{DRAFT}◁/think▷",
+    f"Here is my thought process: {DRAFT}\nHere is my response: ",
+    f"Here's my thought process: {DRAFT}\nHere's my response: ",
+    f"Here are my reasoning steps: {DRAFT}\n[BEGIN FINAL RESPONSE]",
+]
+
+
+def test_every_tag_has_a_name_of_its_own() -> None:
+    names = [tag.name for tag in TAGS]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("block", CLOSED)
+def test_a_draft_in_a_block_is_not_the_answer(block: str) -> None:
+    decoded = DECODER.decode(f"{block}\n{ANSWER}", dict)
+    assert decoded.value == {"answer": 42}
+    assert DRAFT in decoded.reasoning
+    assert DECODER.strip(f"{block}\n{ANSWER}").text == ANSWER
+
+
+@pytest.mark.parametrize("block", CLOSED)
+def test_a_block_alone_is_an_empty_answer(block: str) -> None:
+    with pytest.raises(DecodeFailed) as caught:
+        DECODER.decode(block, dict)
+    assert caught.value.is_empty
+    assert DECODER.has_reasoning(block)
+
+
+@pytest.mark.parametrize("block", CLOSED)
+def test_a_draft_in_a_block_that_was_cut_is_not_the_answer(block: str) -> None:
+    cut = block[: block.index(" or a < b")]
+    with pytest.raises(DecodeFailed):
+        DECODER.decode(cut, dict, StopReason.MAX_TOKENS)
+
+
+@pytest.mark.parametrize("block", CLOSED)
+def test_a_stream_takes_the_block_out(block: str) -> None:
+    stream = DECODER.stream()
+    pieces = [stream.feed(char) for char in block + ANSWER] + [stream.finish()]
+    assert "".join(visible for visible, _ in pieces).strip() == ANSWER
+
+
+@pytest.mark.parametrize(
+    "close",
+    [
+        "</think>",
+        "</THINK>",
+        "\n</reasoning>\n",
+        "</thinking >",
+        "[/THINK]",
+        "[/REASONING]",
+        "<channel|>",
+        "assistantfinal",
+    ],
+)
+def test_a_close_alone_ends_a_thought_that_began_in_the_prompt(close: str) -> None:
+    assert DECODER.decode(f"{DRAFT}{close}{ANSWER}", dict).value == {"answer": 42}
+
+
+@pytest.mark.parametrize("constrain", ["", " <|constrain|>json", "<|constrain|>json"])
+@pytest.mark.parametrize("start", ["", "<|start|>assistant"])
+@pytest.mark.parametrize("end", ["", "<|return|>", "<|end|>"])
+def test_the_final_channel_is_the_answer(start: str, constrain: str, end: str) -> None:
+    thoughts = f"{start}<|channel|>analysis<|message|>{DRAFT}<|end|><|start|>assistant"
+    text = f"{thoughts}<|channel|>analysis<|message|>{DRAFT}<|end|><|start|>assistant"
+    text += f"<|channel|>final{constrain}<|message|>{ANSWER}{end}"
+    assert DECODER.decode(text, dict).value == {"answer": 42}
+
+
+@pytest.mark.parametrize(
+    "word", ["<reason>", "<plan>", "<thinker>", "<thin", "< think>", "[REASON]", "[THINKS]", "<answer>"]
+)
+def test_other_words_in_brackets_are_text(word: str) -> None:
+    text = f"{word} {ANSWER}"
+    assert DECODER.strip(text).text == text
+    assert DECODER.decode(text, dict).value == {"answer": 42}

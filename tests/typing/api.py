@@ -1,0 +1,90 @@
+"""Only type-checked, never run: what an application and a plugin write must be understood from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_type
+
+import msgspec
+
+from helmdeck_core import (
+    Answer,
+    Budget,
+    BudgetLookup,
+    BudgetRow,
+    ChatRequest,
+    ChatResponse,
+    Decoded,
+    Entry,
+    EntryData,
+    Helmdeck,
+    PackContext,
+    Plan,
+    ProviderContext,
+    ProviderSettings,
+    ProviderSpec,
+    Question,
+    Route,
+    Selection,
+    Tier,
+    TrimStep,
+    hookimpl,
+)
+
+
+class Title(msgspec.Struct):
+    text: str
+
+
+def application() -> None:
+    with Helmdeck(model="local/lexical", catalog_sources=["example"]) as deck:
+        assert_type(deck.plan("draft a post"), Plan)
+        assert_type(deck.route("draft a post"), Route)
+        assert_type(deck.select("draft a post"), Selection)
+        assert_type(deck.budget("acme/x"), BudgetLookup)
+        assert_type(deck.decode("{}", Title), Decoded[Title])
+
+
+async def asynchronous_application(request: ChatRequest) -> None:
+    async with Helmdeck() as deck:
+        assert_type(await deck.aplan("draft a post"), Plan)
+        assert_type(await deck.acomplete(request), ChatResponse)
+
+
+async def pack(context: PackContext) -> str:
+    answer = await context.ask(
+        Question(caller="acme.title", task="acme.title", type=Title, request="a post", needs_catalog=False, instructions="x")
+    )
+    assert_type(answer, Answer[Title])
+    return answer.value.text
+
+
+class Acme:
+    async def complete(self, request: ChatRequest) -> ChatResponse:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        raise NotImplementedError
+
+
+def open_acme(settings: ProviderSettings, context: ProviderContext) -> Acme:
+    return Acme()
+
+
+@hookimpl
+def helmdeck_providers() -> Sequence[ProviderSpec]:
+    return [ProviderSpec(name="acme", open=open_acme)]
+
+
+@hookimpl
+def helmdeck_budget_rows() -> Sequence[BudgetRow]:
+    return [BudgetRow(prefix="acme/", budget=Budget(model="", tier=Tier.B, max_catalog_bytes=None))]
+
+
+def without_description(entry: Entry, data: EntryData) -> EntryData:
+    return {key: value for key, value in data.items() if key != "description"}
+
+
+@hookimpl
+def helmdeck_trim_steps() -> Sequence[TrimStep]:
+    return [TrimStep(name="acme.description", trim=without_description)]
