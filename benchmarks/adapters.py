@@ -6,14 +6,29 @@ What is not there yet raises ``NotImplementedError``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from helmdeck_core import Catalog, DecodeFailed, Helmdeck, StreamStripper, Tier, read_catalog, schema_problems
+import attrs
+
+from helmdeck_core import (
+    CallFailed,
+    Catalog,
+    DecodeFailed,
+    FailureClass,
+    Helmdeck,
+    StopReason,
+    StreamStripper,
+    Tier,
+    read_catalog,
+    schema_problems,
+)
 from helmdeck_core.ladder import PreparedCatalog
 from helmdeck_core.selection import Limits, select
 from helmdeck_core.testing.making import make_deck
+from helmdeck_plugins.providers.openai_wire import parse_response
 
 
 @cache
@@ -71,4 +86,58 @@ def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
 
     :raises NotImplementedError: for dialects, and for streams, that no adapter speaks yet.
     """
-    raise NotImplementedError(f"dialect {fixture.get('dialect')!r}")
+    if fixture["dialect"] != "openai-chat" or fixture["stream"]:
+        raise NotImplementedError(f"{fixture['dialect']}, stream: {fixture['stream']}")
+    try:
+        response = parse_response(fixture["status"], fixture.get("headers") or {}, json.dumps(fixture["body"]).encode())
+    except CallFailed as exc:
+        return _failed(exc, fixture["status"])
+    usage = attrs.asdict(response.usage)
+    strict = response.strict_stop_reason or response.stop_reason
+    return {
+        "normalised": None if response.raw_stop_reason is None else _reason(strict, response.raw_stop_reason),
+        "normalised_in_context": _reason(response.stop_reason, response.raw_stop_reason),
+        "text": response.text,
+        "reasoning": response.reasoning,
+        "tool_calls": [{"name": call.name, "arguments": _arguments(call.arguments)} for call in response.tool_calls],
+        "usage": usage,
+    }
+
+
+ERROR_CLASSES = {
+    FailureClass.AUTH_FAILED: "auth",
+    FailureClass.QUOTA_EXHAUSTED: "billing",
+    FailureClass.RATE_LIMITED: "rate_limit",
+    FailureClass.CONTEXT_WINDOW_EXCEEDED: "context_window",
+    FailureClass.SAFETY_FILTERED: "safety",
+    FailureClass.PROVIDER_UNAVAILABLE: "server",
+    FailureClass.CONSTRAINED_DEADLOCK: "bad_tool_call",
+    FailureClass.INVALID_REQUEST: "invalid_request",
+}
+"""What scorers call the causes."""
+
+
+def _failed(exc: CallFailed, status: int) -> dict[str, Any]:
+    if status != 200:
+        error_class = "not_found" if status == 404 else ERROR_CLASSES.get(exc.failure_class, exc.failure_class.value)
+        return {"normalised": None, "normalised_in_context": None, "error_class": error_class}
+    reason = StopReason(exc.stop_reason) if exc.stop_reason else StopReason.UNKNOWN
+    return {
+        "normalised": None if exc.raw_stop_reason is None else _reason(reason, exc.raw_stop_reason),
+        "normalised_in_context": _reason(reason, exc.raw_stop_reason or "error"),
+        "text": exc.excerpt,
+        "reasoning": "",
+        "usage": None,
+        "tool_calls": [],
+    }
+
+
+def _reason(reason: StopReason, raw: str | None) -> str:
+    return f"Unknown({raw or ''})" if reason is StopReason.UNKNOWN else reason.value
+
+
+def _arguments(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -33,7 +33,7 @@ class Answer(msgspec.Struct):
 
 def prose(rng: random.Random, size: int) -> str:
     """About ``size`` characters of words."""
-    text = []
+    text: list[str] = []
     while sum(map(len, text)) + len(text) < size:
         text.append(rng.choice(WORDS))
     return " ".join(text)[:size]

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from benchmarks.inputs import Answer, fenced, payload, thought
 
+from benchmarks.inputs import Answer, fenced, payload, thought
 from helmdeck_core import StopReason
 from helmdeck_core.testing.making import make_deck
 

@@ -112,6 +112,7 @@ if TYPE_CHECKING:
         top_k,
     )
     from helmdeck_core.errors import (
+        FAILURES,
         ArtifactInvalid,
         AuthFailed,
         CallFailed,
@@ -180,6 +181,7 @@ _HOME = {
     "EntryKind": "helmdeck_core.domain.catalog",
     "Event": "helmdeck_core.domain.events",
     "EventSink": "helmdeck_core.domain.events",
+    "FAILURES": "helmdeck_core.errors",
     "FailureClass": "helmdeck_core.errors",
     "GAP": "helmdeck_core.domain.plans",
     "Helmdeck": "helmdeck_core.deck",
@@ -251,6 +253,7 @@ _HOME = {
 }
 
 __all__ = [
+    "FAILURES",
     "GAP",
     "PIPELINE_RUN",
     "UNKNOWN_TOOL",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -14,6 +14,9 @@ from helmdeck_core.manager import Plugins
 
 FALLBACK = "fallback"
 """The key under ``[budgets]`` for models that no row knows."""
+
+MOST_WRAPPERS = 8
+"""How often a provider may wrap another; an id is text from outside and could go round in a circle."""
 
 REMEMBERED = 4_096
 """Look-ups that are kept; model ids come from callers, so that memory needs a bound."""
@@ -29,6 +32,7 @@ class Budgeter:
         owners: Mapping[str, str],
         overrides: Mapping[str, BudgetConfig],
         origins: Mapping[tuple[str, ...], str],
+        wrappers: Mapping[str, Callable[[str], str]],
     ) -> None:
         self.table = table
         self._rows = {row.prefix: row for row in table.rows}
@@ -36,6 +40,7 @@ class Budgeter:
         self._owners = owners
         self._overrides = overrides
         self._origins = origins
+        self._wrappers = wrappers
         self._known: dict[str, BudgetLookup] = {}
 
     def find(self, model: str) -> BudgetLookup:
@@ -47,8 +52,23 @@ class Budgeter:
         if known is None:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            known = self._known[model] = self._overridden(self._asked(model.strip()), model.strip())
+            name, wrapped = model.strip(), self.wrapped(model)
+            found = self._overridden(self._asked(wrapped), wrapped)
+            if wrapped != name:
+                found = attrs.evolve(found, budget=attrs.evolve(found.budget, model=name))
+                found = self._overridden(found, name)
+            known = self._known[model] = found
         return known
+
+    def wrapped(self, model: str) -> str:
+        """The model whose budget and ladder apply: the model itself, or the one that its provider wraps."""
+        model = model.strip()
+        for _ in range(MOST_WRAPPERS):
+            provider, _, name = model.partition("/")
+            if provider not in self._wrappers or not name:
+                break
+            model = self._wrappers[provider](name)
+        return model
 
     def rows(self) -> list[BudgetLookup]:
         """Every row of the table as a look-up of its own, the fallback last, rows that only the deployment has included."""

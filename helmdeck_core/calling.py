@@ -97,11 +97,7 @@ def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) 
 
 def _culprit(impls: Sequence[Any], exc: BaseException) -> str:
     """The plugin whose function is deepest in the traceback."""
-    codes = {
-        impl.function.__code__: impl.plugin_name
-        for impl in impls
-        if hasattr(impl.function, "__code__")
-    }
+    codes = {impl.function.__code__: impl.plugin_name for impl in impls if hasattr(impl.function, "__code__")}
     culprit, frame = "?", exc.__traceback__
     while frame is not None:
         culprit = codes.get(frame.tb_frame.f_code, culprit)

@@ -133,14 +133,12 @@ class Decoder:
 
     def _skip_blocks(self, text: str) -> tuple[int, str]:
         """Skip the closed blocks that the text begins with."""
-        start, blocks = 0, []
-        while ink := _INK.search(text, start):
-            block = self._marks.closed_block(text, ink.start()) if ink[0] != "{" else None
-            if block is None:
-                break
-            inside, inside_end, start = block
-            blocks.append(text[inside:inside_end])
-        return start, "\n".join(blocks)
+        start, reasoning = 0, ""
+        while (ink := _INK.search(text, start)) and (block := self._marks.closed_block(text, ink.start())):
+            inside, inside_end, end = block
+            reasoning += ("\n" if start else "") + text[inside:inside_end]
+            start = end
+        return start, reasoning
 
     def _is_plain_head(self, head: str) -> bool:
         """No mark, no list that is still open, no quote that the brace stands in."""

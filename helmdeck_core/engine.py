@@ -330,7 +330,10 @@ class _Context:
 
     _engine: Engine
     model: str | None
-    progress: Callable[[str], None]
+    _tell: Callable[[str], None]
+
+    def progress(self, message: str) -> None:
+        self._tell(message)
 
     @property
     def catalog(self) -> Catalog:

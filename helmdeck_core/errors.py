@@ -301,8 +301,8 @@ class InvalidRequest(CallFailed):
 
     failure_class = FailureClass.INVALID_REQUEST
     code = PackErrorCode.INVALID_INPUT
-    hint = "the request cannot be served as it is"
-    next_action = "change the request; the same one will fail again"
+    hint = "the same request will fail again"
+    next_action = "change the request"
 
 
 @attrs.frozen

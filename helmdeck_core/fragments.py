@@ -51,6 +51,9 @@ _TOKENS = re.compile(
 _CONTINUED = re.compile(r'\s*,\s*"[^"\\{}]*"\s*:|"[^"\n]*"\s*[,}\]]')
 """How text goes on when the value before it was closed too early: with the next key, or with the rest of a string."""
 
+_CONTINUED_BROKEN = re.compile(r"""\s*(?:,\s*["'“\[{]|[\]}:])""")
+"""The same behind a value that is broken itself, of which no inner object may be taken for the answer."""
+
 _NEVER_ENDED = frozenset(('"', "'", "/*"))
 
 _TRAILING = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
@@ -282,7 +285,7 @@ class _Walk:
             self._found.is_confused = True
             return end
         self._after_broken = not is_valid
-        if is_valid and _CONTINUED.match(self._text, end):
+        if (_CONTINUED if is_valid else _CONTINUED_BROKEN).match(self._text, end):
             self._found.is_confused = True
             return end
         self._found.fragments.append(Fragment(kind, start, end, text, is_valid, self._language))

@@ -13,7 +13,7 @@ import attrs
 from helmdeck_core.config import ProviderConfig, SecretRef
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, Provider, ProviderSettings, ProviderSpec, StopReason
 from helmdeck_core.domain.models import ModelId
-from helmdeck_core.errors import AuthFailed, CallFailed, InvalidRequest, PluginError
+from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest, PluginError
 from helmdeck_core.runtime import Runtime
 
 
@@ -59,7 +59,7 @@ class Gateway:
             latency = exc.latency_s or time.perf_counter() - start
             facts = attrs.evolve(exc, model=exc.model or request.model, provider=model_id.provider, latency_s=latency)
             raise facts from exc.__cause__
-        except (asyncio.CancelledError, PluginError):
+        except (asyncio.CancelledError, HelmdeckError):
             raise
         except Exception as exc:
             plugin, _ = self._spec(model_id.provider)
@@ -77,7 +77,7 @@ class Gateway:
             plugin, spec = self._spec(name)
             try:
                 opened[name] = spec.open(self._settings(name, spec), self)
-            except CallFailed:
+            except HelmdeckError:
                 raise
             except Exception as exc:
                 detail = f"provider {name!r} cannot be opened: {type(exc).__name__}: {exc}"

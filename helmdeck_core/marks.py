@@ -155,11 +155,13 @@ class Marks:
     def closed_block(self, text: str, start: int) -> tuple[int, int, int] | None:
         """The block that opens at ``start``: where its inside starts and ends, and where it ends itself."""
         match = self._pattern.match(text, start)
-        closer = self._kinds[match.lastgroup or ""][1] if match else None
-        if match is None or closer is None or text.endswith("/>", start, match.end()):
+        if match is None:
             return None
-        close = closer.search(text, match.end())
-        return (match.end(), *close.span()) if close else None
+        inside, closer = match.end(), self._kinds[match.lastgroup or ""][1]
+        if closer is None or text[inside - 2] == "/":
+            return None
+        close = closer.search(text, inside)
+        return (inside, *close.span()) if close else None
 
     def search_open(self, text: str, start: int) -> Mark | None:
         """The first opening mark at or after ``start``."""

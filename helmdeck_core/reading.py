@@ -18,8 +18,8 @@ from helmdeck_core.stripping import strip
 
 T = TypeVar("T")
 
-REFUSED = (ValueError, RecursionError)
-"""What a typed decode raises: ``msgspec.DecodeError`` and ``UnicodeEncodeError`` are ``ValueError``, deep nesting is not."""
+REFUSED = (ValueError, RecursionError, MemoryError)
+"""What a typed decode raises: ``msgspec.DecodeError`` and ``UnicodeEncodeError`` are ``ValueError``."""
 
 _INK = re.compile(r"\S")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -81,6 +81,7 @@ class Runtime:
     def ladder(self, tier: Tier, model: str) -> tuple[Owned[TrimStep], ...]:
         """The trim steps for a model, in order: its own rule, else its tier's, else the global one, else all."""
         rules = self.config.compaction
+        model = self.budgets.wrapped(model)
         prefixes = [prefix for prefix in rules.models if model.casefold().startswith(prefix.casefold())]
         rule = rules.models[max(prefixes, key=len)] if prefixes else rules.tiers.get(tier)
         rule = rule or LadderConfig(order=rules.order, drop=rules.drop)
@@ -122,19 +123,22 @@ def resolve(plugins: Plugins, loaded: Loaded) -> Runtime:
         raise ConfigError(tuple(mistakes))
     table = BudgetTable(owned.value for owned in found["helmdeck_budget_rows"])
     owners = {owned.value.prefix: owned.plugin for owned in found["helmdeck_budget_rows"]}
+    providers: Named[ProviderSpec] = _named(found["helmdeck_providers"])
     return Runtime(
         config=loaded.config,
         origins=loaded.origins,
         plugins=plugins,
         contributions=found,
-        budgets=Budgeter(plugins, table, owners, loaded.config.budgets, loaded.origins),
+        budgets=Budgeter(
+            plugins, table, owners, loaded.config.budgets, loaded.origins, _wrappers(loaded.config, providers)
+        ),
         decoder=Decoder(_values(found["helmdeck_reasoning_tags"]), _values(found["helmdeck_decode_steps"])),
         trim_steps=_named(found["helmdeck_trim_steps"]),
         rankers=_named(found["helmdeck_rankers"]),
         variants=_named(found["helmdeck_prompt_variants"]),
         packs=_named(found["helmdeck_packs"]),
         sources=_named(found["helmdeck_catalog_sources"]),
-        providers=_named(found["helmdeck_providers"]),
+        providers=providers,
         stop_tables={
             owned.value.name: {word.casefold(): reason for word, reason in owned.value.reasons.items()}
             for owned in found["helmdeck_stop_reasons"]
@@ -149,6 +153,13 @@ def _values(found: Iterable[Owned[T]]) -> tuple[T, ...]:
 
 def _named(found: Iterable[Owned[T]]) -> Named[T]:
     return {getattr(owned.value, "name"): owned for owned in found}
+
+
+def _wrappers(config: Config, providers: Named[ProviderSpec]) -> dict[str, Callable[[str], str]]:
+    """The providers that wrap others, under every name that the deployment gives them."""
+    kinds = {name: name for name in providers} | {name: each.kind or name for name, each in config.providers.items()}
+    specs = {name: providers[kind].value for name, kind in kinds.items()}
+    return {name: spec.budget_of for name, spec in specs.items() if spec.budget_of is not None}
 
 
 def _active_sinks(found: Sequence[Owned[EventSink]]) -> tuple[Owned[EventSink], ...]:

@@ -150,12 +150,14 @@ class Usage:
 
     :ivar input_tokens: all input, cached or not.
     :ivar cached_input_tokens: the part of the input that the provider read from its cache.
+    :ivar cache_write_tokens: the part of the input that the provider wrote to its cache.
     :ivar reasoning_tokens: the part of the output that was thought.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
+    cache_write_tokens: int = 0
     reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
@@ -163,6 +165,7 @@ class Usage:
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_input_tokens=self.cached_input_tokens + other.cached_input_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
         )
 
@@ -253,8 +256,11 @@ class ProviderSpec:
 
     :ivar name: the first part of the model ids that it serves, and the ``kind`` that ``[providers.NAME]`` can name.
     :ivar open: makes the provider; imports what it needs itself, so that start-up does not pay for it.
-    :ivar defaults: settings where the deployment says nothing; its ``api_key`` is a secret reference such as
-        ``env:ACME_API_KEY``.
+    :ivar base_url: the address where the deployment gives none.
+    :ivar api_key: where the key is kept if the deployment does not say: a reference such as ``env:ACME_API_KEY``.
+    :ivar options: options where the deployment says nothing.
+    :ivar budget_of: for a provider that wraps others: takes the model's name under this provider and returns the whole
+        id of the model whose budget and ladder apply.
     """
 
     name: str
@@ -263,4 +269,5 @@ class ProviderSpec:
     base_url: str | None = None
     api_key: str | None = None
     options: Mapping[str, Any] = EMPTY
+    budget_of: Callable[[str], str] | None = None
     order: int = 0

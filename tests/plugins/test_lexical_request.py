@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -185,8 +186,8 @@ def test_documents_that_ask_themselves_leave_the_request_its_weight(document: st
     parts = [(DOCUMENTS / document).read_text(encoding="utf-8").strip(), REQUEST]
     relevant = frozenset(terms("translate text Greek mail result sister"))
 
-    def relevance(found: object) -> float:
-        return float(len(relevant.intersection(found)))  # type: ignore[call-overload]
+    def relevance(found: Sequence[str]) -> float:
+        return float(len(relevant.intersection(found)))
 
     reading = read("\n\n".join(parts if order == "before" else reversed(parts)), relevance=relevance)
     assert asks(reading, "Greek") >= 0.5

@@ -469,13 +469,34 @@ def test_a_second_tape_has_a_name_of_its_own(deck_with, tape):
 
 @pytest.mark.parametrize(
     "model",
-    ["openrouter/openrouter/free", "anthropic/claude-opus-4", "openrouter/openai/gpt-4o", "acme/unknown", "acme/r1"],
+    [
+        "openrouter/openrouter/free",
+        "anthropic/claude-opus-4",
+        "openrouter/openai/gpt-4o",
+        "gemini/gemini-2.5-pro",
+        "acme/unknown",
+        "acme/r1",
+    ],
 )
 def test_a_taped_model_has_the_budget_of_the_model(deck_with, model):
     deck = deck_with(helmdeck_provider_tape)
     taped = deck.budget(f"tape/{model}")
     assert attrs.evolve(taped.budget, model=model) == deck.budget(model).budget
     assert taped.row == deck.budget(model).row
+
+
+def test_what_a_deployment_says_of_the_model_holds_for_its_tapes_and_can_be_said_again(deck_with):
+    budgets = {"acme/": {"tier": "B", "output_tokens": 700}, "second/": {"output_tokens": 9}}
+    config = {"budgets": budgets, "providers": {"second": {"kind": "tape"}}}
+    deck = deck_with(helmdeck_provider_tape, config=config)
+    taped, again = deck.budget("tape/acme/x").budget, deck.budget("second/acme/x").budget
+    assert (taped.model, taped.tier, taped.output_tokens) == ("tape/acme/x", "B", 700)
+    assert (again.model, again.tier, again.output_tokens) == ("second/acme/x", "B", 9)
+
+
+def test_an_id_that_goes_round_in_a_circle_gets_a_budget_all_the_same(deck_with):
+    deck = deck_with(helmdeck_provider_tape)
+    assert deck.budget("tape/" * 50).budget.tier == "C"
 
 
 @pytest.mark.parametrize("model", ["acme/unknown", "openrouter/openai/gpt-4o:free", "", "acme"])

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helmdeck_core import Catalog, Provider, ProviderContext, ProviderSettings, ProviderSpec, Ranker, RankIndex, hookimpl
+from helmdeck_core import (
+    Catalog,
+    Provider,
+    ProviderContext,
+    ProviderSettings,
+    ProviderSpec,
+    Ranker,
+    RankIndex,
+    hookimpl,
+)
 
 
 def _index(catalog: Catalog) -> RankIndex:
@@ -13,10 +22,10 @@ def _index(catalog: Catalog) -> RankIndex:
     return LexicalIndex(catalog)
 
 
-def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
+def _open(settings: ProviderSettings, _context: ProviderContext) -> Provider:
     from helmdeck_plugins.lexical.planner import LexicalPlanner
 
-    return LexicalPlanner(settings, context)
+    return LexicalPlanner(settings.name)
 
 
 @hookimpl

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from helmdeck_core import Catalog, Ranking, Score
-from helmdeck_plugins.lexical.fields import FIELD_WEIGHTS
-from helmdeck_plugins.lexical.postings import BEGINNING, Phrase, build
+from helmdeck_plugins.lexical.postings import BEGINNING, Phrase, build, spelt_out
 from helmdeck_plugins.lexical.request import Clause, Reading, read
 from helmdeck_plugins.lexical.text import word_terms
 from helmdeck_plugins.lexical.words import SYNONYMS
@@ -73,11 +72,12 @@ class LexicalIndex:
         """Order the catalog for a request that was read before."""
         query = self._expand(reading.weights)
         scores = self._accumulate(query)
-        said = self._said_phrases(query, reading.asking_words)
+        asking = spelt_out(reading.asking_words)
+        said = self._said_phrases(query, asking)
         _reward(scores, said)
         clause_best = self._vote(reading.clauses, scores)
         self._lift_said(scores, said, query)
-        self._lift_superseding(scores, reading.asking_words)
+        self._lift_superseding(scores, asking)
         clauses = tuple(clause.text for clause in reading.clauses)
         return Ranking(self._ordered(scores, query, said), clauses, clause_best)
 
@@ -85,7 +85,7 @@ class LexicalIndex:
         """What each entry that matches at all scores for one clause."""
         query = self._expand(dict.fromkeys(clause.terms, 1.0))
         scores = self._accumulate(query)
-        _reward(scores, self._said_phrases(query, ()))
+        _reward(scores, self._said_phrases(query, ""))
         return scores
 
     def best_first(self, scores: Mapping[int, float]) -> list[int]:
@@ -95,7 +95,7 @@ class LexicalIndex:
     def coverage(self, clause: Clause, index: int) -> float:
         """How much of a clause's information an entry has, 0 to 1; a keyword phrase that is said counts as all of it."""
         query = self._expand(dict.fromkeys(clause.terms, 1.0))
-        if any(phrase.entry == index and strength >= 1 for phrase, strength in self._said_phrases(query, ())):
+        if any(phrase.entry == index and strength >= 1 for phrase, strength in self._said_phrases(query, "")):
             return 1.0
         has = {term for field, found in self._postings.fields[index].items() if field != "limitation" for term in found}
         idf, unknown = self._postings.idf, self._postings.unknown_idf
@@ -134,7 +134,8 @@ class LexicalIndex:
             for other in _SYNONYMS_OF.get(term, ()):
                 if other in impacts and guess > query.get(other, 0.0):
                     query[other] = guess
-        return query
+        telling = {term: weight for term, weight in query.items() if term not in self._postings.common}
+        return telling or query
 
     def _relatives(self, term: str) -> Iterator[str]:
         """Terms of the catalog that go on where a term ends, or the other way round: ``forens`` and ``forensic``."""
@@ -150,7 +151,7 @@ class LexicalIndex:
                 scores[index] = get(index, 0.0) + weight * impact
         return scores
 
-    def _said_phrases(self, query: Mapping[str, float], asking_words: Sequence[str]) -> list[tuple[Phrase, float]]:
+    def _said_phrases(self, query: Mapping[str, float], asking: str) -> list[tuple[Phrase, float]]:
         """Keyword phrases with all of their words in the request, and how surely they are meant, 0 to 1."""
         said: list[tuple[Phrase, float]] = []
         by_term = self._postings.phrases
@@ -160,7 +161,7 @@ class LexicalIndex:
                     strength = min(query.get(part, 0.0) for part in phrase.parts)
                     if strength > 0:
                         said.append((phrase, strength))
-        said += [(phrase, 1.0) for phrase in self._postings.verbatim if _contains(asking_words, phrase.parts)]
+        said += [(phrase, 1.0) for phrase in self._postings.verbatim if phrase.parts[0] in asking]
         return said
 
     def _vote(self, clauses: Sequence[Clause], scores: dict[int, float]) -> tuple[int, ...]:
@@ -202,10 +203,10 @@ class LexicalIndex:
         fields = self._postings.fields[index].items()
         return all(field == "name" or query.keys().isdisjoint(found) for field, found in fields)
 
-    def _lift_superseding(self, scores: dict[int, float], asking_words: Sequence[str]) -> None:
+    def _lift_superseding(self, scores: dict[int, float], asking: str) -> None:
         """A pipeline that replaces a pack goes ahead of it when the request names the pack."""
         for pair in self._postings.superseded:
-            if _contains(asking_words, pair.name_words):
+            if pair.name in asking:
                 replaced = max(scores.get(pair.pack, 0.0), scores.get(pair.pipeline, 0.0))
                 scores[pair.pipeline] = replaced * (1 + _SUPERSEDES) + _AHEAD
 
@@ -216,30 +217,23 @@ class LexicalIndex:
     ) -> tuple[Score, ...]:
         rank, entries = self._id_rank, self.entries
         order = sorted([(-score, rank[index], index) for index, score in scores.items() if score > 0])
+        phrases: dict[int, dict[str, None]] = defaultdict(dict)
+        for phrase, _ in said:
+            phrases[phrase.entry][f"keyword:{phrase.text}"] = None
         top = [
-            Score(index, entries[index].id, -negated, self._matched(index, query, said))
+            Score(index, entries[index].id, -negated, self._matched(index, query, tuple(phrases.get(index, ()))))
             for negated, _, index in order[:_EXPLAINED]
         ]
         rest = [Score(index, entries[index].id, -negated) for negated, _, index in order[_EXPLAINED:]]
         matched = {index for _, _, index in order}
         return (*top, *rest, *(score for score in self._unmatched if score.index not in matched))
 
-    def _matched(self, index: int, query: Mapping[str, float], said: Sequence[tuple[Phrase, float]]) -> tuple[str, ...]:
-        phrases = dict.fromkeys(f"keyword:{phrase.text}" for phrase, _ in said if phrase.entry == index)
-        found: dict[str, float] = {}
-        for field, list_ in self._postings.fields[index].items():
-            for term in list_:
-                if term in query:
-                    found[f"{field}:{term}"] = query[term] * self._postings.idf.get(term, 0.0) * FIELD_WEIGHTS[field]
-        return tuple([*phrases, *sorted(found, key=lambda key: (-found[key], key))][:_EXPLAINED_TERMS])
+    def _matched(self, index: int, query: Mapping[str, float], phrases: Sequence[str]) -> tuple[str, ...]:
+        labels = self._postings.labels[index]
+        found = [(-labels[term][1] * weight, labels[term][0]) for term, weight in query.items() if term in labels]
+        return (*phrases, *(label for _, label in sorted(found)))[:_EXPLAINED_TERMS]
 
 
 def _reward(scores: dict[int, float], said: Sequence[tuple[Phrase, float]]) -> None:
     for phrase, strength in said:
         scores[phrase.entry] = scores.get(phrase.entry, 0.0) + phrase.worth * strength
-
-
-def _contains(text: Sequence[str], part: Sequence[str]) -> bool:
-    """Whether the words of ``part`` stand in ``text`` one after the other."""
-    size, wanted = len(part), tuple(part)
-    return any(word == wanted[0] and tuple(text[at : at + size]) == wanted for at, word in enumerate(text))

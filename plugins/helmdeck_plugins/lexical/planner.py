@@ -18,8 +18,6 @@ from helmdeck_core import (
     Entry,
     EntryKind,
     InvalidRequest,
-    ProviderContext,
-    ProviderSettings,
     StopReason,
     Task,
     Usage,
@@ -49,8 +47,8 @@ _WORTH_NAMING: Final = 0.25
 class LexicalPlanner:
     """The provider of ``local/lexical``."""
 
-    def __init__(self, settings: ProviderSettings, context: ProviderContext) -> None:
-        self._name = settings.name
+    def __init__(self, name: str) -> None:
+        self._name = name
         # The catalog of one deck stays the same object from request to request unless it was cut down.
         self._latest: tuple[Catalog, LexicalIndex] | None = None
 
@@ -156,7 +154,7 @@ def _route(lexical: LexicalIndex, task: Task) -> dict[str, Any]:
         "recommendation": _recommendation(best, task),
         "alternatives": [
             {"kind": entry.kind.value, "id": entry.id, "why": _summary(entry)}
-            for entry in dict((entry.id, entry) for entry in others).values()
+            for entry in {entry.id: entry for entry in others}.values()
         ][:_ALTERNATIVES],
         "gap_warning": _gap_warning(picks, task.request),
         "reasoning": "matched by the words of the request and of the catalog",

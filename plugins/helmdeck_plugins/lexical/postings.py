@@ -25,7 +25,7 @@ _PHRASE: Final = 1.5
 BEGINNING: Final = 4
 # A term that this many entries have, and one in this many, says nothing: in 3,000 tools half "retrieve" something.
 _CROWD: Final = 50
-_CROWD_SHARE: Final = 4
+_CROWD_SHARE: Final = 2
 # Characters of a description in which its first word ends.
 _OPENING: Final = 40
 # A term that stands in limitations only: it may explain a match but not decide one.

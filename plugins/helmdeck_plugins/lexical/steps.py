@@ -113,7 +113,11 @@ def to_step(entry: Entry | None, clause: Clause, request: str, defaults: Mapping
         return {"tool": UNKNOWN_TOOL, "args": {}, "rationale": f"gap: nothing in the catalog fits {said}"}
     inputs = known_inputs(entry, clause.text, request, defaults)
     if entry.kind is EntryKind.PIPELINE:
-        return {"tool": PIPELINE_RUN, "args": {"id": entry.id, "inputs": inputs}, "rationale": f"the pipeline fits {said}"}
+        return {
+            "tool": PIPELINE_RUN,
+            "args": {"id": entry.id, "inputs": inputs},
+            "rationale": f"the pipeline fits {said}",
+        }
     return {"tool": entry.id, "args": inputs, "rationale": f"fits {said}"}
 
 

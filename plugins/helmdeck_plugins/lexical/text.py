@@ -22,6 +22,9 @@ _UNSPACED: Final = re.compile(
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f]+"
 )
 
+URL: Final = re.compile(r"\w+://\S*[^\s.,;:!?)\]]|\bwww\.\S*[^\s.,;:!?)\]]")
+EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+
 # Longer runs are encoded data rather than words; a stem or a cache slot for them is wasted.
 _MAX_WORD: Final = 64
 
@@ -70,7 +73,16 @@ def fold(word: str) -> str:
 
 def words(text: str) -> list[str]:
     """The folded words of a text in order, stop words included."""
+    if text.isascii():
+        return WORD.findall(text.lower())
     return [fold(word) for word in WORD.findall(text)]
+
+
+def plain_words(text: str) -> list[str]:
+    """The folded words of a text; an address of the web or of mail counts as what it is, not as what it spells."""
+    if "://" in text or "www." in text:
+        text = URL.sub(" url ", text)
+    return words(EMAIL.sub(" email ", text) if "@" in text else text)
 
 
 @lru_cache(maxsize=1 << 16)

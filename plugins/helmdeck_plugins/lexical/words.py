@@ -49,6 +49,55 @@ VERBS: Final = frozenset(
     """.split()
 )  # fmt: skip
 
+LEAD_INS: Final = frozenset(
+    """
+    please kindly then also now first second third next finally lastly and so but ok okay additionally afterwards
+    furthermore moreover afterward just to after that once done thanks hi hey hello
+    """.split()
+)
+"""What may stand before the verb of a command."""
+
+OBJECT_STARTS: Final = frozenset(
+    """
+    a an the this that these those it them my our me us your his her its their all any each every some how what which
+    whether if to for from with into up out in on about between both more new two three
+    """.split()
+)
+"""What follows a verb rather than a noun: "book a ride" is a command, "book rides" may be one."""
+
+FIRST_PERSON: Final = frozenset("i i'm i'd i've i'll me my mine myself".split())
+WE: Final = frozenset("we we're we've our ours us".split())
+LETTER_WORDS: Final = frozenset("dear sincerely regards faithfully yours".split())
+
+PLEASE: Final = frozenset(
+    "please kindly bitte pls plz veuillez pouvez peux puedes podrias favor necesito quiero brauche kannst".split()
+)
+"""Courtesy in widely used languages; a question mark speaks for itself in all of them."""
+
+ASKING_PAIRS: Final = frozenset(
+    (first, second)
+    for first, second in (
+        pair.split()
+        for pair in (
+            "can you|could you|would you|will you|do you|can i|could i|i need|i want|i wish|i would|i'd like|i am|i'm|"
+            "i'm looking|i'm trying|i'm planning|i'm interested|i was|i have|help me|tell me|show me|give me|find me|"
+            "for me|let me|let us|is there|are there|how do|how can|how much|how many|what is|what are|what's the|"
+            "need to|want to|like to"
+        ).split("|")
+        if " " in pair
+    )
+)
+"""Pairs of words with which people turn to an assistant."""
+
+WISHES: Final = frozenset("need needs want wanted wish looking".split())
+"""Words that ask without saying what to do: "I need a hotel"."""
+
+JOINTS: Final = frozenset("and then also plus or but next finally lastly after afterwards afterward".split())
+"""Words that may join two clauses."""
+
+BEFORE_VERB: Final = LEAD_INS | frozenset("i i'd i'll you we need want would like could can help me".split())
+"""What may stand between a joint and a verb: "and please send", "and I want to send"."""
+
 SYNONYMS: Final[tuple[tuple[str, ...], ...]] = (
     ("remember", "memorize", "memory", "store", "save", "keep", "remind"),
     ("recall", "remember", "memory", "retrieve"),

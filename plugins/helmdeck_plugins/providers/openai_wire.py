@@ -331,6 +331,7 @@ def _usage(usage: object) -> Usage:
         output_tokens=_count(usage, "completion_tokens"),
         cached_input_tokens=_count(prompt, "cached_tokens")
         or _count(usage, "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens"),
+        cache_write_tokens=_count(prompt, "cache_write_tokens"),
         reasoning_tokens=_count(completion, "reasoning_tokens") or _count(usage, "reasoning_tokens"),
     )
 
