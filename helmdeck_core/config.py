@@ -96,6 +96,18 @@ class SelectionConfig:
 
 
 @attrs.frozen(kw_only=True)
+class HistoryConfig:
+    """What is remembered of plans: hashes and names, no request and no argument.
+
+    :ivar url: where, such as ``sqlite:~/.helmdeck/history.db``; left out: nowhere.
+    :ivar keep_days: for how long.
+    """
+
+    url: str | None = None
+    keep_days: float = 30.0
+
+
+@attrs.frozen(kw_only=True)
 class ProviderConfig:
     """One provider; whatever is left out comes from the plugin that serves ``kind``.
 
@@ -146,5 +158,6 @@ class Config:
     catalog: CatalogConfig = CatalogConfig()
     compaction: CompactionConfig = CompactionConfig()
     selection: SelectionConfig = SelectionConfig()
+    history: HistoryConfig = HistoryConfig()
     providers: Mapping[str, ProviderConfig] = EMPTY
     budgets: Mapping[str, BudgetConfig] = EMPTY

@@ -14,10 +14,11 @@ from helmdeck_core.domain.asking import Selection
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.decode import Decoded, DecodeFailed
+from helmdeck_core.domain.history import PlanRecord
 from helmdeck_core.domain.models import BudgetLookup
 from helmdeck_core.domain.packs import Output
 from helmdeck_core.domain.plans import DoneStep, Plan, Route
-from helmdeck_core.engine import Engine
+from helmdeck_core.engine import LOCAL_CALLER, Engine
 from helmdeck_core.errors import FAILURES, PluginError
 from helmdeck_core.manager import load_plugins
 from helmdeck_core.portal import Portal
@@ -97,6 +98,7 @@ class Helmdeck:
         context: str = "",
         done: Iterable[DoneStep] = (),
         defaults: Mapping[str, Any] | None = None,
+        caller: str = LOCAL_CALLER,
         progress: Callable[[str], None] | None = None,
     ) -> Plan:
         """Turn a request into a validated plan over the catalog.
@@ -106,11 +108,12 @@ class Helmdeck:
         :param context: what else the planner should know.
         :param done: steps of an earlier plan for the same request that were run already.
         :param defaults: values that the caller usually gives, by input name.
+        :param caller: who asks; a history, where one is configured, is kept apart by it.
         :raises PackError: the input is not usable, such as a blank request.
         :raises CallFailed: the model gave nothing usable; the subclass is the cause.
         """
         given = _given(intent, context, done, defaults)
-        return await self._typed(Plan, PLAN_PACK, given, model, progress)
+        return await self._typed(Plan, PLAN_PACK, given, model=model, caller=caller, progress=progress)
 
     async def aroute(
         self,
@@ -125,7 +128,8 @@ class Helmdeck:
 
         Parameters and errors are those of ``aplan``.
         """
-        return await self._typed(Route, ROUTE_PACK, _given(intent, context, (), defaults), model, progress)
+        given = _given(intent, context, (), defaults)
+        return await self._typed(Route, ROUTE_PACK, given, model=model, progress=progress)
 
     async def arun(
         self,
@@ -181,6 +185,11 @@ class Helmdeck:
         """What a model is asked to take and to give, and where each field comes from."""
         return self.runtime.budgets.find(self.runtime.config.model if model is None else model)
 
+    def plan_history(self, caller: str = LOCAL_CALLER, *, limit: int = 100) -> tuple[PlanRecord, ...]:
+        """A caller's recorded plans, the newest first; empty when no history is configured."""
+        store = self._engine.history()
+        return store.plans(caller, limit) if store is not None else ()
+
     def budgets(self) -> list[BudgetLookup]:
         """Every known row, the fallback last."""
         return self.runtime.budgets.rows()
@@ -230,15 +239,8 @@ class Helmdeck:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    async def _typed(
-        self,
-        kind: type[T],
-        pack: str,
-        given: Mapping[str, Any],
-        model: str | None,
-        progress: Callable[[str], None] | None,
-    ) -> T:
-        result: Mapping[str, Any] | Output = await self._engine.run(pack, given, model=model, progress=progress)
+    async def _typed(self, kind: type[T], pack: str, given: Mapping[str, Any], **options: Any) -> T:
+        result: Mapping[str, Any] | Output = await self._engine.run(pack, given, **options)
         if not isinstance(result, kind):
             owner = self.runtime.packs[pack].plugin
             detail = f"pack {pack!r} returned {type(result).__name__}, not {kind.__name__}"

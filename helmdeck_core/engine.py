@@ -19,7 +19,8 @@ from helmdeck_core.domain.asking import Answer, PromptVariant, Question, Selecti
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, ResponseFormat, StopReason
 from helmdeck_core.domain.decode import DecodeFailed
-from helmdeck_core.domain.events import CallFinished, CallGaveUp, CatalogSelected, StopReasonUnknown
+from helmdeck_core.domain.events import CallFinished, CallGaveUp, CatalogSelected, HistoryFailed, StopReasonUnknown
+from helmdeck_core.domain.history import HistoryStore, PlanRecord
 from helmdeck_core.domain.models import Budget, Tier, resolve_variant
 from helmdeck_core.domain.packs import Output, Pack
 from helmdeck_core.domain.plans import Task
@@ -43,6 +44,9 @@ from helmdeck_core.selection import Limits, select
 
 T = TypeVar("T")
 
+LOCAL_CALLER = "local"
+"""Who asks where nobody says."""
+
 MESSAGE_TOKENS = 64
 """Room for what a chat template adds around two messages."""
 
@@ -61,6 +65,7 @@ class Engine:
         self._catalog: Catalog | None = None
         self._index: RankIndex | None = None
         self._prepared: dict[tuple[str, ...], PreparedCatalog] = {}
+        self._history: HistoryStore | None = None
         self._unknown_stops: set[tuple[str, str, str]] = set()
 
     # -- what depends on the catalog alone ---------------------------------------------------------------
@@ -278,6 +283,36 @@ class Engine:
             shortlist = tuple(score.id for score in scores if score.score > 0)
         return attrs.evolve(task, catalog=selection.catalog, shortlist=shortlist), selection
 
+    # -- history -----------------------------------------------------------------------------------------
+
+    def history(self) -> HistoryStore | None:
+        """The configured store, opened at the first use; ``None`` when nothing is to be remembered.
+
+        :raises PluginError: the store cannot be opened.
+        """
+        url = self.runtime.config.history.url
+        if url is not None and self._history is None:
+            scheme, _, target = url.partition(":")
+            owned = self.runtime.history_stores[scheme]
+            with self._lock:
+                try:
+                    self._history = self._history or owned.value.open(target, self.runtime.config.history.keep_days)
+                except Exception as exc:
+                    detail = f"{scheme}: {type(exc).__name__}: {exc}"
+                    raise PluginError(owned.plugin, "helmdeck_history_stores", detail) from exc
+        return self._history
+
+    async def remember(self, record: PlanRecord) -> None:
+        """Keep a record in a thread of its own; a failure is an event and nothing else."""
+        if self.runtime.config.history.url is None:
+            return
+        try:
+            store = self.history()
+            if store is not None:
+                await asyncio.to_thread(store.add, record)
+        except Exception as exc:
+            self.runtime.emit(HistoryFailed(caller=record.caller, detail=f"{type(exc).__name__}: {exc}"))
+
     # -- packs -------------------------------------------------------------------------------------------
 
     async def run(
@@ -286,6 +321,7 @@ class Engine:
         given: Mapping[str, Any],
         *,
         model: str | None = None,
+        caller: str = LOCAL_CALLER,
         progress: Callable[[str], None] | None = None,
     ) -> Mapping[str, Any] | Output:
         """Run a pack: check the input, run the handler, check the output.
@@ -297,7 +333,7 @@ class Engine:
         if problems := schema_problems(pack.input_schema, given):
             raise PackError(name, PackErrorCode.INVALID_INPUT, "; ".join(problems))
         try:
-            output = await pack.run(_Context(self, model, progress or _silent), given)
+            output = await pack.run(_Context(self, model, caller, progress or _silent), given)
         except (HelmdeckError, asyncio.CancelledError):
             raise
         except Exception as exc:
@@ -330,10 +366,14 @@ class _Context:
 
     _engine: Engine
     model: str | None
+    caller: str
     _tell: Callable[[str], None]
 
     def progress(self, message: str) -> None:
         self._tell(message)
+
+    async def remember(self, record: PlanRecord) -> None:
+        await self._engine.remember(record)
 
     @property
     def catalog(self) -> Catalog:

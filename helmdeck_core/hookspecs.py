@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
     from helmdeck_core.domain.decode import DecodeStep, ReasoningTag
     from helmdeck_core.domain.events import EventSink
+    from helmdeck_core.domain.history import HistoryStoreSpec
     from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable
     from helmdeck_core.domain.packs import Command, Pack
     from helmdeck_core.domain.ranking import Ranker
@@ -187,6 +188,20 @@ def helmdeck_catalog_sources() -> Sequence[CatalogSource]:
     first use of the catalog.
 
     :returns: Catalog sources. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_history_stores() -> Sequence[HistoryStoreSpec]:
+    """Contribute kinds of stores for the history of plans.
+
+    Called once when a deck is made. ``[history] url`` chooses one by the scheme of its URL; without it nothing is kept.
+
+    :returns: Store specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

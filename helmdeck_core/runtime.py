@@ -19,6 +19,7 @@ from helmdeck_core.domain.catalog import CatalogSource, TrimStep
 from helmdeck_core.domain.chat import ProviderSpec, StopReason, StopReasonTable
 from helmdeck_core.domain.decode import DecodeStep, ReasoningTag
 from helmdeck_core.domain.events import Event, EventSink
+from helmdeck_core.domain.history import HistoryStoreSpec
 from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier
 from helmdeck_core.domain.packs import Command, Pack
 from helmdeck_core.domain.ranking import Ranker
@@ -39,6 +40,7 @@ CONTRIBUTIONS: Mapping[str, type] = {
     "helmdeck_decode_steps": DecodeStep,
     "helmdeck_packs": Pack,
     "helmdeck_catalog_sources": CatalogSource,
+    "helmdeck_history_stores": HistoryStoreSpec,
     "helmdeck_commands": Command,
     "helmdeck_event_sinks": EventSink,
 }
@@ -67,6 +69,7 @@ class Runtime:
     packs: Named[Pack]
     sources: Named[CatalogSource]
     providers: Named[ProviderSpec]
+    history_stores: Named[HistoryStoreSpec]
     stop_tables: Mapping[str, Mapping[str, StopReason]]
     sinks: tuple[Owned[EventSink], ...]
 
@@ -139,6 +142,7 @@ def resolve(plugins: Plugins, loaded: Loaded) -> Runtime:
         packs=_named(found["helmdeck_packs"]),
         sources=_named(found["helmdeck_catalog_sources"]),
         providers=providers,
+        history_stores=_named(found["helmdeck_history_stores"]),
         stop_tables={
             owned.value.name: {word.casefold(): reason for word, reason in owned.value.reasons.items()}
             for owned in found["helmdeck_stop_reasons"]
@@ -197,6 +201,10 @@ def _mistakes(loaded: Loaded, found: Mapping[str, Sequence[Owned[Any]]]) -> list
         kind = provider.kind or name
         path = ("providers", name, "kind")
         check.one(path, kind, known["helmdeck_providers"], "there is no provider of this kind")
+    if config.history.url is not None:
+        scheme, colon, _ = config.history.url.partition(":")
+        stores = [f"{name}:..." for name in known["helmdeck_history_stores"]]
+        check.one(("history", "url"), f"{scheme}:..." if colon else scheme, stores, "there is no store of this kind")
     variants = {owned.value.variant for owned in found["helmdeck_prompt_variants"]}
     for prefix, budget in config.budgets.items():
         if budget.prompt_variant is not None:

@@ -12,7 +12,7 @@ from helmdeck_core.domain.decode import Stripped
 from helmdeck_core.marks import Closer, Marks
 
 _MAX_PASSES = 4
-"""How often removing blocks may bring new marks to light, as in ``<thi<think></think>nk>``.
+"""How often removing blocks may bring new marks to light, as in ``<mu<muse></muse>se>``.
 
 Nobody writes that by accident; text that still has blocks after this many passes is all taken for reasoning, which
 keeps the time linear.

@@ -17,7 +17,7 @@ class ReasoningTag:
     """One pair of marks around text that a model thought and did not mean as its answer.
 
     :ivar name: unique; contributing the same name again replaces the tag.
-    :ivar open: the mark that opens, such as ``<think>``; letter case does not matter. Empty for reasoning that always
+    :ivar open: the mark that opens, such as ``<muse>``; letter case does not matter. Empty for reasoning that always
         begins in the prompt.
     :ivar close: the marks that close it; the first is the usual one.
     :ivar has_attributes: the opening mark ends in ``>`` and may carry attributes before it.

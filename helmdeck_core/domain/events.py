@@ -75,7 +75,15 @@ class CallGaveUp:
     latency_s: float
 
 
-Event = CatalogSelected | InvariantRestored | StopReasonUnknown | CallFinished | CallGaveUp
+@attrs.frozen(kw_only=True)
+class HistoryFailed:
+    """A record of a plan could not be kept; the plan itself is not affected."""
+
+    caller: str
+    detail: str
+
+
+Event = HistoryFailed | CatalogSelected | InvariantRestored | StopReasonUnknown | CallFinished | CallGaveUp
 
 
 @attrs.frozen(kw_only=True)

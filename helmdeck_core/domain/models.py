@@ -143,7 +143,7 @@ class BudgetLookup:
     """A budget and where each of its fields comes from.
 
     :ivar row: the prefix of the table row that answered; ``""`` for the fallback.
-    :ivar sources: field name to a short text, such as ``row 'openai/gpt-4o' of plugin 'budgets'``.
+    :ivar sources: field name to a short text, such as ``row 'acme/large' of plugin 'budgets'``.
     """
 
     budget: Budget

@@ -11,6 +11,7 @@ import attrs
 from helmdeck_core.domain.asking import Answer, Question
 from helmdeck_core.domain.catalog import Catalog, Entry, EntryKind
 from helmdeck_core.domain.chat import EMPTY
+from helmdeck_core.domain.history import PlanRecord
 
 T = TypeVar("T")
 
@@ -24,6 +25,11 @@ class PackContext(Protocol):
         ...
 
     @property
+    def caller(self) -> str:
+        """Who asks; what is remembered is kept apart by it."""
+        ...
+
+    @property
     def catalog(self) -> Catalog:
         """Everything that can be planned."""
         ...
@@ -33,6 +39,10 @@ class PackContext(Protocol):
 
         :raises CallFailed: the subclass of the cause.
         """
+        ...
+
+    async def remember(self, record: PlanRecord) -> None:
+        """Keep a record of a plan, where a history is configured. Never raises: a failure is an event."""
         ...
 
     def progress(self, message: str) -> None:

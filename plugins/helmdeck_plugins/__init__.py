@@ -13,5 +13,6 @@ BUILTINS = {
     "plan": "helmdeck_plugins.packs.plan",
     "route": "helmdeck_plugins.packs.route",
     "catalogs": "helmdeck_plugins.catalogs",
+    "history": "helmdeck_plugins.history",
     "log": "helmdeck_plugins.log",
 }

@@ -10,6 +10,7 @@ from helmdeck_core import (
     CatalogSelected,
     Event,
     EventSink,
+    HistoryFailed,
     InvariantRestored,
     StopReasonUnknown,
     hookimpl,
@@ -37,6 +38,8 @@ def write(event: Event) -> None:
             )
         case StopReasonUnknown():
             logger().bind(provider=event.provider, model=event.model, raw=event.raw).warning("an unknown stop reason")
+        case HistoryFailed():
+            logger().bind(caller=event.caller, detail=event.detail).warning("a plan could not be recorded")
         case CallGaveUp():
             logger().bind(
                 caller=event.caller, model=event.model, cause=event.cause.value, sub_cause=event.sub_cause,

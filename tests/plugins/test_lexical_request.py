@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -200,3 +201,10 @@ def test_any_text_can_be_read(text: str) -> None:
     assert all(0 < weight <= 1 for weight in reading.weights.values())
     assert reading == read(text)
     assert all(set(clause.terms) <= set(reading.weights) for clause in reading.clauses)
+
+
+@pytest.mark.parametrize("unit", [".", "a", "@", "a@", "?", "'", "://", "a.", "(", "\n", ", and ", "読", "1. ", "> "])
+def test_a_megabyte_of_anything_is_read_in_a_moment(unit: str) -> None:
+    started = time.perf_counter()
+    read(unit * (1_000_000 // len(unit)))
+    assert time.perf_counter() - started < 5  # half a second is usual; a quadratic scan takes minutes

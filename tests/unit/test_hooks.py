@@ -10,6 +10,7 @@ from helmdeck_core import (
     Command,
     DecodeStep,
     EventSink,
+    HistoryStoreSpec,
     Pack,
     PromptVariant,
     ProviderSpec,
@@ -138,6 +139,27 @@ def test_helmdeck_catalog_sources_are_used_by_name(deck_with):
     source = CatalogSource(name="acme", load=lambda: Catalog.from_data({"packs": [{"name": "acme.only"}]}, "acme"))
     deck = deck_with(contributing("helmdeck_catalog_sources", source), config={"catalog": {"sources": ["acme"]}})
     assert [entry.id for entry in deck.catalog.entries] == ["acme.only"]
+
+
+def test_helmdeck_history_stores_keep_records_under_their_scheme(answering):
+    kept = []
+
+    class Memory:
+        def __init__(self, target, keep_days):
+            kept.append((target, keep_days))
+
+        def add(self, record):
+            kept.append(record)
+
+        def plans(self, caller, limit=100):
+            return tuple(kept[1:])
+
+    plugin = contributing("helmdeck_history_stores", HistoryStoreSpec(name="memory", open=Memory))
+    config = {"history": {"url": "memory:anywhere", "keep_days": 7}}
+    deck, _ = answering(GOOD, beside=(plugin,), config=config)
+    deck.plan("draft a post", model=FREE)
+    assert kept[0] == ("anywhere", 7.0)
+    assert [record.model for record in deck.plan_history()] == [FREE]
 
 
 def test_helmdeck_commands_are_collected(deck_with):

@@ -21,6 +21,8 @@ _SYNONYM: Final = 0.4
 # So is another form of a word that the catalog does not have; at most this many letters longer or shorter.
 _RELATIVE: Final = 0.6
 _RELATIVE_LETTERS: Final = 4
+# A phrase counts as said when all of its words are there as they are: more than a guess, in a sentence that asks.
+_SAID: Final = 0.75
 # What an entry that is best for one clause earns, in parts of the best score of the request; an entry that comes close
 # to the best one of the clause earns nearly as much.
 _CLAUSE_VOTE: Final = 0.3
@@ -95,7 +97,7 @@ class LexicalIndex:
     def coverage(self, clause: Clause, index: int) -> float:
         """How much of a clause's information an entry has, 0 to 1; a keyword phrase that is said counts as all of it."""
         query = self._expand(dict.fromkeys(clause.terms, 1.0))
-        if any(phrase.entry == index and strength >= 1 for phrase, strength in self._said_phrases(query, "")):
+        if any(phrase.entry == index and strength >= _SAID for phrase, strength in self._said_phrases(query, "")):
             return 1.0
         has = {term for field, found in self._postings.fields[index].items() if field != "limitation" for term in found}
         idf, unknown = self._postings.idf, self._postings.unknown_idf
@@ -189,7 +191,7 @@ class LexicalIndex:
         self, scores: dict[int, float], said: Sequence[tuple[Phrase, float]], query: Mapping[str, float]
     ) -> None:
         """An entry whose whole keyword phrase was said outranks entries that share nothing but their name with it."""
-        asked_for = dict.fromkeys(phrase.entry for phrase, strength in said if strength >= 1.0)
+        asked_for = dict.fromkeys(phrase.entry for phrase, strength in said if strength >= _SAID)
         if not asked_for:
             return
         floor = min(scores[index] for index in asked_for)
@@ -218,7 +220,7 @@ class LexicalIndex:
         rank, entries = self._id_rank, self.entries
         order = sorted([(-score, rank[index], index) for index, score in scores.items() if score > 0])
         phrases: dict[int, dict[str, None]] = defaultdict(dict)
-        for phrase, _ in said:
+        for phrase in (phrase for phrase, strength in said if strength >= _SAID):
             phrases[phrase.entry][f"keyword:{phrase.text}"] = None
         top = [
             Score(index, entries[index].id, -negated, self._matched(index, query, tuple(phrases.get(index, ()))))
@@ -230,10 +232,14 @@ class LexicalIndex:
 
     def _matched(self, index: int, query: Mapping[str, float], phrases: Sequence[str]) -> tuple[str, ...]:
         labels = self._postings.labels[index]
-        found = [(-labels[term][1] * weight, labels[term][0]) for term, weight in query.items() if term in labels]
+        found = [(-labels[term][1] * query[term], labels[term][0]) for term in query.keys() & labels.keys()]
         return (*phrases, *(label for _, label in sorted(found)))[:_EXPLAINED_TERMS]
 
 
 def _reward(scores: dict[int, float], said: Sequence[tuple[Phrase, float]]) -> None:
+    """Add the best of each entry's phrases: they are ways to ask for the same thing, so two of them are not twice as good."""
+    best: dict[int, float] = {}
     for phrase, strength in said:
-        scores[phrase.entry] = scores.get(phrase.entry, 0.0) + phrase.worth * strength
+        best[phrase.entry] = max(best.get(phrase.entry, 0.0), phrase.worth * strength)
+    for entry, worth in best.items():
+        scores[entry] = scores.get(entry, 0.0) + worth

@@ -35,11 +35,12 @@ _SHORT_DOCUMENT: Final = 280
 # Requests stand near the ends of long texts; what is further inside is not taken apart.
 _END_CHARACTERS: Final = 8_000
 
+# Runs of marks are bounded: a line of ten thousand dots must not be scanned once per dot.
 _SENTENCE: Final = re.compile(
-    r"[^\n]+?(?:[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s)|[\u3002\uff01\uff1f\u0964]+|(?=\n)|$)"
+    r"[^\n]+?(?:[.!?\u2026]{1,8}[\"'\u201d\u2019)\]]{0,4}(?=\s)|[\u3002\uff01\uff1f\u0964]{1,8}|(?=\n)|$)"
 )
-_FULL_STOP: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964][\"'\u201d\u2019)\]]*$")
-_QUESTION: Final = re.compile(r"[?\uff1f\u061f][\"'\u201d\u2019)\]]*\s*$")
+_FULL_STOP: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964][\"'\u201d\u2019)\]]{0,4}$")
+_QUESTION: Final = re.compile(r"[?\uff1f\u061f][\"'\u201d\u2019)\]]{0,4}\s*$")
 # What numbers an item of a list is no sentence of its own.
 _LIST_MARK: Final = re.compile(r"\W*[0-9a-zA-Z]{1,2}\.")
 

@@ -16,6 +16,7 @@ from helmdeck_core import DoneStep, Entry, EntryKind
 from helmdeck_plugins.lexical.fields import input_properties, step_packs
 from helmdeck_plugins.lexical.index import LexicalIndex
 from helmdeck_plugins.lexical.request import Clause, Reading
+from helmdeck_plugins.lexical.text import EMAIL, URL
 
 PIPELINE_RUN: Final = "helmdeck__pipeline-run"
 UNKNOWN_TOOL: Final = "unknown"
@@ -27,14 +28,12 @@ _FITS: Final = 0.3
 _NEARLY_BEST: Final = 0.8
 _QUOTED_CHARACTERS: Final = 100
 
-_URL: Final = re.compile(r"https?://[^\s<>\"'()\[\]]+[^\s<>\"'()\[\].,;:!?]")
-_EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _PATH: Final = re.compile(r"(?<![\w/:.@])(?:~?/|\./|\.\./)?(?:[\w.-]+/)*[\w-]+\.(?:[A-Za-z][A-Za-z0-9]{1,4})(?![\w/@])")
 # Input names that say what kind of value they take, by their last word.
 _TAKES_URL: Final = frozenset({"url", "urls", "uri", "link", "links", "website", "address"})
 _TAKES_EMAIL: Final = frozenset({"email", "to", "recipient", "recipients", "attendees"})
 _TAKES_PATH: Final = frozenset({"path", "paths", "file", "filename", "recording"})
-_FINDERS: Final = ((_TAKES_URL, _URL), (_TAKES_EMAIL, _EMAIL), (_TAKES_PATH, _PATH))
+_FINDERS: Final = ((_TAKES_URL, URL), (_TAKES_EMAIL, EMAIL), (_TAKES_PATH, _PATH))
 
 
 @attrs.frozen

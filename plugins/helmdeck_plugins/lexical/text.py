@@ -22,8 +22,9 @@ _UNSPACED: Final = re.compile(
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f]+"
 )
 
-URL: Final = re.compile(r"\w+://\S*[^\s.,;:!?)\]]|\bwww\.\S*[^\s.,;:!?)\]]")
-EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+# Bounded, and never starting inside a word: long runs of letters must not be scanned once per letter.
+URL: Final = re.compile(r"(?<!\w)(?:\w{1,12}://|www\.)\S*[^\s.,;:!?)\]]")
+EMAIL: Final = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 # Longer runs are encoded data rather than words; a stem or a cache slot for them is wasted.
 _MAX_WORD: Final = 64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,14 +13,19 @@ from helmdeck_core import (
     PIPELINE_RUN,
     UNKNOWN_TOOL,
     Answer,
+    CallFailed,
     Complexity,
     Pack,
     PackContext,
     Plan,
     PlanOutcome,
+    PlanRecord,
     Question,
+    RecordedStep,
     Step,
+    args_sha,
     hookimpl,
+    intent_sha,
 )
 from helmdeck_plugins.packs.checking import Checked, StepChecker
 from helmdeck_plugins.packs.questions import INPUT_SCHEMA, compaction_of, make_question
@@ -76,22 +82,50 @@ def helmdeck_packs() -> Sequence[Pack]:
             name=NAME,
             version="1",
             description="Turns a request into an ordered, validated plan of packs and pipelines.",
-            run=plan,
+            run=make_plan,
             input_schema=INPUT_SCHEMA,
             is_listed=False,
         ),
     )
 
 
-async def plan(context: PackContext, given: Mapping[str, Any]) -> Plan:
+async def make_plan(context: PackContext, given: Mapping[str, Any]) -> Plan:
     """Ask for a plan and check everything in it against the whole catalog.
 
     :raises PackError: ``invalid_input`` for a blank request.
     :raises CallFailed: the model gave nothing usable.
     """
     question = make_question(given, caller=NAME, task="plan", type=PlanAnswer, schema=ANSWER_SCHEMA)
-    answer = await context.ask(question)
-    return finish(answer, StepChecker(context.catalog), question)
+    start = time.time()
+    try:
+        plan = finish(await context.ask(question), StepChecker(context.catalog), question)
+    except CallFailed as exc:
+        await context.remember(_record(context, question, start, model=exc.model, cause=exc.failure_class.value))
+        raise
+    await context.remember(_record(context, question, start, model=plan.model, plan=plan))
+    return plan
+
+
+def _record(
+    context: PackContext,
+    question: Question[Any],
+    start: float,
+    *,
+    model: str,
+    cause: str | None = None,
+    plan: Plan | None = None,
+) -> PlanRecord:
+    return PlanRecord(
+        caller=context.caller,
+        intent_sha=intent_sha(question.request),
+        outcome=plan.outcome.value if plan else "failed",
+        cause=cause,
+        complexity=plan.complexity.value if plan else None,
+        steps=tuple(RecordedStep(s.order, s.tool, args_sha(s.args)) for s in plan.steps) if plan else (),
+        model=model,
+        duration_s=time.time() - start,
+        time=start,
+    )
 
 
 def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[Any]) -> Plan:

@@ -1,0 +1,142 @@
+"""The history of plans: one row a plan, hashes and names only, apart by caller."""
+
+import hashlib
+import multiprocessing
+import sqlite3
+import time
+
+import pytest
+
+from helmdeck_core import HistoryFailed, LikelyTimeout, PlanRecord, RecordedStep, args_sha, intent_sha
+from helmdeck_plugins.history import SqliteHistory
+
+FREE = "openrouter/openrouter/free"
+GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"secret words"},"rationale":"r"}],"reasoning":"x"}'
+
+
+@pytest.fixture
+def history(answering, tmp_path):
+    def make(*replies, **options):
+        config = {"history": {"url": f"sqlite:{tmp_path / 'deep' / 'history.db'}"}, **options.pop("config", {})}
+        return answering(*replies, config=config, **options)[0]
+
+    return make
+
+
+def record(caller="ada", **changes):
+    values = {"intent_sha": "0" * 16, "outcome": "planned", "model": "a/b", "duration_s": 1.0, "time": time.time()}
+    return PlanRecord(caller=caller, **{**values, **changes})
+
+
+def test_a_plan_leaves_one_row_with_hash_complexity_steps_model_time_and_duration(history):
+    deck, before = history(GOOD), time.time()
+    deck.plan("  Draft A Post ", model=FREE, caller="ada")
+    (row,) = deck.plan_history("ada")
+    assert row.intent_sha == hashlib.sha256(b"draft a post").hexdigest()[:16] == intent_sha("draft a post")
+    assert (row.complexity, row.outcome, row.model, row.cause) == ("single-action", "planned", FREE, None)
+    assert row.steps == (RecordedStep(1, "blog.draft", args_sha({"brief": "secret words"})),)
+    assert before <= row.time <= time.time() and 0 <= row.duration_s < 60
+
+
+def test_a_failed_plan_leaves_its_cause(history):
+    deck = history("")
+    with pytest.raises(LikelyTimeout):
+        deck.plan("draft a post", model=FREE)
+    (row,) = deck.plan_history()
+    assert (row.outcome, row.cause, row.steps, row.complexity) == ("failed", "likely_timeout", (), None)
+
+
+def test_no_word_of_a_request_or_an_argument_is_in_the_file(history, tmp_path):
+    deck = history(GOOD)
+    deck.plan("draft a clandestine post", model=FREE)
+    content = b"".join(path.read_bytes() for path in (tmp_path / "deep").iterdir())
+    assert b"blog.draft" in content
+    assert b"clandestine" not in content and b"secret words" not in content
+
+
+def test_callers_do_not_see_one_another(history):
+    deck = history(GOOD)
+    for caller in ("ada", "bob", "ada"):
+        deck.plan("draft a post", model=FREE, caller=caller)
+    assert [len(deck.plan_history(caller)) for caller in ("ada", "bob", "eve")] == [2, 1, 0]
+
+
+def test_without_a_store_nothing_is_kept_and_nothing_fails(answering):
+    deck, _ = answering(GOOD)
+    deck.plan("draft a post", model=FREE)
+    assert deck.plan_history() == ()
+
+
+def test_a_write_that_fails_never_fails_the_plan(history, tmp_path):
+    from helmdeck_core import EventSink, hookimpl
+
+    events = []
+
+    class Sink:
+        @hookimpl
+        def helmdeck_event_sinks(self):
+            return [EventSink(name="test", handle=events.append)]
+
+    deck = history(GOOD, beside=(Sink(),))
+    deck.plan("draft a post", model=FREE)
+    with sqlite3.connect(tmp_path / "deep" / "history.db") as connection:
+        connection.execute("DROP TABLE plan_history")
+    connection.close()
+    assert deck.plan("draft a post", model=FREE).steps
+    (failed,) = [event for event in events if isinstance(event, HistoryFailed)]
+    assert "plan_history" in failed.detail
+
+
+def test_a_store_that_cannot_be_opened_never_fails_the_plan(answering, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    deck, _ = answering(GOOD, config={"history": {"url": f"sqlite:{tmp_path / 'file' / 'history.db'}"}})
+    assert deck.plan("draft a post", model=FREE).steps
+
+
+def test_records_expire(tmp_path):
+    store = SqliteHistory(str(tmp_path / "h.db"), keep_days=1)
+    store.add(record(time=time.time() - 90_000))
+    assert store.plans("ada") == ()
+    store.add(record())
+    assert len(store.plans("ada")) == 1
+    with sqlite3.connect(tmp_path / "h.db") as connection:
+        assert connection.execute("SELECT count(*) FROM plan_history").fetchone() == (1,)
+    connection.close()
+
+
+def test_the_newest_record_comes_first(tmp_path):
+    store = SqliteHistory(str(tmp_path / "h.db"), keep_days=1)
+    now = time.time()
+    for age in (30, 10, 20):
+        store.add(record(time=now - age, model=str(age)))
+    assert [each.model for each in store.plans("ada")] == ["10", "20", "30"]
+    assert [each.model for each in store.plans("ada", limit=1)] == ["10"]
+
+
+def write_many(path, caller):
+    store = SqliteHistory(path, keep_days=1)
+    for number in range(20):
+        store.add(record(caller, model=f"m{number}"))
+
+
+def test_several_processes_write_at_once(tmp_path):
+    path = str(tmp_path / "h.db")
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=write_many, args=(path, "ada")) for _ in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0, 0, 0]
+    assert len(SqliteHistory(path, keep_days=1).plans("ada")) == 80
+
+
+def test_the_order_of_arguments_does_not_change_their_hash():
+    assert args_sha({"a": 1, "b": [2]}) == args_sha({"b": [2], "a": 1}) != args_sha({"a": 1})
+
+
+def test_a_url_of_no_known_kind_is_a_mistake_that_names_the_kinds(answering):
+    from helmdeck_core import ConfigError
+
+    with pytest.raises(ConfigError, match=r"history\.url.*sqlite:"):
+        answering(GOOD, config={"history": {"url": "redis://localhost"}})

@@ -1,0 +1,59 @@
+"""Log lines: silent until an application asks, then what an operator acts on."""
+
+import subprocess
+import sys
+
+import pytest
+
+from helmdeck_core import log
+
+FREE = "openrouter/openrouter/free"
+GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"},"rationale":"r"}]}'
+
+
+@pytest.fixture
+def lines(answering, capsys):
+    def run(*replies, level="INFO", model=FREE):
+        deck, _ = answering(*replies, config={"log_level": level} if level else {})
+        try:
+            deck.plan("draft a post about our launch", model=model)
+        except Exception:  # the line is what the test looks at
+            pass
+        return capsys.readouterr().err
+
+    yield run
+    log.disable()
+
+
+def test_a_library_that_is_merely_used_writes_nothing(lines):
+    assert lines("", level=None) == ""
+
+
+def test_a_reduction_is_logged_with_model_tier_sizes_and_cuts(lines):
+    text = lines(GOOD)
+    (line,) = [line for line in text.splitlines() if "reduced" in line]
+    for part in ("INFO", FREE, "'tier': 'C'", "'before_bytes': 36258", "'after_bytes': ", "lexical.top_n", "helmdeck.plan"):
+        assert part in line
+
+
+def test_a_catalog_that_is_sent_whole_is_no_line(lines):
+    assert "reduced" not in lines(GOOD, model="openai/gpt-4o")
+
+
+def test_a_failure_is_a_warning_with_its_cause_and_without_the_request(lines):
+    text = lines("", level="WARNING")
+    assert "WARNING" in text and "likely_timeout" in text and "launch" not in text
+
+
+def test_an_answered_call_is_a_line_for_debugging_only(lines):
+    assert "answered" in lines(GOOD, level="DEBUG") and "answered" not in lines(GOOD, level="INFO")
+
+
+def test_a_silent_deck_does_not_even_import_the_logging_library():
+    code = (
+        "import sys; from helmdeck_core import Helmdeck; "
+        "Helmdeck(autoload=False, environ={}).plan('draft a post', model='local/lexical'); "
+        "print(*sorted({'loguru', 'httpx', 'cattrs'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() in ("", "cattrs")
