@@ -89,7 +89,6 @@ class PluginError(HelmdeckError):
         return f"plugin {self.plugin!r}{_from(self.distribution)} failed in {self.hook}: {self.detail}; {_remedy(self.plugin)}"
 
 
-@attrs.frozen
 class PluginLoadError(PluginError):
     """A plugin cannot be imported or registered; ``hook`` holds the import target."""
 
@@ -228,7 +227,6 @@ class CallFailed(HelmdeckError):
         }
 
 
-@attrs.frozen
 class SafetyFiltered(CallFailed):
     """The provider withheld the answer for safety."""
 
@@ -237,7 +235,6 @@ class SafetyFiltered(CallFailed):
     next_action = "tell the user; the same request will be refused again, so rephrase it or choose another model"
 
 
-@attrs.frozen
 class LengthTruncated(CallFailed):
     """The answer was cut at the output limit before it was usable."""
 
@@ -247,7 +244,6 @@ class LengthTruncated(CallFailed):
     next_action = "raise output_tokens in the model's budget, or ask for less at once (prompt variant single_pick)"
 
 
-@attrs.frozen
 class ConstrainedDeadlock(CallFailed):
     """The model finished, but what it wrote cannot be read as the answer."""
 
@@ -257,7 +253,6 @@ class ConstrainedDeadlock(CallFailed):
     next_action = "ask once more without strict JSON, or choose another model"
 
 
-@attrs.frozen
 class LikelyTimeout(CallFailed):
     """An empty answer without a reason: usually a time limit upstream or a prompt the model cannot take."""
 
@@ -267,7 +262,6 @@ class LikelyTimeout(CallFailed):
     next_action = "choose another model, or shorten the request or the catalog (max_catalog_bytes)"
 
 
-@attrs.frozen
 class RateLimited(CallFailed):
     """Too many requests for the moment."""
 
@@ -277,7 +271,6 @@ class RateLimited(CallFailed):
     next_action = "wait for retry_after_s, or choose another model"
 
 
-@attrs.frozen
 class QuotaExhausted(CallFailed):
     """The account has no quota or credit left; waiting does not help."""
 
@@ -286,7 +279,6 @@ class QuotaExhausted(CallFailed):
     next_action = "choose another model or provider, or add credit"
 
 
-@attrs.frozen
 class AuthFailed(CallFailed):
     """The provider refused the credentials."""
 
@@ -295,7 +287,6 @@ class AuthFailed(CallFailed):
     next_action = "check the key that the provider's api_key refers to"
 
 
-@attrs.frozen
 class InvalidRequest(CallFailed):
     """The request cannot be served as it is; ``detail`` names what exists."""
 
@@ -305,7 +296,6 @@ class InvalidRequest(CallFailed):
     next_action = "change the request"
 
 
-@attrs.frozen
 class ContextWindowExceeded(CallFailed):
     """The prompt is larger than the model takes."""
 
@@ -316,7 +306,6 @@ class ContextWindowExceeded(CallFailed):
     )
 
 
-@attrs.frozen
 class ProviderUnavailable(CallFailed):
     """The provider cannot be reached or is failing."""
 
@@ -326,7 +315,6 @@ class ProviderUnavailable(CallFailed):
     next_action = "try again later, or choose another provider"
 
 
-@attrs.frozen
 class Cancelled(CallFailed):
     """The call was cancelled before it ended."""
 
@@ -335,7 +323,6 @@ class Cancelled(CallFailed):
     next_action = "nothing; ask again if the answer is still wanted"
 
 
-@attrs.frozen
 class ArtifactInvalid(CallFailed):
     """A strict validation refused an artifact that was produced."""
 
@@ -345,7 +332,6 @@ class ArtifactInvalid(CallFailed):
     next_action = "look at the findings, or validate without strict"
 
 
-@attrs.frozen
 class TransientUnknown(CallFailed):
     """The provider failed in a way that has no class of its own."""
 

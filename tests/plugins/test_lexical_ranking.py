@@ -67,6 +67,12 @@ def test_a_whole_keyword_phrase_outranks_a_match_by_name_only() -> None:
     assert ranking.scores[0].score > ranking.scores[1].score
 
 
+def test_a_phrase_of_words_that_most_entries_have_still_counts() -> None:
+    crowd = [pack(f"get.record{n:03}", "Get a record.") for n in range(150)]
+    entries = catalog([*crowd, pack("zeta", "Get a record.", intent_keywords=["get record"])])
+    assert ids(rank(entries, "get the record please"))[0] == "zeta"
+
+
 def test_half_a_keyword_phrase_is_no_phrase() -> None:
     entries = catalog([pack("report", "x"), pack("zeta", "x", intent_keywords=["quarterly tax report"])])
     assert ids(rank(entries, "the report")) == ["report", "zeta"]

@@ -184,6 +184,18 @@ def test_single_pick_gives_the_next_step_only() -> None:
     assert (nothing["steps"], nothing["more_steps_likely"]) == ([], False)
 
 
+def test_a_pipeline_among_other_steps_is_not_run_twice() -> None:
+    request = "Plan my dinners and preheat the oven"
+    assert tools(ask(request)) == ["helmdeck__pipeline-run", "oven.preheat"]
+    assert tools(ask(request, done=["helmdeck__pipeline-run"])) == ["oven.preheat"]
+    assert tools(ask(request, done=["weekly-dinner", "oven.preheat"])) == []
+
+
+def test_a_gap_that_was_seen_does_not_come_again() -> None:
+    answer = ask("Repair my tractor and preheat the oven", variant="single_pick", done=["unknown"])
+    assert (tools(answer), answer["more_steps_likely"]) == (["oven.preheat"], False)
+
+
 def test_a_pipeline_that_was_run_leaves_nothing_to_do() -> None:
     answer = ask("find a recipe and write a shopping list", "plan", "single_pick", done=["helmdeck__pipeline-run"])
     assert (answer["steps"], answer["more_steps_likely"]) == ([], False)

@@ -73,7 +73,7 @@ class LexicalIndex:
     def rank_reading(self, reading: Reading) -> Ranking:
         """Order the catalog for a request that was read before."""
         query = self._expand(reading.weights)
-        scores = self._accumulate(query)
+        scores = self._accumulate(self._telling(query))
         asking = spelt_out(reading.asking_words)
         said = self._said_phrases(query, asking)
         _reward(scores, said)
@@ -86,7 +86,7 @@ class LexicalIndex:
     def clause_scores(self, clause: Clause) -> dict[int, float]:
         """What each entry that matches at all scores for one clause."""
         query = self._expand(dict.fromkeys(clause.terms, 1.0))
-        scores = self._accumulate(query)
+        scores = self._accumulate(self._telling(query))
         _reward(scores, self._said_phrases(query, ""))
         return scores
 
@@ -120,11 +120,11 @@ class LexicalIndex:
         return max(scores.values(), default=0.0) / math.sqrt(len(found) + _CHANCE_TERMS)
 
     def _expand(self, weights: Mapping[str, float]) -> dict[str, float]:
-        """Add the parts of compounds and the synonyms; keep what the catalog knows."""
+        """Add the parts of compounds, related forms and synonyms; keep what the catalog knows."""
         impacts, compounds = self._postings.impacts, self._postings.compounds
         query: dict[str, float] = {}
         for term, weight in weights.items():
-            for part in compounds.get(term, (term,)):
+            for part in (term, *compounds.get(term, ())):
                 if part in impacts and weight > query.get(part, 0.0):
                     query[part] = weight
             if term not in impacts and term not in compounds:
@@ -136,8 +136,12 @@ class LexicalIndex:
             for other in _SYNONYMS_OF.get(term, ()):
                 if other in impacts and guess > query.get(other, 0.0):
                     query[other] = guess
-        telling = {term: weight for term, weight in query.items() if term not in self._postings.common}
-        return telling or query
+        return query
+
+    def _telling(self, query: dict[str, float]) -> dict[str, float]:
+        """Leave out the terms that hardly tell entries apart, unless there are no others."""
+        common = self._postings.common
+        return {term: weight for term, weight in query.items() if term not in common} or query
 
     def _relatives(self, term: str) -> Iterator[str]:
         """Terms of the catalog that go on where a term ends, or the other way round: ``forens`` and ``forensic``."""

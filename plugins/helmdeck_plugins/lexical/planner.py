@@ -23,7 +23,7 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_plugins.lexical.index import LexicalIndex
-from helmdeck_plugins.lexical.request import Clause
+from helmdeck_plugins.lexical.request import Clause, Reading
 from helmdeck_plugins.lexical.steps import (
     PIPELINE_RUN,
     UNKNOWN_TOOL,
@@ -149,7 +149,7 @@ def _route(lexical: LexicalIndex, task: Task) -> dict[str, Any]:
     picks = pick_entries(lexical, reading)
     fitting = [pick.entry for pick in picks if pick.entry is not None]
     best = covering_pipeline(lexical, reading, picks) or (fitting[0] if fitting else None)
-    others = [entry for entry in [*fitting, *_runners_up(lexical, task.request)] if entry is not best]
+    others = [entry for entry in [*fitting, *_runners_up(lexical, reading)] if entry is not best]
     return {
         "recommendation": _recommendation(best, task),
         "alternatives": [
@@ -161,8 +161,8 @@ def _route(lexical: LexicalIndex, task: Task) -> dict[str, Any]:
     }
 
 
-def _runners_up(lexical: LexicalIndex, request: str) -> list[Entry]:
-    scores = lexical.rank(request).scores[: _ALTERNATIVES + 1]
+def _runners_up(lexical: LexicalIndex, reading: Reading) -> list[Entry]:
+    scores = lexical.rank_reading(reading).scores[: _ALTERNATIVES + 1]
     least = _WORTH_NAMING * scores[0].score if scores else 0.0
     return [lexical.entries[score.index] for score in scores if score.score > 0 and score.score >= least]
 

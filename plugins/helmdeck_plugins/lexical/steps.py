@@ -41,8 +41,14 @@ class Pick:
     """What fits one clause: an entry, or nothing."""
 
     clause: Clause
-    index: int | None
     entry: Entry | None
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names under which its step may have been run."""
+        if self.entry is None:
+            return (UNKNOWN_TOOL,)
+        return (self.entry.id, PIPELINE_RUN) if self.entry.kind is EntryKind.PIPELINE else (self.entry.id,)
 
 
 def asking_clauses(reading: Reading) -> tuple[Clause, ...]:
@@ -57,7 +63,7 @@ def pick_entries(lexical: LexicalIndex, reading: Reading) -> list[Pick]:
     for clause in asking_clauses(reading):
         index = _best_entry(lexical, clause)
         if index is None or index not in chosen:
-            picks.append(Pick(clause, index, None if index is None else lexical.entries[index]))
+            picks.append(Pick(clause, None if index is None else lexical.entries[index]))
         if index is not None:
             chosen.add(index)
     return picks
@@ -100,9 +106,13 @@ def _nearly_best(scores: Mapping[int, float], index: int) -> bool:
 
 
 def without_done(picks: Sequence[Pick], done: Sequence[DoneStep]) -> list[Pick]:
-    """Leave out what was run already."""
-    ran = {step.tool for step in done}
-    return [pick for pick in picks if pick.entry is None or pick.entry.id not in ran]
+    """Leave out what was run already, one pick for one step that was run."""
+    left = list(picks)
+    for step in done:
+        ran = next((pick for pick in left if step.tool in pick.tools), None)
+        if ran is not None:
+            left.remove(ran)
+    return left
 
 
 def to_step(entry: Entry | None, clause: Clause, request: str, defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,8 @@ _UNSPACED: Final = re.compile(
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f]+"
 )
 
+_LETTERS_OR_DIGITS: Final = re.compile(r"[a-z]+|[0-9]+")
+
 # Bounded, and never starting inside a word: long runs of letters must not be scanned once per letter.
 URL: Final = re.compile(r"(?<!\w)(?:\w{1,12}://|www\.)\S*[^\s.,;:!?)\]]")
 EMAIL: Final = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
@@ -35,8 +37,8 @@ _ENDINGS: Final = (
     ("izations", "iz", 3), ("isations", "iz", 3), ("ization", "iz", 3), ("isation", "iz", 3), ("ational", "", 4),
     ("fulness", "", 4), ("iveness", "", 4), ("ations", "", 4), ("ators", "", 4), ("ation", "", 4), ("ating", "", 4),
     ("ities", "", 4), ("ator", "", 4), ("ated", "", 4), ("ates", "", 4), ("izer", "iz", 3), ("iser", "iz", 4),
-    ("izing", "iz", 3), ("ising", "iz", 4), ("ized", "iz", 3), ("izes", "iz", 3), ("ises", "iz", 4), ("ised", "iz", 4), ("ments", "", 4), ("tions", "t", 3),
-    ("sions", "s", 4), ("ment", "", 4), ("tion", "t", 3), ("sion", "s", 4), ("ical", "", 4), ("ness", "", 4),
+    ("izing", "iz", 3), ("ising", "iz", 4), ("ments", "", 4), ("tions", "t", 3), ("ized", "iz", 3), ("ised", "iz", 4),
+    ("izes", "iz", 3), ("ises", "iz", 4), ("sions", "s", 4), ("ment", "", 4), ("tion", "t", 3), ("sion", "s", 4), ("ical", "", 4), ("ness", "", 4),
     ("ings", "", 3), ("able", "", 4), ("ible", "", 4), ("ize", "iz", 3), ("ise", "iz", 4), ("ate", "", 4),
     ("ing", "", 3), ("ity", "", 4), ("ive", "", 4), ("ers", "", 4), ("ors", "", 4), ("ies", "i", 3), ("ied", "i", 3),
     ("ed", "", 3), ("er", "", 4), ("or", "", 4), ("es", "", 3), ("ly", "", 4), ("ic", "", 4), ("al", "", 5),
@@ -115,9 +117,6 @@ def _ascii_terms(folded: str) -> tuple[str, ...]:
         return (stem(folded),)
     parts = [part for part in _LETTERS_OR_DIGITS.findall(folded) if part not in STOP_WORDS]
     return tuple(stem(part) for part in parts)
-
-
-_LETTERS_OR_DIGITS: Final = re.compile(r"[a-z]+|[0-9]+")
 
 
 def _pairs(run: str) -> list[str]:

@@ -1,0 +1,88 @@
+"""Exceptions: data as fields, sentences as text, and copies that survive a process boundary."""
+
+import pickle
+
+import attrs
+import pytest
+
+from helmdeck_core import (
+    FAILURES,
+    CallFailed,
+    ConfigError,
+    FailureClass,
+    HelmdeckError,
+    LengthTruncated,
+    Mistake,
+    PackError,
+    PackErrorCode,
+)
+from helmdeck_core import errors as module
+from helmdeck_core.errors import PluginConflictError, PluginLoadError
+
+
+def test_every_failure_class_has_one_exception_under_the_common_base():
+    assert set(FAILURES) == set(FailureClass)
+    for failure_class, cls in FAILURES.items():
+        assert issubclass(cls, CallFailed) and cls.failure_class is failure_class
+
+
+def test_every_exception_is_under_the_root_and_in_the_family_tree():
+    classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Exception)]
+    for cls in classes:
+        assert issubclass(cls, HelmdeckError)
+        assert cls.__name__ in (module.__doc__ or "")
+
+
+@pytest.mark.parametrize("cls", FAILURES.values(), ids=lambda cls: cls.__name__)
+def test_a_failure_has_a_hint_a_next_action_and_its_facts_in_one_line(cls):
+    failure = cls(
+        "acme.pack: the model returned nothing",
+        "a/b",
+        stop_reason="MaxTokens",
+        raw_stop_reason="length",
+        latency_s=1.25,
+    )
+    text = str(failure)
+    assert text.startswith("acme.pack: the model returned nothing (model a/b, stop reason 'length', 0 bytes, 1.2 s)")
+    assert cls.hint in text and cls.next_action in text and "\n" not in text
+
+
+@pytest.mark.parametrize(
+    "exc",
+    [
+        LengthTruncated("x", "a/b", retry_after_s=3.0),
+        ConfigError((Mistake("a", "b", "c", "d"), Mistake("e", "f"))),
+        PackError("p", PackErrorCode.TIMEOUT, "too slow"),
+        PluginLoadError("p", "target", "why", "dist 1.0"),
+        PluginConflictError("p", "hook", "a name", None, "q"),
+    ],
+    ids=lambda exc: type(exc).__name__,
+)
+def test_an_exception_survives_pickling_chaining_and_notes(exc):
+    copy = pickle.loads(pickle.dumps(exc))
+    assert type(copy) is type(exc) and str(copy) == str(exc)
+    with pytest.raises(type(exc)) as caught:
+        try:
+            raise KeyError("cause")
+        except KeyError as cause:
+            raise exc from cause
+    caught.value.add_note("seen")
+    assert isinstance(caught.value.__cause__, KeyError) and caught.value.__traceback__ is not None
+
+
+def test_a_failure_can_be_copied_with_other_facts_and_keeps_its_class():
+    changed = attrs.evolve(LengthTruncated("x"), model="a/b")
+    assert type(changed) is LengthTruncated and changed.model == "a/b"
+
+
+def test_fields_cannot_be_changed():
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        LengthTruncated("x").model = "other"
+
+
+def test_one_mistake_is_one_line_and_several_are_numbered():
+    assert "\n" not in str(ConfigError((Mistake("a", "wrong"),)))
+    assert str(ConfigError((Mistake("a", "wrong"), Mistake("b", "bad", "1", "2")))).splitlines()[1:] == [
+        "  1. a: wrong",
+        "  2. b: bad, found 1; allowed: 2",
+    ]
