@@ -68,13 +68,15 @@ def type_name(annotation: Any) -> str:
         return type_name(next(each for each in arguments if each is not type(None)))
     if typing.get_origin(annotation) is tuple:
         return f"list of {type_name(arguments[0])}s"
+    if annotation is Any:
+        return "any value"
     if isinstance(annotation, type) and not arguments:
         return {"str": "text", "int": "integer", "float": "number", "bool": "true or false"}.get(
             annotation.__name__, annotation.__name__
         )
     if len(arguments) == 2:
         return f"table of {type_name(arguments[1])}s"
-    return "any value" if annotation is Any else str(annotation)
+    return str(annotation)
 
 
 # -- configuration ---------------------------------------------------------------------------------------------
@@ -105,12 +107,18 @@ def configuration() -> str:
         tables.setdefault(key.rpartition(".")[0], []).append((f"`{key}`", kind, default, doc, f"`{variable(key)}`"))
     short = [f"`{name}` is short for `{variable('.'.join(path))}`" for name, path in ENV_SHORT.items()]
     parts = [
-        "Every key can be left out. Files, variables and arguments are laid over one another in this order, and "
-        "`helmdeck config show` says which one counts; see [how to configure](../how-to/configure.md).",
-        "The file is the one of `--config`, else the one that `HELMDECK_CONFIG` names, else the nearest `helmdeck.toml` or "
-        "`pyproject.toml` with a table `[tool.helmdeck]`, from the current folder upwards.",
-        "In a variable's name, two underscores stand between levels. A list is written with commas, true and false as "
-        f"such or as 1 and 0. {'; '.join(short)}.",
+        (
+            "Every key can be left out. Files, variables and arguments are laid over one another in this order, and "
+            "`helmdeck config show` says which one counts; see [how to configure](../how-to/configure.md)."
+        ),
+        (
+            "The file is the one of `--config`, else the one that `HELMDECK_CONFIG` names, else the nearest `helmdeck.toml` or "
+            "`pyproject.toml` with a table `[tool.helmdeck]`, from the current folder upwards."
+        ),
+        (
+            "In a variable's name, two underscores stand between levels. A list is written with commas, true and false as "
+            f"such or as 1 and 0. {'; '.join(short)}."
+        ),
     ]
     for prefix, rows in tables.items():
         heading = f"[{prefix}]" if prefix else "At the top"
@@ -141,9 +149,15 @@ def keys(cls: Any, above: str = "") -> Iterator[tuple[str, str, str, str]]:
         if not doc and cls.__name__ in ("BudgetConfig", "ProviderConfig"):
             # What a deployment sets is described where it arrives.
             doc = documented(Budget if cls.__name__ == "BudgetConfig" else ProviderSettings)[1][field.name]
-        yield key, _kind(kind), _default(getattr(defaults, field.name)), doc or NOT_SAID[key]
+        yield key, _kind(kind), _default(getattr(defaults, field.name)), (doc or _not_said(key)).rstrip(".")
     for kind, key in inner:
         yield from keys(kind, key)
+
+
+def _not_said(key: str) -> str:
+    if key not in NOT_SAID:
+        raise LookupError(f"{key} is documented nowhere: say it in its class, as `:ivar {key.rpartition('.')[2]}:`")
+    return NOT_SAID[key]
 
 
 def _kind(kind: Any) -> str:
@@ -247,7 +261,7 @@ def failures() -> str:
         for cause, cls in FAILURES.items()
     ]
     fields = [(f"`{name}`", text) for name, text in documented(CallFailed)[1].items()]
-    causes = ticked(documented(DecodeFailed)[1]["sub_cause"])
+    causes = documented(DecodeFailed)[1]["sub_cause"].rstrip(".")
     codes = ", ".join(f"`{code.value}`" for code in PackErrorCode)
     exit_codes = [(str(code), meaning) for code, meaning in sorted(exits.MEANINGS.items())]
     return page(
@@ -296,8 +310,10 @@ def public_api() -> str:
     for name in helmdeck_core.__all__:
         groups.setdefault(helmdeck_core._HOME[name], []).append(name)  # noqa: SLF001 - the map is what is documented
     parts = [
-        "Everything below is imported from `helmdeck_core`. What is not listed here is not public, with two exceptions: "
-        "`helmdeck_core.log` switches log lines on and off, and `helmdeck_core.testing` is for tests.",
+        (
+            "Everything below is imported from `helmdeck_core`. What is not listed here is not public, with two exceptions: "
+            "`helmdeck_core.log` switches log lines on and off, and `helmdeck_core.testing` is for tests."
+        ),
     ]
     for module, names in sorted(groups.items()):
         home = sys.modules.get(module) or __import__(module, fromlist=["_"])
@@ -321,7 +337,7 @@ def _entry(name: str, value: Any) -> str:
 
 def _signature(name: str, value: Any) -> str:
     if isinstance(value, type) and (getattr(value, "_is_protocol", False) or _is_enum(value)):
-        return "\n".join(f'{name}.{each.name} = "{each.value}"' for each in value) if _is_enum(value) else ""
+        return "\n".join(f'{name}.{each.name} = "{each.value}"' for each in vars(value)["_member_map_"].values()) if _is_enum(value) else ""
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
@@ -340,7 +356,8 @@ def _parameter(parameter: inspect.Parameter) -> str:
         text += f": {_said(parameter.annotation)}"
     if parameter.default is not parameter.empty:
         text += f" = {_short(parameter.default)}"
-    return {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "") + text
+    stars = "*" * (1 if parameter.kind is parameter.VAR_POSITIONAL else 2 * (parameter.kind is parameter.VAR_KEYWORD))
+    return stars + text
 
 
 def _said(annotation: Any) -> str:
@@ -355,7 +372,11 @@ def _short(default: Any) -> str:
 def _with_markers(parameters: Sequence[inspect.Parameter], given: Sequence[str]) -> list[str]:
     marked: list[str] = []
     for parameter, text in zip(parameters, given, strict=True):
-        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in marked and not any(m.startswith("*") for m in marked):
+        if (
+            parameter.kind is parameter.KEYWORD_ONLY
+            and "*" not in marked
+            and not any(m.startswith("*") for m in marked)
+        ):
             marked.append("*")
         marked.append(text)
     return marked
@@ -422,15 +443,17 @@ def built_ins() -> str:
         )
         for name, owned in runtime.providers.items()
     ]
-    names = {
+    names: Mapping[str, Mapping[str, Any]] = {
         "Prompt variants": runtime.variants,
         "Rankers": runtime.rankers,
         "Packs": runtime.packs,
         "Catalog sources": runtime.sources,
     }
     parts = [
-        "Every plugin below can be switched off with `--disable-plugin NAME`, and every value replaced by contributing one "
-        "of the same name. `helmdeck plugins list` and `helmdeck plugins show NAME` show a deployment's own.",
+        (
+            "Every plugin below can be switched off with `--disable-plugin NAME`, and every value replaced by contributing one "
+            "of the same name. `helmdeck plugins list` and `helmdeck plugins show NAME` show a deployment's own."
+        ),
         "## Plugins",
         table(("plugin", "hooks"), plugins),
         "## Providers",
@@ -462,14 +485,19 @@ def commands() -> str:
     parts = [
         "The global options may stand anywhere: " + ", ".join(f"`{each}`" for each in _global_options()) + ". "
         "With `--json` every command prints data, errors included. Exit codes are under [failures](failures.md#exit-codes).",
-        table(("command", "what it does"), [(f"[`{name}`](#{_anchor(name)})", text) for name, text in COMMANDS.items()]),
+        table(
+            ("command", "what it does"), [(f"[`{name}`](#{_anchor(name)})", text) for name, text in COMMANDS.items()]
+        ),
     ]
     for name, text in COMMANDS.items():
         word, _, action = name.partition(" ")
         parser = options.Parser(f"helmdeck {name}")
         import_module(f"helmdeck_core.cli.{word}").ACTIONS[action][0](parser)
         rows = [
-            (", ".join(f"`{each}`" for each in action.option_strings) or f"`{action.metavar or action.dest}`", action.help or "")
+            (
+                ", ".join(f"`{each}`" for each in action.option_strings) or f"`{action.metavar or action.dest}`",
+                action.help or "",
+            )
             for action in parser._actions  # noqa: SLF001 - argparse lists them nowhere else
             if action.dest != "help"
         ]

@@ -29,6 +29,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -62,6 +63,8 @@ class Session:
         self._site = folder / "site-packages"
         self._work = folder / "work"
         self._work.mkdir()
+        # The tutorial's reader copied it; see there.
+        shutil.copy(EXAMPLES / "announcement.txt", self._work)
         self._names: dict[str, Any] = {"__name__": "__main__"}
         self._printed = ""
         self._code = 0
@@ -70,7 +73,8 @@ class Session:
 
     def block(self, match: re.Match[str]) -> str:
         """Run one block and return it as it should stand on the page."""
-        marks = dict(_MARK.fullmatch(line).group("word", "value") for line in match["marks"].splitlines())  # type: ignore[union-attr]
+        found = (_MARK.fullmatch(line) for line in match["marks"].splitlines())
+        marks = {mark["word"]: mark["value"] for mark in found if mark}
         body, language = match["body"], match["language"]
         if "not run" not in marks:
             body = self._body(marks, language, body)

@@ -103,14 +103,12 @@ if TYPE_CHECKING:
         PIPELINE_RUN,
         UNKNOWN_TOOL,
         Complexity,
-        DoneStep,
         Plan,
         PlanOutcome,
         Recommendation,
         Route,
         RouteKind,
         Step,
-        Task,
     )
     from helmdeck_core.domain.ranking import (
         Ranker,
@@ -119,6 +117,10 @@ if TYPE_CHECKING:
         Score,
         should_escalate,
         top_k,
+    )
+    from helmdeck_core.domain.tasks import (
+        DoneStep,
+        Task,
     )
     from helmdeck_core.errors import (
         FAILURES,
@@ -184,7 +186,7 @@ _HOME = {
     "DecodeStep": "helmdeck_core.domain.decode",
     "Decoded": "helmdeck_core.domain.decode",
     "Decoder": "helmdeck_core.decoding",
-    "DoneStep": "helmdeck_core.domain.plans",
+    "DoneStep": "helmdeck_core.domain.tasks",
     "Entry": "helmdeck_core.domain.catalog",
     "EntryData": "helmdeck_core.domain.catalog",
     "EntryKind": "helmdeck_core.domain.catalog",
@@ -247,7 +249,7 @@ _HOME = {
     "StopReasonUnknown": "helmdeck_core.domain.events",
     "StreamStripper": "helmdeck_core.domain.decode",
     "Stripped": "helmdeck_core.domain.decode",
-    "Task": "helmdeck_core.domain.plans",
+    "Task": "helmdeck_core.domain.tasks",
     "TextPart": "helmdeck_core.domain.chat",
     "Tier": "helmdeck_core.domain.models",
     "ToolCall": "helmdeck_core.domain.chat",

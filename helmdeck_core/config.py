@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.domain.chat import EMPTY
+from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.models import Tier
 
 

@@ -17,11 +17,13 @@ from helmdeck_core.domain.decode import Decoded, DecodeFailed
 from helmdeck_core.domain.history import PlanRecord
 from helmdeck_core.domain.models import BudgetLookup
 from helmdeck_core.domain.packs import Output
-from helmdeck_core.domain.plans import DoneStep, Plan, Route
-from helmdeck_core.engine import LOCAL_CALLER, Engine
+from helmdeck_core.domain.plans import Plan, Route
+from helmdeck_core.domain.tasks import DoneStep
+from helmdeck_core.engine import Engine
 from helmdeck_core.errors import FAILURES, PluginError
 from helmdeck_core.manager import load_plugins
 from helmdeck_core.portal import Portal
+from helmdeck_core.running import LOCAL_CALLER, Runner
 from helmdeck_core.runtime import LOG_LEVELS, Runtime, resolve
 
 T = TypeVar("T")
@@ -86,6 +88,7 @@ class Helmdeck:
             )
         self.runtime = make_runtime(loaded, plugins)
         self._engine = Engine(self.runtime)
+        self._runner = Runner(self._engine)
         self._portal = Portal()
 
     # -- planning ----------------------------------------------------------------------------------------
@@ -144,7 +147,7 @@ class Helmdeck:
         :raises PackError: with a code of the closed set.
         :raises CallFailed: a model call of the pack failed.
         """
-        output = await self._engine.run(pack, given, model=model, progress=progress)
+        output = await self._runner.run(pack, given, model=model, progress=progress)
         return output if isinstance(output, Mapping) else output.to_dict()
 
     async def acomplete(self, request: ChatRequest) -> ChatResponse:
@@ -175,11 +178,11 @@ class Helmdeck:
     @property
     def catalog(self) -> Catalog:
         """Everything that can be planned; loaded at the first use."""
-        return self._engine.catalog
+        return self._engine.library.catalog
 
     def select(self, intent: str, *, model: str | None = None) -> Selection:
         """Fit the catalog to a model and a request, as a plan would, without asking anyone."""
-        return self._engine.select(self.budget(model).budget, intent)
+        return self._engine.library.select(self.budget(model).budget, intent)
 
     def budget(self, model: str | None = None) -> BudgetLookup:
         """What a model is asked to take and to give, and where each field comes from."""
@@ -187,7 +190,7 @@ class Helmdeck:
 
     def plan_history(self, caller: str = LOCAL_CALLER, *, limit: int = 100) -> tuple[PlanRecord, ...]:
         """A caller's recorded plans, the newest first; empty when no history is configured."""
-        store = self._engine.history()
+        store = self._runner.history()
         return store.plans(caller, limit) if store is not None else ()
 
     def budgets(self) -> list[BudgetLookup]:
@@ -240,7 +243,7 @@ class Helmdeck:
         self.close()
 
     async def _typed(self, kind: type[T], pack: str, given: Mapping[str, Any], **options: Any) -> T:
-        result: Mapping[str, Any] | Output = await self._engine.run(pack, given, **options)
+        result: Mapping[str, Any] | Output = await self._runner.run(pack, given, **options)
         if not isinstance(result, kind):
             owner = self.runtime.packs[pack].plugin
             detail = f"pack {pack!r} returned {type(result).__name__}, not {kind.__name__}"

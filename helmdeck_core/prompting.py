@@ -9,7 +9,7 @@ import math
 
 from helmdeck_core.domain.asking import PromptVariant, Selection
 from helmdeck_core.domain.chat import Message, Role, TextPart
-from helmdeck_core.domain.plans import Task
+from helmdeck_core.domain.tasks import Task
 
 BYTES_PER_TOKEN = 3
 """A cautious figure: English prose has about 4 bytes a token, compact JSON 3 to 3.5, Chinese 3."""

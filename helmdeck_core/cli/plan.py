@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from helmdeck_core.cli import exits, options, printing
 
 if TYPE_CHECKING:
-    from helmdeck_core.domain.plans import DoneStep, Plan, Step
+    from helmdeck_core.domain.plans import Plan, Step
+    from helmdeck_core.domain.tasks import DoneStep
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _done(text: str) -> DoneStep:
-    from helmdeck_core.domain.plans import DoneStep
+    from helmdeck_core.domain.tasks import DoneStep
 
     tool, _, output = text.partition("=")
     if not tool.strip():

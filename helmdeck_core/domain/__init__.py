@@ -1,1 +1,10 @@
 """Frozen values that hooks, chains and callers exchange; no behaviour with an opinion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+"""The default of fields that are mappings: shared, and read-only."""

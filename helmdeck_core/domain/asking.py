@@ -7,11 +7,12 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
+from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import Catalog, Entry, TrimRecord
-from helmdeck_core.domain.chat import EMPTY, Usage
+from helmdeck_core.domain.chat import Usage
 from helmdeck_core.domain.models import Budget
-from helmdeck_core.domain.plans import DoneStep, Task
 from helmdeck_core.domain.ranking import Ranking
+from helmdeck_core.domain.tasks import DoneStep, Task
 
 T = TypeVar("T")
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import attrs
 
-if TYPE_CHECKING:
-    from helmdeck_core.domain.plans import Task
-
-EMPTY: Mapping[str, Any] = MappingProxyType({})
+from helmdeck_core.domain import EMPTY
+from helmdeck_core.domain.tasks import Task
 
 
 class StopReason(enum.StrEnum):

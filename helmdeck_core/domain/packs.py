@@ -8,9 +8,9 @@ from typing import Any, Protocol, TypeVar
 
 import attrs
 
+from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.asking import Answer, Question
 from helmdeck_core.domain.catalog import Catalog, Entry, EntryKind
-from helmdeck_core.domain.chat import EMPTY
 from helmdeck_core.domain.history import PlanRecord
 
 T = TypeVar("T")

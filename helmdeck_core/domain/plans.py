@@ -1,4 +1,4 @@
-"""What is asked of a planner and what it gives back: tasks, plans, routes."""
+"""What a planner gives back: plans and routes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.domain.catalog import Catalog, TrimRecord
-from helmdeck_core.domain.chat import EMPTY, Usage
+from helmdeck_core.domain import EMPTY
+from helmdeck_core.domain.catalog import TrimRecord
+from helmdeck_core.domain.chat import Usage
 
 PIPELINE_RUN = "helmdeck__pipeline-run"
 """The tool that runs a pipeline; its ``args.id`` says which."""
@@ -19,39 +20,6 @@ UNKNOWN_TOOL = "unknown"
 
 GAP = "gap:"
 """How the rationale of such a step starts."""
-
-
-@attrs.frozen
-class DoneStep:
-    """A step that was run already.
-
-    :ivar output: what it gave, as text; only its beginning goes into a prompt.
-    """
-
-    tool: str
-    output: str = ""
-
-
-@attrs.frozen(kw_only=True)
-class Task:
-    """Everything that a prompt is rendered from.
-
-    :ivar name: ``plan``, ``route``, or the name of a pack.
-    :ivar variant: the prompt variant that asks.
-    :ivar catalog: the entries that the model gets to see, on their full data.
-    :ivar shortlist: ids that are likely, best first; given where the catalog itself does not depend on the request.
-    :ivar defaults: values that the caller usually gives, by input name.
-    """
-
-    name: str
-    variant: str
-    model: str
-    request: str
-    catalog: Catalog
-    context: str = ""
-    done: tuple[DoneStep, ...] = ()
-    defaults: Mapping[str, Any] = EMPTY
-    shortlist: tuple[str, ...] = ()
 
 
 class Complexity(enum.StrEnum):

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
+from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.chat import (
-    EMPTY,
     ChatRequest,
     ChatResponse,
     Provider,

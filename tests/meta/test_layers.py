@@ -15,7 +15,7 @@ CORE = ROOT / "helmdeck_core"
 LADDER = [
     "errors", "log", "domain", "hookspecs", "config", "configuring", "schemas", "manager", "calling",
     "marks", "stripping", "fragments", "diagnosis", "reading", "decoding", "budgeting", "runtime", "catalogs", "ladder", "selection",
-    "prompting", "gateway", "engine", "portal", "deck", "hookdocs", "testing", "cli",
+    "prompting", "library", "gateway", "engine", "running", "portal", "deck", "hookdocs", "testing", "cli",
 ]  # fmt: skip
 """Lower modules first; a module imports only what stands before it."""
 

@@ -73,6 +73,18 @@ def test_a_phrase_of_words_that_most_entries_have_still_counts() -> None:
     assert ids(rank(entries, "get the record please"))[0] == "zeta"
 
 
+def test_a_phrase_with_capitals_inside_a_word_is_matched_without_them() -> None:
+    entries = catalog([pack("powerpoint.make", "x"), pack("zeta", "x", intent_keywords=["make the PowerPoint"])])
+    assert ids(rank(entries, "make the powerpoint"))[0] == "zeta"
+
+
+def test_a_word_and_its_own_synonym_are_not_a_phrase() -> None:
+    entries = catalog(
+        [pack("a", "x", intent_keywords=["draw a picture"]), pack("z", "x", intent_keywords=["the picture"])]
+    )
+    assert ids(rank(entries, "what is on this picture"))[0] == "z"
+
+
 def test_half_a_keyword_phrase_is_no_phrase() -> None:
     entries = catalog([pack("report", "x"), pack("zeta", "x", intent_keywords=["quarterly tax report"])])
     assert ids(rank(entries, "the report")) == ["report", "zeta"]

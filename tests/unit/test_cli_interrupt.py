@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import threading
 
 import pytest
 
@@ -78,6 +79,13 @@ def test_a_signal_while_a_document_is_read_ends_with_130(tmp_path, stub):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     process = start("plan", "--document", "pipe", "hello", folder=tmp_path, env=environment(stub))
+
+    def open_the_other_end():
+        # A command that ends without having opened the pipe would leave the test waiting at its own end.
+        process.wait()
+        os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
+
+    threading.Thread(target=open_the_other_end, daemon=True).start()
     try:
         with pipe.open("wb"):  # opens only when the command has opened its end
             process.send_signal(signal.SIGINT)

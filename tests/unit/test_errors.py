@@ -61,11 +61,15 @@ def test_a_failure_has_a_hint_a_next_action_and_its_facts_in_one_line(cls):
 def test_an_exception_survives_pickling_chaining_and_notes(exc):
     copy = pickle.loads(pickle.dumps(exc))
     assert type(copy) is type(exc) and str(copy) == str(exc)
-    with pytest.raises(type(exc)) as caught:
+
+    def fail():
         try:
             raise KeyError("cause")
         except KeyError as cause:
             raise exc from cause
+
+    with pytest.raises(type(exc)) as caught:
+        fail()
     caught.value.add_note("seen")
     assert isinstance(caught.value.__cause__, KeyError) and caught.value.__traceback__ is not None
 

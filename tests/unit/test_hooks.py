@@ -12,6 +12,7 @@ from helmdeck_core import (
     EventSink,
     HistoryStoreSpec,
     Pack,
+    PluginError,
     PromptVariant,
     ProviderSpec,
     Ranker,
@@ -100,6 +101,21 @@ def test_helmdeck_rankers_can_be_chosen_by_name(deck_with):
     deck = deck_with(ranker, config={"selection": {"ranker": "reverse"}})
     kept = deck.select("anything", model=FREE).entries
     assert kept[-1].id == deck.catalog.entries[-1].id
+
+
+@pytest.mark.parametrize("scores", [(), (Score(0, "x", 1.0),) * 70, (Score(10**6, "x", 1.0),)])
+def test_helmdeck_rankers_that_lose_or_invent_entries_are_named(deck_with, scores):
+    class Careless:
+        def __init__(self, catalog):
+            pass
+
+        def rank(self, request):
+            return Ranking(scores)
+
+    ranker = contributing("helmdeck_rankers", Ranker(name="careless", index=Careless))
+    deck = deck_with(ranker, config={"selection": {"ranker": "careless"}})
+    with pytest.raises(PluginError, match="plugin 'acme-1'.*ranker 'careless'.*every entry"):
+        deck.select("anything", model=FREE)
 
 
 def test_helmdeck_prompt_variants_are_chosen_by_a_budget(answering):

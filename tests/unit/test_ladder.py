@@ -124,6 +124,6 @@ def test_a_deployment_drops_steps_and_a_models_rule_outranks_its_tiers(deck_with
 
 def test_prepared_catalogs_are_made_once_per_ladder():
     deck = make_deck()
-    engine = deck._engine
+    engine = deck._engine.library
     c, b = (deck.budget(model).budget for model in ("x/y", "openrouter/mistralai/x"))
     assert engine.prepared(c) is engine.prepared(b)

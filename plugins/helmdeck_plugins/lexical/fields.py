@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from helmdeck_core import Entry
-from helmdeck_plugins.lexical.text import split_identifier, terms
+from helmdeck_plugins.lexical.text import split_identifier, words
 
 # How much one occurrence counts by where it stands. A limitation says what an entry does not do, so it hardly speaks
 # for it.
@@ -22,9 +22,10 @@ FIELD_WEIGHTS: Final[Mapping[str, float]] = {
 }
 
 
-def field_terms(entry: Entry) -> dict[str, list[str]]:
-    """The terms of an entry by field, repeated as often as they occur; fields without any are left out."""
-    found = {field: _terms(texts) for field, texts in _field_texts(entry).items()}
+def field_words(entry: Entry) -> dict[str, list[str]]:
+    """The folded words of an entry by field, repeated as often as they occur; fields without any are left out."""
+    found = {field: [word for text in texts for word in _words(text)] for field, texts in _field_texts(entry).items()}
+    found["name"] = [word for text in _names(entry) for word in words(split_identifier(text))]
     return {field: list_ for field, list_ in found.items() if list_}
 
 
@@ -56,9 +57,7 @@ def input_properties(entry: Entry) -> Mapping[str, object]:
 
 def _field_texts(entry: Entry) -> dict[str, list[str]]:
     metadata = entry.metadata
-    name = entry.data.get("name")
     return {
-        "name": [entry.id, name] if isinstance(name, str) and name != entry.id else [entry.id],
         "keyword": keyword_phrases(entry),
         "description": [entry.description],
         "use": _texts(metadata.get("typical_use")),
@@ -87,5 +86,12 @@ def _first_text(item: object, keys: Iterable[str]) -> str:
     return next((item[key] for key in keys if isinstance(item.get(key), str)), "")
 
 
-def _terms(texts: Iterable[str]) -> list[str]:
-    return [term for text in texts for term in terms(split_identifier(text))]
+def _names(entry: Entry) -> list[str]:
+    name = entry.data.get("name")
+    return [entry.id, name] if isinstance(name, str) and name != entry.id else [entry.id]
+
+
+def _words(text: str) -> list[str]:
+    """The words of prose, in which ``PowerPoint`` is a word as well as two."""
+    split, whole = words(split_identifier(text)), words(text)
+    return split if split == whole else [*split, *(word for word in whole if word not in split)]

@@ -16,8 +16,9 @@ from helmdeck_plugins.lexical.request import Clause, Reading, read
 from helmdeck_plugins.lexical.text import word_terms
 from helmdeck_plugins.lexical.words import SYNONYMS
 
-# A synonym is a guess at what was meant.
+# A synonym is a guess at what was meant, and a poorer one where the catalog knows the word itself.
 _SYNONYM: Final = 0.4
+_SYNONYM_BESIDE: Final = 0.3
 # So is another form of a word that the catalog does not have; at most this many letters longer or shorter.
 _RELATIVE: Final = 0.6
 _RELATIVE_LETTERS: Final = 4
@@ -132,7 +133,7 @@ class LexicalIndex:
                     if weight * _RELATIVE > query.get(other, 0.0):
                         query[other] = weight * _RELATIVE
         for term, weight in weights.items():
-            guess = weight * _SYNONYM
+            guess = weight * (_SYNONYM_BESIDE if term in impacts else _SYNONYM)
             for other in _SYNONYMS_OF.get(term, ()):
                 if other in impacts and guess > query.get(other, 0.0):
                     query[other] = guess
@@ -162,10 +163,12 @@ class LexicalIndex:
         said: list[tuple[Phrase, float]] = []
         by_term = self._postings.phrases
         if by_term:
+            # One word and its own synonym do not make a phrase: "picture" alone is not "draw a picture".
+            literal = sum(weight > _RELATIVE for weight in query.values())
             for term in query:
                 for phrase in by_term.get(term, ()):
                     strength = min(query.get(part, 0.0) for part in phrase.parts)
-                    if strength > 0:
+                    if strength >= _SAID or (strength > 0 and len(phrase.parts) <= literal):
                         said.append((phrase, strength))
         said += [(phrase, 1.0) for phrase in self._postings.verbatim if phrase.parts[0] in asking]
         return said
@@ -237,7 +240,7 @@ class LexicalIndex:
     def _matched(self, index: int, query: Mapping[str, float], phrases: Sequence[str]) -> tuple[str, ...]:
         labels = self._postings.labels[index]
         found = [(-labels[term][1] * query[term], labels[term][0]) for term in query.keys() & labels.keys()]
-        return (*phrases, *(label for _, label in sorted(found)))[:_EXPLAINED_TERMS]
+        return tuple(dict.fromkeys([*phrases, *(label for _, label in sorted(found))]))[:_EXPLAINED_TERMS]
 
 
 def _reward(scores: dict[int, float], said: Sequence[tuple[Phrase, float]]) -> None:

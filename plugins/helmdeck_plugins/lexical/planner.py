@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from helmdeck_core import (
+    PIPELINE_RUN,
+    UNKNOWN_TOOL,
     Catalog,
     ChatRequest,
     ChatResponse,
@@ -25,8 +27,6 @@ from helmdeck_core import (
 from helmdeck_plugins.lexical.index import LexicalIndex
 from helmdeck_plugins.lexical.request import Clause, Reading
 from helmdeck_plugins.lexical.steps import (
-    PIPELINE_RUN,
-    UNKNOWN_TOOL,
     Pick,
     asking_clauses,
     covering_pipeline,

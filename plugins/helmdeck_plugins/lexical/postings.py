@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import Entry
-from helmdeck_plugins.lexical.fields import FIELD_WEIGHTS, field_terms, keyword_phrases
+from helmdeck_plugins.lexical.fields import FIELD_WEIGHTS, field_words, keyword_phrases
 from helmdeck_plugins.lexical.text import split_identifier, terms, word_terms, words
 from helmdeck_plugins.lexical.words import VERBS
 
@@ -19,8 +19,8 @@ _SATURATION: Final = 1.2
 _LENGTH_PENALTY: Final = 0.6
 # What an entry earns when the request says its whole name, shared out by information: half a name earns half.
 _NAME_COVER: Final = 2.0
-# What a keyword phrase earns when all of its words are said, in parts of its information.
-_PHRASE: Final = 1.5
+# What a keyword phrase earns when all of its words are said: so much, and so much per unit of its information.
+_PHRASE: Final = 2.0
 # Words that share fewer first letters than this are not related.
 BEGINNING: Final = 4
 # A term that this many entries have, and one in this many, says nothing: in 3,000 tools half "retrieve" something.
@@ -87,7 +87,11 @@ class Postings:
 
 def build(entries: Sequence[Entry]) -> Postings:
     """Index some entries."""
-    fields = tuple(field_terms(entry) for entry in entries)
+    field_texts = [field_words(entry) for entry in entries]
+    fields = tuple(
+        {field: [term for word in found for term in word_terms(word)] for field, found in texts.items()}
+        for texts in field_texts
+    )
     idf = _inverse_frequencies(fields)
     impacts = _impacts(fields, idf)
     phrases, verbatim = _phrases(entries, idf)
@@ -102,7 +106,7 @@ def build(entries: Sequence[Entry]) -> Postings:
         superseded=_superseded(entries),
         verbs=VERBS | _leading_words(entries),
         common=frozenset(term for term, rows in impacts.items() if len(rows) > crowd),
-        labels=tuple(_labels(found, idf) for found in fields),
+        labels=tuple(_labels(texts, idf) for texts in field_texts),
         unknown_idf=_information(len(entries), 0),
         relatives=_by_beginning(idf),
     )
@@ -158,9 +162,9 @@ def _phrases(
     verbatim: list[Phrase] = []
     for index, entry in enumerate(entries):
         for text in keyword_phrases(entry):
-            parts = tuple(dict.fromkeys(terms(split_identifier(text))))
+            parts = tuple(dict.fromkeys(terms(text)))
             if parts:
-                worth = _PHRASE * sum(idf[part] for part in parts)
+                worth = _PHRASE + _PHRASE * sum(idf[part] for part in parts)
                 by_term[max(parts, key=lambda part: idf[part])].append(Phrase(index, text, parts, worth))
             elif words(text):
                 verbatim.append(Phrase(index, text, (spelt_out(words(text)),), _PHRASE))
@@ -181,10 +185,12 @@ def _compounds(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
 
 
 def _labels(found: Mapping[str, Sequence[str]], idf: Mapping[str, float]) -> dict[str, tuple[str, float]]:
+    """What each term is called where it weighs most: the field, and the word as the entry has it."""
     labels: dict[str, tuple[str, float]] = {}
     for field in sorted(found, key=lambda field: FIELD_WEIGHTS[field]):
-        for term in found[field]:
-            labels[term] = (f"{field}:{term}", FIELD_WEIGHTS[field] * idf.get(term, 0.0))
+        for word in found[field]:
+            for term in word_terms(word):
+                labels[term] = (f"{field}:{word}", FIELD_WEIGHTS[field] * idf.get(term, 0.0))
     return labels
 
 

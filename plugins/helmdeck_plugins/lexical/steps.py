@@ -12,14 +12,11 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_core import DoneStep, Entry, EntryKind
+from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, DoneStep, Entry, EntryKind
 from helmdeck_plugins.lexical.fields import input_properties, step_packs
 from helmdeck_plugins.lexical.index import LexicalIndex
 from helmdeck_plugins.lexical.request import Clause, Reading
 from helmdeck_plugins.lexical.text import EMAIL, URL
-
-PIPELINE_RUN: Final = "helmdeck__pipeline-run"
-UNKNOWN_TOOL: Final = "unknown"
 
 # An entry fits a clause when it shares this much of the clause's information. Half would refuse clauses that carry
 # values ("translate it into Norwegian for Ms Varga"), none would call every common verb a match.
@@ -119,7 +116,7 @@ def to_step(entry: Entry | None, clause: Clause, request: str, defaults: Mapping
     """The step, without its number, that has an entry do what a clause asks for."""
     said = quoted(clause.text)
     if entry is None:
-        return {"tool": UNKNOWN_TOOL, "args": {}, "rationale": f"gap: nothing in the catalog fits {said}"}
+        return {"tool": UNKNOWN_TOOL, "args": {}, "rationale": f"{GAP} nothing in the catalog fits {said}"}
     inputs = known_inputs(entry, clause.text, request, defaults)
     if entry.kind is EntryKind.PIPELINE:
         return {

@@ -125,7 +125,7 @@ def _pairs(run: str) -> list[str]:
 
 def terms(text: str) -> list[str]:
     """The terms of a text in order, repeated as often as they occur."""
-    return [term for word in WORD.findall(text) for term in word_terms(word)]
+    return [term for word in words(text) for term in word_terms(word)]
 
 
 def split_identifier(text: str) -> str:

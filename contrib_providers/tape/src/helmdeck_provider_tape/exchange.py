@@ -16,22 +16,11 @@ import attrs
 import msgspec
 
 from helmdeck_core import (
-    ArtifactInvalid,
-    AuthFailed,
+    FAILURES,
     CallFailed,
-    Cancelled,
     ChatRequest,
     ChatResponse,
-    ConstrainedDeadlock,
-    ContextWindowExceeded,
-    InvalidRequest,
-    LengthTruncated,
-    LikelyTimeout,
-    ProviderUnavailable,
-    QuotaExhausted,
-    RateLimited,
-    SafetyFiltered,
-    TransientUnknown,
+    FailureClass,
 )
 
 T = TypeVar("T")
@@ -51,14 +40,6 @@ FIELDS: Final = (
     "extra",
 )
 """What makes two requests the same. Not ``stream``, which sums to the same response, nor ``task``, which is never sent."""
-
-FAILURES: Final[Mapping[str, type[CallFailed]]] = {
-    cls.failure_class.value: cls
-    for cls in (
-        SafetyFiltered, LengthTruncated, ConstrainedDeadlock, LikelyTimeout, RateLimited, QuotaExhausted, AuthFailed,
-        InvalidRequest, ContextWindowExceeded, ProviderUnavailable, Cancelled, ArtifactInvalid, TransientUnknown,
-    )
-}  # fmt: skip
 
 _SECRET = re.compile(r"header|authorization|api.?key|access.?token|secret|password|cookie", re.IGNORECASE)
 _HIDDEN = "[not recorded]"
@@ -136,11 +117,12 @@ def from_line(line: bytes) -> Exchange:
         case {"tape": _, "key": key, "request": dict() as request, "response": dict() as fields}:
             exchange = Exchange(request, _structured(fields, ChatResponse))
         case {"tape": _, "key": key, "request": dict() as request, "failure": dict() as fields}:
-            kind = FAILURES.get(str(fields.get("cause")))
-            if kind is None:
-                raise ValueError(f"unknown cause {fields.get('cause')!r}")
-            # Once through the constructor, which msgspec passes by and which makes an exception complete.
-            exchange = Exchange(request, attrs.evolve(_structured(fields, kind)))
+            cause = fields.get("cause")
+            if cause not in list(FailureClass):
+                raise ValueError(f"unknown cause {cause!r}")
+            # Through the constructor, which msgspec passes by and which makes an exception complete.
+            facts = attrs.asdict(_structured(fields, CallFailed), recurse=False)
+            exchange = Exchange(request, FAILURES[FailureClass(cause)](**facts))
         case _:
             raise ValueError("not an exchange")
     if key != exchange.key:

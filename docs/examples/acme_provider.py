@@ -1,0 +1,89 @@
+"""A provider: models that a server of our own serves, in a dialect of its own."""
+
+from helmdeck_core import (
+    AuthFailed,
+    ChatResponse,
+    ProviderSpec,
+    ProviderUnavailable,
+    RateLimited,
+    StopReason,
+    StopReasonTable,
+    TransientUnknown,
+    Usage,
+    hookimpl,
+)
+
+DIALECT = "acme"
+
+
+class Acme:
+    """An open connection to the server."""
+
+    def __init__(self, settings, context):
+        import httpx  # here, so that a deck that never asks this provider does not pay for it
+
+        self._settings = settings
+        self._context = context
+        timeout = httpx.Timeout(settings.timeout_s, connect=settings.connect_timeout_s)
+        self._http = httpx.AsyncClient(base_url=settings.base_url, timeout=timeout)
+
+    async def complete(self, request):
+        """Ask once; whatever goes wrong becomes the exception of its cause."""
+        import httpx
+
+        body = {
+            "model": request.model.partition("/")[2],
+            "prompt": "\n\n".join(message.text for message in request.messages),
+            "limit": request.max_tokens,
+        }
+        # The key is read when it is needed and kept nowhere.
+        headers = {"x-acme-key": self._settings.api_key()} if self._settings.api_key else {}
+        try:
+            answer = await self._http.post("/generate", json=body, headers=headers)
+        except httpx.TransportError as exc:
+            raise ProviderUnavailable("the server cannot be reached", detail=type(exc).__name__) from exc
+        if answer.status_code == 401:
+            raise AuthFailed("the server refused the key", status=401)
+        if answer.status_code == 429:
+            wait = float(answer.headers.get("retry-after", 1))
+            raise RateLimited("the server is busy", status=429, retry_after_s=wait)
+        if answer.status_code != 200:
+            raise TransientUnknown("the server failed", status=answer.status_code)
+        said = answer.json()
+        reason = self._context.normalise_stop(said.get("why"), DIALECT)
+        # What was asked for and not sent is reported, never dropped silently.
+        downgrades = ("response_format left out",) if request.response_format else ()
+        return ChatResponse(
+            text=said.get("output", ""),
+            stop_reason=reason,
+            strict_stop_reason=reason,
+            raw_stop_reason=said.get("why"),
+            usage=Usage(input_tokens=said.get("read", 0), output_tokens=said.get("written", 0)),
+            served_model=said.get("model", ""),
+            downgrades=downgrades,
+        )
+
+    async def aclose(self):
+        """Close the connections."""
+        await self._http.aclose()
+
+
+@hookimpl
+def helmdeck_providers():
+    """Models called ``acme/...``."""
+    return [
+        ProviderSpec(
+            name="acme",
+            open=Acme,
+            summary="our own server",
+            base_url="https://models.acme.example",
+            api_key="env:ACME_API_KEY",
+        )
+    ]
+
+
+@hookimpl
+def helmdeck_stop_reasons():
+    """What the server says when it stops; a word that is not here is never a clean end."""
+    words = {"done": StopReason.END_TURN, "limit": StopReason.MAX_TOKENS, "refused": StopReason.SAFETY_BLOCKED}
+    return [StopReasonTable(name=DIALECT, reasons=words)]

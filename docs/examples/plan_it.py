@@ -1,0 +1,10 @@
+"""Plans a request and shows what came of it. Needs no key and no network."""
+
+from helmdeck_core import Helmdeck
+
+with Helmdeck(model="local/lexical") as deck:
+    plan = deck.plan("remember this and draft a blog post about it")
+
+print(plan.outcome, plan.complexity)
+for step in plan.steps:
+    print(step.order, step.tool, step.problems)

@@ -1,0 +1,23 @@
+"""Plans several requests at once, in an event loop of one's own."""
+
+import asyncio
+
+from helmdeck_core import CallFailed, Helmdeck
+
+REQUESTS = ("take a screenshot of https://example.org", "turn this talk into slides", "brew a pot of tea")
+
+
+async def main():
+    """One deck serves any number of requests at a time."""
+    async with Helmdeck(model="local/lexical") as deck:
+        plans = await asyncio.gather(*(deck.aplan(request) for request in REQUESTS), return_exceptions=True)
+    for request, plan in zip(REQUESTS, plans, strict=True):
+        if isinstance(plan, CallFailed):
+            print(request, "->", plan.failure_class, "next:", plan.next_action)
+        elif isinstance(plan, BaseException):
+            raise plan
+        else:
+            print(request, "->", [step.tool for step in plan.steps], plan.outcome)
+
+
+asyncio.run(main())

@@ -1,0 +1,133 @@
+"""Runs packs: input checked, handler run, output checked; and keeps what packs want to be remembered."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import attrs
+
+from helmdeck_core.domain.asking import Answer, Question
+from helmdeck_core.domain.catalog import Catalog
+from helmdeck_core.domain.events import HistoryFailed
+from helmdeck_core.domain.history import HistoryStore, PlanRecord
+from helmdeck_core.domain.packs import Output, Pack
+from helmdeck_core.engine import Engine
+from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, PluginError
+from helmdeck_core.schemas import schema_problems
+
+T = TypeVar("T")
+
+LOCAL_CALLER = "local"
+"""Who asks where nobody says."""
+
+
+class Runner:
+    """Runs the packs of one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.runtime = engine.runtime
+        self._lock = threading.Lock()
+        self._history: HistoryStore | None = None
+
+    async def run(
+        self,
+        name: str,
+        given: Mapping[str, Any],
+        *,
+        model: str | None = None,
+        caller: str = LOCAL_CALLER,
+        progress: Callable[[str], None] | None = None,
+    ) -> Mapping[str, Any] | Output:
+        """Run a pack: check the input, run the handler, check the output.
+
+        :raises PackError: with a code of the closed set.
+        :raises CallFailed: a model call of the pack failed.
+        """
+        pack = self._pack(name)
+        if problems := schema_problems(pack.input_schema, given):
+            raise PackError(name, PackErrorCode.INVALID_INPUT, "; ".join(problems))
+        try:
+            output = await pack.run(_Context(self, self.engine, model, caller, progress or _silent), given)
+        except (HelmdeckError, asyncio.CancelledError):
+            raise
+        except Exception as exc:
+            raise PackError(name, PackErrorCode.HANDLER_FAILED, f"{type(exc).__name__}: {exc}") from exc
+        if not isinstance(output, Mapping) and not hasattr(output, "to_dict"):
+            raise PackError(name, PackErrorCode.INVALID_OUTPUT, f"returned {type(output).__name__}, not an object")
+        wire = output if isinstance(output, Mapping) else output.to_dict()
+        if problems := schema_problems(pack.output_schema, wire):
+            raise PackError(name, PackErrorCode.INVALID_OUTPUT, "; ".join(problems))
+        return output
+
+    def _pack(self, name: str) -> Pack:
+        owned = self.runtime.packs.get(name)
+        if owned is None:
+            known = list(self.runtime.packs)
+            close = difflib.get_close_matches(name, known, n=1)
+            meant = f"did you mean {close[0]!r}? " if close else ""
+            detail = f"no installed pack has this name; {meant}packs that can run: {', '.join(known) or 'none'}"
+            raise PackError(name, PackErrorCode.INVALID_INPUT, detail)
+        return owned.value
+
+    def history(self) -> HistoryStore | None:
+        """The configured store, opened at the first use; ``None`` when nothing is to be remembered.
+
+        :raises PluginError: the store cannot be opened.
+        """
+        url = self.runtime.config.history.url
+        if url is not None and self._history is None:
+            scheme, _, target = url.partition(":")
+            owned = self.runtime.history_stores[scheme]
+            with self._lock:
+                try:
+                    self._history = self._history or owned.value.open(target, self.runtime.config.history.keep_days)
+                except Exception as exc:
+                    detail = f"{scheme}: {type(exc).__name__}: {exc}"
+                    raise PluginError(owned.plugin, "helmdeck_history_stores", detail) from exc
+        return self._history
+
+    async def remember(self, record: PlanRecord) -> None:
+        """Keep a record in a thread of its own; a failure is an event and nothing else."""
+        if self.runtime.config.history.url is None:
+            return
+        try:
+            store = self.history()
+            if store is not None:
+                await asyncio.to_thread(store.add, record)
+        except Exception as exc:
+            self.runtime.emit(HistoryFailed(caller=record.caller, detail=f"{type(exc).__name__}: {exc}"))
+
+
+def _silent(message: str) -> None:
+    """Tell nobody."""
+
+
+@attrs.frozen
+class _Context:
+    """What a running pack sees of the engine."""
+
+    _runner: Runner
+    _engine: Engine
+    model: str | None
+    caller: str
+    _tell: Callable[[str], None]
+
+    def progress(self, message: str) -> None:
+        self._tell(message)
+
+    async def remember(self, record: PlanRecord) -> None:
+        await self._runner.remember(record)
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._engine.library.catalog
+
+    async def ask(self, question: Question[T]) -> Answer[T]:
+        if question.model is None:
+            question = attrs.evolve(question, model=self.model)
+        return await self._engine.ask(question)
