@@ -94,7 +94,7 @@ def key_of(request: Request) -> str:
 def to_line(exchange: Exchange) -> bytes:
     """Return the exchange as one line of ASCII, its end included."""
     line: dict[str, Any] = {"tape": FORMAT, "key": exchange.key, "request": exchange.request}
-    outcome = msgspec.to_builtins(exchange.outcome, enc_hook=dict)
+    outcome = msgspec.to_builtins(attrs.asdict(exchange.outcome, recurse=False), enc_hook=dict)
     if isinstance(exchange.outcome, CallFailed):
         line["failure"] = {"cause": exchange.outcome.failure_class.value, **outcome}
     else:
