@@ -43,7 +43,8 @@ HOME = "~/deck"
 """What the reader's folder is called in the output."""
 
 BLOCK = re.compile(
-    r"^(?P<marks>(?:<!-- [^\n]*? -->\n)*)```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^(?P<marks>(?:<!-- [^\n]*? -->\n)*)(?P<fence>`{3,})(?P<language>\w*)\n(?P<body>.*?)^(?P=fence)$",
+    re.MULTILINE | re.DOTALL,
 )
 _MARK = re.compile(r"<!-- (?P<word>example|install|file|output|shown|not run)(?:: (?P<value>.*?))? -->")
 
@@ -78,7 +79,7 @@ class Session:
         body, language = match["body"], match["language"]
         if "not run" not in marks:
             body = self._body(marks, language, body)
-        return f"{match['marks']}```{language}\n{body}```"
+        return f"{match['marks']}{match['fence']}{language}\n{body}{match['fence']}"
 
     def _body(self, marks: Mapping[str, str | None], language: str, body: str) -> str:
         if name := marks.get("example"):

@@ -18,9 +18,11 @@ from helmdeck_core.domain.history import PlanRecord
 from helmdeck_core.domain.models import BudgetLookup
 from helmdeck_core.domain.packs import Output
 from helmdeck_core.domain.plans import Plan, Route
+from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.domain.tasks import DoneStep
 from helmdeck_core.engine import Engine
 from helmdeck_core.errors import FAILURES, PluginError
+from helmdeck_core.ladder import PreparedCatalog
 from helmdeck_core.manager import load_plugins
 from helmdeck_core.portal import Portal
 from helmdeck_core.running import LOCAL_CALLER, Runner
@@ -45,7 +47,7 @@ class Helmdeck:
 
     Methods that start with ``a`` are coroutines; the others wait. A deck may be used from several threads and loops.
 
-    :param config: a finished configuration; then no file and no environment is read.
+    :param config: a finished configuration, or one as ``load_config`` read it; then nothing else is read.
     :param file: the configuration file; else ``HELMDECK_CONFIG``, else the nearest ``helmdeck.toml`` or
         ``[tool.helmdeck]`` from the current folder upwards.
     :param model: the model to ask when a call names none.
@@ -59,7 +61,7 @@ class Helmdeck:
 
     def __init__(
         self,
-        config: Config | None = None,
+        config: Config | Loaded | None = None,
         *,
         file: str | Path | None = None,
         model: str | None = None,
@@ -79,7 +81,7 @@ class Helmdeck:
         if autoload is not None:
             arguments["plugins", "autoload"] = (autoload, "autoload")
         if config is not None:
-            loaded = Loaded(config, {})
+            loaded = config if isinstance(config, Loaded) else Loaded(config, {})
         else:
             loaded = load_config(
                 file=Path(file) if file is not None else None,
@@ -179,6 +181,14 @@ class Helmdeck:
     def catalog(self) -> Catalog:
         """Everything that can be planned; loaded at the first use."""
         return self._engine.library.catalog
+
+    def rank(self, intent: str) -> Ranking:
+        """Order the whole catalog by what a request needs, on its full metadata."""
+        return self._engine.library.rank(intent)
+
+    def prepared(self, model: str | None = None) -> PreparedCatalog:
+        """The catalog on every rung of the ladder that applies to a model."""
+        return self._engine.library.prepared(self.budget(model).budget)
 
     def select(self, intent: str, *, model: str | None = None) -> Selection:
         """Fit the catalog to a model and a request, as a plan would, without asking anyone."""

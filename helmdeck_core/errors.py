@@ -283,7 +283,7 @@ class AuthFailed(CallFailed):
     """The provider refused the credentials."""
 
     failure_class = FailureClass.AUTH_FAILED
-    hint = "the provider refused the credentials"
+    hint = "the provider wants credentials that it accepts"
     next_action = "check the key that the provider's api_key refers to"
 
 

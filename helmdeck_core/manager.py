@@ -14,7 +14,7 @@ import attrs
 import pluggy
 
 from helmdeck_core import hookspecs
-from helmdeck_core.errors import ConfigError, Mistake, PluginConflictError, PluginLoadError
+from helmdeck_core.errors import PluginConflictError, PluginLoadError
 
 GROUP = "helmdeck"
 BUILTINS_PACKAGE = "helmdeck_plugins"
@@ -50,6 +50,11 @@ class Plugins:
         """The distribution that a plugin came with."""
         return next((info.distribution for info in self.infos if info.name == name), None)
 
+    def names(self) -> tuple[str, ...]:
+        """Every name that exists, blocked or not; without autoload, those that could have been loaded too."""
+        loaded = [info.name for info in self.infos]
+        return tuple(dict.fromkeys([*loaded, *(candidate.name for candidate in _entry_points())]))
+
     def is_builtin(self, name: str) -> bool:
         """Whether a plugin ships with the project."""
         return any(info.name == name and info.source == "built-in" for info in self.infos)
@@ -74,16 +79,15 @@ def load_plugins(
     """Load the built-ins, then the installed plugins by name, then ``extra``.
 
     :param extra: plugin objects by name, for tests and for applications that bring their own.
-    :param disable: names that are not loaded.
+    :param disable: names that are not loaded; whether they exist is for the configuration to check.
     :param first: names that answer before all others, the most important one first.
     :param autoload: whether entry points are looked for.
     :raises PluginLoadError: a plugin cannot be imported, or has a hook that does not exist.
     :raises PluginConflictError: two plugins have one name.
-    :raises ConfigError: ``disable`` or ``first`` names a plugin that does not exist.
     """
-    candidates = [*_builtins(), *_arranged([*(_entry_points() if autoload else ()), *_extras(extra or {})], first)]
+    installed = _entry_points() if autoload else []
+    candidates = [*_builtins(), *_arranged([*installed, *_extras(extra or {})], first)]
     _refuse_double_names(candidates)
-    _refuse_unknown_names(candidates, disable, first, autoload)
     pm = pluggy.PluginManager(GROUP)
     pm.add_hookspecs(hookspecs)
     blocked = set(disable)
@@ -146,21 +150,6 @@ def _refuse_double_names(candidates: Iterable[_Candidate]) -> None:
                 candidate.distribution,
                 other.name,
             )
-
-
-def _refuse_unknown_names(
-    candidates: Iterable[_Candidate], disable: Sequence[str], first: Sequence[str], autoload: bool
-) -> None:
-    known = [candidate.name for candidate in candidates]
-    mistakes = [
-        Mistake(f"plugins.{key}", "no plugin has this name", repr(name), ", ".join(known))
-        for key, names in (("disable", disable), ("first", first))
-        for name in names
-        # Without autoload the installed plugins are not looked at, so a name may well exist.
-        if name not in known and autoload
-    ]
-    if mistakes:
-        raise ConfigError(tuple(mistakes))
 
 
 def _register(pm: pluggy.PluginManager, candidate: _Candidate) -> PluginInfo:

@@ -121,7 +121,7 @@ def resolve(plugins: Plugins, loaded: Loaded) -> Runtime:
     found: dict[str, tuple[Owned[Any], ...]] = {
         hook: calling.collect(plugins, hook, kind) for hook, kind in CONTRIBUTIONS.items()
     }
-    mistakes = [*loaded.mistakes, *_mistakes(loaded, found)]
+    mistakes = [*loaded.mistakes, *_mistakes(loaded, plugins, found)]
     if mistakes:
         raise ConfigError(tuple(mistakes))
     table = BudgetTable(owned.value for owned in found["helmdeck_budget_rows"])
@@ -180,13 +180,17 @@ def _active_sinks(found: Sequence[Owned[EventSink]]) -> tuple[Owned[EventSink], 
 # -- mistakes that only show when the plugins are known -----------------------------------------------------
 
 
-def _mistakes(loaded: Loaded, found: Mapping[str, Sequence[Owned[Any]]]) -> list[Mistake]:
+def _mistakes(loaded: Loaded, plugins: Plugins, found: Mapping[str, Sequence[Owned[Any]]]) -> list[Mistake]:
     config = loaded.config
     known = {hook: [getattr(owned.value, "name") for owned in values] for hook, values in found.items()}
     check = _Checker(loaded.origins)
     check.one(
         ("selection", "ranker"), config.selection.ranker, known["helmdeck_rankers"], "there is no ranker of this name"
     )
+    if config.plugins.disable or config.plugins.first:
+        names = plugins.names()
+        check.each(("plugins", "disable"), config.plugins.disable, names, "no plugin has this name")
+        check.each(("plugins", "first"), config.plugins.first, names, "no plugin has this name")
     steps = known["helmdeck_trim_steps"]
     rules: list[tuple[tuple[str, ...], Any]] = [(("compaction",), config.compaction)]
     rules += [(("compaction", "tiers", tier.value), rule) for tier, rule in config.compaction.tiers.items()]
@@ -194,9 +198,9 @@ def _mistakes(loaded: Loaded, found: Mapping[str, Sequence[Owned[Any]]]) -> list
     for path, rule in rules:
         check.each((*path, "order"), rule.order or (), steps, "there is no trim step of this name")
         check.each((*path, "drop"), rule.drop, steps, "there is no trim step of this name")
-    names = [name for name in config.catalog.sources if not name.lower().endswith(FILE_SUFFIXES)]
+    sources = [name for name in config.catalog.sources if not name.lower().endswith(FILE_SUFFIXES)]
     allowed = [*known["helmdeck_catalog_sources"], "packs", "a path that ends in .json or .toml"]
-    check.each(("catalog", "sources"), names, allowed, "there is no catalog source of this name")
+    check.each(("catalog", "sources"), sources, allowed, "there is no catalog source of this name")
     for name, provider in config.providers.items():
         kind = provider.kind or name
         path = ("providers", name, "kind")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from helmdeck_core.cli import exits, options, printing
 
 if TYPE_CHECKING:
-    from helmdeck_core.deck import Helmdeck
     from helmdeck_core.domain.catalog import TrimRecord
     from helmdeck_core.domain.ranking import Ranking
     from helmdeck_core.ladder import PreparedCatalog
@@ -71,13 +70,10 @@ def configure_compact(parser: argparse.ArgumentParser) -> None:
 
 def compact(arguments: argparse.Namespace) -> int:
     """Trim the whole catalog step by step, as the ladder does before anything is ranked."""
-    from helmdeck_core.ladder import PreparedCatalog
-
     deck = options.make_deck(arguments)
     budget = deck.budget(arguments.model).budget
     cap = budget.max_catalog_bytes if arguments.max_bytes is None else arguments.max_bytes or None
-    steps = deck.runtime.ladder(budget.tier, budget.model)
-    prepared = PreparedCatalog(deck.catalog, steps, deck.runtime.emit)
+    prepared = deck.prepared(arguments.model)
     rung, record = prepared.compact(cap)
     text = prepared.whole(rung)
     if arguments.json:
@@ -144,7 +140,7 @@ def rank(arguments: argparse.Namespace) -> int:
     request = options.request_text(arguments)
     deck = options.make_deck(arguments)
     selection = deck.select(request, model=arguments.model)
-    ranking = selection.ranking or _ranking(deck, request)
+    ranking = selection.ranking or deck.rank(request)
     kept = {entry.id for entry in selection.entries}
     scores = top_k(ranking.scores, arguments.top)
     if arguments.json:
@@ -175,16 +171,6 @@ def rank(arguments: argparse.Namespace) -> int:
     if selection.record.dropped:
         printing.show(fact("labels", ", ".join(selection.record.dropped)))
     return exits.OK
-
-
-def _ranking(deck: Helmdeck, request: str) -> Ranking:
-    from helmdeck_core.errors import PluginError
-
-    owned = deck.runtime.rankers[deck.runtime.config.selection.ranker]
-    try:
-        return owned.value.index(deck.catalog).rank(request)
-    except Exception as exc:
-        raise PluginError(owned.plugin, "helmdeck_rankers", f"{type(exc).__name__}: {exc}") from exc
 
 
 def _show_ranking(arguments: argparse.Namespace, ranking: Ranking, kept: set[str]) -> None:

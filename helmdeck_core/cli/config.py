@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_core.cli import exits, options, printing
@@ -139,40 +139,15 @@ def find_mistakes(loaded: Loaded) -> tuple[list[Mistake], Runtime | None]:
 
     :raises PluginError: a plugin cannot be loaded, so that what it would know cannot be checked.
     """
-    import attrs
-
     from helmdeck_core.deck import make_runtime
     from helmdeck_core.errors import ConfigError
 
-    mistakes = list(loaded.mistakes)
     try:
         runtime = make_runtime(loaded)
     except ConfigError as exc:
-        mistakes += _new(exc.mistakes, mistakes, loaded)
-    else:
-        mistakes += _catalog(runtime)[0] + _model(runtime)
-        return mistakes, None if mistakes else runtime
-    if loaded.config.plugins.disable or loaded.config.plugins.first:
-        # A plugin's name that does not exist hides what only plugins know; look at that without the names.
-        plain = attrs.evolve(loaded.config.plugins, disable=(), first=())
-        try:
-            make_runtime(attrs.evolve(loaded, config=attrs.evolve(loaded.config, plugins=plain)))
-        except ConfigError as exc:
-            mistakes += _new(exc.mistakes, mistakes, loaded)
-    return mistakes, None
-
-
-def _new(found: Iterable[Mistake], known: Sequence[Mistake], loaded: Loaded) -> list[Mistake]:
-    """Mistakes that are not known yet; those about plugins' names with the place that names them."""
-    import attrs
-
-    new = []
-    for mistake in found:
-        origin = loaded.origins.get(tuple(mistake.where.split(".")))
-        located = attrs.evolve(mistake, where=f"{origin}: {mistake.where}") if origin else mistake
-        if located not in known:
-            new.append(located)
-    return new
+        return list(exc.mistakes), None
+    mistakes = _catalog(runtime)[0] + _model(runtime)
+    return mistakes, None if mistakes else runtime
 
 
 def _catalog(runtime: Runtime) -> tuple[list[Mistake], tuple[Any, ...]]:

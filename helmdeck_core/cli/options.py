@@ -97,16 +97,8 @@ def make_deck(arguments: argparse.Namespace) -> Helmdeck:
     :raises PluginError: a plugin cannot be loaded.
     """
     from helmdeck_core.deck import Helmdeck
-    from helmdeck_core.errors import ConfigError
 
-    overrides = {path: value for path, (value, _) in settings(arguments).items()}
-    try:
-        return Helmdeck(file=arguments.config, overrides=overrides)
-    except ConfigError as exc:
-        # Start-up ends at the first kind of mistake; people want all of them at once.
-        from helmdeck_core.cli.config import find_mistakes
-
-        raise ConfigError(tuple(find_mistakes(load(arguments))[0]) or exc.mistakes) from None
+    return Helmdeck(load(arguments))
 
 
 # -- requests and values ---------------------------------------------------------------------------------

@@ -162,7 +162,10 @@ def test_a_warning_names_the_plugin_whose_step_was_corrected(installed_plugin, c
     ("source", "words"),
     [
         ("import module_that_is_not_there", "cannot be loaded from broken_plugin: ModuleNotFoundError"),
-        ("from helmdeck_core import hookimpl\n@hookimpl\ndef helmdeck_packs():\n    raise OSError('disk')", "helmdeck_packs: OSError: disk"),
+        (
+            "from helmdeck_core import hookimpl\n@hookimpl\ndef helmdeck_packs():\n    raise OSError('disk')",
+            "helmdeck_packs: OSError: disk",
+        ),
     ],
 )
 def test_a_broken_package_is_reported_with_name_distribution_and_remedy(installed_plugin, source, words):

@@ -82,7 +82,9 @@ def test_helmdeck_model_budget_answers_before_the_built_in_and_once_per_model(de
 
 
 def test_helmdeck_trim_steps_joins_the_ladder(deck_with):
-    step = TrimStep(name="acme.blank", trim=lambda entry, data: {k: v for k, v in data.items() if k != "description"}, order=1)
+    step = TrimStep(
+        name="acme.blank", trim=lambda entry, data: {k: v for k, v in data.items() if k != "description"}, order=1
+    )
     deck = deck_with(contributing("helmdeck_trim_steps", step), config={"selection": {"max_entries": {"C": 40}}})
     assert deck.select("anything at all", model=FREE).record.dropped[0] == "acme.blank"
 
@@ -119,7 +121,9 @@ def test_helmdeck_rankers_that_lose_or_invent_entries_are_named(deck_with, score
 
 
 def test_helmdeck_prompt_variants_are_chosen_by_a_budget(answering):
-    variant = PromptVariant(task="plan", variant="haiku", instructions="Plan in verse.", render=lambda task: task.request)
+    variant = PromptVariant(
+        task="plan", variant="haiku", instructions="Plan in verse.", render=lambda task: task.request
+    )
     plugin = contributing("helmdeck_prompt_variants", variant)
     deck, provider = answering(GOOD, beside=(plugin,), config={"budgets": {FREE: {"prompt_variant": "haiku"}}})
     assert deck.plan("draft a post", model=FREE).prompt_variant_used == "haiku"
@@ -146,7 +150,9 @@ def test_helmdeck_packs_can_be_planned_and_run(deck_with):
     async def run(context, given):
         return {"twice": given["n"] * 2}
 
-    deck = deck_with(contributing("helmdeck_packs", Pack(name="acme.double", version="1", description="Doubles.", run=run)))
+    deck = deck_with(
+        contributing("helmdeck_packs", Pack(name="acme.double", version="1", description="Doubles.", run=run))
+    )
     assert deck.catalog.get("acme.double") is not None
     assert deck.run("acme.double", {"n": 4}) == {"twice": 8}
 

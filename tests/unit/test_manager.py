@@ -71,8 +71,11 @@ def test_the_environment_blocks_plugins_and_switches_autoload_off(deck_with):
 
 
 def test_blocking_a_plugin_that_does_not_exist_names_what_exists():
-    with pytest.raises(ConfigError, match="'lexcial'.*allowed: budgets.*lexical"):
-        load_plugins(disable=["lexcial"])
+    for autoload in (True, False):
+        with pytest.raises(
+            ConfigError, match=r"plugins\.disable: no plugin has this name .*'lexcial'; allowed: budgets.*lexical"
+        ):
+            make_deck(config={"plugins": {"disable": ["lexcial"]}}, autoload=autoload)
 
 
 def test_without_autoload_entry_points_are_not_looked_at(installed_plugin):

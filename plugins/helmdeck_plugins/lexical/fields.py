@@ -48,7 +48,7 @@ def input_properties(entry: Entry) -> Mapping[str, object]:
     schema = entry.input_schema
     for found in (schema.get("properties") if schema else None, entry.metadata.get("inputs")):
         if isinstance(found, Mapping):
-            nested = found.get("properties")
+            nested = found.get("properties") if found.get("type") == "object" else None
             return nested if isinstance(nested, Mapping) else found
         if isinstance(found, (list, tuple)):
             return dict.fromkeys(_texts(found))

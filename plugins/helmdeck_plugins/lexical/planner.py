@@ -62,7 +62,7 @@ class LexicalPlanner:
         lexical = self._index(task.catalog)
         answer = _plan(lexical, task) if task.name == "plan" else _route(lexical, task)
         return ChatResponse(
-            text=json.dumps(answer, ensure_ascii=False, separators=(",", ":")),
+            text=json.dumps(answer, ensure_ascii=False, separators=(",", ":"), default=str),
             stop_reason=StopReason.END_TURN,
             raw_stop_reason="stop",
             strict_stop_reason=StopReason.END_TURN,
