@@ -44,7 +44,9 @@ def payload(size: int, seed: int = 7) -> str:
     rng = random.Random(seed)
     steps: list[dict[str, Any]] = []
     while True:
-        text = json.dumps({"steps": steps, "complexity": "pack-chain", "reasoning": prose(rng, 60)}, separators=(",", ":"))
+        text = json.dumps(
+            {"steps": steps, "complexity": "pack-chain", "reasoning": prose(rng, 60)}, separators=(",", ":")
+        )
         if len(text) >= size:
             return text
         step = {

@@ -22,7 +22,11 @@ COMMANDS = {
 def test_command(benchmark: Any, arguments: list[str]) -> None:
     benchmark.group = "start-up"
     run = benchmark.pedantic(
-        subprocess.run, ([sys.executable, *arguments],), {"capture_output": True, "check": True}, rounds=5, warmup_rounds=1
+        subprocess.run,
+        ([sys.executable, *arguments],),
+        {"capture_output": True, "check": True},
+        rounds=5,
+        warmup_rounds=1,
     )
     assert run.returncode == 0
 

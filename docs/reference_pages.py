@@ -337,7 +337,11 @@ def _entry(name: str, value: Any) -> str:
 
 def _signature(name: str, value: Any) -> str:
     if isinstance(value, type) and (getattr(value, "_is_protocol", False) or _is_enum(value)):
-        return "\n".join(f'{name}.{each.name} = "{each.value}"' for each in vars(value)["_member_map_"].values()) if _is_enum(value) else ""
+        return (
+            "\n".join(f'{name}.{each.name} = "{each.value}"' for each in vars(value)["_member_map_"].values())
+            if _is_enum(value)
+            else ""
+        )
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):

@@ -112,7 +112,7 @@ def _step(step: Step) -> Iterator[str]:
     if step.corrected_from is not None and not step.is_gap:
         yield hanging("meant     ", f"the model wrote {step.corrected_from!r}", indent=5)
     if step.args:
-        yield hanging("args      ", printing.inline_json(dict(step.args)), indent=5)
+        yield hanging("args      ", printing.inline_json(step.brief_args()), indent=5)
     if why := (step.rationale.removeprefix(GAP).strip() if step.is_gap else step.rationale):
         yield hanging("why       ", why, indent=5)
     for problem in step.problems:

@@ -48,7 +48,7 @@ def footer(result: Plan | Route) -> Iterable[str]:
         thought = f" ({usage.reasoning_tokens:,} thought)" if usage.reasoning_tokens else ""
         spent.append(f"{usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out{thought}")
     yield fact("usage", ", ".join(spent))
-    if result.served_model and result.served_model != result.model:
+    if result.served_model and result.served_model not in (result.model, result.model.partition("/")[2]):
         yield fact("served by", result.served_model)
     if result.repairs:
         yield fact("repaired", f"the answer was not clean JSON and was repaired: {', '.join(result.repairs)}")

@@ -44,6 +44,19 @@ class PlanOutcome(enum.StrEnum):
     NO_STEPS = "no_steps"
 
 
+LONGEST_IN_A_LINE = 80
+"""Characters of a text that a line for people shows."""
+
+
+def _brief(value: Any) -> Any:
+    if isinstance(value, str):
+        cut = f"{value[:LONGEST_IN_A_LINE]}… ({len(value):,} characters)"
+        return value if len(value) <= LONGEST_IN_A_LINE else cut
+    if isinstance(value, Mapping):
+        return {key: _brief(each) for key, each in value.items()}
+    return [_brief(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
 @attrs.frozen(kw_only=True)
 class Step:
     """One step of a plan.
@@ -66,6 +79,10 @@ class Step:
     def is_gap(self) -> bool:
         """Whether nothing that exists is meant."""
         return self.tool == UNKNOWN_TOOL
+
+    def brief_args(self) -> dict[str, Any]:
+        """The arguments for a line that people read: long texts are cut, with their length."""
+        return {key: _brief(value) for key, value in self.args.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form; what is empty among the additions is left out."""
@@ -197,7 +214,7 @@ def _additions(result: Plan | Route) -> dict[str, Any]:
     wire: dict[str, Any] = {}
     if result.compaction is not None:
         wire["compaction"] = result.compaction.to_dict()
-    if result.served_model and result.served_model != result.model:
+    if result.served_model and result.served_model not in (result.model, result.model.partition("/")[2]):
         wire["served_model"] = result.served_model
     if result.usage != Usage():
         wire["usage"] = attrs.asdict(result.usage)

@@ -81,11 +81,15 @@ def test_every_module_of_the_core_has_a_place_on_the_ladder():
 
 
 def test_only_one_module_touches_hooks():
-    touching = {path.name for path in CORE.rglob("*.py") if re.search(r"\bpm\.hook\b", path.read_text(encoding="utf-8"))}
+    touching = {
+        path.name for path in CORE.rglob("*.py") if re.search(r"\bpm\.hook\b", path.read_text(encoding="utf-8"))
+    }
     assert touching == {"calling.py"}
 
 
-OPINIONS = r"(?i)openrouter|anthropic|openai|gemini|claude|mistral|<think|\[think|intent_keywords|typical_use|limitations"
+OPINIONS = (
+    r"(?i)openrouter|anthropic|openai|gemini|claude|mistral|<think|\[think|intent_keywords|typical_use|limitations"
+)
 
 
 def test_the_core_names_no_vendor_model_tag_or_trim_field():

@@ -90,9 +90,9 @@ def test_a_run_of_encoded_data_is_no_word() -> None:
 @pytest.mark.parametrize(
     ("request_text", "expected"),
     [
-        ("Translate this and send it to Bo", ["Translate this", "and send it to Bo"]),
-        ("remember this, draft a post, and make a picture", ["remember this", "draft a post", "and make a picture"]),
-        ("Sort the rows. Then please print them.", ["Sort the rows.", "Then please print them."]),
+        ("Translate this and send it to Bo", ["Translate this", "send it to Bo"]),
+        ("remember this, draft a post, and make a picture", ["remember this", "draft a post", "make a picture"]),
+        ("Sort the rows. Then please print them.", ["Sort the rows.", "please print them."]),
         ("research and write a post", ["research and write a post"]),
         ("buy apples, pears and plums", ["buy apples, pears and plums"]),
         ("Find a hotel; I would also like to book a table", ["Find a hotel", "I would also like to book a table"]),

@@ -253,6 +253,45 @@ def test_a_route_warns_of_a_gap(request_text: str) -> None:
     assert answer["gap_warning"]
 
 
+def writing_desk(**schemas: Any) -> Catalog:
+    def entry(name: str, description: str) -> dict[str, Any]:
+        return {
+            "name": name,
+            "description": description,
+            "input_schema": {"type": "object", **schemas[name.split(".")[0]]},
+        }
+
+    packs = [entry("blog.draft", "Draft a blog post."), entry("image.generate", "Generate an image.")]
+    return Catalog.from_data({"packs": packs}, "test")
+
+
+ANNOUNCEMENT = (ROOT / "docs" / "examples" / "announcement.txt").read_text(encoding="utf-8")
+DESK = writing_desk(
+    blog={"properties": {"brief": TEXT, "tone": TEXT}, "required": ["brief"]},
+    image={"properties": {"prompt": TEXT, "size": {**TEXT, "enum": ["s", "l"]}}, "required": ["prompt", "size"]},
+)
+
+
+def test_a_text_that_must_be_given_is_the_document_for_material_and_the_clause_for_a_wish() -> None:
+    asked = "draft a blog post about it, and generate an image"
+    title = ANNOUNCEMENT.splitlines()[0]
+    post, image = (step["args"] for step in ask(f"{ANNOUNCEMENT}\n\n{asked}", catalog=DESK)["steps"])
+    assert post.keys() == {"brief"} and post["brief"].startswith(title)
+    assert image == {"prompt": f"generate an image ({title})"}
+
+
+def test_without_a_document_the_clause_stands_for_both() -> None:
+    post, image = (
+        step["args"] for step in ask("draft a blog post on bees, and generate an image", catalog=DESK)["steps"]
+    )
+    assert (post, image) == ({"brief": "draft a blog post on bees"}, {"prompt": "generate an image"})
+
+
+def test_a_very_long_document_is_left_out_of_the_arguments() -> None:
+    (step,) = ask(ANNOUNCEMENT * 20 + "\n\nplease draft a blog post about this", catalog=DESK)["steps"]
+    assert step["tool"] == "blog.draft" and step["args"] == {}
+
+
 def test_a_route_suggests_inputs() -> None:
     answer = ask("clip the page https://cook.example/x", name="route")
     assert answer["recommendation"]["suggested_inputs"] == {"url": "https://cook.example/x"}

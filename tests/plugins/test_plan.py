@@ -243,6 +243,12 @@ def test_the_rewritten_prompt_has_one_line_for_each_step_whatever_is_in_them(pla
     assert len(result.rewritten_prompt.splitlines()) == len(result.steps) == 2
 
 
+def test_a_long_argument_is_whole_in_its_step_and_cut_with_its_length_in_the_line(plan):
+    result = plan(reply(step("blog.draft", {"brief": "word " * 200})))
+    assert result.steps[0].args["brief"] == "word " * 200
+    assert "(1,000 characters)" in result.rewritten_prompt and len(result.rewritten_prompt) < 200
+
+
 def test_older_fields_are_there_for_callers_that_ignore_the_new_ones(plan):
     wire = plan(reply(BLOG)).to_dict()
     assert {"steps", "complexity", "reasoning", "model", "rewritten_prompt"} <= wire.keys()

@@ -83,7 +83,7 @@ def test_a_catalog_within_the_cap_loses_nothing():
 
 def test_the_bytes_that_are_measured_are_the_bytes_that_are_sent():
     for cap in range(200, 1_100, 50):
-        data, record, guide = compacted(cap)
+        _, record, guide = compacted(cap)
         rung, _ = guide.compact(cap)
         assert record.after_bytes == len(guide.whole(rung).encode())
 

@@ -53,7 +53,9 @@ async def asynchronous_application(request: ChatRequest) -> None:
 
 async def pack(context: PackContext) -> str:
     answer = await context.ask(
-        Question(caller="acme.title", task="acme.title", type=Title, request="a post", needs_catalog=False, instructions="x")
+        Question(
+            caller="acme.title", task="acme.title", type=Title, request="a post", needs_catalog=False, instructions="x"
+        )
     )
     assert_type(answer, Answer[Title])
     return answer.value.text

@@ -55,6 +55,14 @@ def input_properties(entry: Entry) -> Mapping[str, object]:
     return {}
 
 
+def required_inputs(entry: Entry) -> frozenset[str]:
+    """The inputs that an entry cannot do without: those its schema says, or that have no default."""
+    if entry.input_schema is not None:
+        return frozenset(_texts(entry.input_schema.get("required")))
+    inputs = input_properties(entry)
+    return frozenset(name for name, what in inputs.items() if isinstance(what, Mapping) and "default" not in what)
+
+
 def _field_texts(entry: Entry) -> dict[str, list[str]]:
     metadata = entry.metadata
     return {

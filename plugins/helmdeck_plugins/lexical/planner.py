@@ -124,8 +124,11 @@ def _open_steps(lexical: LexicalIndex, task: Task) -> list[dict[str, Any]]:
         if PIPELINE_RUN in ran or pipeline.id in ran:
             return []
         if not ran:
-            return [to_step(pipeline, whole, task.request, task.defaults)]
-    return [to_step(pick.entry, pick.clause, task.request, task.defaults) for pick in without_done(picks, task.done)]
+            return [to_step(pipeline, whole, task.request, task.defaults, reading.document)]
+    return [
+        to_step(pick.entry, pick.clause, task.request, task.defaults, reading.document)
+        for pick in without_done(picks, task.done)
+    ]
 
 
 def _complexity(steps: Sequence[Mapping[str, Any]]) -> str:

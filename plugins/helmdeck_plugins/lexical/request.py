@@ -22,6 +22,7 @@ from helmdeck_plugins.lexical.words import ASKING_PAIRS, BEFORE_VERB, JOINTS, PL
 _ASKING: Final = 0.5
 # What is split into clauses, each of them a step of a plan, has to be nearly as likely as the sentence that surely asks.
 _CLEARLY: Final = 0.75
+_LEADING_JOINT: Final = re.compile(rf"^(?:(?:{'|'.join(sorted(JOINTS))})\b[\s,]*)+(?=\S)", re.IGNORECASE)
 _TOKEN: Final = re.compile(rf"{URL.pattern}|{WORD.pattern}|[,;:]")
 
 
@@ -105,7 +106,8 @@ def _clauses(sentence: str, verbs: AbstractSet[str]) -> list[Clause]:
 def _clause(piece: str, verbs: AbstractSet[str]) -> Clause:
     found = plain_words(piece)
     ordered = dict.fromkeys(term for word in found for term in word_terms(word))
-    return Clause(piece.strip(" ,;:\t"), tuple(ordered), _asks(found, piece, verbs))
+    text = _LEADING_JOINT.sub("", piece.strip(" ,;:\t"))
+    return Clause(text, tuple(ordered), _asks(found, piece, verbs))
 
 
 def _asks(found: Sequence[str], piece: str, verbs: AbstractSet[str]) -> bool:

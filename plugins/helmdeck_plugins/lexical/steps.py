@@ -1,7 +1,8 @@
 """From a request to steps: which entry does what each clause asks for, and which inputs are known.
 
-A clause that nothing fits stays visible as a gap. An input that the request does not spell out is left out: whoever
-runs the plan can ask for it, but cannot tell a guess from a fact.
+A clause that nothing fits stays visible as a gap. A value that the request does not spell out is left out: whoever runs
+the plan can ask for it, but cannot tell a guess from a fact. A text that must be given is what the person wrote: the
+document for an input that takes material, the clause for one that takes a wish.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Final
 import attrs
 
 from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, DoneStep, Entry, EntryKind
-from helmdeck_plugins.lexical.fields import input_properties, step_packs
+from helmdeck_plugins.lexical.fields import input_properties, required_inputs, step_packs
 from helmdeck_plugins.lexical.index import LexicalIndex
 from helmdeck_plugins.lexical.request import Clause, Reading
 from helmdeck_plugins.lexical.text import EMAIL, URL
@@ -30,6 +31,15 @@ _PATH: Final = re.compile(r"(?<![\w/:.@])(?:~?/|\./|\.\./)?(?:[\w.-]+/)*[\w-]+\.
 _TAKES_URL: Final = frozenset({"url", "urls", "uri", "link", "links", "website", "address"})
 _TAKES_EMAIL: Final = frozenset({"email", "to", "recipient", "recipients", "attendees"})
 _TAKES_PATH: Final = frozenset({"path", "paths", "file", "filename", "recording"})
+# Input names that say what kind of text they take, by their last word.
+_TAKES_MATERIAL: Final = frozenset(
+    {"text", "content", "body", "document", "notes", "brief", "markdown", "message", "transcript", "source", "material"}
+)
+_TAKES_WISH: Final = frozenset(
+    {"prompt", "query", "topic", "question", "task", "instruction", "instructions", "request", "goal", "issue"}
+)
+# A longer document is left out of the arguments: a plan is read, logged and sent on, and every step would repeat it.
+_LONGEST_MATERIAL: Final = 16_000
 _FINDERS: Final = ((_TAKES_URL, URL), (_TAKES_EMAIL, EMAIL), (_TAKES_PATH, _PATH))
 
 
@@ -112,12 +122,14 @@ def without_done(picks: Sequence[Pick], done: Sequence[DoneStep]) -> list[Pick]:
     return left
 
 
-def to_step(entry: Entry | None, clause: Clause, request: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+def to_step(
+    entry: Entry | None, clause: Clause, request: str, defaults: Mapping[str, Any], document: str = ""
+) -> dict[str, Any]:
     """The step, without its number, that has an entry do what a clause asks for."""
     said = quoted(clause.text)
     if entry is None:
         return {"tool": UNKNOWN_TOOL, "args": {}, "rationale": f"{GAP} nothing in the catalog fits {said}"}
-    inputs = known_inputs(entry, clause.text, request, defaults)
+    inputs = known_inputs(entry, clause.text, request, defaults, document)
     if entry.kind is EntryKind.PIPELINE:
         return {
             "tool": PIPELINE_RUN,
@@ -127,20 +139,47 @@ def to_step(entry: Entry | None, clause: Clause, request: str, defaults: Mapping
     return {"tool": entry.id, "args": inputs, "rationale": f"fits {said}"}
 
 
-def known_inputs(entry: Entry, clause: str, request: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs whose values the caller gave as defaults, or the request spells out."""
+def known_inputs(
+    entry: Entry, clause: str, request: str, defaults: Mapping[str, Any], document: str = ""
+) -> dict[str, Any]:
+    """Inputs whose values the caller gave as defaults or the request spells out, and texts that must be given."""
     inputs: dict[str, Any] = {}
+    required = required_inputs(entry)
     for name, schema in input_properties(entry).items():
         if name in defaults:
             inputs[name] = defaults[name]
         elif found := _spelled_out(name, clause, request):
             is_list = isinstance(schema, Mapping) and schema.get("type") == "array"
             inputs[name] = found if is_list else found[0]
+        elif name in required and (text := _text_for(name, schema, clause, document)):
+            inputs[name] = text
     return inputs
 
 
+def _text_for(name: str, schema: Any, clause: str, document: str) -> str:
+    """The person's own words for an input that takes free text; empty where it takes something else."""
+    if (
+        not isinstance(schema, Mapping)
+        or schema.get("type") != "string"
+        or schema.keys() & {"enum", "format", "pattern"}
+    ):
+        return ""
+    kind = _last_word(name)
+    if kind in _TAKES_MATERIAL:
+        material = document.strip() or clause
+        return material if len(material) <= _LONGEST_MATERIAL else ""
+    if kind in _TAKES_WISH:
+        title = document.strip().partition("\n")[0]
+        return f"{clause} ({title})" if title else clause
+    return ""
+
+
+def _last_word(name: str) -> str:
+    return re.split(r"[_\W]", name.lower())[-1]
+
+
 def _spelled_out(name: str, clause: str, request: str) -> list[str]:
-    kind = re.split(r"[_\W]", name.lower())[-1]
+    kind = _last_word(name)
     for names, pattern in _FINDERS:
         if kind in names:
             # Two addresses in the request and none in the clause: there is no telling which one is meant.

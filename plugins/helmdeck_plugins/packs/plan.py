@@ -182,7 +182,7 @@ def render_steps(steps: Sequence[Step]) -> str:
 def _line(step: Step) -> str:
     if step.is_gap:
         return step.rationale
-    args = f" with {msgspec.json.encode(dict(step.args)).decode()}" if step.args else ""
+    args = f" with {msgspec.json.encode(step.brief_args()).decode()}" if step.args else ""
     # One line each, whatever a model puts into its rationale.
     why = " ".join(step.rationale.split())
     return f"{step.tool}{args}" + (f": {why}" if why else "")
