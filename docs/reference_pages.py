@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import itertools
 import re
 import sys
 import typing
@@ -242,6 +244,15 @@ def _starred(text: str) -> str:
 # -- failures --------------------------------------------------------------------------------------------------
 
 
+FIELDS_NOT_SAID: Mapping[str, str] = {
+    "provider": "the first part of the model id",
+    "attempt": "which attempt it was, counted from 1",
+    "status": "the HTTP status, where there was one",
+    "retry_after_s": "how many seconds the provider asks to wait, where it says so",
+    "detail": "what exactly is wrong, and where",
+}
+
+
 def failures() -> str:
     """Every cause."""
     from helmdeck_core.cli import exits
@@ -260,7 +271,8 @@ def failures() -> str:
         )
         for cause, cls in FAILURES.items()
     ]
-    fields = [(f"`{name}`", text) for name, text in documented(CallFailed)[1].items()]
+    texts = {**FIELDS_NOT_SAID, **documented(CallFailed)[1]}
+    fields = [(f"`{name}`", texts[name]) for name in inspect.signature(CallFailed).parameters]
     causes = documented(DecodeFailed)[1]["sub_cause"].rstrip(".")
     codes = ", ".join(f"`{code.value}`" for code in PackErrorCode)
     exit_codes = [(str(code), meaning) for code, meaning in sorted(exits.MEANINGS.items())]
@@ -318,16 +330,36 @@ def public_api() -> str:
     for module, names in sorted(groups.items()):
         home = sys.modules.get(module) or __import__(module, fromlist=["_"])
         parts += [f"## {module.removeprefix('helmdeck_core.')}", summary(home)]
-        parts += [_entry(name, getattr(helmdeck_core, name)) for name in sorted(names, key=str.casefold)]
+        said = said_of_names(home)
+        parts += [_entry(name, getattr(helmdeck_core, name), said) for name in sorted(names, key=str.casefold)]
     return page("Public names", *parts)
 
 
-def _entry(name: str, value: Any) -> str:
+def _known_names() -> Mapping[str, str]:
+    return {
+        "Event": "Any of the [events](events.md).",
+        "hookimpl": "Marks a function of a plugin as the implementation of the [hook](../../hookspecs.md) of its name.",
+        "FAILURES": "The exception of every [cause](failures.md#causes).",
+    }
+
+
+def said_of_names(home: Any) -> dict[str, str]:
+    """The text below each assignment of a module."""
+    found: dict[str, str] = {}
+    body = ast.parse(inspect.getsource(home)).body
+    for before, node in itertools.pairwise(body):
+        target = before.targets[0] if isinstance(before, ast.Assign) else getattr(before, "target", None)
+        if isinstance(target, ast.Name) and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            found[target.id] = ticked(str(node.value.value))
+    return found
+
+
+def _entry(name: str, value: Any, said: Mapping[str, str]) -> str:
     if isinstance(value, str):
-        return f"### {name}\n\nThe text `{value!r}`."
-    if not callable(value) or not hasattr(value, "__name__"):
-        return f"### {name}\n\nA type alias."
-    lines = [f"### {name}", "", summary(value) if value.__doc__ else "A function or a type."]
+        return f"### {name}\n\nThe text `{value!r}`. {said.get(name, '')}".rstrip()
+    if not inspect.isclass(value) and not inspect.isroutine(value):
+        return f"### {name}\n\n{said.get(name) or _known_names()[name]}"
+    lines = [f"### {name}", "", summary(value)]
     if signature := _signature(name, value):
         lines += ["", "```python", signature, "```"]
     if methods := list(_methods(value)):

@@ -141,7 +141,6 @@ class Marks:
         opens = [_opening(tag) for tag in opening]
         self._pattern = _compile([*opens, *(_closing(close) for _, close in alone)])
         self.begun = _compile(opens, begun=True)
-        self.any_close = Closer.of(close for _, close in alone)
         self.longest = (
             MAX_ATTRIBUTES + max((len(mark) for tag in tags for mark in (tag.open, *tag.close)), default=0) + 16
         )

@@ -45,16 +45,21 @@ class Acme:
         if answer.status_code == 401:
             raise AuthFailed("the server refused the key", status=401)
         if answer.status_code == 429:
-            wait = float(answer.headers.get("retry-after", 1))
-            raise RateLimited("the server is busy", status=429, retry_after_s=wait)
+            wait = answer.headers.get("retry-after", "")
+            raise RateLimited("the server is busy", status=429, retry_after_s=float(wait) if wait.isdigit() else None)
         if answer.status_code != 200:
             raise TransientUnknown("the server failed", status=answer.status_code)
-        said = answer.json()
+        try:
+            said = answer.json()
+        except ValueError as exc:
+            raise TransientUnknown("the server did not answer with JSON", status=200) from exc
+        if "output" not in said:  # an error that came with HTTP 200
+            raise TransientUnknown("the server gave no output", status=200, detail=str(said.get("error", "")))
         reason = self._context.normalise_stop(said.get("why"), DIALECT)
         # What was asked for and not sent is reported, never dropped silently.
         downgrades = ("response_format left out",) if request.response_format else ()
         return ChatResponse(
-            text=said.get("output", ""),
+            text=said["output"],
             stop_reason=reason,
             strict_stop_reason=reason,
             raw_stop_reason=said.get("why"),

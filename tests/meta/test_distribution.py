@@ -66,3 +66,12 @@ def test_the_wheel_of_a_contrib_holds_its_module_alone(wheel, folder):
     assert top_level(names) == {module, info}
     assert f"{module}/py.typed" in names
     assert f"{info}/entry_points.txt" in names
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_the_installed_packages_type_check_from_a_foreign_folder(tmp_path, checker):
+    shutil.copy(ROOT / "tests" / "typing" / "api.py", tmp_path)
+    options = {"mypy": ["--strict", "--cache-dir", str(tmp_path)], "pyright": ["--pythonpath", sys.executable]}[checker]
+    command = [sys.executable, "-m", checker, *options, "api.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

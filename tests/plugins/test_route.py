@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmdeck_core import InvalidRequest, PackError, RouteKind
+from helmdeck_core import ConstrainedDeadlock, InvalidRequest, PackError, Ranker, RouteKind, hookimpl
 
 FREE = "openrouter/openrouter/free"
 FRONTIER = "openai/gpt-4o"
@@ -91,8 +91,20 @@ def test_a_blank_model_is_invalid_input_with_a_pointer_to_the_list(route):
         route(reply(), model="")
 
 
-def test_an_answer_without_a_recommendation_has_the_wrong_shape(route):
-    from helmdeck_core import ConstrainedDeadlock
+def test_a_route_without_a_dispatcher_is_an_internal_error(deck_with):
+    class Nobody:
+        """Stands in for the ranker, which lives in the plugin of the embedded planner."""
 
+        @hookimpl
+        def helmdeck_rankers(self):
+            return [Ranker(name="lexical", index=lambda catalog: None)]
+
+    deck = deck_with(Nobody(), config={"plugins": {"disable": ["lexical", "openai", "scripted"]}})
+    with pytest.raises(PackError, match="no provider is available") as caught:
+        deck.route(ASK)
+    assert caught.value.code == "internal"
+
+
+def test_an_answer_without_a_recommendation_has_the_wrong_shape(route):
     with pytest.raises(ConstrainedDeadlock, match=r"helmdeck\.route: .*recommendation"):
         route({"alternatives": []})

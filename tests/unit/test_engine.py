@@ -195,6 +195,39 @@ def test_an_unusable_200_is_typed_by_cause_for_every_pack_alike(answering, text,
     assert failed.raw_length == len(text) and failed.code == "handler_failed"
 
 
+@pytest.mark.parametrize("model", ["openai/o3-mini", FRONTIER, FREE])
+def test_thinking_before_the_answer_is_no_obstacle_in_any_tier(answering, model):
+    deck, _ = answering(answer(f"{THOUGHT}\n{GOOD}"))
+    plan = deck.plan(ASK, model=model)
+    assert [step.tool for step in plan.steps] == ["blog.draft"] and plan.repairs == ()
+
+
+@pytest.mark.parametrize("text", ["", THOUGHT, "no", HALF])
+def test_no_stop_reason_and_an_empty_one_are_judged_alike(answering, text):
+    deck, _ = answering(GOOD)
+    found = []
+    for reason in (None, "", "  "):
+        with pytest.raises(CallFailed) as caught:
+            deck.decode(text, dict, reason)
+        found.append((type(caught.value), caught.value.sub_cause))
+    assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize(
+    ("reason", "failure"),
+    [
+        ("max_tokens", LengthTruncated),
+        ("MAX_TOKENS", LengthTruncated),
+        ("SAFETY", SafetyFiltered),
+        ("refusal", SafetyFiltered),
+    ],
+)
+def test_other_spellings_of_a_stop_reason_mean_the_same(answering, reason, failure):
+    deck, _ = answering(GOOD)
+    with pytest.raises(failure):
+        deck.decode("", dict, reason)
+
+
 def test_an_empty_answer_starts_with_the_same_stable_text_and_the_hint_follows(answering):
     messages = []
     for stop, raw in (

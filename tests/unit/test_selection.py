@@ -179,6 +179,16 @@ def test_a_selected_pipeline_keeps_its_supersedes(deck_with):
             assert catalog[entry.id]["metadata"]["supersedes"] == list(entry.supersedes)
 
 
+def test_ranking_uses_the_full_metadata_and_not_what_the_ladder_left(deck_with, tmp_path):
+    packs = [{"name": f"p{n:02}", "description": "Does a thing. " + "x" * 900} for n in range(30)]
+    packs[17]["metadata"] = {"intent_keywords": ["knit a scarf"]}
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps({"packs": packs}))
+    config = {"catalog": {"sources": [str(path)]}, "compaction": {"drop": ["description.firstSentence"]}}
+    selection = deck_with(config=config).select("please knit a scarf", model="x/unknown")
+    assert "p17" in [entry.id for entry in selection.entries] and selection.ranking.scores[0].id == "p17"
+
+
 def test_maxima_are_configurable(deck_with):
     selection = deck_with(config={"selection": {"max_entries": {"C": 3}}}).select(ASK, model="x/unknown")
     assert len(selection.entries) <= 3

@@ -1,0 +1,359 @@
+"""The documentation holds: what it shows is what happens, what it includes works, what it links to exists."""
+
+import importlib
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from helmdeck_core import (
+    AuthFailed,
+    ConstrainedDeadlock,
+    DecodeFailed,
+    FailureClass,
+    LengthTruncated,
+    ProviderUnavailable,
+    RateLimited,
+    SafetyFiltered,
+    StopReason,
+    Tier,
+    TransientUnknown,
+)
+from helmdeck_core.cli import COMMANDS, GROUPS, options, split
+from helmdeck_core.testing import make_deck
+from tests.unit.cli_support import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+EXAMPLES = DOCS / "examples"
+
+# The generator's modules stand beside the pages, the examples below them, as they do for whoever runs them.
+sys.path += [str(DOCS), str(EXAMPLES)]
+generate = importlib.import_module("generate")
+reference_pages = importlib.import_module("reference_pages")
+sessions = importlib.import_module("sessions")
+
+HAND_WRITTEN = generate.written_by_hand()
+PAGES = [
+    *sorted(DOCS.rglob("*.md")),
+    *(path for name in ("README.md", "CHANGELOG.md", "hookspecs.md") if (path := ROOT / name).is_file()),
+    *sorted(ROOT.glob("contrib_*/*/README.md")),
+    *sorted(ROOT.glob("benchmarks/*.md")),
+]
+
+
+def named(paths):
+    return [pytest.param(path, id=path.relative_to(ROOT).as_posix()) for path in paths]
+
+
+def example(name):
+    return importlib.import_module(name)
+
+
+# -- what is shown is what happens -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", reference_pages.REFERENCE)
+def test_a_reference_page_is_what_the_generator_writes(name):
+    written = (DOCS / "reference" / name).read_text(encoding="utf-8")
+    assert written == reference_pages.REFERENCE[name](), "run: python docs/generate.py --write"
+
+
+def test_the_reference_has_no_other_pages():
+    assert {path.name for path in (DOCS / "reference").iterdir()} == set(reference_pages.REFERENCE)
+
+
+@pytest.mark.parametrize("path", named(HAND_WRITTEN))
+def test_the_programs_and_the_output_on_a_page_are_those_of_today(path):
+    written = path.read_text(encoding="utf-8")
+    assert written == sessions.render(written), "run: python docs/generate.py --write"
+
+
+def test_a_page_that_went_stale_is_named_and_brought_up_to_date(tmp_path, monkeypatch, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1)\n```\n\n<!-- output -->\n```text\n2\n```\n")
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    monkeypatch.setattr(generate, "pages", lambda: [(page, sessions.render(page.read_text()))])
+    assert generate.main([]) == 1
+    assert capsys.readouterr().out == "not up to date: page.md\n"
+    assert generate.main(["--write"]) == 0
+    assert page.read_text().endswith("```text\n1\n```\n")
+    assert generate.main([]) == 0
+
+
+def test_a_command_that_cannot_be_run_must_be_marked():
+    with pytest.raises(ValueError, match="cannot run 'pip install helmdeck'; mark the block"):
+        sessions.render("```console\n$ pip install helmdeck\n```\n")
+    marked = "<!-- not run: it installs -->\n```console\n$ pip install helmdeck\n```\n"
+    assert sessions.render(marked) == marked
+
+
+def test_a_page_sees_nothing_of_the_machine(monkeypatch, tmp_path):
+    (tmp_path / "helmdeck.toml").write_text('model = "nobody/here"')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HELMDECK_MODEL", "nobody/here")
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    shown = sessions.render("```console\n$ helmdeck config show\n$ helmdeck config check\n```\n")
+    assert "nobody" not in shown
+    assert re.search(r"\nmodel +local/lexical +default\n", shown)
+
+
+def test_left_out_lines_are_marked():
+    page = '<!-- shown: 1, 3-4 -->\n```console\n$ helmdeck plan "brew a pot of tea"\n```\n'
+    head, *lines = sessions.render(page).splitlines()[3:-1]
+    assert (head, lines[0], lines[-1]) == ("local/lexical (full_steps): gap, single-action", "...", "...")
+    assert len(lines) == 4
+
+
+# -- what is included works ------------------------------------------------------------------------------------
+
+
+def test_every_example_stands_on_a_page():
+    included = set()
+    for path in HAND_WRITTEN:
+        included |= set(re.findall(r"<!-- (?:example|output): (\S+) -->", path.read_text(encoding="utf-8")))
+    assert included == {path.name for path in EXAMPLES.glob("*.py")}
+
+
+@pytest.mark.parametrize("path", named(HAND_WRITTEN))
+def test_files_on_a_page_can_be_read(path):
+    for match in sessions.BLOCK.finditer(path.read_text(encoding="utf-8")):
+        if match["language"] == "toml":
+            tomllib.loads(match["body"])
+        elif match["language"] == "json":
+            json.loads(match["body"])
+
+
+def test_the_package_on_the_providers_page_has_an_entry_point_in_our_group():
+    text = (DOCS / "how-to" / "write-a-provider.md").read_text(encoding="utf-8")
+    project = tomllib.loads(re.search(r"```toml\n(\[build-system\].*?)^```", text, re.DOTALL | re.MULTILINE)[1])
+    assert project["project"]["entry-points"]["helmdeck"] == {"acme": "acme_provider"}
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["include"] == ["acme_provider.py"]
+    assert example("acme_provider").helmdeck_providers.helmdeck_impl
+
+
+@pytest.fixture
+def asked(chat_server, deck_with, monkeypatch):
+    """Ask the example's provider; its server gives ``answer``."""
+    monkeypatch.setenv("ACME_API_KEY", "sk-acme")
+
+    def ask(answer, **more):
+        server = chat_server(lambda body: answer)
+        base_url = server.base_url.removesuffix("/v1")
+        config = {"providers": {"acme": {"base_url": base_url, **more}}}
+        deck = deck_with(example("acme_provider"), config=config)
+        return deck, server
+
+    return ask
+
+
+PLAN = '{"steps": [{"tool": "blog.draft", "args": {"brief": "b"}}]}'
+
+
+def test_the_provider_sends_the_prompt_and_the_key_and_reads_the_answer(asked):
+    deck, server = asked({"output": PLAN, "why": "done", "read": 9, "written": 3, "model": "small-1"})
+    plan = deck.plan("draft a post", model="acme/small")
+    assert [step.tool for step in plan.steps] == ["blog.draft"]
+    assert (plan.served_model, plan.usage.input_tokens, plan.usage.output_tokens) == ("small-1", 9, 3)
+    (request,) = server.requests
+    assert (request.path, request.headers["x-acme-key"]) == ("/generate", "sk-acme")
+    assert request.body["limit"] == deck.budget("acme/small").budget.max_tokens
+    assert "draft a post" in request.body["prompt"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "failure"),
+    [
+        ((401, {}, {}), AuthFailed),
+        ((429, {"retry-after": "7"}, {}), RateLimited),
+        ((500, {}, {}), TransientUnknown),
+        ((200, {}, "<html>"), TransientUnknown),
+        ({"error": "out of memory"}, TransientUnknown),
+        ({"output": "", "why": "refused"}, SafetyFiltered),
+        ({"output": PLAN[:20], "why": "limit"}, LengthTruncated),
+        ({"output": PLAN[:20], "why": "done"}, ConstrainedDeadlock),
+    ],
+)
+def test_the_provider_raises_the_cause(asked, answer, failure):
+    deck, _ = asked(answer)
+    with pytest.raises(failure) as caught:
+        deck.plan("draft a post", model="acme/small")
+    assert caught.value.provider in ("acme", "")
+    assert caught.value.retry_after_s == (7.0 if failure is RateLimited else None)
+
+
+def test_the_provider_names_a_server_that_is_not_there(deck_with, monkeypatch):
+    monkeypatch.setenv("ACME_API_KEY", "sk-acme")
+    deck = deck_with(example("acme_provider"), config={"providers": {"acme": {"base_url": "http://127.0.0.1:1"}}})
+    with pytest.raises(ProviderUnavailable):
+        deck.plan("draft a post", model="acme/small")
+
+
+def test_the_provider_makes_up_no_clean_end(asked):
+    deck, _ = asked({"output": PLAN, "why": "tired"})
+    assert deck.runtime.normalise_stop("tired", "acme") is StopReason.UNKNOWN
+    assert deck.plan("draft a post", model="acme/small").steps
+
+
+def test_the_trim_step_runs_first_and_leaves_what_has_nothing_to_cut(deck_with, tmp_path):
+    kept = {"intent_keywords": ["a"], "typical_use": "b"}
+    data = {"packs": [{"name": "a", "metadata": {"examples": ["x" * 1_000], **kept}}, {"name": "b"}]}
+    (tmp_path / "c.json").write_text(json.dumps(data))
+    deck = deck_with(
+        example("acme_trim"),
+        config={
+            "catalog": {"sources": [str(tmp_path / "c.json")]},
+            "budgets": {"x/": {"max_catalog_bytes": 600}},
+        },
+    )
+    selection = deck.select("anything", model="x/y")
+    assert selection.record.dropped == ("acme.examples[]",)
+    assert json.loads(selection.text)["packs"] == [{"name": "a", "metadata": kept}, {"name": "b"}]
+    entry = deck.catalog.get("b")
+    assert example("acme_trim").without_examples(entry, entry.data) is entry.data
+
+
+@pytest.mark.parametrize("request_text", ["draft a blog post", "", "\x00\ud800 漢字", "a " * 5_000])
+def test_the_ranker_names_every_entry_once_for_any_text(deck_with, request_text):
+    deck = deck_with(example("acme_ranker"), config={"selection": {"ranker": "shared-words"}})
+    ranking = example("acme_ranker").SharedWords(deck.catalog).rank(request_text)
+    assert sorted(score.index for score in ranking.scores) == list(range(len(deck.catalog)))
+    assert [(-score.score, score.id) for score in ranking.scores] == sorted((-s.score, s.id) for s in ranking.scores)
+    assert len(deck.select(request_text, model="x/y").text.encode()) <= 10_000
+
+
+def test_the_tests_of_the_pack_pass():
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "docs/examples/test_ticket.py"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(EXAMPLES), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\b9 passed\b", done.stdout)
+
+
+def test_the_budget_row_and_the_house_rule_count_and_say_so(deck_with):
+    deck = deck_with(example("acme_budgets"))
+    small, large = deck.budget("acme/small-2"), deck.budget("openai/gpt-4o")
+    assert (small.budget.tier, small.budget.max_catalog_bytes, small.budget.output_tokens) == (Tier.B, 18_000, 1_200)
+    assert "measured by us" in small.budget.evidence
+    assert large.budget.output_tokens == example("acme_budgets").MOST_OUTPUT
+    assert "acme_budgets" in large.sources["output_tokens"]
+    assert max(row.budget.output_tokens for row in deck.budgets()) == example("acme_budgets").MOST_OUTPUT
+
+
+def test_the_reasoning_tag_and_the_decode_step_read_the_models_dialect(deck_with):
+    deck = deck_with(example("acme_reading"))
+    decoded = deck.decode('<MUSING>{"a" => 0}</MUSING> {"a" => "x => y"}', dict)
+    assert (decoded.value, decoded.repairs) == ({"a": "x => y"}, ("acme.rockets",))
+    assert deck.decode('{"a": 1}', dict).repairs == ()
+
+
+def test_the_decode_step_completes_nothing_that_was_cut(deck_with):
+    decoder = deck_with(example("acme_reading")).runtime.decoder
+    with pytest.raises(DecodeFailed) as caught:
+        decoder.decode('{"a" => {"b" => 1', dict, StopReason.MAX_TOKENS)
+    assert caught.value.cause is FailureClass.LENGTH_TRUNCATED
+
+
+# -- the reference is complete ---------------------------------------------------------------------------------
+
+
+def test_every_cause_every_budget_and_every_public_name_is_in_the_reference():
+    import helmdeck_core
+
+    reference = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "reference").iterdir()}
+    assert all(f"| `{cause.value}` |" in reference["failures.md"] for cause in FailureClass)
+    assert all(f"### {name}\n" in reference["public-api.md"] for name in helmdeck_core.__all__)
+    assert all(f"## helmdeck {name}\n" in reference["commands.md"] for name in COMMANDS)
+    with make_deck() as deck:
+        assert all(f"| `{row.budget.model}` |" in reference["budgets.md"] for row in deck.budgets() if row.row)
+        assert all(f"| `{name}` |" in reference["ladder.md"] for name in deck.runtime.trim_steps)
+
+
+def test_every_key_has_a_text_and_a_default_that_is_its_own():
+    from helmdeck_core.config import Config
+
+    rows = list(reference_pages.keys(Config))
+    assert len({key for key, *_ in rows}) == len(rows)
+    assert [key for key, _, _, text in rows if not text.strip()] == []
+    assert ("model", '`"local/lexical"`') in [(key, default) for key, _, default, _ in rows]
+
+
+# -- what is linked to exists ----------------------------------------------------------------------------------
+
+_FENCED = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+
+
+def prose(path):
+    return _FENCED.sub("", path.read_text(encoding="utf-8"))
+
+
+def anchors(path):
+    """The anchors of a page's headings, as GitHub makes them."""
+    found = []
+    for heading in re.findall(r"^#+ (.+)$", prose(path), re.MULTILINE):
+        slug = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        found.append(f"{slug}-{found.count(slug)}" if slug in found else slug)
+    return found
+
+
+@pytest.mark.parametrize("path", named(PAGES))
+def test_every_link_leads_somewhere(path):
+    broken = []
+    for match in _LINK.finditer(prose(path)):
+        target, _, anchor = match["target"].partition("#")
+        if target.startswith(("http://", "https://", "mailto:")):
+            continue
+        page = (path.parent / target).resolve() if target else path
+        if not page.exists() or (anchor and anchor not in anchors(page)):
+            broken.append(match["target"])
+    assert broken == []
+
+
+def test_every_page_can_be_reached_from_the_index():
+    linked = {
+        (DOCS / match["target"].partition("#")[0]).resolve() for match in _LINK.finditer(prose(DOCS / "README.md"))
+    }
+    assert {*DOCS.rglob("*.md")} - {DOCS / "README.md"} <= linked
+
+
+# -- the commands that are named exist -------------------------------------------------------------------------
+
+
+def command_lines(path):
+    """What follows ``helmdeck`` in shell blocks and between back ticks."""
+    text = path.read_text(encoding="utf-8")
+    for block in re.finditer(r"^```(console|sh|bash)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for line in block[2].replace("\\\n", " ").splitlines():
+            # In a console block only what stands behind a prompt is a command, the rest is output.
+            if block[1] != "console" or line.startswith("$ "):
+                yield from re.findall(r"(?:^|[\s/])helmdeck ([a-z-].*)", line)
+    for found in re.finditer(r"`helmdeck ([^`\n]+)`", prose(path)):
+        yield found[1]
+
+
+def options_of(command):
+    module, _, action = command.partition(" ")
+    parser = options.Parser(f"helmdeck {command}")
+    importlib.import_module(f"helmdeck_core.cli.{module}").ACTIONS[action][0](parser)
+    options.add_global_options(parser)
+    return parser
+
+
+@pytest.mark.parametrize("path", named(PAGES))
+def test_every_command_that_is_named_exists_with_its_options(path):
+    for line in command_lines(path):
+        command, rest = split(shlex.split(re.split(r" [><|] ", line)[0], comments=True))
+        if command in (*GROUPS, ""):
+            continue
+        assert command in COMMANDS, f"`helmdeck {line}`: there is no command {command!r}"
+        rest = rest[: rest.index("--")] if "--" in rest else rest
+        used = {word.partition("=")[0] for word in rest if word.startswith("-") and word != "-"}
+        known = {name for action in options_of(command)._actions for name in action.option_strings}
+        assert used <= known, f"`helmdeck {line}`: there is no option {', '.join(sorted(used - known))}"
