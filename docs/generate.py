@@ -22,12 +22,12 @@ ROOT = DOCS.parent
 def pages() -> Iterator[tuple[Path, str]]:
     """Every page that is written or checked, with the text that it should have."""
     import reference_pages
-    import sessions
+    import consoles
 
     for name, render in reference_pages.REFERENCE.items():
         yield DOCS / "reference" / name, render()
     for path in written_by_hand():
-        yield path, sessions.render(path.read_text(encoding="utf-8"))
+        yield path, consoles.render(path.read_text(encoding="utf-8"))
 
 
 def written_by_hand() -> list[Path]:

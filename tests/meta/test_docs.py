@@ -36,7 +36,7 @@ EXAMPLES = DOCS / "examples"
 sys.path += [str(DOCS), str(EXAMPLES)]
 generate = importlib.import_module("generate")
 reference_pages = importlib.import_module("reference_pages")
-sessions = importlib.import_module("sessions")
+consoles = importlib.import_module("consoles")
 
 HAND_WRITTEN = generate.written_by_hand()
 PAGES = [
@@ -71,14 +71,14 @@ def test_the_reference_has_no_other_pages():
 @pytest.mark.parametrize("path", named(HAND_WRITTEN))
 def test_the_programs_and_the_output_on_a_page_are_those_of_today(path):
     written = path.read_text(encoding="utf-8")
-    assert written == sessions.render(written), "run: python docs/generate.py --write"
+    assert written == consoles.render(written), "run: python docs/generate.py --write"
 
 
 def test_a_page_that_went_stale_is_named_and_brought_up_to_date(tmp_path, monkeypatch, capsys):
     page = tmp_path / "page.md"
     page.write_text("```python\nprint(1)\n```\n\n<!-- output -->\n```text\n2\n```\n")
     monkeypatch.setattr(generate, "ROOT", tmp_path)
-    monkeypatch.setattr(generate, "pages", lambda: [(page, sessions.render(page.read_text()))])
+    monkeypatch.setattr(generate, "pages", lambda: [(page, consoles.render(page.read_text()))])
     assert generate.main([]) == 1
     assert capsys.readouterr().out == "not up to date: page.md\n"
     assert generate.main(["--write"]) == 0
@@ -88,9 +88,9 @@ def test_a_page_that_went_stale_is_named_and_brought_up_to_date(tmp_path, monkey
 
 def test_a_command_that_cannot_be_run_must_be_marked():
     with pytest.raises(ValueError, match="cannot run 'pip install helmdeck'; mark the block"):
-        sessions.render("```console\n$ pip install helmdeck\n```\n")
+        consoles.render("```console\n$ pip install helmdeck\n```\n")
     marked = "<!-- not run: it installs -->\n```console\n$ pip install helmdeck\n```\n"
-    assert sessions.render(marked) == marked
+    assert consoles.render(marked) == marked
 
 
 def test_a_page_sees_nothing_of_the_machine(monkeypatch, tmp_path):
@@ -98,14 +98,14 @@ def test_a_page_sees_nothing_of_the_machine(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HELMDECK_MODEL", "nobody/here")
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    shown = sessions.render("```console\n$ helmdeck config show\n$ helmdeck config check\n```\n")
+    shown = consoles.render("```console\n$ helmdeck config show\n$ helmdeck config check\n```\n")
     assert "nobody" not in shown
     assert re.search(r"\nmodel +local/lexical +default\n", shown)
 
 
 def test_left_out_lines_are_marked():
     page = '<!-- shown: 1, 3-4 -->\n```console\n$ helmdeck plan "brew a pot of tea"\n```\n'
-    head, *lines = sessions.render(page).splitlines()[3:-1]
+    head, *lines = consoles.render(page).splitlines()[3:-1]
     assert (head, lines[0], lines[-1]) == ("local/lexical (full_steps): gap, single-action", "...", "...")
     assert len(lines) == 4
 
@@ -122,7 +122,7 @@ def test_every_example_stands_on_a_page():
 
 @pytest.mark.parametrize("path", named(HAND_WRITTEN))
 def test_files_on_a_page_can_be_read(path):
-    for match in sessions.BLOCK.finditer(path.read_text(encoding="utf-8")):
+    for match in consoles.BLOCK.finditer(path.read_text(encoding="utf-8")):
         if match["language"] == "toml":
             tomllib.loads(match["body"])
         elif match["language"] == "json":

@@ -56,7 +56,7 @@ _TIMES = (
 )
 
 
-class Session:
+class Console:
     """A reader who works through one page, in a folder of their own."""
 
     def __init__(self, folder: Path) -> None:
@@ -202,9 +202,9 @@ class Session:
 def render(text: str) -> str:
     """The page with every block as it comes out today."""
     with tempfile.TemporaryDirectory() as folder:
-        session = Session(Path(folder).resolve())
-        with session.open():
-            return BLOCK.sub(session.block, text)
+        console = Console(Path(folder).resolve())
+        with console.open():
+            return BLOCK.sub(console.block, text)
 
 
 def _is_below(module: Any, folder: Path) -> bool:
