@@ -21,8 +21,8 @@ ROOT = DOCS.parent
 
 def pages() -> Iterator[tuple[Path, str]]:
     """Every page that is written or checked, with the text that it should have."""
-    import reference_pages
     import consoles
+    import reference_pages
 
     for name, render in reference_pages.REFERENCE.items():
         yield DOCS / "reference" / name, render()

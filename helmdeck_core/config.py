@@ -67,7 +67,13 @@ class LadderConfig:
 
 @attrs.frozen(kw_only=True)
 class CompactionConfig:
-    """The ladder globally, per tier, and per prefix of a model id; the most specific one that is given counts."""
+    """The ladder globally, per tier, and per prefix of a model id; the most specific rule that is given counts alone.
+
+    :ivar order: the trim steps that run, in this order; left out: all, in their own order.
+    :ivar drop: steps that do not run.
+    :ivar tiers: rules by tier.
+    :ivar models: rules by prefix of a model id.
+    """
 
     order: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
@@ -112,6 +118,13 @@ class ProviderConfig:
     """One provider; whatever is left out comes from the plugin that serves ``kind``.
 
     :ivar kind: the provider that a plugin contributes; left out: the table's own name.
+    :ivar base_url: where it is served.
+    :ivar api_key: where its key is kept: ``env:NAME`` or ``file:PATH``.
+    :ivar headers: sent with every request; not shown anywhere.
+    :ivar timeout_s: limit of a whole request in seconds.
+    :ivar connect_timeout_s: limit of connecting in seconds.
+    :ivar max_response_bytes: a larger answer is an error.
+    :ivar options: keys of the provider's own.
     """
 
     kind: str | None = None
@@ -126,7 +139,11 @@ class ProviderConfig:
 
 @attrs.frozen(kw_only=True)
 class BudgetConfig:
-    """Fields of a budget that a deployment sets; ``max_catalog_bytes = 0`` is no limit."""
+    """Fields of a budget that a deployment sets; their meaning is that of the budget's own.
+
+    :ivar tier: A, B or C; a tier that is moved brings its own catalog limit and prompt variant, unless they are set.
+    :ivar max_catalog_bytes: 0 is no limit.
+    """
 
     tier: Tier | None = None
     input_tokens: int | None = None

@@ -20,6 +20,7 @@ The data are the fields, the sentence is ``str(exc)``. No field ever holds a sec
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import attrs
@@ -168,6 +169,12 @@ class FailureClass(enum.StrEnum):
     TRANSIENT_UNKNOWN = "transient_unknown"
 
 
+THOUGHT_TOO_LONG = (
+    "the model thought and gave no answer",
+    "raise reasoning_headroom_tokens in the model's budget, or choose a model that does not think",
+)
+
+
 @attrs.frozen
 class CallFailed(HelmdeckError):
     """A model call ended without a usable answer.
@@ -178,7 +185,12 @@ class CallFailed(HelmdeckError):
     :ivar stop_reason: the normalised reason.
     :ivar raw_length: UTF-8 bytes of the answer's text before anything was stripped.
     :ivar latency_s: seconds from sending to the end of the answer.
-    :ivar sub_cause: a finer cause under the class, such as ``wrong_shape``.
+    :ivar provider: the first part of ``model``.
+    :ivar attempt: 1 for the first call.
+    :ivar status: the HTTP status, where one came.
+    :ivar retry_after_s: how long the provider asks to wait, in seconds.
+    :ivar sub_cause: a finer cause under the class, such as ``wrong_shape``; it may bring advice of its own.
+    :ivar detail: what exactly is wrong, such as the provider's own words, bounded and without secrets.
     :ivar excerpt: at most some hundred characters of the answer, safe to log.
     """
 
@@ -187,6 +199,7 @@ class CallFailed(HelmdeckError):
     retryable: ClassVar[bool] = False
     hint: ClassVar[str] = "the call failed for a reason that is not known"
     next_action: ClassVar[str] = "try again; if it stays, try another model"
+    sub_advice: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     headline: str
     model: str = ""
@@ -203,26 +216,37 @@ class CallFailed(HelmdeckError):
     excerpt: str = ""
 
     def __str__(self) -> str:
+        facts = ", ".join(self.facts())
+        hint, next_action = self.advice()
+        parts = [self.headline, f" ({facts})" if facts else "", f": {self.detail}" if self.detail else ""]
+        return f"{''.join(parts)}; {hint}; next: {next_action}"
+
+    def facts(self) -> list[str]:
+        """What is known of the call, each as a few words."""
         facts = [f"model {self.model}"] if self.model else []
         if self.status is not None:
             facts.append(f"HTTP {self.status}")
+        if self.retry_after_s is not None:
+            facts.append(f"retry after {self.retry_after_s:g} s")
         if self.stop_reason:
             facts.append(f"stop reason {self.raw_stop_reason!r}, {self.raw_length} bytes, {self.latency_s:.1f} s")
-        text = self.headline + (f" ({', '.join(facts)})" if facts else "")
-        if self.detail:
-            text += f": {self.detail}"
-        return f"{text}; {self.hint}; next: {self.next_action}"
+        return facts
+
+    def advice(self) -> tuple[str, str]:
+        """The hint and the next action: those of the sub-cause where it says more than the cause."""
+        return self.sub_advice.get(self.sub_cause, (self.hint, self.next_action))
 
     def to_dict(self) -> dict[str, Any]:
         """The failure as plain data, for ``--json`` and for events."""
         facts = attrs.asdict(self, filter=lambda _, value: value not in ("", None))
+        hint, next_action = self.advice()
         return {
             "cause": self.failure_class.value,
             "code": self.code.value,
             "retryable": self.retryable,
             "message": str(self),
-            "hint": self.hint,
-            "next_action": self.next_action,
+            "hint": hint,
+            "next_action": next_action,
             **facts,
         }
 
@@ -249,6 +273,25 @@ class ConstrainedDeadlock(CallFailed):
 
     failure_class = FailureClass.CONSTRAINED_DEADLOCK
     retryable = True
+    sub_advice: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "cut": (
+            "the answer ends in the middle of a value, although nothing says that a limit was reached",
+            "raise output_tokens in the model's budget, or ask for less at once (prompt variant single_pick)",
+        ),
+        "no_json": (
+            "the model answered in prose, perhaps to refuse",
+            "read the excerpt; say it in another way, or choose another model",
+        ),
+        "wrong_shape": (
+            "the model answered in another shape than it was asked for",
+            "ask once more, or choose another model",
+        ),
+        "whitespace_loop": (
+            "constrained decoding ran in a circle",
+            "switch wants_strict_json off in the model's budget, or choose another model",
+        ),
+        "unclosed_reasoning": THOUGHT_TOO_LONG,
+    }
     hint = "the model finished but did not produce a readable answer"
     next_action = "ask once more without strict JSON, or choose another model"
 
@@ -258,6 +301,14 @@ class LikelyTimeout(CallFailed):
 
     failure_class = FailureClass.LIKELY_TIMEOUT
     retryable = True
+    sub_advice: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "empty_though_finished": (
+            "the model says that it finished and wrote nothing, which is what a prompt that is too much for it looks like",
+            "shorten the request or the catalog (max_catalog_bytes), or choose another model",
+        ),
+        "only_reasoning": THOUGHT_TOO_LONG,
+        "unclosed_reasoning": THOUGHT_TOO_LONG,
+    }
     hint = "an empty answer usually means a time limit upstream or a prompt that is too much for the model"
     next_action = "choose another model, or shorten the request or the catalog (max_catalog_bytes)"
 

@@ -73,13 +73,15 @@ class Library:
         :param other_tokens: tokens of everything in the prompt that is not the catalog.
         """
         rules = self.runtime.config.selection
-        room = (budget.input_tokens - other_tokens - MESSAGE_TOKENS) * BYTES_PER_TOKEN
+        room = self._room(budget, other_tokens)
         cap = budget.max_catalog_bytes
         # A catalog that the window takes whole needs no cap, and then nothing may be ranked or trimmed.
         if cap is None and self.prepared(budget).full_bytes > room:
             cap = room
         elif cap is not None:
             cap = min(cap, room)
+        # The fitting takes 0 and less for no limit; one byte is the smallest limit there is.
+        cap = cap if cap is None else max(cap, 1)
         return Limits(cap=cap, max_entries=rules.max_entries[budget.tier], confidence=rules.confidence)
 
     def select(self, budget: Budget, request: str, other_tokens: int = 0) -> Selection:
@@ -88,13 +90,18 @@ class Library:
         :raises ContextWindowExceeded: the rest of the prompt leaves no room for any entry.
         """
         limits = self.limits(budget, other_tokens)
-        if limits.cap is not None and limits.cap < SMALLEST_CATALOG_BYTES and len(self.catalog):
+        room = self._room(budget, other_tokens)
+        if room < SMALLEST_CATALOG_BYTES and self.prepared(budget).full_bytes > room:
             raise ContextWindowExceeded(
                 "the request leaves no room for a catalog",
                 budget.model,
                 detail=f"the prompt without it has about {other_tokens:,} tokens, the budget is {budget.input_tokens:,}",
             )
         return select(self.prepared(budget), self, request, limits)
+
+    def _room(self, budget: Budget, other_tokens: int) -> int:
+        """Bytes that the model's window leaves for a catalog; below 0 when the rest alone is too large."""
+        return (budget.input_tokens - other_tokens - MESSAGE_TOKENS) * BYTES_PER_TOKEN
 
     def rank(self, request: str) -> Ranking:
         """Order the whole catalog for a request; the index is built if nobody has needed it before.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 MOST_PROBLEMS = 20
+LONGEST_MESSAGE = 200
 
 
 def schema_problems(schema: Mapping[str, Any], value: object) -> tuple[str, ...]:
@@ -27,7 +28,9 @@ def schema_problems(schema: Mapping[str, Any], value: object) -> tuple[str, ...]
         found = list(_bounded(cls(dict(schema), registry=Registry()).iter_errors(cast(Any, value))))
     except (exceptions.SchemaError, Unresolvable, RecursionError, TypeError):
         return ()
-    return tuple(f"{_path(error)}: {_message(error)}" for error in sorted(found, key=_path))
+    return tuple(
+        f"{_path(error)}: {_message(error)}" for error in sorted(found, key=lambda error: (_path(error), error.message))
+    )
 
 
 def _bounded(errors: Any) -> Any:
@@ -38,9 +41,21 @@ def _bounded(errors: Any) -> Any:
 
 
 def _path(error: Any) -> str:
-    return "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error.absolute_path)
+    path = "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error.absolute_path)
+    return f"{path}.{_missing(error)}" if _missing(error) else path
+
+
+def _missing(error: Any) -> str:
+    """The name of a field that has to be there and is not; the library reports each on its own, quoted at the start."""
+    return (
+        str(error.message).rpartition(" is a required property")[0].strip("'\"")
+        if error.validator == "required"
+        else ""
+    )
 
 
 def _message(error: Any) -> str:
+    if _missing(error):
+        return "required, and not given"
     text = str(error.message)
-    return text if len(text) <= 200 else text[:197] + "..."
+    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 3] + "..."

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 from helmdeck_core.cli import exits, options, printing
-from helmdeck_core.errors import HelmdeckError
+from helmdeck_core.errors import CallFailed, HelmdeckError
 
 COMMANDS: Mapping[str, str] = {
     "plan": "turn a request into a validated plan over the catalog",
@@ -122,7 +122,7 @@ def _failed(error: BaseException, words: Sequence[str]) -> int:
 
         printing.note("".join(traceback.format_exception(error)).rstrip())
     with contextlib.suppress(BrokenPipeError):
-        printing.complain(exits.sentence(error))
+        _complain(error, code)
     if "--json" in _before_dashes(words):
         try:
             printing.show_json({"error": exits.to_data(error)})
@@ -130,6 +130,18 @@ def _failed(error: BaseException, words: Sequence[str]) -> int:
         except BrokenPipeError:
             _forget_stdout()
     return code
+
+
+def _complain(error: BaseException, code: int) -> None:
+    if not isinstance(error, CallFailed):
+        printing.complain(exits.sentence(error))
+        return
+    from helmdeck_core.cli.results import failure
+    from helmdeck_core.cli.tables import clean
+
+    printing.complain(error.headline)
+    for line in failure(error, code):
+        printing.note(clean(line))
 
 
 def _wants_traceback(words: Sequence[str]) -> bool:

@@ -70,14 +70,10 @@ def _failed(exc: BaseException, reasoning: str, *, is_json: bool) -> int:
         stripped = {"length": len(reasoning), "excerpt": reasoning[:EXCERPT]}
         printing.show_json({"error": exits.to_data(exc), "reasoning": stripped})
         return code
-    from helmdeck_core.cli.results import fact
+    from helmdeck_core.cli.results import fact, failure
 
-    sub = f" / {exc.sub_cause}" if exc.sub_cause else ""
-    printing.note(fact("cause", f"{exc.failure_class.value}{sub} (exit code {code})"))
-    if exc.detail:
-        printing.note(fact("detail", exc.detail))
-    printing.note(fact("hint", exc.hint))
-    printing.note(fact("next", exc.next_action))
+    for line in failure(exc, code):
+        printing.note(line)
     printing.note(
         fact("answer", f"{exc.raw_length:,} bytes" + (f", starts with: {exc.excerpt}" if exc.excerpt else ""))
     )

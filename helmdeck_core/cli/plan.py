@@ -107,7 +107,7 @@ def _step(step: Step) -> Iterator[str]:
     from helmdeck_core.cli.tables import hanging
     from helmdeck_core.domain.plans import GAP
 
-    tool = "GAP: nothing in the catalog does this" if step.is_gap else step.tool
+    tool = "GAP" if step.is_gap else step.tool
     yield hanging(f"{step.order:>3}. ", tool)
     if step.corrected_from is not None and not step.is_gap:
         yield hanging("meant     ", f"the model wrote {step.corrected_from!r}", indent=5)

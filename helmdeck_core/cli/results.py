@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from helmdeck_core.cli.tables import hanging
 from helmdeck_core.domain.catalog import TrimRecord
 from helmdeck_core.domain.plans import Plan, Route
+from helmdeck_core.errors import CallFailed
 
 LABEL = 12
 """Columns of the labels below a result."""
@@ -31,6 +32,19 @@ def trimming(record: TrimRecord) -> str:
     if record.left_out:
         text += f"; {record.kept_entries} entries sent, {record.left_out} left out"
     return text
+
+
+def failure(error: CallFailed, code: int) -> Iterable[str]:
+    """What is behind the headline of a failed call, a labelled paragraph each."""
+    sub = f" / {error.sub_cause}" if error.sub_cause else ""
+    yield fact("cause", f"{error.failure_class.value}{sub} (exit code {code})")
+    if facts := error.facts():
+        yield fact("call", ", ".join(facts))
+    if error.detail:
+        yield fact("detail", error.detail)
+    hint, next_action = error.advice()
+    yield fact("hint", hint)
+    yield fact("next", next_action)
 
 
 def footer(result: Plan | Route) -> Iterable[str]:

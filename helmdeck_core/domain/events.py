@@ -16,6 +16,10 @@ from helmdeck_core.errors import FailureClass
 class CatalogSelected:
     """A catalog was fitted to a model.
 
+    :ivar caller: the pack that asks.
+    :ivar model: the model that is asked.
+    :ivar tier: the tier of its budget.
+    :ivar record: sizes in bytes, and what was cut.
     :ivar confidence: 0 to 1; ``None`` when nothing had to be ranked.
     """
 
@@ -28,7 +32,13 @@ class CatalogSelected:
 
 @attrs.frozen(kw_only=True)
 class InvariantRestored:
-    """A trim step cut a field of the dispatch graph, and the field was put back."""
+    """A trim step cut a field of the dispatch graph, and the field was put back.
+
+    :ivar step: the trim step's name.
+    :ivar field: the path of the field in the entry.
+    :ivar plugin: the plugin that the step belongs to.
+    :ivar entry: the name or id of the entry.
+    """
 
     step: str
     field: str
@@ -38,7 +48,12 @@ class InvariantRestored:
 
 @attrs.frozen(kw_only=True)
 class StopReasonUnknown:
-    """A provider stopped for a reason that no table knows; sent once per provider, model and reason."""
+    """A provider stopped for a reason that no table knows; sent once per provider, model and reason.
+
+    :ivar provider: the first part of the model id.
+    :ivar model: the model that was asked.
+    :ivar raw: the provider's word.
+    """
 
     provider: str
     model: str
@@ -47,7 +62,20 @@ class StopReasonUnknown:
 
 @attrs.frozen(kw_only=True)
 class CallFinished:
-    """A model call gave a usable answer."""
+    """A model call gave a usable answer.
+
+    :ivar caller: the pack that asked.
+    :ivar model: the model that was asked.
+    :ivar served_model: who answered, in the provider's words.
+    :ivar variant: the prompt variant that asked.
+    :ivar stop_reason: why the model stopped, normalised.
+    :ivar raw_stop_reason: the provider's word for it.
+    :ivar usage: tokens of the call.
+    :ivar cached_cost_usd: what the cached input cost; ``None`` where the budget has no price.
+    :ivar latency_s: seconds of the call.
+    :ivar decode_step: what gave the value.
+    :ivar repairs: decode steps that changed what the model wrote.
+    """
 
     caller: str
     model: str
@@ -64,7 +92,16 @@ class CallFinished:
 
 @attrs.frozen(kw_only=True)
 class CallGaveUp:
-    """A model call ended without a usable answer."""
+    """A model call ended without a usable answer.
+
+    :ivar caller: the pack that asked.
+    :ivar model: the model that was asked.
+    :ivar cause: the class of the failure.
+    :ivar sub_cause: a finer cause under it.
+    :ivar raw_stop_reason: the provider's word for why it stopped.
+    :ivar raw_length: UTF-8 bytes of the answer's text.
+    :ivar latency_s: seconds of the call.
+    """
 
     caller: str
     model: str
@@ -77,7 +114,11 @@ class CallGaveUp:
 
 @attrs.frozen(kw_only=True)
 class HistoryFailed:
-    """A record of a plan could not be kept; the plan itself is not affected."""
+    """A record of a plan could not be kept; the plan itself is not affected.
+
+    :ivar caller: whose plan it was.
+    :ivar detail: the exception of the store.
+    """
 
     caller: str
     detail: str

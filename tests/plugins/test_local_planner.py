@@ -280,11 +280,37 @@ def test_a_text_that_must_be_given_is_the_document_for_material_and_the_clause_f
     assert image == {"prompt": f"generate an image ({title})"}
 
 
-def test_without_a_document_the_clause_stands_for_both() -> None:
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "read the file a.txt",
+        "read a file",
+        "please read ./notes/2024-05-01.final.md",
+        "read the file at https://a.example/x.txt",
+    ],
+)
+def test_a_value_in_a_request_does_not_hide_what_is_asked(request_text: str) -> None:
+    catalog = Catalog.from_data({"packs": [{"name": "read_file", "description": "Read a text file."}]}, "test")
+    assert tools(ask(request_text, catalog=catalog)) == ["read_file"]
+
+
+def test_steps_beside_the_metadata_make_a_pipeline_win_as_well() -> None:
+    packs = [{"name": "tea.boil", "description": "Boil water."}, {"name": "tea.pour", "description": "Pour the tea."}]
+    pipeline = {
+        "id": "tea-time",
+        "description": "Tea.",
+        "steps": [{"id": "a", "pack": "tea.boil"}, {"id": "b", "pack": "tea.pour"}],
+    }
+    catalog = Catalog.from_data({"packs": packs, "pipelines": [pipeline]}, "test")
+    (step,) = ask("boil water and pour the tea", catalog=catalog)["steps"]
+    assert step["args"]["id"] == "tea-time"
+
+
+def test_without_a_document_there_is_no_material() -> None:
     post, image = (
         step["args"] for step in ask("draft a blog post on bees, and generate an image", catalog=DESK)["steps"]
     )
-    assert (post, image) == ({"brief": "draft a blog post on bees"}, {"prompt": "generate an image"})
+    assert (post, image) == ({}, {"prompt": "generate an image"})
 
 
 def test_a_very_long_document_is_left_out_of_the_arguments() -> None:

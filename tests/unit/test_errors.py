@@ -12,6 +12,7 @@ from helmdeck_core import (
     FailureClass,
     HelmdeckError,
     LengthTruncated,
+    LikelyTimeout,
     Mistake,
     PackError,
     PackErrorCode,
@@ -45,6 +46,17 @@ def test_a_failure_has_a_hint_a_next_action_and_its_facts_in_one_line(cls):
     text = str(failure)
     assert text.startswith("acme.pack: the model returned nothing (model a/b, stop reason 'length', 0 bytes, 1.2 s)")
     assert cls.hint in text and cls.next_action in text and "\n" not in text
+
+
+def test_a_sub_cause_may_bring_advice_of_its_own():
+    plain, finer = LikelyTimeout("x"), LikelyTimeout("x", sub_cause="only_reasoning")
+    assert plain.advice() == (LikelyTimeout.hint, LikelyTimeout.next_action)
+    assert "reasoning_headroom_tokens" in str(finer) and finer.to_dict()["next_action"] == finer.advice()[1]
+    assert LikelyTimeout("x", sub_cause="never heard of").advice() == plain.advice()
+
+
+def test_the_time_to_wait_is_in_the_message():
+    assert "retry after 2.5 s" in str(FAILURES[FailureClass.RATE_LIMITED]("x", retry_after_s=2.5))
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,14 @@ def test_maxima_are_configurable(deck_with):
     assert len(selection.entries) <= 3
 
 
+def test_a_small_catalog_fits_a_small_cap_and_a_cap_below_any_entry_leaves_nothing(deck_with, tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text('{"packs": [{"name": "tea.boil", "description": "Boils water."}]}')
+    for cap, kept in ((200, 1), (20, 0)):
+        config = {"catalog": {"sources": [str(path)]}, "budgets": {"x/": {"max_catalog_bytes": cap}}}
+        assert len(deck_with(config=config).select("boil water", model="x/y").entries) == kept
+
+
 def test_an_empty_catalog_gives_empty_lists_and_no_labels(deck_with, tmp_path):
     (tmp_path / "c.json").write_text('{"packs": [], "pipelines": []}')
     deck = deck_with(config={"catalog": {"sources": [str(tmp_path / "c.json")]}})

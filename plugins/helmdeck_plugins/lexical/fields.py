@@ -36,7 +36,8 @@ def keyword_phrases(entry: Entry) -> list[str]:
 
 def step_packs(entry: Entry) -> tuple[str, ...]:
     """The packs that a pipeline runs, in order."""
-    steps = entry.metadata.get("steps")
+    # Steps stand in the metadata or beside it; the same is true of inputs.
+    steps = entry.metadata.get("steps", entry.data.get("steps"))
     if not isinstance(steps, (list, tuple)):
         return ()
     packs = (step if isinstance(step, str) else _first_text(step, ("pack", "tool")) for step in steps)
@@ -46,7 +47,7 @@ def step_packs(entry: Entry) -> tuple[str, ...]:
 def input_properties(entry: Entry) -> Mapping[str, object]:
     """The inputs of an entry by name, with what is known about each."""
     schema = entry.input_schema
-    for found in (schema.get("properties") if schema else None, entry.metadata.get("inputs")):
+    for found in (schema.get("properties") if schema else None, entry.metadata.get("inputs"), entry.data.get("inputs")):
         if isinstance(found, Mapping):
             nested = found.get("properties") if found.get("type") == "object" else None
             return nested if isinstance(nested, Mapping) else found

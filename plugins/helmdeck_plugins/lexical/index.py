@@ -12,7 +12,7 @@ from typing import Final
 
 from helmdeck_core import Catalog, Ranking, Score
 from helmdeck_plugins.lexical.postings import BEGINNING, Phrase, build, spelt_out
-from helmdeck_plugins.lexical.request import Clause, Reading, read
+from helmdeck_plugins.lexical.request import Clause, Reading, asked_terms, read
 from helmdeck_plugins.lexical.text import word_terms
 from helmdeck_plugins.lexical.words import SYNONYMS
 
@@ -103,7 +103,7 @@ class LexicalIndex:
         has = {term for field, found in self._postings.fields[index].items() if field != "limitation" for term in found}
         idf, unknown = self._postings.idf, self._postings.unknown_idf
         total = found = 0.0
-        for term in clause.terms:
+        for term in asked_terms(clause):
             weight = idf.get(term, unknown)
             total += weight
             parts = self._postings.compounds.get(term, (term,))

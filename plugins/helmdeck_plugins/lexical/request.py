@@ -15,7 +15,7 @@ from typing import Final
 import attrs
 
 from helmdeck_plugins.lexical.layout import asking_chances, is_question, sentences
-from helmdeck_plugins.lexical.text import URL, WORD, fold, plain_words, word_terms
+from helmdeck_plugins.lexical.text import EMAIL, PATH, URL, WORD, fold, plain_words, word_terms
 from helmdeck_plugins.lexical.words import ASKING_PAIRS, BEFORE_VERB, JOINTS, PLEASE, VERBS, WISHES
 
 # A sentence less likely than this to ask is the document's.
@@ -23,6 +23,7 @@ _ASKING: Final = 0.5
 # What is split into clauses, each of them a step of a plan, has to be nearly as likely as the sentence that surely asks.
 _CLEARLY: Final = 0.75
 _LEADING_JOINT: Final = re.compile(rf"^(?:(?:{'|'.join(sorted(JOINTS))})\b[\s,]*)+(?=\S)", re.IGNORECASE)
+_VALUE: Final = re.compile("|".join(pattern.pattern for pattern in (URL, EMAIL, PATH)))
 _TOKEN: Final = re.compile(rf"{URL.pattern}|{WORD.pattern}|[,;:]")
 
 
@@ -37,6 +38,13 @@ class Clause:
     text: str
     terms: tuple[str, ...]
     asks: bool
+
+
+def asked_terms(clause: Clause) -> tuple[str, ...]:
+    """The terms that say what is asked for: addresses and paths are values, and no catalog describes them."""
+    words = plain_words(_VALUE.sub(" ", clause.text))
+    kept = {term for word in words for term in word_terms(word)}
+    return tuple(term for term in clause.terms if term in kept) or clause.terms
 
 
 @attrs.frozen

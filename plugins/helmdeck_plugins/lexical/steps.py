@@ -1,8 +1,8 @@
 """From a request to steps: which entry does what each clause asks for, and which inputs are known.
 
 A clause that nothing fits stays visible as a gap. A value that the request does not spell out is left out: whoever runs
-the plan can ask for it, but cannot tell a guess from a fact. A text that must be given is what the person wrote: the
-document for an input that takes material, the clause for one that takes a wish.
+the plan can ask for it, but cannot tell a guess from a fact. Two texts are the person's own words: the document, for an
+input that takes material, and the clause, for one that takes a wish.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, DoneStep, Entry, Entr
 from helmdeck_plugins.lexical.fields import input_properties, required_inputs, step_packs
 from helmdeck_plugins.lexical.index import LexicalIndex
 from helmdeck_plugins.lexical.request import Clause, Reading
-from helmdeck_plugins.lexical.text import EMAIL, URL
+from helmdeck_plugins.lexical.text import EMAIL, PATH, URL
 
 # An entry fits a clause when it shares this much of the clause's information. Half would refuse clauses that carry
 # values ("translate it into Norwegian for Ms Varga"), none would call every common verb a match.
@@ -26,7 +26,6 @@ _FITS: Final = 0.3
 _NEARLY_BEST: Final = 0.8
 _QUOTED_CHARACTERS: Final = 100
 
-_PATH: Final = re.compile(r"(?<![\w/:.@])(?:~?/|\./|\.\./)?(?:[\w.-]+/)*[\w-]+\.(?:[A-Za-z][A-Za-z0-9]{1,4})(?![\w/@])")
 # Input names that say what kind of value they take, by their last word.
 _TAKES_URL: Final = frozenset({"url", "urls", "uri", "link", "links", "website", "address"})
 _TAKES_EMAIL: Final = frozenset({"email", "to", "recipient", "recipients", "attendees"})
@@ -40,7 +39,7 @@ _TAKES_WISH: Final = frozenset(
 )
 # A longer document is left out of the arguments: a plan is read, logged and sent on, and every step would repeat it.
 _LONGEST_MATERIAL: Final = 16_000
-_FINDERS: Final = ((_TAKES_URL, URL), (_TAKES_EMAIL, EMAIL), (_TAKES_PATH, _PATH))
+_FINDERS: Final = ((_TAKES_URL, URL), (_TAKES_EMAIL, EMAIL), (_TAKES_PATH, PATH))
 
 
 @attrs.frozen
@@ -166,7 +165,8 @@ def _text_for(name: str, schema: Any, clause: str, document: str) -> str:
         return ""
     kind = _last_word(name)
     if kind in _TAKES_MATERIAL:
-        material = document.strip() or clause
+        # Without a document there is no material: "send a mail to Ada" is not what the mail should say.
+        material = document.strip()
         return material if len(material) <= _LONGEST_MATERIAL else ""
     if kind in _TAKES_WISH:
         title = document.strip().partition("\n")[0]

@@ -27,6 +27,9 @@ _LETTERS_OR_DIGITS: Final = re.compile(r"[a-z]+|[0-9]+")
 # Bounded, and never starting inside a word: long runs of letters must not be scanned once per letter.
 URL: Final = re.compile(r"(?<!\w)(?:\w{1,12}://|www\.)\S*[^\s.,;:!?)\]]")
 EMAIL: Final = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+PATH: Final = re.compile(
+    r"(?<![\w/:.@])(?:~?/|\./|\.\./)?(?:[\w.-]{1,100}/){0,40}[\w.-]{0,100}[\w-]\.(?:[A-Za-z][A-Za-z0-9]{1,4})(?![\w/@])"
+)
 
 # Longer runs are encoded data rather than words; a stem or a cache slot for them is wasted.
 _MAX_WORD: Final = 64
