@@ -71,6 +71,7 @@ class Runtime:
     providers: Named[ProviderSpec]
     history_stores: Named[HistoryStoreSpec]
     stop_tables: Mapping[str, Mapping[str, StopReason]]
+    any_stop: Mapping[str, StopReason]
     sinks: tuple[Owned[EventSink], ...]
 
     def emit(self, event: Event) -> None:
@@ -102,14 +103,27 @@ class Runtime:
     def normalise_stop(self, raw: str | None, dialect: str) -> StopReason:
         """Look a native stop reason up; what no table knows is ``UNKNOWN``, never a clean end.
 
-        :param dialect: a table's name; ``""`` asks all tables, the first hit in their order counting.
+        :param dialect: a table's name. ``""`` asks all tables, the first hit in their order counting, and forgives
+            separators and what stands before a dot, as in ``FinishReason.MAX_TOKENS``.
         """
         if raw is None:
             return StopReason.UNKNOWN
-        word = raw.strip().casefold()
         if dialect:
-            return self.stop_tables.get(dialect, {}).get(word, StopReason.UNKNOWN)
-        return next((table[word] for table in self.stop_tables.values() if word in table), StopReason.UNKNOWN)
+            return self.stop_tables.get(dialect, {}).get(raw.strip().casefold(), StopReason.UNKNOWN)
+        return self.any_stop.get(_squashed(raw.rpartition(".")[2]), StopReason.UNKNOWN)
+
+
+def _squashed(word: str) -> str:
+    return "".join(char for char in word.casefold() if char.isalnum() or char == ":")
+
+
+def _any_stop(tables: Iterable[Mapping[str, StopReason]]) -> dict[str, StopReason]:
+    """All tables as one, and our own names on top: text that was normalised before may be read again."""
+    merged: dict[str, StopReason] = {}
+    for table in tables:
+        for word, reason in table.items():
+            merged.setdefault(_squashed(word), reason)
+    return merged | {_squashed(reason.value): reason for reason in StopReason}
 
 
 def resolve(plugins: Plugins, loaded: Loaded) -> Runtime:
@@ -127,6 +141,10 @@ def resolve(plugins: Plugins, loaded: Loaded) -> Runtime:
     table = BudgetTable(owned.value for owned in found["helmdeck_budget_rows"])
     owners = {owned.value.prefix: owned.plugin for owned in found["helmdeck_budget_rows"]}
     providers: Named[ProviderSpec] = _named(found["helmdeck_providers"])
+    stop_tables = {
+        owned.value.name: {word.casefold(): reason for word, reason in owned.value.reasons.items()}
+        for owned in found["helmdeck_stop_reasons"]
+    }
     return Runtime(
         config=loaded.config,
         origins=loaded.origins,
@@ -143,10 +161,8 @@ def resolve(plugins: Plugins, loaded: Loaded) -> Runtime:
         sources=_named(found["helmdeck_catalog_sources"]),
         providers=providers,
         history_stores=_named(found["helmdeck_history_stores"]),
-        stop_tables={
-            owned.value.name: {word.casefold(): reason for word, reason in owned.value.reasons.items()}
-            for owned in found["helmdeck_stop_reasons"]
-        },
+        stop_tables=stop_tables,
+        any_stop=_any_stop(stop_tables.values()),
         sinks=_active_sinks(found["helmdeck_event_sinks"]),
     )
 

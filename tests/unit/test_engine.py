@@ -218,6 +218,9 @@ def test_no_stop_reason_and_an_empty_one_are_judged_alike(answering, text):
     [
         ("max_tokens", LengthTruncated),
         ("MAX_TOKENS", LengthTruncated),
+        ("MaxTokens", LengthTruncated),
+        ("max-tokens", LengthTruncated),
+        ("FinishReason.MAX_TOKENS", LengthTruncated),
         ("SAFETY", SafetyFiltered),
         ("refusal", SafetyFiltered),
     ],
