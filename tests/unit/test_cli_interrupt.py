@@ -28,7 +28,6 @@ def test_an_interrupt_is_data_with_json(capsys, stub):
     assert done.data["error"] == {"kind": "KeyboardInterrupt", "message": "interrupted", "exit_code": 130}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there is no SIGINT to send")
 @pytest.mark.parametrize("command", ["plan", "route"])
 def test_a_signal_while_a_server_holds_the_answer_cancels_the_call(tmp_path, stub, command):
     closed = tmp_path / "closed"
@@ -52,7 +51,6 @@ def test_a_signal_while_a_server_holds_the_answer_cancels_the_call(tmp_path, stu
     assert closed.exists(), "the provider was not closed"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there is no SIGINT to send")
 def test_a_signal_cancels_a_call_over_http(tmp_path, stub):
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
@@ -74,7 +72,6 @@ def test_a_signal_cancels_a_call_over_http(tmp_path, stub):
     assert (process.returncode, out, err) == (exits.INTERRUPTED, b"", b"helmdeck: interrupted\n")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_a_signal_while_a_document_is_read_ends_with_130(tmp_path, stub):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
