@@ -235,7 +235,6 @@ def test_the_module_runs_as_a_program(tmp_path):
     assert b"helmdeck.memory_store" in out
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there are no broken pipes of this kind")
 @pytest.mark.parametrize("words", [["catalog", "show", "--json"], ["hooks"]])
 def test_a_reader_that_goes_away_is_no_error_message(tmp_path, words):
     reading, writing = os.pipe()
