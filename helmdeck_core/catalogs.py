@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
+from helmdeck_core.config import is_catalog_file
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake, PluginError
-from helmdeck_core.runtime import FILE_SUFFIXES, Runtime
+from helmdeck_core.runtime import Runtime
 
 PACKS_SOURCE = "packs"
 """The source that holds the installed packs."""
@@ -29,7 +30,7 @@ def load_catalog(runtime: Runtime) -> Catalog:
 
 
 def _load(runtime: Runtime, name: str) -> Catalog:
-    if name.lower().endswith(FILE_SUFFIXES):
+    if is_catalog_file(name):
         return load_catalog_file(Path(name).expanduser())
     if name == PACKS_SOURCE and name not in runtime.sources:
         listed = (owned.value for owned in runtime.packs.values() if owned.value.is_listed)

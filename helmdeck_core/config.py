@@ -46,9 +46,21 @@ class PluginsConfig:
     autoload: bool = True
 
 
+CATALOG_SUFFIXES = (".json", ".toml")
+
+
+def is_catalog_file(source: str) -> bool:
+    """Whether a catalog source is the path of a file, and not the name of a source."""
+    return source.lower().endswith(CATALOG_SUFFIXES)
+
+
 @attrs.frozen(kw_only=True)
 class CatalogConfig:
-    """Where the catalog comes from: names of sources, or paths of JSON or TOML files; later ones override by id."""
+    """Where the catalog comes from.
+
+    :ivar sources: names of sources, or paths of JSON or TOML files, which a configuration file gives from its own folder;
+        later ones override by id.
+    """
 
     sources: tuple[str, ...] = ("example", "packs")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import tomllib
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from helmdeck_core.config import Config, SecretRef
+from helmdeck_core.config import Config, SecretRef, is_catalog_file
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.errors import ConfigError, Mistake
 
@@ -86,7 +86,25 @@ def load_config(
         _merge(values, each.values)
         origins.update(each.origin)
     config = _structured(values, origins, mistakes)
+    if path is not None:
+        config = _anchored(config, path.parent, lambda *key: key in origins and origins[key] == layer.origin.get(key))
     return Loaded(config, {key: origins[key] for key in sorted(origins)}, tuple(mistakes), path)
+
+
+def _anchored(config: Config, folder: Path, is_from_file: Callable[..., bool]) -> Config:
+    """Read relative paths of a file from the file's own folder, wherever the command is given."""
+    if is_from_file("catalog", "sources"):
+        sources = (str(folder / name) if is_catalog_file(name) else name for name in config.catalog.sources)
+        config = attrs.evolve(config, catalog=attrs.evolve(config.catalog, sources=tuple(sources)))
+    providers = {
+        name: attrs.evolve(
+            provider, api_key=attrs.evolve(provider.api_key, target=str(folder / provider.api_key.target))
+        )
+        if is_from_file("providers", name, "api_key") and provider.api_key and provider.api_key.kind == "file"
+        else provider
+        for name, provider in config.providers.items()
+    }
+    return attrs.evolve(config, providers=providers)
 
 
 def require(loaded: Loaded) -> Config:

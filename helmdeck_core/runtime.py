@@ -11,7 +11,7 @@ import attrs
 from helmdeck_core import calling
 from helmdeck_core.budgeting import Budgeter
 from helmdeck_core.calling import Owned
-from helmdeck_core.config import Config, LadderConfig
+from helmdeck_core.config import Config, LadderConfig, is_catalog_file
 from helmdeck_core.configuring import Loaded, dotted
 from helmdeck_core.decoding import Decoder
 from helmdeck_core.domain.asking import PromptVariant
@@ -47,7 +47,6 @@ CONTRIBUTIONS: Mapping[str, type] = {
 """Every contribution and the type of its values."""
 
 LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "SUCCESS", "WARNING", "ERROR", "CRITICAL")
-FILE_SUFFIXES = (".json", ".toml")
 
 
 @attrs.frozen(kw_only=True)
@@ -214,7 +213,7 @@ def _mistakes(loaded: Loaded, plugins: Plugins, found: Mapping[str, Sequence[Own
     for path, rule in rules:
         check.each((*path, "order"), rule.order or (), steps, "there is no trim step of this name")
         check.each((*path, "drop"), rule.drop, steps, "there is no trim step of this name")
-    sources = [name for name in config.catalog.sources if not name.lower().endswith(FILE_SUFFIXES)]
+    sources = [name for name in config.catalog.sources if not is_catalog_file(name)]
     allowed = [*known["helmdeck_catalog_sources"], "packs", "a path that ends in .json or .toml"]
     check.each(("catalog", "sources"), sources, allowed, "there is no catalog source of this name")
     for name, provider in config.providers.items():

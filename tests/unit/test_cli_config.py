@@ -156,7 +156,7 @@ def test_the_catalog_and_the_model_are_checked_too(cli, configure):
     configure('model = "nobody/x"\n[catalog]\nsources = ["gone.json"]\n')
     done = cli("config", "check")
     assert done.code == 2
-    assert "catalog gone.json: " in done.err
+    assert "gone.json: " in done.err and "the file cannot be read" in done.err
     assert "model: there is no provider 'nobody'" in done.err
 
 

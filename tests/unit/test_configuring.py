@@ -202,6 +202,20 @@ def test_no_repr_of_a_configuration_shows_a_secret_or_a_header(tmp_path, monkeyp
     assert deck.runtime.config.providers["openai"].api_key.read() == "sk-hidden"
 
 
+def test_paths_in_a_file_are_read_from_its_own_folder_and_others_from_the_current_one(tmp_path, monkeypatch):
+    (tmp_path / "deep").mkdir()
+    monkeypatch.chdir(tmp_path / "deep")
+    (tmp_path / "key").write_text("sk-file")
+    write(
+        tmp_path, '[catalog]\nsources = ["example", "mine.json", "/abs.json"]\n[providers.openai]\napi_key = "file:key"'
+    )
+    loaded = load_config()
+    assert loaded.config.catalog.sources == ("example", str(tmp_path / "mine.json"), "/abs.json")
+    assert loaded.config.providers["openai"].api_key.read() == "sk-file"
+    loaded = load_config(environ={"HELMDECK_CATALOG__SOURCES": "other.json"})
+    assert loaded.config.catalog.sources == ("other.json",)
+
+
 def test_a_secret_can_be_a_file(tmp_path):
     (tmp_path / "key").write_text("sk-file\n")
     assert SecretRef("file", str(tmp_path / "key")).read() == "sk-file"
