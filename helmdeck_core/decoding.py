@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
@@ -41,9 +42,14 @@ class Decoder:
 
     def __init__(self, tags: Sequence[ReasoningTag], steps: Sequence[DecodeStep]) -> None:
         named = {tag.name: tag for tag in sorted(tags, key=lambda tag: tag.order)}
-        self._marks = Marks(tuple(named.values()))
+        self._tags = tuple(named.values())
         self._steps = tuple(sorted(steps, key=lambda step: step.order))
         self._readers: dict[Any, Callable[[str | bytes], Any]] = {}
+
+    @cached_property
+    def _marks(self) -> Marks:
+        """The scanner; compiled at the first answer that is not just the value, for it costs more than a start-up should."""
+        return Marks(self._tags)
 
     # -- reasoning -----------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import attrs
 
@@ -88,28 +89,31 @@ def _either_case(first: str) -> str:
     return first.lower() + first.upper() if first.isalpha() else first
 
 
-@attrs.frozen(eq=False)
 class Closer:
-    """Finds the first mark that ends a block."""
+    """Finds the first mark that ends a block; where two match, the longer one does. Compiled when it is first needed."""
 
-    pattern: re.Pattern[str]
-    begun: re.Pattern[str]
-    lead: str
-
-    @classmethod
-    def of(cls, marks: Iterable[str]) -> Closer:
-        """The closer for several marks; where two match, the longer one does."""
-        closing = [_closing(mark) for mark in sorted(set(marks))]
-        leads = {atoms[0] for atoms in closing}
+    def __init__(self, marks: Iterable[str]) -> None:
+        self._atoms = [_closing(mark) for mark in sorted(set(marks))]
+        leads = {atoms[0] for atoms in self._atoms}
         lead = leads.pop()[-1] if len(leads) == 1 else ""
-        return cls(_compile(closing), _compile(closing, begun=True), "" if lead.isalpha() else lead)
+        self._lead = "" if lead.isalpha() else lead
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """A whole closing mark."""
+        return _compile(self._atoms)
+
+    @cached_property
+    def begun(self) -> re.Pattern[str]:
+        """What the end of a text shows of a closing mark."""
+        return _compile(self._atoms, begun=True)
 
     def search(self, text: str, start: int, end: int | None = None) -> re.Match[str] | None:
         """The first closing mark that stands between ``start`` and ``end``."""
         limit = len(text) if end is None else end
-        if self.lead:
+        if self._lead:
             for _ in range(_MAX_HOPS):
-                start = text.find(self.lead, start, limit)
+                start = text.find(self._lead, start, limit)
                 if start < 0:
                     return None
                 if match := self.pattern.match(text, start, limit):
@@ -135,16 +139,20 @@ class Marks:
     def __init__(self, tags: Sequence[ReasoningTag]) -> None:
         opening = [tag for tag in tags if tag.open]
         alone = [(tag.name, close) for tag in tags if tag.closes_alone for close in tag.close]
-        kinds: list[tuple[str, Closer | None]] = [(tag.name, Closer.of(tag.close)) for tag in opening]
+        kinds: list[tuple[str, Closer | None]] = [(tag.name, Closer(tag.close)) for tag in opening]
         kinds += [(name, None) for name, _ in alone]
         self._kinds = {f"m{number}": kind for number, kind in enumerate(kinds)}
-        opens = [_opening(tag) for tag in opening]
-        self._pattern = _compile([*opens, *(_closing(close) for _, close in alone)])
-        self.begun = _compile(opens, begun=True)
+        self._opens = [_opening(tag) for tag in opening]
+        self._pattern = _compile([*self._opens, *(_closing(close) for _, close in alone)])
         self.longest = (
             MAX_ATTRIBUTES + max((len(mark) for tag in tags for mark in (tag.open, *tag.close)), default=0) + 16
         )
-        self.any_close = Closer.of([close for _, close in alone])
+        self.any_close = Closer([close for _, close in alone])
+
+    @cached_property
+    def begun(self) -> re.Pattern[str]:
+        """What the end of a text shows of an opening mark."""
+        return _compile(self._opens, begun=True)
 
     def search(self, text: str, start: int = 0) -> Mark | None:
         """The first mark at or after ``start``, outside of any block."""
