@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import attrs
 
-from helmdeck_core.errors import PluginConflictError, PluginError
+from helmdeck_core.errors import HelmdeckError, PluginConflictError, PluginError
+from helmdeck_core.fitting import misfit
 from helmdeck_core.manager import Plugins
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 @attrs.frozen
@@ -61,7 +63,35 @@ def _checked(plugins: Plugins, owner: str, hook: str, values: Any, value_type: t
     for value in values:
         if not isinstance(value, value_type):
             raise _failed(plugins, owner, hook, f"returned a {type(value).__name__} among the {value_type.__name__}s")
+        if (problem := misfit(value)) is not None:
+            raise _failed(plugins, owner, hook, f"{value_type.__name__} {getattr(value, 'name', '?')!r}: {problem}")
     return values
+
+
+def attributed(
+    plugins: Plugins, hook: str, owned: Owned[T], function: Callable[..., R], returns: type[R]
+) -> Callable[..., R]:
+    """A function of a contributed value, for later calls: what it raises or wrongly returns names its plugin."""
+    label = f"{type(owned.value).__name__} {getattr(owned.value, 'name', '?')!r}"
+
+    def call(*arguments: Any) -> R:
+        try:
+            result = function(*arguments)
+        except (
+            HelmdeckError,
+            RecursionError,
+            MemoryError,
+        ):  # the last two say something of the input, not of the plugin
+            raise
+        except Exception as exc:
+            raise _failed(plugins, owned.plugin, hook, f"{label} raised {type(exc).__name__}: {exc}") from exc
+        if not isinstance(result, returns):
+            raise _failed(
+                plugins, owned.plugin, hook, f"{label} returned {type(result).__name__}, not {returns.__name__}"
+            )
+        return result
+
+    return call
 
 
 def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) -> tuple[T, str] | None:

@@ -208,6 +208,7 @@ def _unusable(question: Question[Any], model: str, response: ChatResponse, exc: 
     return FAILURES[exc.cause](
         f"{question.caller}: {what}",
         model,
+        model.partition("/")[0],
         stop_reason=response.stop_reason.value,
         raw_stop_reason=response.raw_stop_reason,
         raw_length=len(response.text.encode("utf-8", "surrogatepass")),

@@ -14,6 +14,7 @@ from helmdeck_core.config import ProviderConfig, SecretRef
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, Provider, ProviderSettings, ProviderSpec, StopReason
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest, PluginError
+from helmdeck_core.fitting import misfit
 from helmdeck_core.runtime import Runtime
 
 
@@ -54,7 +55,7 @@ class Gateway:
         provider = self.open_provider(model_id.provider)
         start = time.perf_counter()
         try:
-            response = await provider.complete(request)
+            response = _checked(await provider.complete(request))
         except CallFailed as exc:
             latency = exc.latency_s or time.perf_counter() - start
             facts = attrs.evolve(exc, model=exc.model or request.model, provider=model_id.provider, latency_s=latency)
@@ -116,6 +117,14 @@ class Gateway:
             options={**spec.options, **config.options},
             **given,
         )
+
+
+def _checked(response: ChatResponse) -> ChatResponse:
+    """Refuse what is no response, before something far away stumbles over it."""
+    problem = misfit(response) if isinstance(response, ChatResponse) else f"returned {type(response).__name__}"
+    if problem is not None:
+        raise TypeError(f"not a ChatResponse: {problem}")
+    return response
 
 
 def _parsed(reference: str | None) -> SecretRef | None:

@@ -152,10 +152,12 @@ def resolve(plugins: Plugins, loaded: Loaded) -> Runtime:
         budgets=Budgeter(
             plugins, table, owners, loaded.config.budgets, loaded.origins, _wrappers(loaded.config, providers)
         ),
-        decoder=Decoder(_values(found["helmdeck_reasoning_tags"]), _values(found["helmdeck_decode_steps"])),
+        decoder=Decoder(
+            _values(found["helmdeck_reasoning_tags"]), _decode_steps(plugins, found["helmdeck_decode_steps"])
+        ),
         trim_steps=_named(found["helmdeck_trim_steps"]),
         rankers=_named(found["helmdeck_rankers"]),
-        variants=_named(found["helmdeck_prompt_variants"]),
+        variants=_named(_variants(plugins, found["helmdeck_prompt_variants"])),
         packs=_named(found["helmdeck_packs"]),
         sources=_named(found["helmdeck_catalog_sources"]),
         providers=providers,
@@ -172,6 +174,34 @@ def _values(found: Iterable[Owned[T]]) -> tuple[T, ...]:
 
 def _named(found: Iterable[Owned[T]]) -> Named[T]:
     return {getattr(owned.value, "name"): owned for owned in found}
+
+
+def _decode_steps(plugins: Plugins, found: Iterable[Owned[DecodeStep]]) -> tuple[DecodeStep, ...]:
+    def texts(step: DecodeStep) -> Callable[[str], list[str]]:
+        def candidates(text: str) -> list[str]:
+            given = list(step.candidates(text))
+            if not all(isinstance(each, str) for each in given):
+                raise TypeError("yielded something that is not a text")
+            return given
+
+        return candidates
+
+    hook = "helmdeck_decode_steps"
+    return tuple(
+        attrs.evolve(owned.value, candidates=calling.attributed(plugins, hook, owned, texts(owned.value), list))
+        for owned in found
+    )
+
+
+def _variants(plugins: Plugins, found: Iterable[Owned[PromptVariant]]) -> list[Owned[PromptVariant]]:
+    hook = "helmdeck_prompt_variants"
+    return [
+        attrs.evolve(
+            owned,
+            value=attrs.evolve(owned.value, render=calling.attributed(plugins, hook, owned, owned.value.render, str)),
+        )
+        for owned in found
+    ]
 
 
 def _wrappers(config: Config, providers: Named[ProviderSpec]) -> dict[str, Callable[[str], str]]:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "helmdeck_core"
 
 LADDER = [
-    "errors", "log", "domain", "hookspecs", "config", "configuring", "schemas", "manager", "calling",
+    "errors", "log", "domain", "hookspecs", "config", "configuring", "schemas", "fitting", "manager", "calling",
     "marks", "stripping", "fragments", "diagnosis", "reading", "decoding", "budgeting", "runtime", "catalogs", "ladder", "selection",
     "prompting", "library", "gateway", "engine", "running", "portal", "deck", "hookdocs", "testing", "cli",
 ]  # fmt: skip

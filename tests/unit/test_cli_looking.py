@@ -5,6 +5,7 @@ import json
 import pytest
 
 from helmdeck_core.cli import exits
+from helmdeck_plugins.budgets import helmdeck_budget_rows
 from tests.unit.cli_support import PLUGIN, Cli, leave_the_machine
 
 FREE = "openrouter/openrouter/free"
@@ -75,6 +76,19 @@ def test_json_has_rows_and_policy_and_null_for_no_limit(cli):
     assert found["fallback"]["is_fallback"]
     assert all(row["evidence"] for row in data["budgets"])
     assert "looked up exactly" in data["policy"]
+
+
+def test_json_has_every_row_with_what_decides_prompt_and_price(cli):
+    found = {row["row"]: row for row in cli("budgets", "--json").data["budgets"]}
+    assert {row.prefix or "fallback" for row in helmdeck_budget_rows()} == found.keys()
+    frontier = found["openai/gpt-4o"]
+    assert (frontier["tier"], frontier["prompt_variant"], found[FREE]["prompt_variant"]) == (
+        "A",
+        "full_steps",
+        "single_pick",
+    )
+    assert frontier["supports_prefix_cache"] and frontier["wants_strict_json"] and not frontier["is_hybrid_reasoning"]
+    assert (frontier["cached_input_cost_usd_per_mtok"], found[FREE]["cached_input_cost_usd_per_mtok"]) == (1.25, None)
 
 
 def test_one_model_shows_every_field_with_its_source(cli, tmp_path):

@@ -191,7 +191,7 @@ def test_an_unusable_200_is_typed_by_cause_for_every_pack_alike(answering, text,
         getattr(deck, pack)(ASK, model=FREE)
     failed = caught.value
     assert str(failed).startswith(f"helmdeck.{pack}: the model")
-    assert (failed.model, failed.provider or "openrouter", failed.raw_stop_reason) == (FREE, "openrouter", raw)
+    assert (failed.model, failed.provider, failed.raw_stop_reason) == (FREE, "openrouter", raw)
     assert failed.raw_length == len(text) and failed.code == "handler_failed"
 
 

@@ -1,15 +1,24 @@
 """Plugins: what is loaded, in which order, and what is said when one is broken."""
 
+import re
+
 import pytest
 
 from helmdeck_core import (
     Budget,
     BudgetRow,
+    ChatResponse,
     ConfigError,
+    DecodeStep,
     PluginConflictError,
     PluginError,
     PluginLoadError,
+    PromptVariant,
+    ReasoningTag,
+    StopReason,
+    StopReasonTable,
     Tier,
+    TrimStep,
     hookimpl,
 )
 from helmdeck_core.manager import load_plugins
@@ -223,3 +232,72 @@ def helmdeck_model_budget(model_id):
     assert make_deck(autoload=True).budget("x/y").budget.evidence == "bbb_plugin"
     deck = make_deck(autoload=True, config={"plugins": {"first": ["aaa", "bbb"]}})
     assert deck.budget("x/y").budget.evidence == "aaa_plugin"
+
+
+@pytest.mark.parametrize(
+    ("hook", "value", "words"),
+    [
+        ("helmdeck_trim_steps", TrimStep(name="x", trim=None), "TrimStep 'x': trim is None, not a function"),
+        ("helmdeck_trim_steps", TrimStep(name=3, trim=len), "name is 3, not str"),
+        ("helmdeck_trim_steps", TrimStep(name="x", trim=len, order="first"), "order is 'first', not int"),
+        ("helmdeck_trim_steps", TrimStep(name="x", trim=len, order=True), "order is True, not int"),
+        ("helmdeck_reasoning_tags", ReasoningTag(name="x", open="<x>", close="</x>"), "close is '</x>', not tuple"),
+        ("helmdeck_budget_rows", BudgetRow(prefix="x", budget=None), "budget is None, not Budget"),
+        ("helmdeck_budget_rows", BudgetRow(prefix="x", budget=Budget(model="", tier="A")), "budget is Budget"),
+        ("helmdeck_stop_reasons", StopReasonTable(name="x", reasons={3: "stop"}), "reasons is"),
+    ],
+)
+def test_a_value_with_a_field_of_the_wrong_type_is_named_at_start_up(hook, value, words):
+    implementation = lambda self: [value]  # noqa: E731
+    implementation.__name__ = hook
+    plugin = type("Slip", (), {hook: hookimpl(implementation)})()
+    with pytest.raises(PluginError, match=re.escape(words)):
+        make_deck(plugin)
+
+
+@pytest.mark.parametrize("render", [lambda task: 1 / 0, lambda task: None])
+def test_a_prompt_that_cannot_be_rendered_names_its_plugin(deck_with, render):
+    class Poet:
+        @hookimpl
+        def helmdeck_prompt_variants(self):
+            return [PromptVariant(task="plan", variant="full_steps", instructions="x", render=render)]
+
+    with pytest.raises(
+        PluginError, match="'poet-1' failed in helmdeck_prompt_variants: PromptVariant 'plan.full_steps' r"
+    ):
+        deck_with(Poet()).plan("draft a post")
+
+
+@pytest.mark.parametrize(
+    "candidates", [lambda text: 1 / 0, lambda text: [7], lambda text: iter([None]), lambda text: None]
+)
+def test_a_decode_step_that_fails_names_its_plugin(deck_with, candidates):
+    class Clumsy:
+        @hookimpl
+        def helmdeck_decode_steps(self):
+            return [DecodeStep(name="clumsy", candidates=candidates, order=-1)]
+
+    deck = deck_with(Clumsy())
+    assert deck.decode('{"a": 1}', dict).value == {"a": 1}, "a clean answer needs no step"
+    with pytest.raises(PluginError, match="'clumsy-1' failed in helmdeck_decode_steps: DecodeStep 'clumsy' raised"):
+        deck.decode("{'a': 1}", dict)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        None,
+        "text",
+        ChatResponse(text=None, stop_reason=StopReason.END_TURN),
+        ChatResponse(text="{}", stop_reason="stop"),
+    ],
+)
+def test_a_provider_that_answers_with_something_else_is_named(answering, response):
+    deck, provider = answering("{}")
+
+    async def complete(request):
+        return response
+
+    provider.complete = complete
+    with pytest.raises(PluginError, match="'answering-1'.*not a ChatResponse"):
+        deck.plan("draft a post", model="fake/x")

@@ -199,7 +199,9 @@ def test_a_small_catalog_fits_a_small_cap_and_a_cap_below_any_entry_leaves_nothi
     path.write_text('{"packs": [{"name": "tea.boil", "description": "Boils water."}]}')
     for cap, kept in ((200, 1), (20, 0)):
         config = {"catalog": {"sources": [str(path)]}, "budgets": {"x/": {"max_catalog_bytes": cap}}}
-        assert len(deck_with(config=config).select("boil water", model="x/y").entries) == kept
+        selection = deck_with(config=config).select("boil water", model="x/y")
+        assert len(selection.entries) == kept
+        assert ("still_over_budget(27>20)" in selection.record.dropped) is (cap == 20)
 
 
 def test_an_empty_catalog_gives_empty_lists_and_no_labels(deck_with, tmp_path):
