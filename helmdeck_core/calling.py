@@ -40,7 +40,7 @@ def collect(plugins: Plugins, hook: str, value_type: type[T]) -> tuple[Owned[T],
             raise _failed(plugins, owner, hook, "a contribution cannot be wrapped; contribute values of your own")
         try:
             values = impl.function()
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             raise _failed(plugins, owner, hook, f"{type(exc).__name__}: {exc}") from exc
         for value in _checked(plugins, owner, hook, values, value_type):
             name = str(getattr(value, "name"))
@@ -83,7 +83,7 @@ def attributed(
             MemoryError,
         ):  # the last two say something of the input, not of the plugin
             raise
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             raise _failed(plugins, owned.plugin, hook, f"{label} raised {type(exc).__name__}: {exc}") from exc
         if not isinstance(result, returns):
             raise _failed(
@@ -107,14 +107,14 @@ def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) 
         owner = next(str(impl.plugin_name) for impl in reversed(impls) if impl.wrapper or impl.hookwrapper)
         try:
             answer = caller(**arguments)
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             raise _failed(plugins, _culprit(impls, exc), hook, f"{type(exc).__name__}: {exc}") from exc
     else:
         for impl in reversed(impls):
             owner = str(impl.plugin_name)
             try:
                 answer = impl.function(*(arguments[name] for name in impl.argnames))
-            except Exception as exc:
+            except (Exception, SystemExit) as exc:
                 raise _failed(plugins, owner, hook, f"{type(exc).__name__}: {exc}") from exc
             if answer is not None:
                 break

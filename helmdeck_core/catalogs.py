@@ -12,7 +12,11 @@ import msgspec
 from helmdeck_core.config import is_catalog_file
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake, PluginError
+from helmdeck_core.fitting import misfit
 from helmdeck_core.runtime import Runtime
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""Some editors begin a file with it; no parser wants it."""
 
 PACKS_SOURCE = "packs"
 """The source that holds the installed packs."""
@@ -40,9 +44,12 @@ def _load(runtime: Runtime, name: str) -> Catalog:
         catalog = owned.value.load()
         if not isinstance(catalog, Catalog):
             raise TypeError(f"source {name!r} gave {type(catalog).__name__}, not a Catalog")
+        for entry in catalog.entries:
+            if (problem := misfit(entry)) is not None:
+                raise TypeError(f"source {name!r} gave an entry whose {problem}")
     except HelmdeckError:
         raise
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         detail = f"source {name!r}: {type(exc).__name__}: {exc}"
         raise PluginError(owned.plugin, "helmdeck_catalog_sources", detail) from exc
     return catalog
@@ -59,6 +66,7 @@ def load_catalog_file(path: Path) -> Catalog:
         problem = f"the file cannot be read ({exc.strerror or exc})"
         raise CatalogError(str(path), (Mistake(str(path.absolute()), problem, "", "a JSON or TOML file"),)) from exc
     try:
+        raw = raw.removeprefix(BYTE_ORDER_MARK)
         data = tomllib.loads(raw.decode()) if path.suffix.lower() == ".toml" else msgspec.json.decode(raw)
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
@@ -89,7 +97,10 @@ def _from_tools(tools: list[Any], source: str, path: str) -> Catalog:
     try:
         return Catalog.from_data({"packs": packs}, source)
     except CatalogError as exc:
-        mistakes = (Mistake(m.where.replace("$.packs", path), m.problem, m.found, m.allowed) for m in exc.mistakes)
+        mistakes = (
+            Mistake(m.where.replace("$.packs", path), m.problem.replace("$.packs", path), m.found, m.allowed)
+            for m in exc.mistakes
+        )
         raise CatalogError(source, tuple(mistakes)) from None
 
 

@@ -22,14 +22,16 @@ class SecretRef:
         return f"{self.kind}:{self.target}"
 
     def read(self) -> str | None:
-        """Return the secret, or ``None`` when the variable or the file is not there."""
+        """Return the secret, or ``None`` when the variable is not set or the file cannot be read."""
         import os
         from pathlib import Path
 
         if self.kind == "env":
             return os.environ.get(self.target) or None
-        path = Path(self.target).expanduser()
-        return path.read_text(encoding="utf-8").strip() or None if path.is_file() else None
+        try:
+            return Path(self.target).expanduser().read_text(encoding="utf-8").strip() or None
+        except (OSError, UnicodeDecodeError, RuntimeError):  # the last one is a home that nobody has
+            return None
 
 
 @attrs.frozen(kw_only=True)

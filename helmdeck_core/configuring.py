@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import tomllib
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -79,7 +80,7 @@ def load_config(
     if file is None and (named := environ.get("HELMDECK_CONFIG")):
         file = Path(named).expanduser()
     path, layer = _file_layer(file, start, mistakes)
-    layers = [layer, _env_layer(environ, mistakes), _argument_layer(arguments or {})]
+    layers = [layer, _env_layer(environ, mistakes), _argument_layer(arguments or {}, mistakes)]
     values: dict[str, Any] = {}
     origins: dict[KeyPath, str] = {}
     for each in layers:
@@ -138,14 +139,21 @@ def _nearest(start: Path) -> Path | None:
             return own
         project = folder / "pyproject.toml"
         # Most projects have a pyproject.toml and few a table of ours: look before parsing.
-        if project.is_file() and b"tool.helmdeck" in project.read_bytes():
+        if project.is_file() and b"tool.helmdeck" in project.read_bytes() and _has_table(project):
             return project
     return None
 
 
+def _has_table(project: Path) -> bool:
+    """Whether the table is really there, and not only spoken of; a file that cannot be read is worth a complaint."""
+    mistakes: list[Mistake] = []
+    table = _read_toml(project, mistakes).get("tool")
+    return bool(mistakes) or (isinstance(table, dict) and "helmdeck" in table)
+
+
 def _read_toml(path: Path, mistakes: list[Mistake]) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as exc:
         mistakes.append(Mistake(str(path), f"the file cannot be read ({exc.strerror or exc})"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
@@ -167,7 +175,7 @@ def _env_layer(environ: Mapping[str, str], mistakes: list[Mistake]) -> Layer:
                 Mistake(f"environment {variable}", "there is no such key", "", f"{allowed} (__ between levels)")
             )
             continue
-        _put(values, path, _env_value(environ[variable], found))
+        _put(values, path, _env_value(environ[variable], found), f"environment {variable}", mistakes)
         origin[path] = f"environment {variable}"
     return Layer(values, origin)
 
@@ -186,16 +194,22 @@ def _env_value(text: str, wanted: Any) -> Any:
     return text
 
 
-def _argument_layer(arguments: Mapping[KeyPath, tuple[Any, str]]) -> Layer:
+def _argument_layer(arguments: Mapping[KeyPath, tuple[Any, str]], mistakes: list[Mistake]) -> Layer:
     values: dict[str, Any] = {}
-    for path, (value, _) in arguments.items():
-        _put(values, path, value)
+    for path, (value, name) in arguments.items():
+        _put(values, path, value, f"argument {name}", mistakes)
     return Layer(values, {path: f"argument {name}" for path, (_, name) in arguments.items()})
 
 
-def _put(values: dict[str, Any], path: KeyPath, value: Any) -> None:
-    for key in path[:-1]:
+def _put(values: dict[str, Any], path: KeyPath, value: Any, where: str, mistakes: list[Mistake]) -> None:
+    for number, key in enumerate(path[:-1], 1):
         values = values.setdefault(key, {})
+        if not isinstance(values, dict):
+            taken = dotted(path[:number])
+            mistakes.append(
+                Mistake(where, f"{taken} is given as a value and as a table", _shown(values), "one of the two")
+            )
+            return
     values[path[-1]] = value
 
 
@@ -301,6 +315,8 @@ def _strict(kind: type[str | bool | int | float]) -> Any:
             value = float(value)
         if type(value) is not kind:
             raise _Refused(f"not {_articled(kind)}", _allowed(kind))
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _Refused("not a finite number", _allowed(kind))
         if not isinstance(value, (str, bool)) and value < 0:
             raise _Refused("below 0", _allowed(kind))
         return value
@@ -367,17 +383,15 @@ def _mistake(path: KeyPath, error: Exception, values: Mapping[str, Any], origins
     where = f"{origin}: {dotted(path)}" if origin else dotted(path)
     value = _at(values, path)
     if isinstance(error, _Refused):
-        # A refused secret may be the secret itself, typed in where its reference belongs.
-        found = "a text (not shown)" if error.is_secret else _shown(value)
+        # A refused secret may be the secret itself, typed in where its reference belongs; of a table, the key is refused.
+        found = "a text (not shown)" if error.is_secret else _shown(path[-1] if isinstance(value, Mapping) else value)
         return Mistake(where, error.problem, found, error.allowed)
     parent = _field_type(path[:-1]) if path[:-1] else Config
     if attrs.has(parent) and path[-1] not in (names := _field_names(parent)):
         close = difflib.get_close_matches(path[-1], names, n=1)
         meant = f" (did you mean {close[0]}?)" if close else ""
         return Mistake(where, f"there is no such key{meant}", "", ", ".join(names))
-    return Mistake(
-        where, "not a table" if attrs.has(_field_type(path)) else str(error), _shown(value), "a table of keys"
-    )
+    return Mistake(where, "not a table", _shown(value), "a table of keys")
 
 
 def dotted(path: KeyPath) -> str:

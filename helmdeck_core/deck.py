@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -65,7 +66,7 @@ class Helmdeck:
         *,
         file: str | Path | None = None,
         model: str | None = None,
-        catalog_sources: Iterable[str] | None = None,
+        catalog_sources: str | Iterable[str] | None = None,
         plugins: Mapping[str, object] | None = None,
         overrides: Mapping[KeyPath, Any] | None = None,
         environ: Mapping[str, str] | None = None,
@@ -77,9 +78,12 @@ class Helmdeck:
         if model is not None:
             arguments["model",] = (model, "model")
         if catalog_sources is not None:
-            arguments["catalog", "sources"] = (list(catalog_sources), "catalog_sources")
+            sources = [catalog_sources] if isinstance(catalog_sources, str) else list(catalog_sources)
+            arguments["catalog", "sources"] = (sources, "catalog_sources")
         if autoload is not None:
             arguments["plugins", "autoload"] = (autoload, "autoload")
+        if config is not None and (arguments or file is not None or environ is not None):
+            raise TypeError("a finished configuration is given, so that nothing else can be said beside it")
         if config is not None:
             loaded = config if isinstance(config, Loaded) else Loaded(config, {})
         else:
@@ -231,14 +235,20 @@ class Helmdeck:
     # -- end ---------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
-        """Close what the running loop opened."""
-        await self._engine.gateway.aclose()
+        """Close what the running loop opened, and what the waiting methods did."""
+        try:
+            await self._engine.gateway.aclose()
+        finally:
+            if self._portal.is_started:
+                await asyncio.to_thread(self.close)
 
     def close(self) -> None:
         """Close what the waiting methods opened."""
         if self._portal.is_started:
-            self._portal.run(self._engine.gateway.aclose())
-            self._portal.close()
+            try:
+                self._portal.run(self._engine.gateway.aclose())
+            finally:
+                self._portal.close()
 
     async def __aenter__(self) -> Self:
         return self

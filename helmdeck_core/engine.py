@@ -25,6 +25,9 @@ from helmdeck_core.runtime import Runtime
 
 T = TypeVar("T")
 
+MOST_UNKNOWN_STOPS = 1_000
+"""Words that are remembered as reported; providers choose them, so that memory needs a bound."""
+
 
 class Engine:
     """Answers questions over one resolved runtime."""
@@ -125,7 +128,7 @@ class Engine:
         if response.stop_reason is StopReason.UNKNOWN and response.raw_stop_reason:
             provider = request.model.partition("/")[0]
             seen = (provider, request.model, response.raw_stop_reason)
-            if seen not in self._unknown_stops:
+            if seen not in self._unknown_stops and len(self._unknown_stops) < MOST_UNKNOWN_STOPS:
                 self._unknown_stops.add(seen)
                 self.runtime.emit(StopReasonUnknown(provider=provider, model=request.model, raw=seen[2]))
         return response
@@ -133,6 +136,8 @@ class Engine:
     def _checked_model(self, caller: str, model: str) -> str:
         if not self.gateway.names:
             raise PackError(caller, PackErrorCode.INTERNAL, "no provider is available; enable a provider plugin")
+        if not isinstance(model, str):
+            raise InvalidRequest(f"a model id is a text, found {type(model).__name__}")
         return str(self.gateway.check(model))
 
     def _variant(self, question: Question[Any], budget: Budget) -> PromptVariant:

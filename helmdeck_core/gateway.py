@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
 
 import attrs
 
@@ -23,8 +23,10 @@ class Gateway:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        # A pool belongs to the loop that made it; a deck may be used from several, one after the other or at once.
-        self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Provider]] = WeakKeyDictionary()
+        # A pool belongs to the loop that made it; a deck may be used from several, one after the other or at once. Pools
+        # hold their loop, so that weak keys would never go; those of closed loops are dropped when a new loop comes.
+        self._open: dict[asyncio.AbstractEventLoop, dict[str, Provider]] = {}
+        self._lock = threading.Lock()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,7 +64,7 @@ class Gateway:
             raise facts from exc.__cause__
         except (asyncio.CancelledError, HelmdeckError):
             raise
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             plugin, _ = self._spec(model_id.provider)
             detail = f"provider {model_id.provider!r} raised {type(exc).__name__}: {exc}"
             raise PluginError(plugin, "helmdeck_providers", detail, self._runtime.plugins.distribution(plugin)) from exc
@@ -70,8 +72,7 @@ class Gateway:
 
     def open_provider(self, name: str) -> Provider:
         """Return the open provider of that name, opening it at first."""
-        loop = asyncio.get_running_loop()
-        opened = self._open.setdefault(loop, {})
+        opened = self._opened()
         if name not in opened:
             if name not in self.names:
                 raise InvalidRequest(f"there is no provider {name!r}", detail=f"providers: {', '.join(self.names)}")
@@ -80,7 +81,7 @@ class Gateway:
                 opened[name] = spec.open(self._settings(name, spec), self)
             except HelmdeckError:
                 raise
-            except Exception as exc:
+            except (Exception, SystemExit) as exc:
                 detail = f"provider {name!r} cannot be opened: {type(exc).__name__}: {exc}"
                 distribution = self._runtime.plugins.distribution(plugin)
                 raise PluginError(plugin, "helmdeck_providers", detail, distribution) from exc
@@ -91,11 +92,31 @@ class Gateway:
         return self._runtime.normalise_stop(raw, dialect)
 
     async def aclose(self) -> None:
-        """Close the providers that this loop opened, all of them even if one fails."""
-        opened = self._open.pop(asyncio.get_running_loop(), {})
+        """Close the providers that this loop opened, all of them even if one fails.
+
+        :raises PluginError: one failed.
+        """
+        with self._lock:
+            opened = self._open.pop(asyncio.get_running_loop(), {})
         async with contextlib.AsyncExitStack() as stack:
-            for provider in opened.values():
-                stack.push_async_callback(provider.aclose)
+            for name, provider in opened.items():
+                stack.push_async_callback(self._close, name, provider)
+
+    async def _close(self, name: str, provider: Provider) -> None:
+        try:
+            await provider.aclose()
+        except Exception as exc:
+            plugin, _ = self._spec(name)
+            detail = f"provider {name!r} cannot be closed: {type(exc).__name__}: {exc}"
+            raise PluginError(plugin, "helmdeck_providers", detail, self._runtime.plugins.distribution(plugin)) from exc
+
+    def _opened(self) -> dict[str, Provider]:
+        loop = asyncio.get_running_loop()
+        if loop not in self._open:
+            with self._lock:
+                self._open = {each: pools for each, pools in self._open.items() if not each.is_closed()}
+                self._open[loop] = {}
+        return self._open[loop]
 
     def _spec(self, name: str) -> tuple[str, ProviderSpec]:
         config = self._runtime.config.providers.get(name)
@@ -144,7 +165,7 @@ def _key_reader(name: str, reference: SecretRef | None) -> Callable[[], str] | N
             where = (
                 f"the variable {reference.target} is not set"
                 if reference.kind == "env"
-                else f"there is no file {reference.target}"
+                else f"the file {reference.target} cannot be read"
             )
             raise AuthFailed(
                 f"there is no key for provider {name!r}", detail=f"{where}; or set providers.{name}.api_key"

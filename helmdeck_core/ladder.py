@@ -150,7 +150,7 @@ def _trimmed(entry: Entry, old: bytes, owned: Owned[TrimStep]) -> tuple[bytes, l
             raise TypeError(f"returned {type(result).__name__}, not the entry's data")
         guarded, fields = restore_invariants(entry, dict(result))
         return msgspec.json.encode(guarded), fields
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         detail = f"step {owned.value.name!r} on {entry.id!r}: {type(exc).__name__}: {exc}"
         raise PluginError(owned.plugin, "helmdeck_trim_steps", detail) from exc
 
@@ -164,11 +164,11 @@ def restore_invariants(entry: Entry, data: dict[str, Any]) -> tuple[EntryData, l
             data = {key: entry.data[key], **{k: v for k, v in data.items() if k != key}}
             restored.append(key)
     wanted = entry.metadata.get("supersedes")
-    if wanted is not None:
-        metadata = data.get("metadata")
-        metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
-        if metadata.get("supersedes") != wanted:
-            metadata["supersedes"] = wanted
-            data["metadata"] = metadata
-            restored.append("metadata.supersedes")
+    metadata = data.get("metadata")
+    metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
+    if metadata.get("supersedes") != wanted:
+        # What an entry never replaced is as much a break of the graph as what it no longer replaces.
+        metadata.pop("supersedes", None)
+        data["metadata"] = metadata if wanted is None else {**metadata, "supersedes": wanted}
+        restored.append("metadata.supersedes")
     return data, restored

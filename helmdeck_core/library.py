@@ -53,7 +53,7 @@ class Library:
                     owned = self.runtime.rankers[self.runtime.config.selection.ranker]
                     try:
                         self._index = owned.value.index(self.catalog)
-                    except Exception as exc:
+                    except (Exception, SystemExit) as exc:
                         raise self._ranker_failed(exc) from exc
         return self._index
 
@@ -111,13 +111,18 @@ class Library:
         index = self.index
         try:
             ranking = index.rank(request)
-            if {score.index for score in ranking.scores} != set(range(len(self.catalog))):
+            places = range(len(self.catalog))
+            if sorted(score.index for score in ranking.scores) != list(places):
                 raise ValueError("a ranking holds every entry of the catalog once")
-        except Exception as exc:
+            if not all(score.score >= 0 for score in ranking.scores):
+                raise ValueError("a score is a number of at least 0")
+            if not all(index in places for index in ranking.clause_best):
+                raise ValueError("clause_best names entries of the catalog")
+        except (Exception, SystemExit) as exc:
             raise self._ranker_failed(exc) from exc
         return ranking
 
-    def _ranker_failed(self, exc: Exception) -> PluginError:
+    def _ranker_failed(self, exc: BaseException) -> PluginError:
         owned = self.runtime.rankers[self.runtime.config.selection.ranker]
         detail = f"ranker {owned.value.name!r}: {type(exc).__name__}: {exc}"
         return PluginError(owned.plugin, "helmdeck_rankers", detail, self.runtime.plugins.distribution(owned.plugin))

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import contextlib
+import os
 import threading
+import weakref
 from collections.abc import Coroutine
 from typing import Any, TypeVar
+
+from helmdeck_core.errors import Cancelled
 
 T = TypeVar("T")
 
@@ -17,36 +23,83 @@ class Portal:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._pid = os.getpid()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine to its end and return what it returns; an interrupt cancels it and waits for its clean-up."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._started())
+        """Run a coroutine to its end and return what it returns; an interrupt cancels it.
+
+        :raises RuntimeError: it is called inside a coroutine that this portal runs, which would wait for itself.
+        :raises Cancelled: the portal was closed meanwhile.
+        """
+        if self._is_inside():
+            coroutine.close()
+            raise RuntimeError(
+                "this would wait for itself: inside a pack or a provider, await the method that starts with a"
+            )
+        with self._lock:  # so that no call slips in between the last look of a close and its end
+            future = asyncio.run_coroutine_threadsafe(_contained(coroutine), self._started())
         try:
-            return future.result()
+            value, stop = future.result()
+        except concurrent.futures.CancelledError:
+            raise Cancelled("the deck was closed while the call was under way") from None
         except BaseException:
-            if not future.done():
-                future.cancel()
+            future.cancel()
             raise
+        if stop is not None:
+            raise stop
+        return value  # type: ignore[return-value]
 
     @property
     def is_started(self) -> bool:
         """Whether there is a loop that may hold resources."""
-        return self._loop is not None
+        return self._loop is not None and self._pid == os.getpid()
 
     def close(self) -> None:
-        """Stop the loop and its thread; a later ``run`` starts new ones."""
+        """Cancel what is still running, then stop the loop and its thread; a later ``run`` starts new ones.
+
+        :raises RuntimeError: it is called inside a coroutine that this portal runs.
+        """
+        if self._is_inside():
+            raise RuntimeError("a deck cannot be closed by what it runs")
         with self._lock:
-            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+            loop, thread = (self._loop, self._thread) if self.is_started else (None, None)
+            self._loop = self._thread = None
         if loop is not None and thread is not None:
+            asyncio.run_coroutine_threadsafe(_cancel_others(), loop).result()
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
             loop.close()
 
+    def _is_inside(self) -> bool:
+        return self._thread is not None and self._thread is threading.current_thread()
+
     def _started(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                # A daemon, so that a deck that nobody closed does not keep the process alive.
-                self._thread = threading.Thread(target=self._loop.run_forever, name="helmdeck", daemon=True)
-                self._thread.start()
-            return self._loop
+        # A forked child has the parent's loop, but not the thread that ran it.
+        if self._loop is None or self._pid != os.getpid():
+            self._pid = os.getpid()
+            self._loop = asyncio.new_event_loop()
+            # A daemon, so that a deck that nobody closed does not keep the process alive.
+            self._thread = threading.Thread(target=self._loop.run_forever, name="helmdeck", daemon=True)
+            self._thread.start()
+            weakref.finalize(self, _stop, self._loop)
+        return self._loop
+
+
+async def _contained(coroutine: Coroutine[Any, Any, T]) -> tuple[T | None, BaseException | None]:
+    """Hand an exit or an interrupt over to the caller: raised in the loop's thread, it would end the loop and nobody hears."""
+    try:
+        return await coroutine, None
+    except (SystemExit, KeyboardInterrupt) as exc:
+        return None, exc
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+def _stop(loop: asyncio.AbstractEventLoop) -> None:
+    with contextlib.suppress(RuntimeError):  # it may be closed already
+        loop.call_soon_threadsafe(loop.stop)

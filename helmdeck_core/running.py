@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -21,6 +22,9 @@ from helmdeck_core.schemas import schema_problems
 
 T = TypeVar("T")
 
+HISTORY_REST_S = 30.0
+"""How long a history that failed is left alone."""
+
 LOCAL_CALLER = "local"
 """Who asks where nobody says."""
 
@@ -33,6 +37,7 @@ class Runner:
         self.runtime = engine.runtime
         self._lock = threading.Lock()
         self._history: HistoryStore | None = None
+        self._history_rests_until = 0.0
 
     async def run(
         self,
@@ -49,18 +54,18 @@ class Runner:
         :raises CallFailed: a model call of the pack failed.
         """
         pack = self._pack(name)
-        if problems := schema_problems(pack.input_schema, given):
+        if problems := schema_problems(pack.input_schema, given, is_trusted=True):
             raise PackError(name, PackErrorCode.INVALID_INPUT, "; ".join(problems))
         try:
             output = await pack.run(_Context(self, self.engine, model, caller, progress or _silent), given)
         except (HelmdeckError, asyncio.CancelledError):
             raise
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             raise PackError(name, PackErrorCode.HANDLER_FAILED, f"{type(exc).__name__}: {exc}") from exc
         if not isinstance(output, Mapping) and not hasattr(output, "to_dict"):
             raise PackError(name, PackErrorCode.INVALID_OUTPUT, f"returned {type(output).__name__}, not an object")
         wire = output if isinstance(output, Mapping) else output.to_dict()
-        if problems := schema_problems(pack.output_schema, wire):
+        if problems := schema_problems(pack.output_schema, wire, is_trusted=True):
             raise PackError(name, PackErrorCode.INVALID_OUTPUT, "; ".join(problems))
         return output
 
@@ -93,14 +98,19 @@ class Runner:
 
     async def remember(self, record: PlanRecord) -> None:
         """Keep a record in a thread of its own; a failure is an event and nothing else."""
-        if self.runtime.config.history.url is None:
+        if self.runtime.config.history.url is None or time.monotonic() < self._history_rests_until:
             return
         try:
-            store = self.history()
-            if store is not None:
-                await asyncio.to_thread(store.add, record)
+            await asyncio.to_thread(self._add, record)
         except Exception as exc:
+            # A store that is locked or gone takes seconds to say so; plans must not pay that every time.
+            self._history_rests_until = time.monotonic() + HISTORY_REST_S
             self.runtime.emit(HistoryFailed(caller=record.caller, detail=f"{type(exc).__name__}: {exc}"))
+
+    def _add(self, record: PlanRecord) -> None:
+        store = self.history()
+        if store is not None:
+            store.add(record)
 
 
 def _silent(message: str) -> None:

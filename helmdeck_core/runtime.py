@@ -78,7 +78,7 @@ class Runtime:
         for sink in self.sinks:
             try:
                 sink.value.handle(event)
-            except Exception as exc:
+            except (Exception, SystemExit) as exc:
                 raise PluginError(sink.plugin, "helmdeck_event_sinks", f"{type(exc).__name__}: {exc}") from exc
 
     def ladder(self, tier: Tier, model: str) -> tuple[Owned[TrimStep], ...]:
@@ -150,7 +150,7 @@ def resolve(plugins: Plugins, loaded: Loaded) -> Runtime:
         plugins=plugins,
         contributions=found,
         budgets=Budgeter(
-            plugins, table, owners, loaded.config.budgets, loaded.origins, _wrappers(loaded.config, providers)
+            plugins, table, owners, loaded.config.budgets, loaded.origins, _wrappers(plugins, loaded.config, providers)
         ),
         decoder=Decoder(
             _values(found["helmdeck_reasoning_tags"]), _decode_steps(plugins, found["helmdeck_decode_steps"])
@@ -204,11 +204,15 @@ def _variants(plugins: Plugins, found: Iterable[Owned[PromptVariant]]) -> list[O
     ]
 
 
-def _wrappers(config: Config, providers: Named[ProviderSpec]) -> dict[str, Callable[[str], str]]:
+def _wrappers(plugins: Plugins, config: Config, providers: Named[ProviderSpec]) -> dict[str, Callable[[str], str]]:
     """The providers that wrap others, under every name that the deployment gives them."""
     kinds = {name: name for name in providers} | {name: each.kind or name for name, each in config.providers.items()}
-    specs = {name: providers[kind].value for name, kind in kinds.items()}
-    return {name: spec.budget_of for name, spec in specs.items() if spec.budget_of is not None}
+    found = {name: providers[kind] for name, kind in kinds.items()}
+    return {
+        name: calling.attributed(plugins, "helmdeck_providers", owned, owned.value.budget_of, str)
+        for name, owned in found.items()
+        if owned.value.budget_of is not None
+    }
 
 
 def _active_sinks(found: Sequence[Owned[EventSink]]) -> tuple[Owned[EventSink], ...]:
@@ -217,7 +221,7 @@ def _active_sinks(found: Sequence[Owned[EventSink]]) -> tuple[Owned[EventSink], 
         try:
             if owned.value.is_active():
                 active.append(owned)
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             raise PluginError(owned.plugin, "helmdeck_event_sinks", f"is_active: {type(exc).__name__}: {exc}") from exc
     return tuple(active)
 
@@ -259,6 +263,10 @@ def _mistakes(loaded: Loaded, plugins: Plugins, found: Mapping[str, Sequence[Own
         if budget.prompt_variant is not None:
             path = ("budgets", prefix, "prompt_variant")
             check.one(path, budget.prompt_variant, sorted(variants), "there is no prompt variant of this name")
+    for name, provider in config.providers.items():
+        for limit in ("timeout_s", "connect_timeout_s", "max_response_bytes"):
+            if getattr(provider, limit) == 0:
+                check.add(("providers", name, limit), "0 would never let anything through", 0, "more than 0")
     if config.log_level is not None:
         check.one(("log_level",), config.log_level.upper(), LOG_LEVELS, "there is no such level")
     if "/" not in config.model.strip().strip("/"):

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+import msgspec
+
 MOST_PROBLEMS = 20
 LONGEST_MESSAGE = 200
 
 
-def schema_problems(schema: Mapping[str, Any], value: object) -> tuple[str, ...]:
+def schema_problems(schema: Mapping[str, Any], value: object, *, is_trusted: bool = False) -> tuple[str, ...]:
     """Return one text for everything in ``value`` that does not fit, its path first; empty when it fits.
+
+    :param is_trusted: the schema comes with the program. Patterns of others are not tried: one bad regular expression
+        and a value that a model wrote can keep a process busy for years.
 
     A schema that is itself broken, as some servers publish, fits everything: it says nothing that could be checked.
     """
@@ -24,6 +29,8 @@ def schema_problems(schema: Mapping[str, Any], value: object) -> tuple[str, ...]
     cls = validators.validator_for(schema, default=validators.Draft202012Validator)
     try:
         cls.check_schema(dict(schema))
+        if not is_trusted:
+            cls = cast(Any, validators).extend(cls, dict.fromkeys(_patterned(schema), _says_nothing))
         # An empty registry, so that no reference makes the library reach for the network.
         found = list(_bounded(cls(dict(schema), registry=Registry()).iter_errors(cast(Any, value))))
     except (exceptions.SchemaError, Unresolvable, RecursionError, TypeError):
@@ -31,6 +38,18 @@ def schema_problems(schema: Mapping[str, Any], value: object) -> tuple[str, ...]
     return tuple(
         f"{_path(error)}: {_message(error)}" for error in sorted(found, key=lambda error: (_path(error), error.message))
     )
+
+
+def _says_nothing(*_: Any) -> tuple[()]:
+    return ()
+
+
+def _patterned(schema: Mapping[str, Any]) -> list[str]:
+    """The keywords that try regular expressions of the schema."""
+    skipped = ["pattern", "patternProperties"]
+    if "patternProperties" in msgspec.json.encode(schema).decode():
+        skipped += ["additionalProperties", "unevaluatedProperties"]  # they try the same patterns on names
+    return skipped
 
 
 def _bounded(errors: Any) -> Any:

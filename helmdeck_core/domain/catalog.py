@@ -17,6 +17,10 @@ EntryData = Mapping[str, Any]
 """One catalog entry as JSON-like data. Read-only: whoever wants another one makes a copy."""
 
 
+RESERVED = frozenset({"unknown", "helmdeckplan", "helmdeckroute", "helmdeckpipelinerun"})
+"""Names that mean something in every plan, without case and separators; an entry of that name could never be planned."""
+
+
 class EntryKind(enum.StrEnum):
     """What a catalog entry is: a unit of work, or a saved sequence of them."""
 
@@ -171,6 +175,10 @@ def _read_entry(
         return None
     before = len(mistakes)
     entry_id = row.get(id_key)
+    if isinstance(entry_id, str) and "".join(filter(str.isalnum, entry_id.casefold())) in RESERVED:
+        mistakes.append(
+            Mistake(f"{path}.{id_key}", "a name that plans use for themselves", repr(entry_id), "another name")
+        )
     if not isinstance(entry_id, str) or not entry_id.strip():
         found = "nothing" if entry_id is None else repr(entry_id)[:80]
         mistakes.append(Mistake(f"{path}.{id_key}", "missing or not a text", found, "a text that is not blank"))

@@ -93,6 +93,42 @@ def test_a_store_that_cannot_be_opened_never_fails_the_plan(answering, tmp_path)
     assert deck.plan("draft a post", model=FREE).steps
 
 
+def test_a_locked_store_neither_blocks_the_loop_nor_every_plan(history, tmp_path, monkeypatch):
+    import asyncio
+
+    import helmdeck_plugins.history as module
+    from helmdeck_core import EventSink, hookimpl
+
+    events, ticks = [], []
+
+    class Sink:
+        @hookimpl
+        def helmdeck_event_sinks(self):
+            return [EventSink(name="test", handle=events.append)]
+
+    async def run(deck):
+        async def tick():
+            while True:
+                ticks.append(True)
+                await asyncio.sleep(0)
+
+        ticking = asyncio.create_task(tick())
+        for _ in range(5):
+            await deck.aplan("draft a post", model=FREE)
+        ticking.cancel()
+
+    monkeypatch.setattr(module, "BUSY_TIMEOUT_S", 0.2)
+    deck = history(GOOD, beside=(Sink(),))
+    deck.plan("draft a post", model=FREE)
+    with sqlite3.connect(tmp_path / "deep" / "history.db", isolation_level=None) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        asyncio.run(run(deck))
+        connection.execute("ROLLBACK")
+    connection.close()
+    assert len([event for event in events if isinstance(event, HistoryFailed)]) == 1, "the others did not wait for it"
+    assert len(ticks) > 20, "the loop went on meanwhile"
+
+
 def test_records_expire(tmp_path):
     store = SqliteHistory(str(tmp_path / "h.db"), keep_days=1)
     store.add(record(time=time.time() - 90_000))

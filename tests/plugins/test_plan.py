@@ -249,6 +249,17 @@ def test_a_long_argument_is_whole_in_its_step_and_cut_with_its_length_in_the_lin
     assert "(1,000 characters)" in result.rewritten_prompt and len(result.rewritten_prompt) < 200
 
 
+@pytest.mark.parametrize("defaults", [{"a": float("nan")}, {"a": object()}, {"a": "\ud800"}])
+def test_defaults_that_are_no_json_are_invalid_input(plan, defaults):
+    with pytest.raises(PackError, match="invalid_input: defaults cannot be written as JSON"):
+        plan(reply(BLOG), defaults=defaults)
+
+
+def test_a_model_that_is_no_text_is_an_invalid_request(plan):
+    with pytest.raises(InvalidRequest, match="a model id is a text, found int"):
+        plan(reply(BLOG), model=3)
+
+
 def test_older_fields_are_there_for_callers_that_ignore_the_new_ones(plan):
     wire = plan(reply(BLOG)).to_dict()
     assert {"steps", "complexity", "reasoning", "model", "rewritten_prompt"} <= wire.keys()

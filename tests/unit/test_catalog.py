@@ -56,6 +56,10 @@ def test_the_later_catalog_replaces_an_id_where_it_stands():
         ({"pipelines": [{"id": "p", "metadata": {"supersedes": "x"}}]}, "$.pipelines[0].metadata.supersedes", "list"),
         ({"packs": [pack("a"), pack("a")]}, "$.packs[1].name", "already used by $.packs[0]"),
         ({"packs": [pack("a")], "pipelines": [{"id": "a"}]}, "$.pipelines[0].id", "already used"),
+        ({"packs": [pack("unknown")]}, "$.packs[0].name", "plans use for themselves"),
+        ({"packs": [pack("Helmdeck Plan")]}, "$.packs[0].name", "another name"),
+        ({"pipelines": [{"id": "helmdeck__pipeline-run"}]}, "$.pipelines[0].id", "another name"),
+        ([{"name": "a"}, {"name": "a"}], "$[1].name", "already used by $[0]"),
         ({"tools": [{"description": "nameless"}]}, "$.tools[0].name", "missing"),
     ],
 )
@@ -87,6 +91,12 @@ def test_what_a_server_lists_as_its_tools_is_a_catalog():
         (entry,) = read_catalog(shape, "x").entries
         assert entry.input_schema == {"type": "object"}
         assert entry.data["annotations"] == {"readOnlyHint": True}
+
+
+def test_a_byte_order_mark_is_no_obstacle(tmp_path):
+    for name, text in (("c.json", '{"packs": [{"name": "a"}]}'), ("c.toml", '[[packs]]\nname = "a"\n')):
+        (tmp_path / name).write_text(text, encoding="utf-8-sig")
+        assert [entry.id for entry in load_catalog_file(tmp_path / name).entries] == ["a"]
 
 
 def test_json_and_toml_files_are_read(tmp_path):

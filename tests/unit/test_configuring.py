@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from helmdeck_core import ConfigError, SecretRef, Tier
+from helmdeck_core import Config, ConfigError, Helmdeck, SecretRef, Tier
 from helmdeck_core.configuring import load_config, require
 from helmdeck_core.testing import make_deck
 
@@ -164,6 +164,9 @@ prompt_variant = "poem"
         ("[budgets]\nacme = 3", "budgets.acme: not a table"),
         ("[compaction.tiers.Z]\ndrop = []", "not a tier"),
         ("[providers.x]\ntimeout_s = true", "providers.x.timeout_s: not a number"),
+        ("[providers.x]\ntimeout_s = nan", "providers.x.timeout_s: not a finite number"),
+        ("providers = [1]", "providers: not a table, found [1]"),
+        ("[compaction.tiers.Z]\ndrop = []", "compaction.tiers.Z: not a tier, found 'Z'"),
         ("[providers.x]\napi_key = 'vault:abc'", "not a reference to a secret"),
     ],
 )
@@ -214,6 +217,43 @@ def test_paths_in_a_file_are_read_from_its_own_folder_and_others_from_the_curren
     assert loaded.config.providers["openai"].api_key.read() == "sk-file"
     loaded = load_config(environ={"HELMDECK_CATALOG__SOURCES": "other.json"})
     assert loaded.config.catalog.sources == ("other.json",)
+
+
+def test_variables_that_contradict_one_another_are_a_mistake(tmp_path):
+    environ = {"HELMDECK_SELECTION": "x", "HELMDECK_SELECTION__RANKER": "lexical"}
+    mistakes = "\n".join(map(str, load_config(start=tmp_path, environ=environ).mistakes))
+    assert "selection is given as a value and as a table" in mistakes
+
+
+def test_a_byte_order_mark_is_no_obstacle(tmp_path):
+    (tmp_path / "helmdeck.toml").write_text('model = "a/b"', encoding="utf-8-sig")
+    assert load_config(start=tmp_path).config.model == "a/b"
+
+
+def test_a_pyproject_that_only_speaks_of_the_table_is_passed_over(tmp_path):
+    write(tmp_path, 'model = "outer/m"')
+    (tmp_path / "inner").mkdir()
+    write(tmp_path / "inner", "# see tool.helmdeck\n[project]\nname = 'x'", "pyproject.toml")
+    assert load_config(start=tmp_path / "inner").config.model == "outer/m"
+
+
+def test_a_time_limit_of_nothing_is_a_mistake():
+    with pytest.raises(ConfigError, match=r"providers\.openai\.timeout_s: 0 would never"):
+        make_deck(config={"providers": {"openai": {"timeout_s": 0.0}}})
+
+
+def test_a_finished_configuration_allows_nothing_beside_it():
+    with pytest.raises(TypeError, match="finished configuration"):
+        Helmdeck(Config(), model="a/b")
+
+
+def test_one_catalog_source_may_be_given_as_a_text():
+    assert make_deck(catalog_sources="example").runtime.config.catalog.sources == ("example",)
+
+
+@pytest.mark.parametrize("target", ["~nobody-here/key", "/", "/gone"])
+def test_a_secret_file_that_cannot_be_read_is_no_secret(target):
+    assert SecretRef("file", target).read() is None
 
 
 def test_a_secret_can_be_a_file(tmp_path):

@@ -105,7 +105,9 @@ def test_helmdeck_rankers_can_be_chosen_by_name(deck_with):
     assert kept[-1].id == deck.catalog.entries[-1].id
 
 
-@pytest.mark.parametrize("scores", [(), (Score(0, "x", 1.0),) * 70, (Score(10**6, "x", 1.0),)])
+@pytest.mark.parametrize(
+    "scores", [(), (Score(0, "x", 1.0),) * 71, (Score(10**6, "x", 1.0),), (Score(0, "x", "high"),)]
+)
 def test_helmdeck_rankers_that_lose_or_invent_entries_are_named(deck_with, scores):
     class Careless:
         def __init__(self, catalog):

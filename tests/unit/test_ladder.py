@@ -52,6 +52,18 @@ def test_a_step_that_rewrites_the_dispatch_graph_is_corrected_too():
     assert kept["pipelines"][0]["id"] == "p" and kept["pipelines"][0]["metadata"]["supersedes"] == ["a"]
 
 
+def test_a_step_that_adds_to_the_dispatch_graph_is_corrected_too():
+    def add(entry, data):
+        return {"name": data.get("name", ""), "metadata": {"supersedes": ["a"]}}
+
+    guide = climb(add)
+    assert (
+        "metadata" not in json.loads(guide.whole(1))["packs"][0]
+        or json.loads(guide.whole(1))["packs"][0]["metadata"] == {}
+    )
+    assert "invariant_restored(acme.slim:metadata.supersedes)" in guide.rung(1).labels
+
+
 def test_a_step_that_writes_into_its_input_cannot_harm_the_catalog():
     def vandal(entry, data):
         data.clear()

@@ -43,6 +43,18 @@ def test_a_broken_schema_says_nothing_and_reaches_for_no_network(schema):
     assert schema_problems(schema, {"a": {"a": 1}}) == ()
 
 
+HOSTILE = {"type": "object", "properties": {"a": {"pattern": "^(a+)+$", "type": "string"}}}
+
+
+def test_patterns_of_strangers_are_not_tried_and_those_of_our_own_are():
+    assert schema_problems(HOSTILE, {"a": "a" * 64 + "!"}) == ()
+    names = {"patternProperties": {"^(a+)+$": {"type": "string"}}, "additionalProperties": False}
+    assert schema_problems(names, {"a" * 64 + "!": 1}) == ()
+    assert schema_problems(HOSTILE, {"a": 3}) == ("$.a: 3 is not of type 'string'",)
+    assert schema_problems({"properties": {"pattern": {"type": "string"}}}, {"pattern": 3}) != ()
+    assert schema_problems({"pattern": "^a$"}, "b", is_trusted=True) != ()
+
+
 def test_problems_are_bounded_in_number_and_length():
     found = schema_problems({"items": {"type": "string"}}, list(range(10_000)))
     assert len(found) == 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,6 +44,13 @@ def make_question(
     """
     if not given["intent"].strip():
         raise PackError(caller, PackErrorCode.INVALID_INPUT, "intent is blank; say what is to be done")
+    for name in ("intent", "context"):
+        if not isinstance(given.get(name, ""), str):
+            raise PackError(caller, PackErrorCode.INVALID_INPUT, f"{name} is not a text")
+    try:
+        json.dumps(given.get("defaults", {}), allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise PackError(caller, PackErrorCode.INVALID_INPUT, f"defaults cannot be written as JSON: {exc}") from exc
     return Question(
         caller=caller,
         task=task,
