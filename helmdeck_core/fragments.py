@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 import attrs
@@ -38,15 +38,17 @@ _TOKENS = re.compile(
     r"""
     " (?: [^"\\]++ | \\. )*+ "                              # a string
   | ' (?<= [\[{,:(\s] ') (?: [^'\\\n]++ | \\. )*+ '         # a string in Python's manner, not an apostrophe
-  | “ [^”]*+ ”
   | \\" (?: [^"\\]++ | \\\\ (?: \\. | [^\\] ) )*+ \\"        # a string inside a string that lost its quotes
   | // [^\n]*+
   | /\* (?: [^*]++ | \* (?!/) )*+ \*/
   | [{}\[\]]
+  | “                                                     # with _CURLY, a string in curly quotes, if it is ever closed
   | " | ' (?<= [\[{,:] ') | ' (?<= [\[{,:] \s ') | /\*       # begun and never ended
     """,
     re.VERBOSE | re.DOTALL,
 )
+
+_CURLY = re.compile(r"“[^”]*+”")
 
 _CONTINUED = re.compile(r'\s*,\s*"[^"\\{}]*"\s*:|"[^"\n]*"\s*[,}\]]')
 """How text goes on when the value before it was closed too early: with the next key, or with the rest of a string."""
@@ -68,6 +70,9 @@ _JSON_FENCES = frozenset(("", "json", "jsonc", "json5", "jsonl", "javascript", "
 
 _MAX_UNBALANCED = 12
 """How many brackets without an end are looked at; each costs a look at the whole rest of the text."""
+
+_MAX_AGAIN = 12
+"""How often, in lengths of the text, characters are looked at again behind a thought that ended within a broken value."""
 
 _raw = msgspec.json.Decoder(msgspec.Raw)
 
@@ -133,35 +138,55 @@ def find_fragments(text: str, marks: Marks, start: int = 0) -> Found:
     return _Walk(text, marks, start).run()
 
 
-def balanced_end(text: str, start: int) -> int | None:
-    """Where the bracket at ``start`` is closed, strings and comments apart; ``None`` when it never is."""
-    depth = 0
-    for token in _TOKENS.finditer(text, start):
-        word = token.group()
-        if word in "{[":
-            depth += 1
-        elif word in "}]":
-            depth -= 1
-            if depth == 0:
-                return token.end()
-        elif word in _NEVER_ENDED:
-            return None
-    return None
+class _Tokens:
+    """The tokens of a text from any position on; a curly quote that nothing closes costs no look for its end."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._last_close = text.rfind("”")
 
-def _is_in_string(text: str, start: int, position: int) -> bool:
-    """Whether a position inside the broken value at ``start`` is within one of its strings.
+    def behind(self, start: int) -> Iterator[re.Match[str]]:
+        return _TOKENS.finditer(self._text, start) if self._last_close < start else self._with_curly(start)
 
-    In a value a string is followed by a comma, a colon or a closing bracket. A quote that a draft left open pairs up
-    with the first quote of the answer behind it, and that is followed by a word.
-    """
-    for token in _TOKENS.finditer(text, start):
-        if token.group() in _NEVER_ENDED and token.start() < position:
-            return True
-        if token.end() > position:
-            behind = _INK.search(text, token.end())
-            return token.start() < position and (behind is None or behind.group() in ",:}]")
-    return False
+    def _with_curly(self, start: int) -> Iterator[re.Match[str]]:
+        while True:
+            for token in _TOKENS.finditer(self._text, start):
+                curly = _CURLY.match(self._text, token.start()) if token.start() < self._last_close else None
+                yield curly or token
+                if curly:
+                    start = curly.end()
+                    break
+            else:
+                return
+
+    def balanced_end(self, start: int) -> int | None:
+        """Where the bracket at ``start`` is closed, strings and comments apart; ``None`` when it never is."""
+        depth = 0
+        for token in self.behind(start):
+            word = token.group()
+            if word in "{[":
+                depth += 1
+            elif word in "}]":
+                depth -= 1
+                if depth == 0:
+                    return token.end()
+            elif word in _NEVER_ENDED:
+                return None
+        return None
+
+    def is_in_string(self, start: int, position: int) -> bool:
+        """Whether a position inside the broken value at ``start`` is within one of its strings.
+
+        In a value a string is followed by a comma, a colon or a closing bracket. A quote that a draft left open pairs up
+        with the first quote of the answer behind it, and that is followed by a word.
+        """
+        for token in self.behind(start):
+            if token.group() in _NEVER_ENDED and token.start() < position:
+                return True
+            if token.end() > position:
+                behind = _INK.search(self._text, token.end())
+                return token.start() < position and (behind is None or behind.group() in ",:}]")
+        return False
 
 
 def is_truncated(error: Exception) -> bool:
@@ -205,7 +230,9 @@ class _Walk:
         self._language: str | None = None
         self._has_block = False
         self._after_broken = False
+        self._tokens = _Tokens(text)
         self._unbalanced_left = _MAX_UNBALANCED
+        self._again_left = _MAX_AGAIN * len(text)
 
     def run(self) -> Found:
         position = self._start
@@ -274,12 +301,15 @@ class _Walk:
         if kind is Kind.TEXT:
             string = _STRING.match(self._text, start)
             return string.end() if string else None
-        return balanced_end(self._text, start)
+        return self._tokens.balanced_end(start)
 
     def _pass_fragment(self, kind: Kind, start: int, end: int) -> int:
         text = self._text[start:end]
         is_valid = self._is_json(text)
         if not is_valid and (close := self._close_of_thought(start, end)):
+            self._again_left -= end - close
+            if self._again_left < 0:
+                self._give_up(close)
             return close
         if self._after_broken and kind is not Kind.TEXT and self._continues(start):
             self._found.is_confused = True
@@ -294,10 +324,16 @@ class _Walk:
     def _close_of_thought(self, start: int, end: int) -> int | None:
         """Where a mark ends the thought that the broken value at ``start`` was only drafted in."""
         close = self._marks.any_close.search(self._text, start, end)
-        if close is None or _is_in_string(self._text, start, close.start()):
+        if close is None or self._tokens.is_in_string(start, close.start()):
             return None
         self._after_broken = True
         return close.start()
+
+    def _give_up(self, start: int) -> None:
+        """Stop; what was found is no answer when a mark behind may say that it was thought."""
+        self._found.is_confused = True
+        if self._marks.any_close.search(self._text, start):
+            self._found.fragments.clear()
 
     def _continues(self, start: int) -> bool:
         """Whether the text before reads as if a larger value went on here."""
@@ -318,7 +354,7 @@ class _Walk:
         """A bracket that is never closed: a cut value, unless a thought ends behind it."""
         self._unbalanced_left -= 1
         if self._unbalanced_left < 0:
-            self._found.is_confused = True
+            self._give_up(start)
             return start + 1
         if self._is_cut(start):
             self._stop_at_cut(start)

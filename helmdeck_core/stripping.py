@@ -6,6 +6,8 @@ strings of a value, reads the text as it came and never the result of this modul
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import attrs
 
 from helmdeck_core.domain.decode import Stripped
@@ -89,6 +91,14 @@ class _Pass:
         self._blanks.clear()
 
 
+class _Step(NamedTuple):
+    """A mark in a stream: where it starts and ends, and what ends the block that it begins."""
+
+    start: int
+    end: int
+    closer: Closer | None
+
+
 @attrs.define
 class TagStream:
     """Takes reasoning out of text that arrives in pieces; the pieces may cut a mark anywhere.
@@ -112,17 +122,20 @@ class TagStream:
     def _release(self, text: str, *, is_last: bool) -> tuple[str, str]:
         visible: list[str] = []
         reasoning: list[str] = []
-        done = 0
+        done, end = 0, len(text)
+        tail = end if is_last else end - self._marks.longest  # what starts before it is whole
         while True:
-            inside = self._closer
-            end = len(text) if is_last else self._certain_end(text, done)
-            step = self._next(text, done, end)
-            until = step[0] if step else end
-            (visible if inside is None else reasoning).append(text[done:until])
+            step = self._next(text, done)
+            if not is_last and (step is None or step.start >= tail):
+                end = self._certain_end(text, done)
+                step = step if step and step.start < end else None
+            until = step.start if step else end
+            (visible if self._closer is None else reasoning).append(text[done:until])
             if step is None:
                 self._held = text[end:]
                 return "".join(visible), "".join(reasoning)
-            done = step[1]
+            done = step.end
+            self._closer = step.closer
 
     def _certain_end(self, text: str, start: int) -> int:
         """Where the text ends that cannot be part of a mark any more."""
@@ -132,17 +145,9 @@ class TagStream:
                 return match.start()
         return len(text)
 
-    def _next(self, text: str, start: int, end: int) -> tuple[int, int] | None:
-        """Step over the next mark that starts before ``end``; return where it starts and ends."""
+    def _next(self, text: str, start: int) -> _Step | None:
         if self._closer is not None:
             close = self._closer.search(text, start)
-            if close is None or close.start() >= end:
-                return None
-            self._closer = None
-            return close.start(), close.end()
+            return _Step(*close.span(), None) if close else None
         mark = self._marks.search_open(text, start)
-        if mark is None or mark.start >= end:
-            return None
-        if not mark.is_empty:
-            self._closer = mark.closer
-        return mark.start, mark.end
+        return _Step(mark.start, mark.end, None if mark.is_empty else mark.closer) if mark else None

@@ -5,8 +5,6 @@ Commands import what they need when they run, so that asking for help costs next
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -40,16 +38,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     printing.prepare_streams()
     try:
-        code = _run(words)
+        code = _ended(words)
         printing.flush()
         return code
-    except SystemExit as exc:  # argparse, after it printed a help text
-        return exc.code if isinstance(exc.code, int) else exits.OK
     except BrokenPipeError:
-        _forget_stdout()
+        printing.forget(sys.stdout)
         return exits.BROKEN_PIPE
-    except (Exception, KeyboardInterrupt) as exc:
-        return _failed(exc, words)
+    except BaseException as exc:  # a plugin's SystemExit and a cancellation out of nowhere included
+        return _failed(exits.folder_gone(exc) or exc, words)
+
+
+def _ended(words: list[str]) -> int:
+    try:
+        return _run(words)
+    except options.Left as left:  # argparse, after it printed a help text
+        return left.status
 
 
 def _run(words: list[str]) -> int:
@@ -121,14 +124,13 @@ def _failed(error: BaseException, words: Sequence[str]) -> int:
         import traceback
 
         printing.note("".join(traceback.format_exception(error)).rstrip())
-    with contextlib.suppress(BrokenPipeError):
-        _complain(error, code)
-    if "--json" in _before_dashes(words):
-        try:
+    _complain(error, code)
+    try:
+        if "--json" in _before_dashes(words) and not isinstance(error, exits.OutputError):
             printing.show_json({"error": exits.to_data(error)})
-            printing.flush()
-        except BrokenPipeError:
-            _forget_stdout()
+        printing.flush()
+    except (BrokenPipeError, exits.OutputError):
+        printing.forget(sys.stdout)
     return code
 
 
@@ -150,9 +152,3 @@ def _wants_traceback(words: Sequence[str]) -> bool:
     except HelmdeckError:
         return False
     return str(level).upper() in ("DEBUG", "TRACE")
-
-
-def _forget_stdout() -> None:
-    """Let the interpreter flush into nothing at its end: the reader is gone, and that is no error of ours."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

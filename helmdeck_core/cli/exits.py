@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,6 +69,27 @@ class UsageError(HelmdeckError):
         return self.message
 
 
+@attrs.frozen
+class OutputError(HelmdeckError):
+    """The result exists and cannot be written, for instance because the disk is full."""
+
+    detail: str
+
+    def __str__(self) -> str:
+        return f"the result cannot be written ({self.detail})"
+
+
+def folder_gone(error: BaseException) -> UsageError | None:
+    """What to say instead of an error whose reason is that the current folder does not exist."""
+    if not isinstance(error, FileNotFoundError):
+        return None
+    try:
+        os.getcwd()  # noqa: PTH109 (asked for its failure)
+    except FileNotFoundError:
+        return UsageError("the current folder is gone: it was deleted or moved; change to one that exists")
+    return None
+
+
 def code_of(error: BaseException) -> int:
     """The exit code of an error."""
     match error:
@@ -108,6 +130,10 @@ def sentence(error: BaseException) -> str:
         return "interrupted"
     if isinstance(error, HelmdeckError):
         return str(error)
+    if isinstance(error, SystemExit):
+        return (
+            f"sys.exit({error.code!r}) was called in the middle of the work; --log-level DEBUG shows where it happened"
+        )
     where = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
     said = (error.strerror if isinstance(error, OSError) else None) or str(error)
     return f"unexpected {type(error).__name__}: {said}{where}; --log-level DEBUG shows where it happened"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from helmdeck_core.cli.exits import UsageError
+from helmdeck_core.cli import printing
+from helmdeck_core.cli.exits import UsageError, folder_gone
 
 if TYPE_CHECKING:
     from helmdeck_core.configuring import KeyPath, Loaded
@@ -24,6 +26,14 @@ Actions = Mapping[str, tuple[Configure, Run]]
 WITH_VALUE = ("--config", "--disable-plugin", "--log-level")
 SWITCHES = ("--no-plugins", "--json", "--version", "-h", "--help")
 """The global options; they may stand anywhere, before the command and behind it."""
+
+
+class Left(SystemExit):
+    """A parser is done, for instance because it showed its help; every other ``SystemExit`` is somebody else's."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 class Parser(argparse.ArgumentParser):
@@ -41,6 +51,19 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise what argparse would print."""
         raise UsageError(f"{message}; `{self.prog} --help` shows what there is")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Raise what tells this end from a call of ``sys.exit`` by a plugin."""
+        if message:
+            printing.note(message.rstrip("\n"))
+        raise Left(status)
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help like every result: argparse would pass over a disk that is full."""
+        if file is None:
+            printing.show(self.format_help().rstrip("\n"))
+        else:
+            super().print_help(file)
 
 
 def add_global_options(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +110,10 @@ def load(arguments: argparse.Namespace) -> Loaded:
 def _load(arguments: argparse.Namespace, given: Mapping[KeyPath, tuple[Any, str]]) -> Loaded:
     from helmdeck_core.configuring import load_config
 
-    return load_config(file=arguments.config, environ=os.environ, arguments=given)
+    try:
+        return load_config(file=arguments.config, environ=os.environ, arguments=given)
+    except FileNotFoundError as exc:
+        raise folder_gone(exc) or exc from None
 
 
 def make_deck(arguments: argparse.Namespace) -> Helmdeck:
@@ -178,13 +204,29 @@ def pairs(texts: Sequence[str], option: str) -> dict[str, Any]:
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return read_json(text)
     except (ValueError, RecursionError):
         return text
 
 
+def read_json(text: str | bytes) -> Any:
+    """Read JSON, and nothing that Python merely takes for it.
+
+    :raises ValueError: it is not JSON; NaN and Infinity are words, and a number beyond all floats would become one.
+    :raises RecursionError: it is nested too deeply.
+    """
+    return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+
+
 def _refuse(word: str) -> NoReturn:
-    raise ValueError(word)  # NaN and Infinity are words, not JSON
+    raise ValueError(f"{word} is no value of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text} is too large")
+    return number
 
 
 def whole_number(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ from helmdeck_core.cli import exits, options, printing
 if TYPE_CHECKING:
     from helmdeck_core.domain.plans import Plan, Step
     from helmdeck_core.domain.tasks import DoneStep
+
+_NOT_GIVEN = re.compile(r"\$\.(.+): required, and not given", re.DOTALL)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -125,6 +128,9 @@ def _next(plan: Plan, again: Callable[[Step], str]) -> Iterator[str]:
     from helmdeck_core.cli.results import fact
     from helmdeck_core.domain.plans import PlanOutcome
 
+    missing = "; ".join(_missing(plan))
+    if missing:
+        yield fact("next", f"fill in what is missing: {missing}")
     if plan.outcome is PlanOutcome.COMPLETE:
         yield fact("next", "nothing: the steps that were run already do the whole request")
     elif plan.outcome is PlanOutcome.GAP:
@@ -135,8 +141,17 @@ def _next(plan: Plan, again: Callable[[Step], str]) -> Iterator[str]:
     elif plan.outcome is PlanOutcome.NO_STEPS:
         yield fact("next", "the model gave no step; ask again with another --model, or say more in the request")
     elif plan.more_steps_likely and plan.steps:
-        yield fact("next", "this is the first step of several: run it, then ask for the rest with what it gave:")
+        label = "then" if missing else "next"
+        yield fact(label, "this is the first step of several: run it, then ask for the rest with what it gave:")
         yield f"  {again(plan.steps[0])}"
+
+
+def _missing(plan: Plan) -> Iterator[str]:
+    """The steps that want nothing but arguments that nobody gave, with their names."""
+    for step in plan.steps:
+        names = [found[1] for problem in step.problems if (found := _NOT_GIVEN.fullmatch(problem))]
+        if names and len(names) == len(step.problems):
+            yield f"step {step.order} {', '.join(names)}"
 
 
 ACTIONS: options.Actions = {"": (configure, run)}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from helmdeck_core.cli import exits, options
+from helmdeck_core.cli import exits, options, printing
 from helmdeck_core.errors import HelmdeckError, PluginError
 
 if TYPE_CHECKING:
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 HOOK = "helmdeck_commands"
 
 
-def find(rest: Sequence[str]) -> tuple[Plugins, Mapping[str, Owned[Command]]]:
+def find(rest: Sequence[str], builtins: Iterable[str]) -> tuple[Plugins, Mapping[str, Owned[Command]]]:
     """The commands that plugins contribute; only plugins are loaded, nothing is resolved.
 
     :param rest: words among which the global options are.
-    :raises PluginError: a plugin cannot be loaded, or contributes something else.
+    :param builtins: the commands that there are without plugins.
+    :raises PluginError: a plugin cannot be loaded, or contributes something else, or a command that can never run.
     :raises ConfigError: the plugins that the configuration names do not exist.
     """
     from helmdeck_core.calling import collect
@@ -31,17 +32,27 @@ def find(rest: Sequence[str]) -> tuple[Plugins, Mapping[str, Owned[Command]]]:
 
     wanted = options.load(options.global_arguments(rest)).config.plugins
     plugins = load_plugins(disable=wanted.disable, first=wanted.first, autoload=wanted.autoload)
-    return plugins, {owned.value.name: owned for owned in collect(plugins, HOOK, Command)}
+    found = {owned.value.name: owned for owned in collect(plugins, HOOK, Command)}
+    taken = {name.partition(" ")[0] for name in builtins}
+    for name, owned in found.items():
+        if name in taken:
+            problem = "a built-in command has that name"
+        elif name.split() != [name] or name.startswith("-"):
+            problem = "the name of a command is one word that starts with no dash"
+        else:
+            continue
+        raise PluginError(owned.plugin, HOOK, f"command {name!r}: {problem}", plugins.distribution(owned.plugin))
+    return plugins, found
 
 
 def run(name: str, rest: Sequence[str], builtins: Sequence[str]) -> int:
-    """Run a plugin's command.
+    """Run a plugin's command. Where it calls ``sys.exit``, it ends as a program would.
 
     :raises UsageError: there is no such command; with the nearest name that exists.
     :raises PluginError: the command failed in a way of its own.
     """
     try:
-        plugins, found = find(rest)
+        plugins, found = find(rest, builtins)
     except HelmdeckError:
         # The command may be the broken plugin's own; a word that is nearly a built-in command is just mistyped.
         if nearest(name, builtins):
@@ -54,19 +65,32 @@ def run(name: str, rest: Sequence[str], builtins: Sequence[str]) -> int:
     with _blaming(owner, name, plugins):
         command.configure(parser)
         options.add_global_options(parser)
-    arguments = parser.parse_args(list(rest))
-    arguments.make_deck = functools.partial(options.make_deck, arguments)
-    with _blaming(owner, name, plugins):
-        return int(command.run(arguments))
+        arguments = parser.parse_args(list(rest))
+        arguments.make_deck = functools.partial(options.make_deck, arguments)
+        try:
+            return _exit_code(command.run(arguments))
+        except options.Left:
+            raise
+        except SystemExit as exc:
+            if exc.code is None or isinstance(exc.code, int):
+                return _exit_code(exc.code or exits.OK)
+            printing.note(str(exc.code))
+            return exits.UNEXPECTED
+
+
+def _exit_code(code: int) -> int:
+    """A system keeps the lowest byte, and no failure may look like a success for that."""
+    code = int(code)
+    return code if code & 0xFF or not code else exits.UNEXPECTED
 
 
 @contextmanager
 def _blaming(owner: str, name: str, plugins: Plugins) -> Iterator[None]:
     try:
         yield
-    except (HelmdeckError, BrokenPipeError):
+    except (HelmdeckError, BrokenPipeError, options.Left):
         raise
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         detail = f"command {name!r}: {type(exc).__name__}: {exc}"
         raise PluginError(owner, HOOK, detail, plugins.distribution(owner)) from exc
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
+from helmdeck_core.cli import exits, printing
 from helmdeck_core.cli.tables import clean, terminal_width, width_of
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """One line on standard error that counts the seconds; nothing at all where that is not a terminal."""
+    """One line on standard error that counts the seconds; nothing at all where that is no terminal, or closed."""
 
     def __init__(
         self,
@@ -30,7 +31,7 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
         interval_s: float = PATIENCE_S,
     ) -> None:
-        self._stream = stream or sys.stderr
+        self._stream: TextIO | None = sys.stderr if stream is None else stream
         self._clock = clock
         self._interval_s = interval_s
         self._start = clock()
@@ -44,6 +45,8 @@ class Progress:
 
     def draw(self) -> None:
         """Write the line over the last one."""
+        if self._stream is None:
+            return
         seconds = f" ({self._clock() - self._start:.0f} s)"
         text = clean(self._text).replace("\n", " ")
         room = terminal_width() - len(seconds) - 1
@@ -54,18 +57,19 @@ class Progress:
         self._is_shown = True
 
     async def __aenter__(self) -> Self:
-        if self._stream.isatty():
+        if self._stream is not None and self._stream.isatty():
             self._task = asyncio.create_task(self._tick())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         if self._task is not None:
             self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
+            with contextlib.suppress(asyncio.CancelledError, OSError):  # a terminal may be gone; the result counts
                 await self._task
-        if self._is_shown:
-            self._stream.write(CLEAR)
-            self._stream.flush()
+        if self._is_shown and self._stream is not None:
+            with contextlib.suppress(OSError):
+                self._stream.write(CLEAR)
+                self._stream.flush()
 
     async def _tick(self) -> None:
         while True:
@@ -76,11 +80,19 @@ class Progress:
 def wait_for(deck: Helmdeck, text: str, work: Callable[[Callable[[str], None]], Awaitable[T]]) -> T:
     """Run one asynchronous call of a deck to its end and close the deck; Ctrl-C cancels the call first.
 
+    A deck that cannot be closed is worth a warning, and never the result, or the error, that the call ended with.
+
     :param work: gets a function to report progress with.
     """
 
     async def whole() -> T:
-        async with deck, Progress(text) as progress:
-            return await work(progress.say)
+        try:
+            async with Progress(text) as progress:
+                return await work(progress.say)
+        finally:
+            try:
+                await deck.aclose()
+            except (Exception, SystemExit) as exc:
+                printing.complain(f"warning: {exits.sentence(exc)}")
 
     return asyncio.run(whole())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 from helmdeck_core.cli import exits, options, printing
@@ -45,7 +44,7 @@ def _from_file(path: str | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        data = json.loads(options.read_input(path))
+        data = options.read_json(options.read_input(path))
     except (ValueError, RecursionError) as exc:
         raise exits.UsageError(f"{path}: not valid JSON ({exc})") from exc
     if not isinstance(data, dict):

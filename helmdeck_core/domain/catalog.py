@@ -17,8 +17,8 @@ EntryData = Mapping[str, Any]
 """One catalog entry as JSON-like data. Read-only: whoever wants another one makes a copy."""
 
 
-RESERVED = frozenset({"unknown", "helmdeckplan", "helmdeckroute", "helmdeckpipelinerun"})
-"""Names that mean something in every plan, without case and separators; an entry of that name could never be planned."""
+RESERVED = "unknown"
+"""What a plan calls a tool that does not exist; an entry of that name could never be planned."""
 
 
 class EntryKind(enum.StrEnum):
@@ -175,9 +175,9 @@ def _read_entry(
         return None
     before = len(mistakes)
     entry_id = row.get(id_key)
-    if isinstance(entry_id, str) and "".join(filter(str.isalnum, entry_id.casefold())) in RESERVED:
+    if isinstance(entry_id, str) and entry_id.strip().casefold() == RESERVED:
         mistakes.append(
-            Mistake(f"{path}.{id_key}", "a name that plans use for themselves", repr(entry_id), "another name")
+            Mistake(f"{path}.{id_key}", "what plans call a tool that does not exist", repr(entry_id), "another name")
         )
     if not isinstance(entry_id, str) or not entry_id.strip():
         found = "nothing" if entry_id is None else repr(entry_id)[:80]

@@ -15,6 +15,7 @@ import msgspec
 from helmdeck_core import DecodeStep, hookimpl
 
 MAX_LENGTH = 1_000_000  # characters; a longer text is not mended
+MAX_TOKENS = 50_000  # the same for tokens, which cost more than characters do
 
 _TOKEN = re.compile(
     r"""
@@ -26,6 +27,7 @@ _TOKEN = re.compile(
   | (?P<number>  [-+]? \.? \d [\w.+-]*+ )
   | (?P<word>    [^\W\d] [\w$-]*+ | \$ [\w$-]*+ )
   | (?P<mark>    [{}\[\],:] )
+  | (?P<other>   . )                # with it nothing is skipped, and so no unended string is looked for again and again
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -43,15 +45,13 @@ Rewrite = Callable[[list[Token]], list[str] | None]
 
 
 def tokens_of(text: str) -> list[Token] | None:
-    """The tokens of a text, or ``None`` when some of it belongs to no token."""
+    """The tokens of a text, or ``None`` when some of it belongs to no token, or there are too many."""
     tokens: list[Token] = []
-    end = 0
     for match in _TOKEN.finditer(text):
-        if match.start() != end:
+        if match.lastgroup == "other" or len(tokens) == MAX_TOKENS:
             return None
         tokens.append((match.lastgroup or "", match.group()))
-        end = match.end()
-    return tokens if end == len(text) else None
+    return tokens
 
 
 def _step(name: str, order: int, rewrite: Rewrite, *, only_with: str = "") -> DecodeStep:

@@ -222,7 +222,7 @@ def test_an_error_in_a_choice_is_an_error_and_keeps_what_was_said(chat_server):
         (b'{"choices": [{"message": "hello"}]}', TransientUnknown, "wrong_shape"),
         (b"[]", TransientUnknown, "wrong_shape"),
         (b'"hello"', TransientUnknown, "wrong_shape"),
-        (b"null", ProviderUnavailable, "not_json"),
+        (b"null", TransientUnknown, "wrong_shape"),
         (b"", ProviderUnavailable, "empty_body"),
         (b" \n", ProviderUnavailable, "empty_body"),
         (b"<!doctype html><title>Welcome</title>", ProviderUnavailable, "not_json"),

@@ -12,9 +12,12 @@ import pytest
 from helmdeck_core import (
     CallFailed,
     Catalog,
+    CatalogSource,
     ChatResponse,
     ConstrainedDeadlock,
     DoneStep,
+    Entry,
+    EntryKind,
     LengthTruncated,
     LikelyTimeout,
     Pack,
@@ -61,12 +64,14 @@ class TwoScores:
 
     def __init__(self, second: float) -> None:
         self.second = second
+        self.indexed: list[str] = []
 
     @hookimpl
     def helmdeck_rankers(self):
         return [Ranker(name="two", index=self.index)]
 
     def index(self, catalog: Catalog):
+        self.indexed.append(catalog.version)
         ids = [entry.id for entry in catalog.entries]
         values = [10.0, self.second, *[1.0] * (len(ids) - 2)]
         scores = [
@@ -90,6 +95,15 @@ def test_a_selection_is_marked_unsure_just_when_the_gap_is_below_the_configured_
     record = deck_with(TwoScores(second), config=config).select(ASK, model=FREE).record
     assert "lexical.top_n" in record.dropped
     assert ("lexical.low_confidence" in record.dropped) is is_unsure
+
+
+def test_a_catalog_is_indexed_once_however_often_it_is_ranked(deck_with):
+    ranker = TwoScores(5.0)
+    deck = deck_with(ranker, config={"selection": {"ranker": "two"}})
+    for ask in (ASK, "translate this page", ASK):
+        deck.select(ask, model=FREE)
+        deck.rank(ask)
+    assert ranker.indexed == [deck.catalog.version]
 
 
 def test_what_is_selected_and_in_which_order_does_not_depend_on_the_process():
@@ -148,12 +162,20 @@ def test_a_route_over_a_reduced_catalog_still_says_what_nothing_serves(answering
     assert 'If nothing serves the request, kind is "none"' in instructions and "gap warning" in instructions
 
 
+class SelfListing:
+    """A catalog source whose entries were not read from a file, the planners among them."""
+
+    @hookimpl
+    def helmdeck_catalog_sources(self):
+        names = ("helmdeck.plan", "helmdeck.route", "blog.draft")
+        entries = [Entry(EntryKind.PACK, name, {"name": name}, "self") for name in names]
+        return [CatalogSource(name="self", load=lambda: Catalog(entries))]
+
+
 @pytest.mark.parametrize("tool", ["helmdeck.plan", "helmdeck__plan", "helmdeck.route"])
-def test_a_planner_is_no_step_even_where_the_catalog_lists_it(answering, tmp_path, tool):
-    path = tmp_path / "catalog.json"
-    path.write_text('{"packs": [{"name": "helmdeck.plan"}, {"name": "helmdeck.route"}, {"name": "blog.draft"}]}')
+def test_a_planner_is_no_step_even_where_the_catalog_lists_it(answering, tool):
     reply = {"steps": [{"tool": tool, "args": {}, "rationale": "again"}, {"tool": "blog.draft"}]}
-    deck, _ = answering(reply, config={"catalog": {"sources": [str(path)]}})
+    deck, _ = answering(reply, beside=(SelfListing(),), config={"catalog": {"sources": ["self"]}})
     first, second = deck.plan(ASK, model=FRONTIER).steps
     assert first.is_gap and first.rationale.startswith("gap:")
     assert second.tool == "blog.draft"

@@ -10,6 +10,8 @@ import pytest
 
 from helmdeck_core.cli import exits
 from helmdeck_core.cli.options import request_text
+from helmdeck_core.cli.plan import view
+from helmdeck_core.domain.plans import Complexity, Plan, PlanOutcome, Step
 from tests.unit.cli_support import PLUGIN, Cli, leave_the_machine
 
 
@@ -108,6 +110,42 @@ def test_escapes_in_a_rationale_do_not_reach_the_terminal(cli):
     done = cli("plan", "--model", "stub/colour", "hello")
     assert "\x1b" not in done.out
     assert "\\x1b[31mred\\x07" in done.out
+
+
+def planned(*problems, more=False):
+    """What is said below a plan whose steps have these problems."""
+    steps = tuple(Step(order=i, tool=f"t.{i}", problems=each) for i, each in enumerate(problems, 1))
+    plan = Plan(
+        steps=steps,
+        complexity=Complexity.PACK_CHAIN,
+        outcome=PlanOutcome.PLANNED,
+        rewritten_prompt="",
+        reasoning="",
+        model="a/b",
+        prompt_variant_used="full_steps",
+        more_steps_likely=more,
+    )
+    return [line for line in view(plan, lambda step: "COMMAND") if line.startswith(("next", "then", "  COMMAND"))]
+
+
+def test_a_plan_ends_with_the_arguments_that_nobody_gave(cli):
+    done = cli("plan", "remember this and draft a blog post about it")
+    assert "     problem   $.text: required, and not given\n" in done.out
+    assert done.out.splitlines()[-1] == "next        fill in what is missing: step 1 text; step 2 brief"
+
+
+def test_a_step_with_another_problem_is_not_called_incomplete():
+    missing, wrong = "$.{}: required, and not given", "$.n: 'x' is not of type 'integer'"
+    several = (missing.format("a"), missing.format("b.c"))
+    assert planned((wrong,), (), several) == ["next        fill in what is missing: step 3 a, b.c"]
+    assert planned((wrong, missing.format("a"))) == []
+    assert planned(()) == []
+
+
+def test_a_first_step_is_filled_in_before_it_is_run():
+    lines = planned(("$.a: required, and not given",), more=True)
+    assert [line.split()[0] for line in lines] == ["next", "then", "COMMAND"]
+    assert [line.split()[0] for line in planned((), more=True)] == ["next", "COMMAND"]
 
 
 @pytest.mark.parametrize("words", [[], ["-"]])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -29,8 +29,13 @@ from helmdeck_core import (
 
 MAX_DETAIL_CHARS = 300
 MAX_EXCERPT_CHARS = 200
+MAX_ECHO_CHARS = 200
 _MAX_READ_CHARS = 4_000
 """More of an error text than this is not even looked at."""
+_MIN_TELLING_CHARS = 4
+"""Fewer characters of a secret than this say nothing."""
+_MAX_WAIT_S = 1e9
+"""Whoever asks to wait for decades is mistaken."""
 
 # -- quoting --------------------------------------------------------------------------------------------------
 
@@ -42,21 +47,80 @@ _SECRET_SHAPES = (
 _HIDDEN = "[redacted]"
 
 
+def redacted(text: str, secrets: Iterable[str], limit: int) -> str:
+    """Return what the first ``limit`` characters say without the secrets, also without one that the limit cuts in two.
+
+    Takes no longer for a text of any length: only the limit and one secret more are looked at.
+    """
+    secrets = tuple(filter(None, secrets))
+    window = text[: limit + max(map(len, secrets), default=0)]
+    # Found one by one and laid over each other, so that what two of them share hides neither.
+    places = sorted((start, start + len(secret)) for secret in secrets for start in _places(window, secret))
+    parts, end = [], 0
+    for start, stop in places:
+        if start >= limit:
+            break
+        if start >= end:
+            parts += [window[end:start], _HIDDEN]
+        end = max(end, stop)
+    rest = window[end:limit]
+    return "".join(parts) + (without_cut_secret(rest, secrets) if len(text) > limit else rest)
+
+
+def _places(text: str, part: str, start: int = 0) -> Iterator[int]:
+    while (start := text.find(part, start)) >= 0:
+        yield start
+        start += 1
+
+
+def without_cut_secret(text: str, secrets: Iterable[str]) -> str:
+    """Return a text that was cut without its end, if that is how a secret begins."""
+    secrets = [secret for secret in secrets if len(secret) >= _MIN_TELLING_CHARS]
+    while True:
+        beginnings = (
+            start
+            for secret in secrets
+            for start in _places(text, secret[:_MIN_TELLING_CHARS], max(0, len(text) - len(secret)))
+            if secret.startswith(text[start:])
+        )
+        start = min(beginnings, default=None)
+        if start is None:
+            return text
+        text = text[:start].rstrip()  # what now stands at the end may be another one
+
+
 def quoted(text: str, secrets: Iterable[str] = (), limit: int = MAX_DETAIL_CHARS) -> str:
     """Return text that is safe to show: no secret, no control character, one line, at most ``limit`` characters."""
-    text = text[:_MAX_READ_CHARS]
-    # Secrets go before anything is cut, so that no half of one can stay.
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, _HIDDEN)
+    secrets = tuple(secrets)
+    # Secrets go before anything is cut and before blanks become fewer, so that no half of one can stay.
+    text = redacted(text, secrets, _MAX_READ_CHARS)
     for shape in _SECRET_SHAPES:
         text = shape.sub(_HIDDEN, text)
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    # A secret with blanks in it may have come with other ones.
+    line = redacted(line, [" ".join(secret.split()) for secret in secrets if " " in secret], _MAX_READ_CHARS)
+    if len(line) > limit:
+        return without_cut_secret(line[: limit - 1], secrets) + "…"
+    # Whoever sent the text may have cut it as well.
+    return without_cut_secret(line, secrets)
 
 
-def plain_text(body: bytes) -> str:
-    """What a body that is not JSON says: the title of a page, or its text without tags."""
-    text = body[:_MAX_READ_CHARS].decode("utf-8", "replace")
+def echoed(word: str, secrets: Iterable[str] = ()) -> str:
+    """Return a short field of an answer as it came, bounded and without secrets.
+
+    Nothing is guessed from its shape, because the name of a model may look like a key.
+    """
+    clean = redacted(word, secrets, MAX_ECHO_CHARS)
+    return clean if max(len(word), len(clean)) <= MAX_ECHO_CHARS else clean[: MAX_ECHO_CHARS - 1] + "…"
+
+
+def plain_text(body: bytes, secrets: Iterable[str] = ()) -> str:
+    """What the beginning of a body that is not JSON says: the title of a page, or its text without tags."""
+    secrets = tuple(secrets)
+    window = _MAX_READ_CHARS + max(map(len, secrets), default=0)
+    text = redacted(body[:window].decode("utf-8", "replace"), secrets, _MAX_READ_CHARS)
+    if len(body) > window:  # of characters that take several bytes, fewer than the limit are there
+        text = without_cut_secret(text, secrets)
     title = re.search(r"(?i)<title[^>]*>([^<]*)", text)
     return title[1].strip() if title else re.sub(r"<[^>]*>", " ", text).strip()
 
@@ -89,7 +153,8 @@ def read_error(data: object, *, is_refusal: bool = False) -> ErrorFacts | None:
     :param is_refusal: the status already says that this is an error, so a bare message counts as one.
     """
     if isinstance(data, list):  # Google's compatible route wraps its error in a list
-        return next((facts for item in data if (facts := read_error(item, is_refusal=is_refusal))), None)
+        items = (item for item in data if not isinstance(item, list))
+        return next((facts for item in items if (facts := read_error(item, is_refusal=is_refusal))), None)
     if not isinstance(data, dict):
         return ErrorFacts(message=data) if is_refusal and isinstance(data, str) else None
     if data.get("error"):
@@ -122,9 +187,9 @@ def _table(value: object) -> Mapping[str, Any]:
 
 
 def _text(value: object) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return _text(value.get("message")) if isinstance(value, dict) and "message" in value else str(value)
+    while isinstance(value, dict) and "message" in value:
+        value = value["message"]
+    return "" if value is None else str(value)
 
 
 def _status(value: object) -> int | None:
@@ -135,7 +200,7 @@ def _status(value: object) -> int | None:
 
 # -- how long to wait -----------------------------------------------------------------------------------------
 
-_DURATION = r"(?:(?P<m>\d+) ?m(?!s))?(?:(?P<s>\d+(?:\.\d+)?) ?(?P<unit>ms|s))?"
+_DURATION = r"(?:(?P<m>[0-9]{1,9}) ?m(?!s))?(?:(?P<s>[0-9]{1,9}(?:\.[0-9]{1,30})?) ?(?P<unit>ms|s))?"
 _AGAIN_IN = re.compile(rf"(?i)(?:try again|retry) (?:in|after) {_DURATION}")
 _BARE = re.compile(_DURATION)
 
@@ -149,19 +214,24 @@ def retry_after_s(
     :param now_s: the time of day, seconds since 1970; the clock's by default.
     """
     milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    value = headers.get("retry-after")
-    seconds = _number(value)
+    if milliseconds is not None and (seconds := _wait(milliseconds / 1000)) is not None:
+        return seconds
+    value = headers.get("retry-after", "")
+    seconds = _wait(_number(value))
     if seconds is None and value:
-        seconds = _until_date(value, time.time() if now_s is None else now_s)
+        seconds = _wait(_until_date(value, time.time() if now_s is None else now_s))
     return seconds if seconds is not None or facts is None else facts.retry_after_s
+
+
+def _wait(seconds: float | None) -> float | None:
+    """What can be waited for; ``None`` for anything else."""
+    return seconds if seconds is not None and 0 <= seconds <= _MAX_WAIT_S else None
 
 
 def _number(value: object) -> float | None:
     try:
         number = float(value)  # type: ignore[arg-type]  # whatever it is, it either reads as a number or does not
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) and number >= 0 else None
 
@@ -182,7 +252,7 @@ def _delay_in_body(error: Mapping[str, Any], metadata: Mapping[str, Any], messag
     named = {str(name).casefold(): value for name, value in _table(metadata.get("headers")).items()}
     reset_ms = _number(named.get("x-ratelimit-reset"))  # OpenRouter: milliseconds since 1970
     if reset_ms is not None:
-        return max(0.0, reset_ms / 1000 - time.time())
+        return _wait(max(0.0, reset_ms / 1000 - time.time()))
     return _duration(_AGAIN_IN.search(message))
 
 
@@ -190,7 +260,7 @@ def _duration(match: re.Match[str] | None) -> float | None:
     if match is None or not (match["m"] or match["s"]):
         return None
     seconds = float(match["s"] or 0) / (1000 if match["unit"] == "ms" else 1)
-    return int(match["m"] or 0) * 60 + seconds
+    return _wait(int(match["m"] or 0) * 60 + seconds)
 
 
 # -- the class of a failure -----------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from helmdeck_plugins.providers.endings import in_context
 from helmdeck_plugins.providers.failures import (
     MAX_EXCERPT_CHARS,
     ErrorFacts,
+    echoed,
     failure_of,
     plain_text,
     quoted,
@@ -51,6 +52,8 @@ REASONS: Mapping[str, StopReason] = {
 }
 """The dialect. Left out on purpose, and so unknown: ``error`` (Mistral, OpenRouter), ``insufficient_system_resource``
 (DeepSeek), ``network_error`` (Z.ai), ``load`` (Ollama) and the empty word: none of them says that the turn is complete."""
+
+_NOT_JSON = object()
 
 _QUOTA_HEADERS = ("x-ratelimit-", "ratelimit-", "anthropic-ratelimit-", "retry-after", "x-ms-is-spilled-over")
 
@@ -117,13 +120,13 @@ def parse_response(
         raise _redirected(status, headers, secrets)
     data = _decoded(body)
     if status >= 400:
-        facts = read_error(data, is_refusal=True)
-        facts = facts if facts and facts.message else attrs.evolve(facts or ErrorFacts(), message=plain_text(body))
-        raise failure_of(status, headers, facts, secrets=secrets)
-    if data is None:
+        refusal = read_error(data, is_refusal=True) or ErrorFacts()
+        refusal = refusal if refusal.message else attrs.evolve(refusal, message=plain_text(body, secrets))
+        raise failure_of(status, headers, refusal, secrets=secrets)
+    if data is _NOT_JSON:
         raise _not_json(status, headers, body, secrets)
     facts = read_error(data)
-    completion = _completion(status, data, secrets, has_error=facts is not None)
+    completion = _completion(status, data, body, secrets, has_error=facts is not None)
     choices = completion.choices or []
     failed = next((choice for choice in choices if choice.error), None)
     if failed and facts is None:
@@ -133,7 +136,7 @@ def parse_response(
         raise _with_partial(failure, failed or next(iter(choices), None), normalise, secrets)
     if not choices:
         raise TransientUnknown("the provider's answer has no choices", status=status, sub_cause="no_choices")
-    return _response(completion, choices[0], headers, normalise, max_tokens)
+    return _response(completion, choices[0], headers, normalise, max_tokens, secrets)
 
 
 def _response(
@@ -142,6 +145,7 @@ def _response(
     headers: Mapping[str, str],
     normalise: Callable[[str | None], StopReason],
     max_tokens: int | None,
+    secrets: Iterable[str],
 ) -> ChatResponse:
     spoken = _spoken(choice.message or _Message())
     usage = _usage(completion.usage)
@@ -161,13 +165,13 @@ def _response(
     return ChatResponse(
         text=spoken.text,
         stop_reason=meant,
-        raw_stop_reason=raw,
+        raw_stop_reason=raw if raw is None else echoed(raw, secrets),
         strict_stop_reason=strict,
         tool_calls=spoken.tool_calls,
         usage=usage,
         reasoning=spoken.reasoning,
-        served_model=_string(completion.model),
-        quota={name: value for name, value in headers.items() if name.startswith(_QUOTA_HEADERS)},
+        served_model=echoed(_string(completion.model), secrets),
+        quota={name: echoed(value, secrets) for name, value in headers.items() if name.startswith(_QUOTA_HEADERS)},
     )
 
 
@@ -175,7 +179,7 @@ def _response(
 
 
 def _decoded(body: bytes) -> Any:
-    """The decoded body, or ``None`` when it is not JSON."""
+    """The decoded body, or ``_NOT_JSON``."""
     body = body.removeprefix(b"\xef\xbb\xbf")
     try:
         return msgspec.json.decode(body)
@@ -186,7 +190,7 @@ def _decoded(body: bytes) -> Any:
         # bytes. The rest is still good.
         return _mended(json.loads(body.decode("utf-8", "replace")))
     except (ValueError, RecursionError):
-        return None
+        return _NOT_JSON
 
 
 def _mended(value: Any) -> Any:
@@ -197,30 +201,45 @@ def _mended(value: Any) -> Any:
     return {_mended(key): _mended(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def _completion(status: int, data: Any, secrets: Iterable[str], *, has_error: bool) -> _Completion:
+def _completion(status: int, data: Any, body: bytes, secrets: Iterable[str], *, has_error: bool) -> _Completion:
     try:
         return msgspec.convert(data, _Completion)
     except msgspec.ValidationError as exc:
         if has_error:  # the error is the news, whatever stands around it
             return _Completion()
         detail = quoted(str(exc), secrets)
+        if not isinstance(data, dict | list):
+            value = quoted(plain_text(body, secrets), secrets, 120)
+            detail = f"it is JSON, but no more than {value}; is base_url right"
         raise TransientUnknown(
             "the provider's answer is not a chat completion", status=status, sub_cause="wrong_shape", detail=detail
         ) from exc
 
 
 def _redirected(status: int, headers: Mapping[str, str], secrets: Iterable[str]) -> CallFailed:
-    place = urlsplit(headers.get("location", ""))
-    target = quoted(f"{place.scheme}://{place.hostname or ''}{place.path}" if place.scheme else place.path, secrets)
-    detail = f"redirects are not followed; it points to {target or 'nowhere'}; correct base_url"
-    return InvalidRequest("the provider answered with a redirect", status=status, detail=detail)
+    target = quoted(_place(headers.get("location", "")), secrets)
+    if target:
+        detail = f"redirects are not followed; it points to {target}; correct base_url"
+        return InvalidRequest("the provider answered with a redirect", status=status, detail=detail)
+    headline = "the provider answered with neither a completion nor an error"
+    detail = "it names no address that one could go to, and nothing else that could be used; is base_url right"
+    return InvalidRequest(headline, status=status, detail=detail)
+
+
+def _place(location: str) -> str:
+    """An address without what may be secret in it."""
+    try:
+        place = urlsplit(location)
+        return f"{place.scheme}://{place.hostname or ''}{place.path}" if place.scheme else place.path
+    except ValueError:  # brackets that do not fit
+        return ""
 
 
 def _not_json(status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str]) -> CallFailed:
     if body.lstrip()[:1] in (b"{", b"["):
         cause, problem = "cut_body", "the JSON breaks off or is damaged"
     elif body.strip():
-        cause, problem = "not_json", f"it says {quoted(plain_text(body), secrets, 120)!r}; is base_url right"
+        cause, problem = "not_json", f"it says {quoted(plain_text(body, secrets), secrets, 120)!r}; is base_url right"
     else:
         cause, problem = "empty_body", "it is empty"
     kind = headers.get("content-type", "no content type")
@@ -240,7 +259,7 @@ def _with_partial(
     return attrs.evolve(
         failure,
         stop_reason=normalise(raw).value,
-        raw_stop_reason=raw,
+        raw_stop_reason=raw if raw is None else echoed(raw, secrets),
         raw_length=len(text.encode()),
         excerpt=failure.excerpt or quoted(text, secrets, MAX_EXCERPT_CHARS),
     )

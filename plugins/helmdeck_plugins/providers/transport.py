@@ -6,6 +6,7 @@ It never retries and never follows a redirect: the first is decided elsewhere, t
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import SplitResult, urlsplit
 
@@ -24,7 +25,8 @@ from helmdeck_plugins.providers.failures import quoted
 
 _KEEPALIVE_S = 30.0
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_SECRET_HEADERS = ("key", "auth", "token", "secret", "cookie")
+_MIN_SECRET_CHARS = 4
+_SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|key|api-?key) +")
 
 FOREIGN: Mapping[str, type[CallFailed]] = {
     "HTTPError": ProviderUnavailable,
@@ -104,9 +106,14 @@ class Transport:
         return key
 
     def secrets(self, key: str | None) -> tuple[str, ...]:
-        """What must not be quoted: the key, and the values of headers that look like one."""
-        names = (name for name in self._headers if any(word in name for word in _SECRET_HEADERS))
-        return (*((key,) if key else ()), *(self._headers[name] for name in names))
+        """What must not be quoted: the key, and the value of every header that the deployment gave.
+
+        No name tells whether a value is one; only one that is too short to be does not count. Of a value with a scheme,
+        as in ``Bearer abc``, what follows the scheme is the secret.
+        """
+        values = [value.strip() for value in self._headers.values()]
+        found = [rest if len(rest := _SCHEME.sub("", value)) >= _MIN_SECRET_CHARS else value for value in values]
+        return (*((key,) if key else ()), *(value for value in found if len(value) >= _MIN_SECRET_CHARS))
 
     async def post(self, path: str, body: bytes, headers: Mapping[str, str], secrets: Iterable[str] = ()) -> Received:
         """Send a body of JSON and return the answer, whatever its status.

@@ -1,0 +1,287 @@
+"""The chat adapter and what a provider repeats: no secret is shown, whatever its place, and nothing grows without bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmdeck_core import (
+    CallFailed,
+    ChatRequest,
+    InvalidRequest,
+    Message,
+    ProviderSettings,
+    Role,
+    StopReason,
+    TextPart,
+    TransientUnknown,
+)
+from helmdeck_core.testing import completion
+from helmdeck_plugins.providers import openai
+from helmdeck_plugins.providers.failures import plain_text, quoted, read_error, retry_after_s
+from helmdeck_plugins.providers.openai_wire import look_up, parse_response
+from helmdeck_plugins.providers.transport import Transport
+
+KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
+SPEC = next(spec for spec in openai.PRESETS if spec.name == "vllm")
+REQUEST = ChatRequest(model="vllm/tiny", messages=(Message(Role.USER, (TextPart("hello"),)),))
+
+
+class Context:
+    def normalise_stop(self, raw, dialect):
+        return look_up(raw)
+
+
+def ask(base_url, **settings):
+    async def run():
+        provider = SPEC.open(ProviderSettings(name="vllm", base_url=base_url, **settings), Context())
+        try:
+            return await provider.complete(REQUEST)
+        finally:
+            await provider.aclose()
+
+    return asyncio.run(run())
+
+
+def failure(status, body, headers=None, secrets=(KEY,)):
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    with pytest.raises(CallFailed) as caught:
+        parse_response(status, headers or {}, data, secrets=secrets)
+    return caught.value
+
+
+def response(body, headers=None, secrets=(KEY,)):
+    return parse_response(200, headers or {}, json.dumps(body).encode(), secrets=secrets)
+
+
+def shows_a_part(text, secret=KEY, size=4):
+    return any(secret[start : start + size] in text for start in range(len(secret) - size + 1))
+
+
+# -- quoting --------------------------------------------------------------------------------------------------
+
+
+def test_blanks_before_a_key_do_not_bring_its_beginning_into_the_error(chat_server):
+    server = chat_server(lambda body: (400, {}, {"error": {"message": "bad" + " " * 3975 + KEY}}))
+    with pytest.raises(InvalidRequest) as caught:
+        ask(server.base_url, api_key=lambda: KEY)
+    assert caught.value.detail == "bad [redacted]"
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\x00", "é"])
+@pytest.mark.parametrize("distance", range(0, 45, 3))
+def test_a_key_anywhere_around_the_end_of_what_is_read_shows_no_part(distance, blank):
+    text = "bad" + blank * (4000 - 3 - distance) + KEY + " and more"
+    assert not shows_a_part(quoted(text, (KEY,)))
+    assert not shows_a_part(quoted(text, (KEY,), limit=5000))
+    for body in (text.encode(), f"<title>{text}</title>".encode(), f"<p>{text}".encode()):
+        assert not shows_a_part(failure(502, body).detail)
+        assert not shows_a_part(failure(200, body).detail)
+
+
+@given(st.lists(st.sampled_from([KEY, KEY[:20], " " * 50, "word ", "é" * 30, "\n"]), max_size=40), st.integers(1, 4100))
+def test_no_text_shows_a_whole_secret_or_ends_with_its_beginning(parts, limit):
+    text = "".join(parts)
+    for found in (quoted(text, (KEY,), limit), quoted(plain_text(text.encode(), (KEY,)), (KEY,), limit)):
+        assert KEY not in found
+        assert not any(found.rstrip("…").endswith(KEY[:size]) for size in range(4, len(KEY)))
+        assert len(found) <= limit
+
+
+def test_the_beginning_of_a_secret_at_the_end_of_a_text_is_dropped_and_a_few_characters_stay():
+    assert quoted(f"your key is {KEY[:20]}", (KEY,)) == "your key is"
+    assert quoted(f"your key is {KEY[:3]}", (KEY,)) == f"your key is {KEY[:3]}"
+    assert not shows_a_part(quoted("x" * 290 + KEY[:20], (KEY,)))
+
+
+def test_secrets_that_overlap_or_contain_each_other_are_both_hidden():
+    assert quoted("say abcdefgh now", ("abcdef", "defgh", "cd")) == "say [redacted] now"
+
+
+def test_a_secret_with_blanks_is_found_when_they_came_back_as_others():
+    assert quoted("sent:  my\n secret   words.", ("my secret  words",)) == "sent: [redacted]."
+
+
+def test_a_text_of_megabytes_is_quoted_in_no_time():
+    started = time.perf_counter()
+    for text in ("x" * 5_000_000, KEY * 100_000, " " * 5_000_000 + KEY, "kq7Z" * 1_000_000):
+        assert not shows_a_part(quoted(text, (KEY,)), size=5)
+        plain_text(text.encode(), (KEY,))
+    assert time.perf_counter() - started < 2
+
+
+# -- headers of the deployment --------------------------------------------------------------------------------
+
+
+def secrets_of(key=None, **headers):
+    transport = Transport(ProviderSettings(name="vllm", base_url="http://127.0.0.1:9/v1", headers=headers))
+    try:
+        return set(transport.secrets(key))
+    finally:
+        asyncio.run(transport.aclose())
+
+
+def test_every_value_of_a_header_is_a_secret_whatever_the_name_unless_it_is_too_short():
+    assert secrets_of("key-1", Tenant="acme-4711", Cookie="a=b1", Mode="on") == {"key-1", "acme-4711", "a=b1"}
+
+
+@pytest.mark.parametrize("scheme", ["Bearer ", "bearer  ", "Basic ", "Token "])
+def test_of_a_value_with_a_scheme_what_follows_it_is_the_secret(scheme):
+    assert secrets_of(Authorization=f"{scheme}dXNlcjpwYXNz") == {"dXNlcjpwYXNz"}
+
+
+def test_what_is_too_short_after_a_scheme_is_hidden_with_it():
+    assert secrets_of(Authorization="Basic abc") == {"Basic abc"}
+
+
+def test_the_value_of_an_ordinary_header_does_not_get_into_an_error(chat_server):
+    server = chat_server(lambda body: (400, {}, {"error": {"message": "tenant acme-4711 sent dXNlcjpwYXNz"}}))
+    with pytest.raises(InvalidRequest) as caught:
+        ask(server.base_url, headers={"X-Tenant": "acme-4711", "X-Pass": "Basic dXNlcjpwYXNz"})
+    assert caught.value.detail == "tenant [redacted] sent [redacted]"
+
+
+# -- how long to wait -----------------------------------------------------------------------------------------
+
+NUMBERS = st.one_of(
+    st.floats().map(str),
+    st.integers().map(str),
+    st.text("0123456789.eE+-", max_size=20),
+    st.integers(1, 9999).map("9".__mul__),
+)
+WORDS = st.one_of(
+    st.text(max_size=30), st.sampled_from(["nan", "inf", "-inf", "1e999", "Fri, 31 Dec 9999 23:59:59 GMT"])
+)
+DATES = st.tuples(
+    st.sampled_from(["Thu, ", "", ",", "Thu "]),
+    st.one_of(st.integers(-5, 99), st.just(10**9)).map(str),
+    st.sampled_from([" Jan ", "-Jan-", " Foo ", " "]),
+    st.one_of(st.integers(-10, 10_000), st.just(10**20)).map(str),
+    st.sampled_from([" 00:00:00", " 25:61:61", "", " 1:2", " ::", " 99999999999:0:0"]),
+    st.sampled_from([" GMT", "", " -0000", " +9999", " +999999999999", " -2400", " EST", " ("]),
+).map("".join)
+UNITS = st.sampled_from(["", "s", "ms", "m", " minutes", "m9s"])
+
+
+def is_a_wait(found):
+    return found is None or (math.isfinite(found) and 0 <= found <= 1e9)
+
+
+@given(NUMBERS | WORDS | DATES, NUMBERS | WORDS)
+def test_whatever_stands_in_the_headers_the_wait_is_finite_or_none(seconds, milliseconds):
+    assert is_a_wait(retry_after_s({"retry-after": seconds}))
+    assert is_a_wait(retry_after_s({"retry-after": seconds, "retry-after-ms": milliseconds}))
+
+
+@given(NUMBERS | WORDS | st.integers() | st.floats() | st.none() | st.just(10**400), UNITS)
+def test_whatever_stands_in_the_body_the_wait_is_finite_or_none(value, unit):
+    for error in (
+        {"message": f"Please try again in {value}{unit}."},
+        {"message": "x", "details": [{"retryDelay": f"{value}{unit}"}]},
+        {"message": "x", "metadata": {"headers": {"X-RateLimit-Reset": value}}},
+    ):
+        facts = read_error({"error": error})
+        assert facts is not None
+        assert is_a_wait(retry_after_s({}, facts))
+
+
+@pytest.mark.parametrize("digits", [10, 400, 5000, 1_000_000])
+@pytest.mark.parametrize("unit", ["s", "ms", "m", "m3s"])
+def test_a_number_of_absurd_length_is_no_time_to_wait(digits, unit):
+    body = {"error": {"message": f"try again in {'9' * digits}{unit}"}}
+    assert failure(429, body, {"retry-after": "9" * digits}).retry_after_s is None
+
+
+def test_a_date_in_ten_thousand_years_is_no_time_to_wait():
+    assert failure(429, {"error": "x"}, {"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}).retry_after_s is None
+
+
+def test_an_absurd_header_leaves_the_word_to_the_next_one_and_to_the_body():
+    assert retry_after_s({"retry-after-ms": "1e300", "retry-after": "7"}) == 7.0
+    assert failure(429, {"error": {"message": "try again in 3s"}}, {"retry-after": "9" * 400}).retry_after_s == 3.0
+
+
+# -- short fields of a good answer ----------------------------------------------------------------------------
+
+
+def test_a_key_in_the_short_fields_of_an_answer_is_hidden_and_the_answer_itself_stays(chat_server):
+    call = {"id": "c1", "function": {"name": "look", "arguments": json.dumps({"at": KEY})}}
+    choice = {"message": {"content": f"it is {KEY}", "tool_calls": [call]}, "finish_reason": f"stop {KEY}"}
+    headers = {"X-RateLimit-Owner": f"team {KEY}"}
+    server = chat_server(lambda body: (200, headers, {"model": f"m-{KEY}", "choices": [choice]}))
+    found = ask(server.base_url, api_key=lambda: KEY)
+    assert (found.raw_stop_reason, found.served_model) == ("stop [redacted]", "m-[redacted]")
+    assert found.quota == {"x-ratelimit-owner": "team [redacted]"}
+    assert (found.text, found.tool_calls[0].arguments) == (f"it is {KEY}", json.dumps({"at": KEY}))
+
+
+def test_short_fields_are_bounded_and_a_key_at_their_bound_shows_no_part():
+    long = "x" * 190 + KEY + "x" * 5_000
+    body = {"model": long, "choices": [{"message": {"content": "hi"}, "finish_reason": long}]}
+    found = response(body, {"x-ratelimit-limit": long})
+    for word in (found.raw_stop_reason, found.served_model, found.quota["x-ratelimit-limit"]):
+        assert len(word) == 200
+        assert not shows_a_part(word)
+    assert len(response(body, secrets=("x",)).served_model) == 200
+
+
+@pytest.mark.parametrize("model", ["xai-grok-4-fast-reasoning", "hf-internal/tiny", "m" * 200, "", "tiny  two"])
+def test_the_name_of_a_model_stays_as_it_is_even_if_it_looks_like_a_key(model):
+    assert response({**completion("hi"), "model": model}, secrets=("tiny  two and more",)).served_model == model
+
+
+def test_a_native_reason_that_happens_to_be_a_header_keeps_its_meaning():
+    found = response(completion("hi"), secrets=("stop",))
+    assert (found.stop_reason, found.raw_stop_reason) == (StopReason.END_TURN, "[redacted]")
+
+
+def test_an_error_in_a_choice_shows_the_key_in_none_of_its_fields():
+    choice = {
+        "message": {"content": "so" + " " * 3975 + KEY},
+        "finish_reason": f"died of {KEY}" + "x" * 500,
+        "error": {"message": f"bad {KEY}", "code": 502, "failed_generation": " " * 3990 + KEY},
+    }
+    found = failure(200, {"model": KEY, "choices": [choice]})
+    assert not shows_a_part(repr(found) + str(found) + json.dumps(found.to_dict()))
+    assert found.raw_stop_reason.startswith("died of [redacted]x")
+    assert len(found.raw_stop_reason) <= 200
+
+
+# -- words for odd answers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("headers", [{}, {"location": ""}, {"location": "http://[::1"}])
+def test_a_redirect_to_no_place_does_not_call_itself_one(headers):
+    found = failure(304, b"", headers)
+    assert type(found) is InvalidRequest
+    assert "redirect" not in str(found)
+    assert "it names no address that one could go to" in found.detail
+    assert "is base_url right" in found.detail
+
+
+@pytest.mark.parametrize("body", [b"null", b"42", b'"hello"', b"true", b"1" * 50, b"NaN"])
+def test_a_single_value_of_json_is_called_json_but_no_completion(body):
+    found = failure(200, body, {"content-type": "application/json"})
+    assert (type(found), found.sub_cause) == (TransientUnknown, "wrong_shape")
+    assert found.headline == "the provider's answer is not a chat completion"
+    assert found.detail == f"it is JSON, but no more than {body.decode()}; is base_url right"
+
+
+def test_a_single_text_of_json_does_not_show_the_key():
+    assert not shows_a_part(failure(200, " " * 3990 + KEY).detail)
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_lists_in_lists_are_no_error_object_however_deep(status):
+    for depth in (2, 500, 900):
+        assert isinstance(failure(status, b"[" * depth + b"]" * depth), CallFailed)
+
+
+def test_messages_in_messages_are_read_to_the_innermost():
+    assert failure(400, b'{"error":' + b'{"message":' * 500 + b'"x"' + b"}" * 501).detail == "x"

@@ -1,0 +1,234 @@
+"""The command line when plugins misbehave: ends that fail, exits in the middle, impossible names and numbers."""
+
+import asyncio
+import json
+import math
+
+import pytest
+
+from helmdeck_core.cli import COMMANDS, exits, printing
+from helmdeck_core.cli.progress import wait_for
+from helmdeck_core.errors import PluginError
+from tests.unit.cli_support import Cli, leave_the_machine
+
+PLUGIN = r"""
+import sys
+
+from helmdeck_core import ChatResponse, Command, Pack, ProviderSpec, StopReason, hookimpl
+
+STEP = '{"steps": [{"tool": "helmdeck.memory_store", "args": {"text": "hello"}, "rationale": "r"}]}'
+
+
+class Provider:
+    async def complete(self, request):
+        text = "no" if request.model.endswith("prose") else STEP
+        return ChatResponse(text=text, stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
+
+    async def aclose(self):
+        raise OSError("the pool is stuck")
+
+
+@hookimpl
+def helmdeck_providers():
+    return [ProviderSpec(name="stuck", open=lambda settings, context: Provider())]
+
+
+async def _numbers(context, given):
+    return {"nan": float("nan"), "deep": [{"inf": (1.5, float("-inf"))}]}
+
+
+@hookimpl
+def helmdeck_packs():
+    return [Pack(name="t.numbers", version="1", description="Numbers.", run=_numbers)]
+
+
+def _nothing(parser):
+    pass
+
+
+def _leave(arguments):
+    sys.exit(eval(arguments.how))
+
+
+def _tell(arguments):
+    return 256
+
+
+def _command(name, run, configure=_nothing):
+    return Command(name=name, summary=name, configure=configure, run=run)
+
+
+@hookimpl
+def helmdeck_commands():
+    return [
+        _command("leave", _leave, lambda parser: parser.add_argument("how")),
+        _command("tell", _tell),
+        _command("quit-early", _tell, lambda parser: sys.exit(0)),
+        _command("quit-parsing", _tell, lambda parser: parser.add_argument("--n", type=sys.exit)),
+    ]
+"""
+
+NAMED = """
+from helmdeck_core import Command, hookimpl
+
+@hookimpl
+def helmdeck_commands():
+    return [Command(name={name!r}, summary="s", configure=lambda parser: None, run=lambda arguments: 0)]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch, tmp_path):
+    leave_the_machine(monkeypatch, tmp_path, autoload=True)
+
+
+@pytest.fixture
+def cli(capsys):
+    return Cli(capsys)
+
+
+@pytest.fixture
+def plugin(installed_plugin):
+    return installed_plugin("trouble", {"trouble": "trouble_plugin"}, {"trouble_plugin": PLUGIN})
+
+
+# -- providers that cannot be closed -----------------------------------------------------------------------
+
+
+def test_a_provider_that_cannot_be_closed_is_a_warning_and_the_plan_is_printed(cli, plugin):
+    done = cli("plan", "--model", "stuck/step", "hello", "--json")
+    assert done.code == 0
+    assert done.data["steps"][0]["tool"] == "helmdeck.memory_store"
+    assert done.err.startswith("helmdeck: warning: ")
+    assert "the pool is stuck" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_provider_that_cannot_be_closed_does_not_hide_the_error_of_the_call(cli, plugin):
+    done = cli("plan", "--model", "stuck/prose", "hello", "--json")
+    assert done.code == exits.BY_CAUSE["constrained_deadlock"]
+    assert done.data["error"]["sub_cause"] == "no_json"
+    assert "the pool is stuck" in done.err
+
+
+@pytest.mark.parametrize(
+    "fault", [PluginError("p", "helmdeck_providers", "stuck"), ZeroDivisionError("z"), SystemExit(0)]
+)
+def test_every_fault_at_the_end_leaves_the_result(capsys, fault):
+    class Deck:
+        async def aclose(self):
+            raise fault
+
+    async def work(progress):
+        return 42
+
+    assert wait_for(Deck(), "asking", work) == 42
+    assert capsys.readouterr().err == f"helmdeck: warning: {exits.sentence(fault)}\n"
+
+
+# -- sys.exit in plugins -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "err"),
+    [
+        ("None", 0, ""),
+        ("0", 0, ""),
+        ("9", 9, ""),
+        ("256", 1, ""),
+        ("'it broke'", 1, "it broke\n"),
+        ("2.5", 1, "2.5\n"),
+    ],
+)
+def test_a_plugins_command_may_leave_as_a_program_does(cli, plugin, how, code, err):
+    assert cli("leave", how) == (code, "", err)
+
+
+def test_an_exit_code_beyond_a_byte_is_no_success(cli, plugin):
+    assert cli("tell").code == 1
+
+
+@pytest.mark.parametrize("words", [["quit-early"], ["quit-early", "--help"], ["quit-parsing", "--n", "0"]])
+def test_an_exit_before_a_plugins_command_runs_names_the_plugin(cli, plugin, words):
+    done = cli(*words)
+    assert (done.code, done.out) == (exits.PLUGIN, "")
+    assert f"plugin 'trouble' (distribution trouble 1.0) failed in helmdeck_commands: command '{words[0]}'" in done.err
+    assert "SystemExit: 0" in done.err
+
+
+def test_help_of_a_plugins_command_is_a_success(cli, plugin):
+    done = cli("leave", "--help")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("usage: helmdeck leave")
+
+
+@pytest.mark.parametrize("fault", [SystemExit(0), SystemExit(None), SystemExit("bye"), asyncio.CancelledError()])
+def test_an_exit_in_the_middle_of_the_work_is_no_success(cli, monkeypatch, fault):
+    from helmdeck_core import hookdocs
+
+    def leave():
+        raise fault
+
+    monkeypatch.setattr(hookdocs, "hooks", leave)
+    done = cli("hooks", "--json")
+    assert done.code == exits.UNEXPECTED
+    assert done.data["error"]["exit_code"] == exits.UNEXPECTED
+    if isinstance(fault, SystemExit):
+        assert done.err.startswith(f"helmdeck: sys.exit({fault.code!r}) was called in the middle of the work; ")
+
+
+# -- names of plugins' commands ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("plan", "a built-in command has that name"),
+        ("catalog", "a built-in command has that name"),
+        ("two words", "the name of a command is one word that starts with no dash"),
+        ("catalog mine", "the name of a command is one word that starts with no dash"),
+        ("tab\t", "the name of a command is one word that starts with no dash"),
+        ("", "the name of a command is one word that starts with no dash"),
+        ("-x", "the name of a command is one word that starts with no dash"),
+    ],
+)
+def test_a_command_that_could_never_run_is_refused_and_help_says_so(cli, installed_plugin, name, problem):
+    installed_plugin("named", {"named": "named_plugin"}, {"named_plugin": NAMED.format(name=name)})
+    said = f"plugin 'named' (distribution named 1.0) failed in helmdeck_commands: command {name!r}: {problem}"
+    done = cli("xyzzy")
+    assert (done.code, done.out) == (exits.PLUGIN, "")
+    assert said in done.err
+    shown = cli("--help")
+    assert shown.code == 0
+    assert said in shown.out
+    assert all(sum(line.startswith(f"  {each} ") for line in shown.out.splitlines()) == 1 for each in COMMANDS)
+    assert cli("--disable-plugin", "named", "--help").code == 0
+    assert cli("plan", "remember this").code == 0
+
+
+# -- numbers that JSON does not have -----------------------------------------------------------------------
+
+
+def test_numbers_that_json_does_not_have_become_null():
+    data = {"a": math.nan, "b": [math.inf, {"c": (-math.inf, 1.5)}], "d": frozenset([math.nan]), math.inf: 1}
+    wanted = {"a": None, "b": [None, {"c": [None, 1.5]}], "d": [None], "null": 1}
+    for text in (printing.as_json(data), printing.inline_json(data)):
+        assert json.loads(text, parse_constant=pytest.fail) == wanted
+
+
+def test_the_output_of_a_pack_is_json_whatever_its_numbers_are(cli, plugin):
+    assert cli("run", "t.numbers").data == {"nan": None, "deep": [{"inf": [1.5, None]}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("NaN", "NaN is no value of JSON"),
+        ("[-Infinity]", "-Infinity is no value of JSON"),
+        ("1e999", "the number 1e999 is too large"),
+    ],
+)
+def test_an_input_file_is_refused_for_numbers_that_json_does_not_have(cli, tmp_path, text, reason):
+    (tmp_path / "in.json").write_text(f'{{"text": {text}}}')
+    done = cli("run", "helmdeck.memory_store", "--input-file", "in.json")
+    assert done == (exits.USAGE, "", f"helmdeck: in.json: not valid JSON ({reason})\n")

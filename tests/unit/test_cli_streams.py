@@ -1,0 +1,172 @@
+"""The command line in poor surroundings: closed streams, a full disk, a folder that is gone."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helmdeck_core.cli import exits, main
+from helmdeck_core.cli.progress import Progress
+from tests.unit.cli_support import environment, leave_the_machine
+
+PLUGIN = """
+import sys
+
+from helmdeck_core import Command, hookimpl
+
+
+def _tell(arguments):
+    print("to standard error", file=sys.stderr)
+    print("the result")
+    return 0
+
+
+@hookimpl
+def helmdeck_commands():
+    return [Command(name="tell", summary="tell", configure=lambda parser: None, run=_tell)]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch, tmp_path):
+    leave_the_machine(monkeypatch, tmp_path)
+
+
+def shell(line: str, folder: Path, **env: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a line of shell in which ``helmdeck`` is the command line."""
+    if os.name != "posix":
+        pytest.skip("the line is written for a POSIX shell")
+    command = f'helmdeck() {{ "{sys.executable}" -P -m helmdeck_core.cli "$@"; }}; {line}'
+    variables = {"HELMDECK_PLUGIN_AUTOLOAD": "0", **env}
+    return subprocess.run(
+        ["sh", "-c", command], cwd=folder, env=environment(folder, **variables), capture_output=True, timeout=60
+    )
+
+
+# -- closed streams ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "0<&-", "0<&- 2>&-"])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("plan remember this", b"helmdeck.memory_store"),
+        ("plan --log-level debug remember this", b"helmdeck.memory_store"),
+        ("route remember this", b"local/lexical: "),
+        ("run helmdeck.memory_store --input text=x --json", b"{"),
+    ],
+)
+def test_a_closed_stream_that_is_not_needed_stops_nothing(tmp_path, words, said, closed):
+    open_too = shell(f"helmdeck {words}", tmp_path)
+    done = shell(f"helmdeck {words} {closed}", tmp_path)
+    assert done.returncode == open_too.returncode
+    assert said in done.stdout
+    assert b"AttributeError" not in done.stdout + done.stderr
+
+
+def test_a_request_from_a_closed_standard_input_is_empty(tmp_path):
+    done = shell("helmdeck plan 0<&-", tmp_path)
+    assert done.returncode == exits.USAGE
+    assert b"the request is empty" in done.stderr
+
+
+def test_what_goes_to_a_closed_standard_error_does_not_reach_the_result(installed_plugin):
+    folder = installed_plugin("tell", {"tell": "tell_plugin"}, {"tell_plugin": PLUGIN})
+    done = shell("helmdeck tell 2>&-", folder, HELMDECK_PLUGIN_AUTOLOAD="1")
+    assert (done.returncode, done.stdout) == (0, b"the result\n")
+
+
+def test_progress_without_a_standard_error_says_nothing(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+
+    async def wait():
+        async with Progress("asking", interval_s=0) as progress:
+            progress.say("still asking")
+            progress.draw()
+            await asyncio.sleep(0)
+        return "done"
+
+    assert asyncio.run(wait()) == "done"
+
+
+def test_a_terminal_that_goes_away_takes_no_result_with_it():
+    class Gone:
+        def isatty(self):
+            return True
+
+        def write(self, text):
+            raise OSError(5, "Input/output error")
+
+    async def wait():
+        async with Progress("asking", Gone(), interval_s=0):
+            for _ in range(5):
+                await asyncio.sleep(0)
+        return "done"
+
+    assert asyncio.run(wait()) == "done"
+
+
+# -- output that cannot be written -------------------------------------------------------------------------
+
+needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+
+
+@needs_full
+@pytest.mark.parametrize(
+    "words",
+    ["--help", "plan --help", "--version", "hooks", "config sample", "catalog show --json", "plan remember this"],
+)
+def test_a_full_disk_is_one_line_and_exit_code_1(tmp_path, words):
+    done = shell(f"helmdeck {words} > /dev/full", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == b"helmdeck: the result cannot be written (No space left on device)\n"
+
+
+@needs_full
+def test_an_error_keeps_its_code_where_nothing_can_be_written(tmp_path):
+    for where in ("> /dev/full", "2> /dev/full", "> /dev/full 2> /dev/full"):
+        done = shell(f"helmdeck plan --json '' {where}", tmp_path)
+        assert done.returncode == exits.USAGE
+        assert b"Traceback" not in done.stderr
+    assert shell("helmdeck plan remember this 2> /dev/full", tmp_path).returncode == 0
+
+
+def test_main_raises_nothing_where_the_output_is_closed(monkeypatch, capsys):
+    class Closed:
+        encoding = "utf-8"
+
+        def write(self, text):
+            raise ValueError("I/O operation on closed file.")
+
+        flush = fileno = lambda self: self.write("")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Closed())
+        assert main(["--version"]) == 1
+        assert main(["plan", "", "--json"]) == exits.USAGE
+    assert "the result cannot be written (I/O operation on closed file.)" in capsys.readouterr().err
+
+
+# -- a folder that is gone ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", ["plan remember this", "catalog show", "config show", "plugins list", "frobnicate"])
+def test_a_deleted_folder_is_named_as_the_reason(tmp_path, words):
+    done = shell(f"mkdir gone && cd gone && rmdir ../gone && helmdeck {words}", tmp_path)
+    assert done.returncode == exits.USAGE
+    assert done.stderr.splitlines()[-1] == (
+        b"helmdeck: the current folder is gone: it was deleted or moved; change to one that exists"
+    )
+
+
+def test_help_works_in_a_deleted_folder(tmp_path):
+    done = shell("mkdir gone && cd gone && rmdir ../gone && helmdeck --help", tmp_path)
+    assert done.returncode == 0
+    assert b"commands of plugins: the current folder is gone" in done.stdout
+
+
+def test_another_file_that_is_missing_is_not_blamed_on_the_folder():
+    assert exits.folder_gone(FileNotFoundError(2, "No such file or directory")) is None
