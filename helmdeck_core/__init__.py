@@ -18,6 +18,10 @@ if TYPE_CHECKING:
         Config,
         SecretRef,
     )
+    from helmdeck_core.configuring import (
+        Loaded,
+        load_config,
+    )
     from helmdeck_core.deck import (
         Helmdeck,
     )
@@ -152,6 +156,9 @@ if TYPE_CHECKING:
     from helmdeck_core.hookspecs import (
         hookimpl,
     )
+    from helmdeck_core.ladder import (
+        PreparedCatalog,
+    )
     from helmdeck_core.schemas import (
         schema_problems,
     )
@@ -205,6 +212,7 @@ _HOME = {
     "InvariantRestored": "helmdeck_core.domain.events",
     "LengthTruncated": "helmdeck_core.errors",
     "LikelyTimeout": "helmdeck_core.errors",
+    "Loaded": "helmdeck_core.configuring",
     "Message": "helmdeck_core.domain.chat",
     "Mistake": "helmdeck_core.errors",
     "ModelId": "helmdeck_core.domain.models",
@@ -220,6 +228,7 @@ _HOME = {
     "PluginConflictError": "helmdeck_core.errors",
     "PluginError": "helmdeck_core.errors",
     "PluginLoadError": "helmdeck_core.errors",
+    "PreparedCatalog": "helmdeck_core.ladder",
     "PromptVariant": "helmdeck_core.domain.asking",
     "Provider": "helmdeck_core.domain.chat",
     "ProviderContext": "helmdeck_core.domain.chat",
@@ -263,6 +272,7 @@ _HOME = {
     "hookimpl": "helmdeck_core.hookspecs",
     "intent_sha": "helmdeck_core.domain.history",
     "load_catalog_file": "helmdeck_core.catalogs",
+    "load_config": "helmdeck_core.configuring",
     "read_catalog": "helmdeck_core.catalogs",
     "resolve_variant": "helmdeck_core.domain.models",
     "schema_problems": "helmdeck_core.schemas",
@@ -319,6 +329,7 @@ __all__ = [
     "InvariantRestored",
     "LengthTruncated",
     "LikelyTimeout",
+    "Loaded",
     "Message",
     "Mistake",
     "ModelId",
@@ -333,6 +344,7 @@ __all__ = [
     "PluginConflictError",
     "PluginError",
     "PluginLoadError",
+    "PreparedCatalog",
     "PromptVariant",
     "Provider",
     "ProviderContext",
@@ -375,6 +387,7 @@ __all__ = [
     "hookimpl",
     "intent_sha",
     "load_catalog_file",
+    "load_config",
     "read_catalog",
     "resolve_variant",
     "schema_problems",

@@ -118,7 +118,5 @@ class Budgeter:
                 if name not in given:
                     given[name] = value
                     sources[name] = f"default of tier {given['tier'].value}"
-        if given.get("max_catalog_bytes") == 0:
-            given["max_catalog_bytes"] = None
         row = below.row if prefix == FALLBACK else prefix
         return BudgetLookup(attrs.evolve(below.budget, **given), row, sources)

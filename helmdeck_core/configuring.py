@@ -26,7 +26,7 @@ ENV_SHORT: Mapping[str, KeyPath] = {
 }
 """Variables with names of their own; every other key is ``HELMDECK_`` and the key, levels joined by two underscores."""
 
-ENV_NOT_KEYS = frozenset({"HELMDECK_CONFIG", "HELMDECK_BENCH_DATA"})
+ENV_NOT_KEYS = frozenset({"HELMDECK_CONFIG"})
 """Variables that are not keys of the configuration."""
 
 CHOICES: Mapping[str, str] = {

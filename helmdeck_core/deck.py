@@ -131,6 +131,7 @@ class Helmdeck:
         model: str | None = None,
         context: str = "",
         defaults: Mapping[str, Any] | None = None,
+        caller: str = LOCAL_CALLER,
         progress: Callable[[str], None] | None = None,
     ) -> Route:
         """Find the one pack or pipeline that serves a request, alternatives, and what nothing serves.
@@ -138,7 +139,7 @@ class Helmdeck:
         Parameters and errors are those of ``aplan``.
         """
         given = _given(intent, context, (), defaults)
-        return await self._typed(Route, ROUTE_PACK, given, model=model, progress=progress)
+        return await self._typed(Route, ROUTE_PACK, given, model=model, caller=caller, progress=progress)
 
     async def arun(
         self,
@@ -146,6 +147,7 @@ class Helmdeck:
         given: Mapping[str, Any],
         *,
         model: str | None = None,
+        caller: str = LOCAL_CALLER,
         progress: Callable[[str], None] | None = None,
     ) -> Mapping[str, Any]:
         """Run an installed pack and return its output as plain data.
@@ -153,7 +155,7 @@ class Helmdeck:
         :raises PackError: with a code of the closed set.
         :raises CallFailed: a model call of the pack failed.
         """
-        output = await self._runner.run(pack, given, model=model, progress=progress)
+        output = await self._runner.run(pack, given, model=model, caller=caller, progress=progress)
         return output if isinstance(output, Mapping) else output.to_dict()
 
     async def acomplete(self, request: ChatRequest) -> ChatResponse:

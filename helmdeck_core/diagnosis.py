@@ -62,19 +62,21 @@ def empty_sub_cause(stop: StopReason | None, text: str, *, has_reasoning: bool, 
         return "unclosed_reasoning"
     if has_reasoning:
         return "only_reasoning"
-    if is_looping(text):
-        return "whitespace_loop"
+    if loop := loop_of(text):
+        return loop
     return "empty_though_finished" if stop in _FINISHED else "empty"
 
 
-def is_looping(text: str) -> bool:
-    """Whether the text ends in blanks or one token over and over, which is how constrained decoding runs dry."""
+def loop_of(text: str) -> str:
+    """How the text ends over and over, which is how constrained decoding runs dry: the sub-cause, empty for no loop."""
     window = text[-_LOOP_WINDOW:]
     if len(window) < _LOOP_WINDOW:
-        return False
+        return ""
     if len(window) - sum(map(window.count, " \t\r\n")) <= _MAX_INK:
-        return True
-    return any(window[size:] == window[:-size] for size in range(1, _LONGEST_TOKEN + 1))
+        return "whitespace_loop"
+    if not any(window[size:] == window[:-size] for size in range(1, _LONGEST_TOKEN + 1)):
+        return ""
+    return "whitespace_loop" if window.isspace() else "repeated_token"
 
 
 def excerpt_of(text: str | bytes) -> str:

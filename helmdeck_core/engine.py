@@ -6,6 +6,7 @@ in one place fixes all.
 
 from __future__ import annotations
 
+import json
 from typing import Any, TypeVar
 
 import attrs
@@ -108,15 +109,12 @@ class Engine:
         return Answer(
             value=decoded.value,
             model=model,
-            served_model=response.served_model,
             variant=variant.variant,
             budget=budget,
             selection=selection,
-            usage=response.usage,
+            response=response,
             step=decoded.step,
             repairs=decoded.repairs,
-            downgrades=response.downgrades,
-            latency_s=response.latency_s,
         )
 
     async def dispatch(self, request: ChatRequest) -> ChatResponse:
@@ -146,7 +144,7 @@ class Engine:
                 task=question.task,
                 variant="plain",
                 instructions=question.instructions,
-                render=lambda task: task.request,
+                render=_plain,
             )
         wanted = resolve_variant(budget)
         variant = self.runtime.variant(question.task, wanted)
@@ -169,7 +167,7 @@ class Engine:
             done=question.done,
             defaults=question.defaults,
         )
-        rest = estimate_tokens(variant.instructions) + estimate_tokens(variant.render(task))
+        rest = sum(map(estimate_tokens, (variant.instructions, variant.catalog_heading, variant.render(task))))
         if not question.needs_catalog:
             if rest + MESSAGE_TOKENS > budget.input_tokens:
                 raise ContextWindowExceeded(
@@ -178,13 +176,23 @@ class Engine:
                     detail=f"it has about {rest:,} tokens, the budget is {budget.input_tokens:,}",
                 )
             return task, None
-        selection = self.library.select(budget, question.request, rest)
-        shortlist: tuple[str, ...] = ()
         most = self.runtime.config.selection.shortlist
+        # Who stands on the shortlist is only known behind the selection; room for the longest ids is kept for it.
+        longest = max((len(entry.id) for entry in self.library.catalog.entries), default=0)
+        reserve = estimate_tokens(" " * most * (longest + 2)) if budget.supports_prefix_cache else 0
+        selection = self.library.select(budget, question.request, rest + reserve)
+        shortlist: tuple[str, ...] = ()
         if budget.supports_prefix_cache and not selection.depends_on_request and len(selection.catalog) > most:
             scores = self.library.rank(question.request).scores[:most]
             shortlist = tuple(score.id for score in scores if score.score > 0)
         return attrs.evolve(task, catalog=selection.catalog, shortlist=shortlist), selection
+
+
+def _plain(task: Task) -> str:
+    """Everything that a question without prompt variants says, the request last."""
+    parts = [json.dumps(dict(task.defaults), ensure_ascii=False) if task.defaults else "", task.context]
+    parts += [f"done: {step.tool} {step.output}".strip() for step in task.done]
+    return "\n\n".join([*filter(None, parts), task.request])
 
 
 def _response_format(question: Question[Any], budget: Budget) -> ResponseFormat | None:

@@ -107,10 +107,13 @@ class PluginConflictError(PluginError):
     other: str = ""
 
     def __str__(self) -> str:
-        return (
-            f"plugins {self.plugin!r} and {self.other!r} both claim {self.detail} in {self.hook}; "
-            f"block one with --disable-plugin {self.plugin} or --disable-plugin {self.other}"
+        one = f"--disable-plugin {self.plugin}"
+        remedy = (
+            f"uninstall one of the two, or block both with {one}"
+            if self.plugin == self.other
+            else f"block one with {one} or --disable-plugin {self.other}"
         )
+        return f"plugins {self.plugin!r} and {self.other!r} both claim {self.detail} in {self.hook}; {remedy}"
 
 
 def _from(distribution: str | None) -> str:
@@ -169,6 +172,10 @@ class FailureClass(enum.StrEnum):
     TRANSIENT_UNKNOWN = "transient_unknown"
 
 
+RAN_IN_A_CIRCLE = (
+    "the model wrote the same thing over and over, as constrained decoding does that finds no way out",
+    "switch wants_strict_json off in the model's budget, or choose another model",
+)
 THOUGHT_TOO_LONG = (
     "the model thought and gave no answer",
     "raise reasoning_headroom_tokens in the model's budget, or choose a model that does not think",
@@ -286,10 +293,8 @@ class ConstrainedDeadlock(CallFailed):
             "the model answered in another shape than it was asked for",
             "ask once more, or choose another model",
         ),
-        "whitespace_loop": (
-            "constrained decoding ran in a circle",
-            "switch wants_strict_json off in the model's budget, or choose another model",
-        ),
+        "whitespace_loop": RAN_IN_A_CIRCLE,
+        "repeated_token": RAN_IN_A_CIRCLE,
         "unclosed_reasoning": THOUGHT_TOO_LONG,
     }
     hint = "the model finished but did not produce a readable answer"

@@ -38,7 +38,7 @@ _TOKENS = re.compile(
     r"""
     " (?: [^"\\]++ | \\. )*+ "                              # a string
   | ' (?<= [\[{,:(\s] ') (?: [^'\\\n]++ | \\. )*+ '         # a string in Python's manner, not an apostrophe
-  | \\" (?: [^"\\]++ | \\\\ (?: \\. | [^\\] ) )*+ \\"        # a string inside a string that lost its quotes
+  | \\" (?<! \\\\" ) (?: [^"\\]++ | \\\\ (?: \\. | [^\\] ) )*+ \\"  # a string inside a string that lost its quotes
   | // [^\n]*+
   | /\* (?: [^*]++ | \* (?!/) )*+ \*/
   | [{}\[\]]

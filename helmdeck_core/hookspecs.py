@@ -8,7 +8,8 @@ sorted by ``order`` and then by name; a plugin that contributes a name that a bu
 value; two installed plugins that contribute one name are an error. A *look-up* returns one answer or ``None``; the
 plugin that was registered last is asked first, and ``wrapper=True`` may adjust whatever was answered.
 
-All hooks are called when a deck is made, never while a request is served. The one look-up is remembered per model id.
+All hooks are called when a deck is made, and none of them while a request is served; only the look-up is called at the
+first request to a model id, and its answer is remembered.
 """
 
 from __future__ import annotations
@@ -213,7 +214,7 @@ def helmdeck_history_stores() -> Sequence[HistoryStoreSpec]:
 def helmdeck_commands() -> Sequence[Command]:
     """Contribute commands of the command line.
 
-    Called when the command line is asked for a command that is not built in, or for its help.
+    Called once when a deck is made; used when the command line is asked for a command that is not built in, or for help.
 
     :returns: Commands. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.

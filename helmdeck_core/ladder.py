@@ -71,9 +71,14 @@ class PreparedCatalog:
         :raises PluginError: a step raised, or returned something else than an entry's data.
         """
         while len(self._rungs) <= number:
+            events: list[Event] = []
             with self._lock:
                 if len(self._rungs) <= number:
-                    self._rungs.append(self._climbed(self._steps[len(self._rungs) - 1], self._rungs[-1].fragments))
+                    step, below = self._steps[len(self._rungs) - 1], self._rungs[-1].fragments
+                    self._rungs.append(self._climbed(step, below, events))
+            # Outside of the lock: a sink may itself ask for a selection.
+            for event in events:
+                self._report(event)
         return self._rungs[number]
 
     @property
@@ -124,7 +129,7 @@ class PreparedCatalog:
     def _made(self, step: str, fragments: tuple[bytes, ...], has_cut: bool, restored: tuple[str, ...]) -> Rung:
         return Rung(step, fragments, has_cut, restored, FRAME + self._commas + sum(map(len, fragments)))
 
-    def _climbed(self, owned: Owned[TrimStep], before: Sequence[bytes]) -> Rung:
+    def _climbed(self, owned: Owned[TrimStep], before: Sequence[bytes], events: list[Event]) -> Rung:
         name = owned.value.name
         fragments: list[bytes] = []
         restored: dict[str, None] = {}
@@ -132,7 +137,7 @@ class PreparedCatalog:
             new, fields = _trimmed(entry, old, owned)
             for field in fields:
                 restored[field] = None
-                self._report(InvariantRestored(step=name, field=field, plugin=owned.plugin, entry=entry.id))
+                events.append(InvariantRestored(step=name, field=field, plugin=owned.plugin, entry=entry.id))
             # A step that makes an entry larger has nothing to give; identity of the bytes says "nothing was cut".
             fragments.append(new if len(new) < len(old) else old)
         has_cut = any(new is not old for new, old in zip(fragments, before, strict=True))

@@ -6,6 +6,7 @@ written. ``enable()`` is for applications; a library that is merely imported wri
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 PACKAGES = ("helmdeck_core", "helmdeck_plugins")
 
 _enabled = False
+_handler: int | None = None
 
 
 def logger() -> Logger:
@@ -38,10 +40,18 @@ def enable(level: str = "INFO") -> None:
 
     from loguru import logger as loguru_logger
 
-    global _enabled
+    global _enabled, _handler
+    disable()
     _enabled = True
-    loguru_logger.remove()
-    loguru_logger.add(sys.stderr, level=level.upper(), format="{time:HH:mm:ss} {level: <7} {message} {extra}")
+    with contextlib.suppress(ValueError):  # loguru's own first handler would write every line twice
+        loguru_logger.remove(0)
+    # Handlers of the application stay; ours writes our lines and no others.
+    _handler = loguru_logger.add(
+        sys.stderr,
+        level=level.upper(),
+        format="{time:HH:mm:ss} {level: <7} {message} {extra}",
+        filter=lambda record: str(record["name"]).startswith(PACKAGES),
+    )
     for package in PACKAGES:
         loguru_logger.enable(package)
 
@@ -50,7 +60,11 @@ def disable() -> None:
     """Fall silent again."""
     from loguru import logger as loguru_logger
 
-    global _enabled
+    global _enabled, _handler
     _enabled = False
+    if _handler is not None:
+        with contextlib.suppress(ValueError):  # the application may have removed all handlers
+            loguru_logger.remove(_handler)
+        _handler = None
     for package in PACKAGES:
         loguru_logger.disable(package)

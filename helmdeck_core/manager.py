@@ -87,10 +87,10 @@ def load_plugins(
     """
     installed = _entry_points() if autoload else []
     candidates = [*_builtins(), *_arranged([*installed, *_extras(extra or {})], first)]
-    _refuse_double_names(candidates)
+    blocked = set(disable)
+    _refuse_double_names(candidate for candidate in candidates if candidate.name not in blocked)
     pm = pluggy.PluginManager(GROUP)
     pm.add_hookspecs(hookspecs)
-    blocked = set(disable)
     infos = [
         PluginInfo(c.name, c.source, c.target, c.distribution, is_blocked=True)
         if c.name in blocked

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import attrs
 import msgspec
 
-from helmdeck_core.diagnosis import empty_sub_cause, failure, is_looping
+from helmdeck_core.diagnosis import empty_sub_cause, failure, loop_of
 from helmdeck_core.domain.chat import StopReason
 from helmdeck_core.domain.decode import Decoded, DecodeFailed, DecodeStep
 from helmdeck_core.fragments import Found, Fragment, Kind, find_fragments
@@ -166,8 +166,8 @@ class Reading(Generic[T]):
     def _sub_cause(self, found: Found) -> str:
         if found.is_too_deep:
             return "too_deep"
-        if is_looping(self._text):
-            return "whitespace_loop"
+        if loop := loop_of(self._text):
+            return loop
         if found.is_cut:
             return "cut"
         if self._shape_error is not None and any(fragment.is_valid for fragment in found.fragments):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -9,6 +10,7 @@ import msgspec
 
 MOST_PROBLEMS = 20
 LONGEST_MESSAGE = 200
+MOST_CHECKERS = 512
 
 
 def schema_problems(schema: Mapping[str, Any], value: object, *, is_trusted: bool = False) -> tuple[str, ...]:
@@ -21,33 +23,46 @@ def schema_problems(schema: Mapping[str, Any], value: object, *, is_trusted: boo
     """
     if not schema:
         return ()
-    # Imported here: it costs more than most commands take, and only values with a schema need it.
-    from jsonschema import exceptions, validators
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-
-    cls = validators.validator_for(schema, default=validators.Draft202012Validator)
     try:
-        cls.check_schema(dict(schema))
-        if not is_trusted:
-            cls = cast(Any, validators).extend(cls, dict.fromkeys(_patterned(schema), _says_nothing))
-        # An empty registry, so that no reference makes the library reach for the network.
-        found = list(_bounded(cls(dict(schema), registry=Registry()).iter_errors(cast(Any, value))))
-    except (exceptions.SchemaError, Unresolvable, RecursionError, TypeError):
-        return ()
+        checker = _checker(msgspec.json.encode(schema), is_trusted)
+        found = list(_bounded(checker.iter_errors(value))) if checker is not None else []
+    except Exception as exc:
+        # What the library raises for a reference to nowhere has no public name, and values may be nested without end.
+        if isinstance(exc, (RecursionError, TypeError, ValueError)) or "Referenc" in type(exc).__name__:
+            return ()
+        raise
     return tuple(
         f"{_path(error)}: {_message(error)}" for error in sorted(found, key=lambda error: (_path(error), error.message))
     )
+
+
+@functools.lru_cache(MOST_CHECKERS)
+def _checker(encoded: bytes, is_trusted: bool) -> Any:
+    """A validator; ``None`` for a schema that is itself broken. Making one takes a hundred times as long as using it."""
+    # Imported here: it costs more than most commands take, and only values with a schema need it.
+    from jsonschema import exceptions, validators
+    from referencing import Registry
+
+    schema = msgspec.json.decode(encoded)
+    cls: Any = validators.validator_for(schema, default=validators.Draft202012Validator)
+    try:
+        cls.check_schema(schema)
+    except exceptions.SchemaError:
+        return None
+    if not is_trusted:
+        cls = cast(Any, validators).extend(cls, dict.fromkeys(_patterned(encoded), _says_nothing))
+    # An empty registry, so that no reference makes the library reach for the network.
+    return cls(schema, registry=Registry())
 
 
 def _says_nothing(*_: Any) -> tuple[()]:
     return ()
 
 
-def _patterned(schema: Mapping[str, Any]) -> list[str]:
+def _patterned(encoded: bytes) -> list[str]:
     """The keywords that try regular expressions of the schema."""
     skipped = ["pattern", "patternProperties"]
-    if "patternProperties" in msgspec.json.encode(schema).decode():
+    if b"patternProperties" in encoded:
         skipped += ["additionalProperties", "unevaluatedProperties"]  # they try the same patterns on names
     return skipped
 

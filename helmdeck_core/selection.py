@@ -95,7 +95,7 @@ def _fill(prepared: PreparedCatalog, candidates: Sequence[int], cap: int) -> tup
         if cost <= room + 1:
             chosen[index] = last
             room -= cost
-        elif cost > cap - FRAME:
+        elif cost > cap - FRAME + 1:
             too_large.append(prepared.catalog.entries[index].id)
     # Each list has one comma less than entries; the sums above count one each, so up to two bytes may stay unused.
     for index in chosen:

@@ -9,7 +9,7 @@ import attrs
 
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import Catalog, Entry, TrimRecord
-from helmdeck_core.domain.chat import Usage
+from helmdeck_core.domain.chat import ChatResponse
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.domain.tasks import DoneStep, Task
@@ -100,19 +100,17 @@ class Selection:
 class Answer(Generic[T]):
     """A decoded answer and everything that led to it.
 
-    :ivar model: the model that was asked; ``served_model`` is who answered, in the provider's words.
+    :ivar model: the model that was asked.
+    :ivar variant: the prompt variant that asked.
+    :ivar response: what the provider answered: stop reason, usage, reasoning, who served it.
     :ivar step: the decode step that gave the value; ``repairs`` those that changed what the model wrote.
-    :ivar latency_s: seconds of the model call.
     """
 
     value: T
     model: str
-    served_model: str
     variant: str
     budget: Budget
     selection: Selection | None
-    usage: Usage
+    response: ChatResponse
     step: str
     repairs: tuple[str, ...]
-    downgrades: tuple[str, ...]
-    latency_s: float

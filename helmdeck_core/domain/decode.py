@@ -87,8 +87,8 @@ class DecodeFailed(HelmdeckError):
 
     :ivar cause: one of the four causes of an unusable answer.
     :ivar sub_cause: ``empty``, ``empty_though_finished``, ``only_reasoning``, ``unclosed_reasoning``, ``cut``,
-        ``no_json``, ``not_an_object``, ``malformed``, ``wrong_shape``, ``too_deep`` or ``whitespace_loop``; the last one
-        stands for any token that is repeated to the end.
+        ``no_json``, ``not_an_object``, ``malformed``, ``wrong_shape``, ``too_deep``, ``whitespace_loop`` or
+        ``repeated_token``; the last two stand for blanks, and for another token, that are repeated to the end.
     :ivar is_empty: nothing visible was left after reasoning was stripped.
     :ivar path: where in the value the shape was wrong, such as ``$.steps[0].tool``.
     :ivar excerpt: at most 200 characters of what was read, control characters escaped.

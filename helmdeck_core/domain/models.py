@@ -45,6 +45,11 @@ class ModelId:
         return f"{self.provider}/{self.name}"
 
 
+def _no_limit(cap: int | None) -> int | None:
+    """0 and less is how configurations and tables write "no limit"."""
+    return cap if cap is not None and cap > 0 else None
+
+
 @attrs.frozen(kw_only=True)
 class Budget:
     """What one model is asked to take and to give.
@@ -68,7 +73,7 @@ class Budget:
     tier: Tier = Tier.C
     input_tokens: int = 16_000
     output_tokens: int = 1_500
-    max_catalog_bytes: int | None = 10_000
+    max_catalog_bytes: int | None = attrs.field(default=10_000, converter=_no_limit)
     allows_llm_filter: bool = False
     filter_model: str | None = None
     is_hybrid_reasoning: bool = False

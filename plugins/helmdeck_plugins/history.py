@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from helmdeck_core import HistoryStoreSpec, PlanRecord, RecordedStep, hookimpl
+
+if TYPE_CHECKING:
+    import sqlite3
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS plan_history (
@@ -21,6 +24,8 @@ CREATE TABLE IF NOT EXISTS plan_history (
     model TEXT NOT NULL, duration_s REAL NOT NULL, time REAL NOT NULL, steps TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS plan_history_by_caller ON plan_history (caller, time);
+CREATE INDEX IF NOT EXISTS plan_history_by_time ON plan_history (time);
+PRAGMA user_version = 1;
 """
 BUSY_TIMEOUT_S = 5.0
 DAY_S = 86_400
@@ -71,6 +76,8 @@ class SqliteHistory:
     @contextlib.contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         """A connection of its own for every use: it belongs to one thread, and opening it takes a fraction of a write."""
+        import sqlite3  # most decks keep no history
+
         connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S)
         try:
             with connection:

@@ -194,19 +194,26 @@ def first_sentence(text: str) -> str:
     return text
 
 
+# Pieces of the text are looked at where they stand: copies of the rest at every full stop would make long texts slow.
+_WORD = re.compile(r"[^\s(\[\"'“]*\Z")
+_INK = re.compile(r"\S")
+_LONGEST_ABBREVIATION = 24
+
+
 def _is_abbreviation(text: str, stop: int, end: int) -> bool:
-    rest = text[end:].lstrip()
-    if text[stop] not in ".…" or not rest:
+    ink = _INK.search(text, end)
+    if text[stop] not in ".…" or ink is None:
         return False
+    following = ink[0]
     if text[stop] == "…" or text[stop : stop + 2] == "..":
-        return rest[0].islower()
-    word = re.search(r"[^\s(\[\"'“]*$", text[:stop])
-    last = word.group().lower() if word else ""
+        return following.islower()
+    word = _WORD.search(text, max(0, stop - _LONGEST_ABBREVIATION), stop)
+    last = word[0].lower() if word else ""
     if last in _ALWAYS:
         return True
-    if last in _BEFORE_FIGURE and rest[0].isdigit():
+    if last in _BEFORE_FIGURE and following.isdigit():
         return True
-    if last in _BEFORE_SMALL_LETTER and rest[0].islower():
+    if last in _BEFORE_SMALL_LETTER and following.islower():
         return True
     # An initial ("J. Smith"), or the number of an item at the very beginning ("1. Open").
     is_initial = len(last) == 1 and text[stop - 1].isupper() and last not in "ai"

@@ -1,6 +1,6 @@
 """The shared decode cases, where they are at hand.
 
-They lie outside of the repository: ``HELMDECK_BENCH_DATA`` names a directory that holds ``decode/cases.jsonl``.
+They lie outside of the repository: ``BENCH_DATA`` names a directory that holds ``decode/cases.jsonl``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 from helmdeck_core import DecodeFailed, Decoder, StopReason
 from helmdeck_plugins import decode, reasoning
 
-DATA = Path(os.environ.get("HELMDECK_BENCH_DATA") or Path(__file__).parents[3] / "shared" / "bench") / "decode"
+DATA = Path(os.environ.get("BENCH_DATA") or Path(__file__).parents[3] / "shared" / "bench") / "decode"
 DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), decode.helmdeck_decode_steps())
 
 CUT = "length max_tokens max_output_tokens maxtokens model_length"
@@ -36,7 +36,7 @@ Verdicts = Mapping[str, "collections.Counter[str]"]
 def lines(name: str) -> Iterator[dict[str, Any]]:
     path = DATA / name
     if not path.is_file():
-        pytest.skip(f"no decode cases at {path}; HELMDECK_BENCH_DATA names the directory that holds decode/{name}")
+        pytest.skip(f"no decode cases at {path}; BENCH_DATA names the directory that holds decode/{name}")
     with path.open(encoding="utf-8") as file:
         yield from map(json.loads, file)
 

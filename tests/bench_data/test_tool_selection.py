@@ -1,6 +1,6 @@
 """The ranker on labelled requests; the floors lie a little under what it reaches on these samples.
 
-The data are not part of the repository: ``HELMDECK_BENCH_DATA`` says where they are.
+The data are not part of the repository: ``BENCH_DATA`` says where they are.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from helmdeck_core import Catalog
 from helmdeck_plugins.lexical.index import LexicalIndex
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("HELMDECK_BENCH_DATA", ROOT.parent / "shared" / "bench")) / "tool-selection"
+DATA = Path(os.environ.get("BENCH_DATA", ROOT.parent / "shared" / "bench")) / "tool-selection"
 SAMPLE = 150
 TOP = 12
 
 pytestmark = pytest.mark.skipif(
-    not DATA.is_dir(), reason=f"no tool-selection data at {DATA}; set HELMDECK_BENCH_DATA to the folder that has them"
+    not DATA.is_dir(), reason=f"no tool-selection data at {DATA}; set BENCH_DATA to the folder that has them"
 )
 
 FLOORS = {

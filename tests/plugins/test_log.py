@@ -36,6 +36,21 @@ def test_a_reduction_is_logged_with_model_tier_sizes_and_cuts(lines):
         assert part in line
 
 
+def test_handlers_of_the_application_stay(answering):
+    from loguru import logger
+
+    seen = []
+    handler = logger.add(lambda message: seen.append(message.record["message"]))
+    try:
+        deck, _ = answering(GOOD, config={"log_level": "INFO"})
+        deck.plan("draft a post about our launch", model=FREE)
+        logger.info("the application's own line")
+    finally:
+        logger.remove(handler)
+        log.disable()
+    assert seen[-1] == "the application's own line" and any("reduced" in line for line in seen)
+
+
 def test_a_catalog_that_is_sent_whole_is_no_line(lines):
     assert "reduced" not in lines(GOOD, model="openai/gpt-4o")
 

@@ -200,6 +200,17 @@ def test_the_first_sentence_ends_where_a_reader_would_end_it(text, first):
     assert first_sentence(text) == first
 
 
+@pytest.mark.parametrize(
+    "text", ["e.g. " * 40_000, "a" * 200_000 + ". B", "x. y" * 50_000, "... " * 50_000, "J. " * 60_000]
+)
+def test_long_texts_take_no_longer_than_their_length(text):
+    import time
+
+    started = time.process_time()
+    first_sentence(text)
+    assert time.process_time() - started < 2.0, "a quadratic scan takes minutes"
+
+
 @given(st.text(max_size=200))
 def test_a_first_sentence_is_a_beginning_of_the_text_and_trimming_twice_changes_nothing(text):
     first = first_sentence(text)

@@ -52,6 +52,11 @@ def test_an_explicit_prompt_variant_outranks_the_tier(tier):
     assert resolve_variant(Budget(model="x", tier=tier, prompt_variant="mine")) == "mine"
 
 
+@pytest.mark.parametrize("cap", [0, -1, None])
+def test_no_limit_can_be_written_as_zero(cap):
+    assert Budget(model="x", max_catalog_bytes=cap).max_catalog_bytes is None
+
+
 def test_headroom_counts_only_for_models_that_think():
     assert Budget(model="x", output_tokens=10, reasoning_headroom_tokens=5).max_tokens == 10
     assert Budget(model="x", output_tokens=10, reasoning_headroom_tokens=5, is_hybrid_reasoning=True).max_tokens == 15

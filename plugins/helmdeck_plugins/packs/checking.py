@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -52,6 +53,7 @@ class NameResolver:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self._squashed: dict[str, list[Entry]] = {}
+        self._ids = {squash(entry.id): entry.id for entry in catalog.entries}
         for entry in catalog.entries:
             for key in {squash(entry.id), _without_prefix(entry.id)} - {""}:
                 self._squashed.setdefault(key, []).append(entry)
@@ -69,17 +71,22 @@ class NameResolver:
 
     def nearest(self, name: str) -> tuple[str, ...]:
         """Names that exist and look alike, best first."""
-        ids = [entry.id for entry in self.catalog.entries]
-        by_squashed = {squash(entry_id): entry_id for entry_id in ids}
+        by_squashed = self._ids
         close = difflib.get_close_matches(squash(name), list(by_squashed), n=MOST_SUGGESTIONS, cutoff=0.6)
         return tuple(by_squashed[each] for each in close)
+
+
+@functools.lru_cache(4)
+def resolver_of(catalog: Catalog) -> NameResolver:
+    """The resolver of a catalog, kept for the next plan over it."""
+    return NameResolver(catalog)
 
 
 class StepChecker:
     """Checks steps of plans against the whole catalog, not only against what a model was shown."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._names = NameResolver(catalog)
+        self._names = resolver_of(catalog)
 
     def check(self, tool: str | None, args: Mapping[str, Any] | None, rationale: str | None) -> Checked:
         """Return the step with a name that exists, or as a gap that says why."""

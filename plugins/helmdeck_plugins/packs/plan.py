@@ -96,7 +96,7 @@ async def make_plan(context: PackContext, given: Mapping[str, Any]) -> Plan:
     :raises CallFailed: the model gave nothing usable.
     """
     question = make_question(given, caller=NAME, task="plan", type=PlanAnswer, schema=ANSWER_SCHEMA)
-    start = time.time()
+    start = (time.time(), time.perf_counter())
     try:
         plan = finish(await context.ask(question), StepChecker(context.catalog), question)
     except CallFailed as exc:
@@ -109,7 +109,7 @@ async def make_plan(context: PackContext, given: Mapping[str, Any]) -> Plan:
 def _record(
     context: PackContext,
     question: Question[Any],
-    start: float,
+    start: tuple[float, float],
     *,
     model: str,
     cause: str | None = None,
@@ -123,8 +123,8 @@ def _record(
         complexity=plan.complexity.value if plan else None,
         steps=tuple(RecordedStep(s.order, s.tool, args_sha(s.args)) for s in plan.steps) if plan else (),
         model=model,
-        duration_s=time.time() - start,
-        time=start,
+        duration_s=time.perf_counter() - start[1],
+        time=start[0],
     )
 
 
@@ -146,14 +146,15 @@ def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[
         reasoning=answer.value.reasoning or "",
         model=answer.model,
         prompt_variant_used=answer.variant,
-        more_steps_likely=more and bool(steps),
+        # Whoever loops over single steps would meet the same gap for ever.
+        more_steps_likely=more and bool(steps) and not steps[0].is_gap,
         compaction=compaction_of(answer),
-        served_model=answer.served_model,
-        usage=answer.usage,
-        latency_s=answer.latency_s,
+        served_model=answer.response.served_model,
+        usage=answer.response.usage,
+        latency_s=answer.response.latency_s,
         unseen_tools=tuple(unseen),
         repairs=answer.repairs,
-        downgrades=answer.downgrades,
+        downgrades=answer.response.downgrades,
     )
 
 

@@ -17,7 +17,7 @@ from helmdeck_core import (
     RouteKind,
     hookimpl,
 )
-from helmdeck_plugins.packs.checking import NameResolver
+from helmdeck_plugins.packs.checking import NameResolver, resolver_of
 from helmdeck_plugins.packs.questions import INPUT_SCHEMA, compaction_of, make_question
 
 NAME = "helmdeck.route"
@@ -86,7 +86,7 @@ async def route(context: PackContext, given: Mapping[str, Any]) -> Route:
     """
     question = make_question(given, caller=NAME, task="route", type=RouteAnswer, schema=ANSWER_SCHEMA)
     answer = await context.ask(question)
-    names = NameResolver(context.catalog)
+    names = resolver_of(context.catalog)
     value: RouteAnswer = answer.value
     chosen = _recommended(names, value.recommendation)
     others = _alternatives(names, value.alternatives or (), chosen)
@@ -97,11 +97,11 @@ async def route(context: PackContext, given: Mapping[str, Any]) -> Route:
         reasoning=value.reasoning or "",
         model=answer.model,
         compaction=compaction_of(answer),
-        served_model=answer.served_model,
-        usage=answer.usage,
-        latency_s=answer.latency_s,
+        served_model=answer.response.served_model,
+        usage=answer.response.usage,
+        latency_s=answer.response.latency_s,
         repairs=answer.repairs,
-        downgrades=answer.downgrades,
+        downgrades=answer.response.downgrades,
     )
 
 
