@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from typing import Any
 
 import pytest
@@ -134,6 +135,19 @@ def test_a_step_offers_nothing_for_what_it_does_not_mend(step: Any) -> None:
 def test_very_long_text_is_not_mended() -> None:
     with pytest.raises(DecodeFailed):
         mended('{"a": "' + "x" * decode.MAX_LENGTH + '",}')
+
+
+def test_text_of_very_many_tokens_is_not_mended() -> None:
+    assert mended('{"a": [' + "1," * 1_000 + "1],}").repairs == ("trailing_commas",)
+    with pytest.raises(DecodeFailed):
+        mended('{"a": [' + "1," * decode.MAX_TOKENS + "1],}")
+
+
+def test_a_string_that_never_ends_is_looked_for_once() -> None:
+    start = time.perf_counter()
+    assert decode.tokens_of("{" + '\\"(' * 60_000) is None
+    assert decode.tokens_of("{" + "/*(" * 60_000) is None
+    assert time.perf_counter() - start < 0.5
 
 
 PLAIN = st.text(alphabet="abc 1._-{}[]:,\"'\\/#\n\té😀“”", max_size=8)

@@ -231,6 +231,7 @@ def test_other_objects_in_an_unclosed_block_are_drafts(text: str) -> None:
         ('<think>draft {"a": 1} but', StopReason.MAX_TOKENS, FailureClass.LENGTH_TRUNCATED, "unclosed_reasoning"),
         ("<think>still", None, FailureClass.LIKELY_TIMEOUT, "unclosed_reasoning"),
         ("\n" * 600, StopReason.MAX_TOKENS, FailureClass.LENGTH_TRUNCATED, "whitespace_loop"),
+        ("```" * 200, StopReason.END_TURN, FailureClass.LIKELY_TIMEOUT, "repeated_token"),
     ],
 )
 def test_an_empty_answer_fails_by_the_stop_reason(
@@ -274,7 +275,10 @@ def test_unusable_text_fails_by_the_stop_reason(text: str, stop: StopReason | No
         ("[" * 50_000, "too_deep"),
         ('{"a":' * 50_000, "too_deep"),
         ('{"a": 1, "b": ' + " " * 1_000, "whitespace_loop"),
-        ('{"a": "' + "ha " * 300, "whitespace_loop"),
+        ('{"a": ' + "\u00a0" * 1_000, "whitespace_loop"),
+        ('{"a": "' + "ha " * 300, "repeated_token"),
+        ("a" * 1_000, "repeated_token"),
+        ("[" * 500, "repeated_token"),
     ],
 )
 def test_the_finer_cause_is_named(text: str, sub_cause: str) -> None:
@@ -397,17 +401,30 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("piece", HOSTILE)
-def test_hostile_text_is_answered_in_linear_time(piece: str) -> None:
+HOSTILE_WITHIN = [
+    ("{", "“", ""), ("{", "“", "}"), ("{“a”:“", "“", "}"), ("{ ”", "“‘", "}"), ("“", "{a:“} ", ""), ("{", "“x” ", "}"),
+    ("{a:", '\\",(#\\', "]"), ("", "{a:</think>", "}"), ('{\\"', '(\\"(\\"', "}"), ("{", "/*'", "}"), ("", "<think/>", "{}"),
+]  # fmt: skip
+"""What stands in front once, and two pieces that are repeated, one behind the other."""
+
+
+@pytest.mark.parametrize(("before", "piece", "behind"), [*(("", piece, "") for piece in HOSTILE), *HOSTILE_WITHIN])
+def test_hostile_text_is_answered_in_linear_time(before: str, piece: str, behind: str) -> None:
     def seconds(length: int) -> float:
+        count = length // len(piece + behind)
         start = time.perf_counter()
         with contextlib.suppress(DecodeFailed):
-            DECODER.decode(piece * (length // len(piece)), Plan)
+            DECODER.decode(before + piece * count + behind * count, Plan)
         return time.perf_counter() - start
 
     # Four times the text: quadratic time would be sixteen times as much.
     short, long = min(seconds(20_000) for _ in range(3)), min(seconds(80_000) for _ in range(3))
     assert long < 10 * short + 0.005
+
+
+def test_when_too_much_is_broken_no_draft_is_the_answer() -> None:
+    assert failed("[1 </think>" * 12 + '{"draft": 1} [1 </think> {"a": 1}').sub_cause == "malformed"
+    assert DECODER.decode("{x: </think> } " * 40 + '{"a": 1}', dict).value == {"a": 1}
 
 
 @pytest.mark.parametrize(

@@ -222,3 +222,9 @@ def test_the_time_grows_with_the_length_and_not_faster(piece: str) -> None:
     # Four times the text: quadratic time would be sixteen times as much.
     short, long = min(seconds(2_000) for _ in range(3)), min(seconds(8_000) for _ in range(3))
     assert long < 10 * short + 0.005
+
+
+def test_the_end_of_a_stream_piece_is_looked_at_only_near_its_end() -> None:
+    start = time.perf_counter()
+    streamed(["<muse/>" * 100_000])
+    assert time.perf_counter() - start < 3
