@@ -20,11 +20,19 @@ class Owned(Generic[T]):
     """A contributed value and the plugin that it belongs to.
 
     :ivar replaced: the plugin whose value of the same name this one replaces.
+    :ivar hook: the hook that contributed it.
+    :ivar distribution: the distribution that the plugin came with.
     """
 
     plugin: str
     value: T
     replaced: str | None = None
+    hook: str = ""
+    distribution: str | None = None
+
+    def fault(self, detail: str) -> PluginError:
+        """The error that names the plugin, its distribution and the way to go on without it."""
+        return PluginError(self.plugin, self.hook, detail, self.distribution)
 
 
 def collect(plugins: Plugins, hook: str, value_type: type[T]) -> tuple[Owned[T], ...]:
@@ -51,7 +59,8 @@ def collect(plugins: Plugins, hook: str, value_type: type[T]) -> tuple[Owned[T],
                 raise PluginConflictError(
                     owner, hook, f"{value_type.__name__} {name!r}", plugins.distribution(owner), before.plugin
                 )
-            found[name] = Owned(owner, value, before.plugin if before else None)
+            replaced = before.plugin if before else None
+            found[name] = Owned(owner, value, replaced, hook, plugins.distribution(owner))
     return tuple(sorted(found.values(), key=lambda o: (getattr(o.value, "order"), getattr(o.value, "name"))))
 
 
@@ -68,27 +77,20 @@ def _checked(plugins: Plugins, owner: str, hook: str, values: Any, value_type: t
     return values
 
 
-def attributed(
-    plugins: Plugins, hook: str, owned: Owned[T], function: Callable[..., R], returns: type[R]
-) -> Callable[..., R]:
+def attributed(owned: Owned[T], function: Callable[..., R], returns: type[R]) -> Callable[..., R]:
     """A function of a contributed value, for later calls: what it raises or wrongly returns names its plugin."""
     label = f"{type(owned.value).__name__} {getattr(owned.value, 'name', '?')!r}"
 
     def call(*arguments: Any) -> R:
         try:
             result = function(*arguments)
-        except (
-            HelmdeckError,
-            RecursionError,
-            MemoryError,
-        ):  # the last two say something of the input, not of the plugin
+        # Too deep or too large says something of the input, not of the plugin.
+        except (HelmdeckError, RecursionError, MemoryError):
             raise
         except (Exception, SystemExit) as exc:
-            raise _failed(plugins, owned.plugin, hook, f"{label} raised {type(exc).__name__}: {exc}") from exc
+            raise owned.fault(f"{label} raised {type(exc).__name__}: {exc}") from exc
         if not isinstance(result, returns):
-            raise _failed(
-                plugins, owned.plugin, hook, f"{label} returned {type(result).__name__}, not {returns.__name__}"
-            )
+            raise owned.fault(f"{label} returned {type(result).__name__}, not {returns.__name__}")
         return result
 
     return call

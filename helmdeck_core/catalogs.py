@@ -11,7 +11,7 @@ import msgspec
 
 from helmdeck_core.config import is_catalog_file
 from helmdeck_core.domain.catalog import Catalog
-from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake, PluginError
+from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake
 from helmdeck_core.fitting import misfit
 from helmdeck_core.runtime import Runtime
 
@@ -50,8 +50,7 @@ def _load(runtime: Runtime, name: str) -> Catalog:
     except HelmdeckError:
         raise
     except (Exception, SystemExit) as exc:
-        detail = f"source {name!r}: {type(exc).__name__}: {exc}"
-        raise PluginError(owned.plugin, "helmdeck_catalog_sources", detail) from exc
+        raise owned.fault(f"source {name!r}: {type(exc).__name__}: {exc}") from exc
     return catalog
 
 

@@ -22,7 +22,6 @@ from helmdeck_core.domain.plans import Plan, Route
 from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.domain.tasks import DoneStep
 from helmdeck_core.engine import Engine
-from helmdeck_core.errors import FAILURES, PluginError
 from helmdeck_core.ladder import PreparedCatalog
 from helmdeck_core.manager import load_plugins
 from helmdeck_core.portal import Portal
@@ -223,16 +222,8 @@ class Helmdeck:
         try:
             return self.runtime.decoder.decode(raw, type, self.runtime.normalise_stop(stop_reason, ""))
         except DecodeFailed as exc:
-            raise FAILURES[exc.cause](
-                "decode: the answer is empty"
-                if exc.is_empty
-                else "decode: the answer is not the JSON that was asked for",
-                raw_stop_reason=stop_reason,
-                raw_length=len(raw if isinstance(raw, bytes) else raw.encode("utf-8", "surrogatepass")),
-                sub_cause=exc.sub_cause,
-                detail="" if exc.is_empty else str(exc),
-                excerpt=exc.excerpt,
-            ) from exc
+            what = "is empty" if exc.is_empty else "is not the JSON that was asked for"
+            raise exc.as_call(f"decode: the answer {what}", raw, raw_stop_reason=stop_reason) from exc
 
     # -- end ---------------------------------------------------------------------------------------------
 
@@ -267,9 +258,8 @@ class Helmdeck:
     async def _typed(self, kind: type[T], pack: str, given: Mapping[str, Any], **options: Any) -> T:
         result: Mapping[str, Any] | Output = await self._runner.run(pack, given, **options)
         if not isinstance(result, kind):
-            owner = self.runtime.packs[pack].plugin
             detail = f"pack {pack!r} returned {type(result).__name__}, not {kind.__name__}"
-            raise PluginError(owner, "helmdeck_packs", detail, self.runtime.plugins.distribution(owner))
+            raise self.runtime.packs[pack].fault(detail)
         return result
 
 

@@ -18,7 +18,7 @@ from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.events import CallFinished, CallGaveUp, CatalogSelected, StopReasonUnknown
 from helmdeck_core.domain.models import Budget, Tier, resolve_variant
 from helmdeck_core.domain.tasks import Task
-from helmdeck_core.errors import FAILURES, CallFailed, ContextWindowExceeded, InvalidRequest, PackError, PackErrorCode
+from helmdeck_core.errors import CallFailed, ContextWindowExceeded, InvalidRequest, PackError, PackErrorCode
 from helmdeck_core.gateway import Gateway
 from helmdeck_core.library import MESSAGE_TOKENS, Library
 from helmdeck_core.prompting import estimate_tokens, lay_out
@@ -218,15 +218,12 @@ def _unusable(question: Question[Any], model: str, response: ChatResponse, exc: 
         if exc.is_empty
         else "the model's output is not the JSON that was asked for"
     )
-    return FAILURES[exc.cause](
+    return exc.as_call(
         f"{question.caller}: {what}",
-        model,
-        model.partition("/")[0],
+        response.text,
+        model=model,
+        provider=model.partition("/")[0],
         stop_reason=response.stop_reason.value,
         raw_stop_reason=response.raw_stop_reason,
-        raw_length=len(response.text.encode("utf-8", "surrogatepass")),
         latency_s=response.latency_s,
-        sub_cause=exc.sub_cause,
-        detail="" if exc.is_empty else str(exc),
-        excerpt=exc.excerpt,
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import attrs
 
+from helmdeck_core.calling import Owned
 from helmdeck_core.config import ProviderConfig, SecretRef
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, Provider, ProviderSettings, ProviderSpec, StopReason
 from helmdeck_core.domain.models import ModelId
@@ -62,12 +63,10 @@ class Gateway:
             latency = exc.latency_s or time.perf_counter() - start
             facts = attrs.evolve(exc, model=exc.model or request.model, provider=model_id.provider, latency_s=latency)
             raise facts from exc.__cause__
-        except (asyncio.CancelledError, HelmdeckError):
+        except HelmdeckError:
             raise
         except (Exception, SystemExit) as exc:
-            plugin, _ = self._spec(model_id.provider)
-            detail = f"provider {model_id.provider!r} raised {type(exc).__name__}: {exc}"
-            raise PluginError(plugin, "helmdeck_providers", detail, self._runtime.plugins.distribution(plugin)) from exc
+            raise self._fault(model_id.provider, "raised", exc) from exc
         return response if response.latency_s else attrs.evolve(response, latency_s=time.perf_counter() - start)
 
     def open_provider(self, name: str) -> Provider:
@@ -76,15 +75,13 @@ class Gateway:
         if name not in opened:
             if name not in self.names:
                 raise InvalidRequest(f"there is no provider {name!r}", detail=f"providers: {', '.join(self.names)}")
-            plugin, spec = self._spec(name)
+            spec = self._owned(name).value
             try:
                 opened[name] = spec.open(self._settings(name, spec), self)
             except HelmdeckError:
                 raise
             except (Exception, SystemExit) as exc:
-                detail = f"provider {name!r} cannot be opened: {type(exc).__name__}: {exc}"
-                distribution = self._runtime.plugins.distribution(plugin)
-                raise PluginError(plugin, "helmdeck_providers", detail, distribution) from exc
+                raise self._fault(name, "cannot be opened:", exc) from exc
         return opened[name]
 
     def normalise_stop(self, raw: str | None, dialect: str) -> StopReason:
@@ -106,9 +103,7 @@ class Gateway:
         try:
             await provider.aclose()
         except Exception as exc:
-            plugin, _ = self._spec(name)
-            detail = f"provider {name!r} cannot be closed: {type(exc).__name__}: {exc}"
-            raise PluginError(plugin, "helmdeck_providers", detail, self._runtime.plugins.distribution(plugin)) from exc
+            raise self._fault(name, "cannot be closed:", exc) from exc
 
     def _opened(self) -> dict[str, Provider]:
         loop = asyncio.get_running_loop()
@@ -118,10 +113,12 @@ class Gateway:
                 self._open[loop] = {}
         return self._open[loop]
 
-    def _spec(self, name: str) -> tuple[str, ProviderSpec]:
+    def _owned(self, name: str) -> Owned[ProviderSpec]:
         config = self._runtime.config.providers.get(name)
-        owned = self._runtime.providers[(config.kind if config else None) or name]
-        return owned.plugin, owned.value
+        return self._runtime.providers[(config.kind if config else None) or name]
+
+    def _fault(self, name: str, what: str, exc: BaseException) -> PluginError:
+        return self._owned(name).fault(f"provider {name!r} {what} {type(exc).__name__}: {exc}")
 
     def _settings(self, name: str, spec: ProviderSpec) -> ProviderSettings:
         config = self._runtime.config.providers.get(name, ProviderConfig())

@@ -16,7 +16,6 @@ import msgspec
 from helmdeck_core.calling import Owned
 from helmdeck_core.domain.catalog import Catalog, Entry, EntryData, EntryKind, TrimRecord, TrimStep
 from helmdeck_core.domain.events import Event, InvariantRestored
-from helmdeck_core.errors import PluginError
 
 Report = Callable[[Event], None]
 
@@ -133,8 +132,8 @@ class PreparedCatalog:
         name = owned.value.name
         fragments: list[bytes] = []
         restored: dict[str, None] = {}
-        for entry, old in zip(self.catalog.entries, before, strict=True):
-            new, fields = _trimmed(entry, old, owned)
+        for entry, full, old in zip(self.catalog.entries, self._rungs[0].fragments, before, strict=True):
+            new, fields = _trimmed(entry, full, old, owned)
             for field in fields:
                 restored[field] = None
                 events.append(InvariantRestored(step=name, field=field, plugin=owned.plugin, entry=entry.id))
@@ -145,10 +144,10 @@ class PreparedCatalog:
         return self._made(name, tuple(fragments), has_cut, labels)
 
 
-def _trimmed(entry: Entry, old: bytes, owned: Owned[TrimStep]) -> tuple[bytes, list[str]]:
+def _trimmed(entry: Entry, full: bytes, old: bytes, owned: Owned[TrimStep]) -> tuple[bytes, list[str]]:
     # The step gets copies of its own, so that one that writes into its input cannot harm the catalog.
     data: dict[str, Any] = msgspec.json.decode(old)
-    private = attrs.evolve(entry, data=msgspec.json.decode(msgspec.json.encode(entry.data)))
+    private = attrs.evolve(entry, data=msgspec.json.decode(full))
     try:
         result = owned.value.trim(private, data)
         if not isinstance(result, Mapping):
@@ -156,8 +155,7 @@ def _trimmed(entry: Entry, old: bytes, owned: Owned[TrimStep]) -> tuple[bytes, l
         guarded, fields = restore_invariants(entry, dict(result))
         return msgspec.json.encode(guarded), fields
     except (Exception, SystemExit) as exc:
-        detail = f"step {owned.value.name!r} on {entry.id!r}: {type(exc).__name__}: {exc}"
-        raise PluginError(owned.plugin, "helmdeck_trim_steps", detail) from exc
+        raise owned.fault(f"step {owned.value.name!r} on {entry.id!r}: {type(exc).__name__}: {exc}") from exc
 
 
 def restore_invariants(entry: Entry, data: dict[str, Any]) -> tuple[EntryData, list[str]]:

@@ -124,5 +124,4 @@ class Library:
 
     def _ranker_failed(self, exc: BaseException) -> PluginError:
         owned = self.runtime.rankers[self.runtime.config.selection.ranker]
-        detail = f"ranker {owned.value.name!r}: {type(exc).__name__}: {exc}"
-        return PluginError(owned.plugin, "helmdeck_rankers", detail, self.runtime.plugins.distribution(owned.plugin))
+        return owned.fault(f"ranker {owned.value.name!r}: {type(exc).__name__}: {exc}")

@@ -17,7 +17,7 @@ from helmdeck_core.domain.events import HistoryFailed
 from helmdeck_core.domain.history import HistoryStore, PlanRecord
 from helmdeck_core.domain.packs import Output, Pack
 from helmdeck_core.engine import Engine
-from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, PluginError
+from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode
 from helmdeck_core.schemas import schema_problems
 
 T = TypeVar("T")
@@ -57,16 +57,17 @@ class Runner:
         if problems := schema_problems(pack.input_schema, given, is_trusted=True):
             raise PackError(name, PackErrorCode.INVALID_INPUT, "; ".join(problems))
         try:
-            output = await pack.run(_Context(self, self.engine, model, caller, progress or _silent), given)
-        except (HelmdeckError, asyncio.CancelledError):
+            output = await pack.run(_Context(self, model, caller, progress or _silent), given)
+        except HelmdeckError:
             raise
         except (Exception, SystemExit) as exc:
             raise PackError(name, PackErrorCode.HANDLER_FAILED, f"{type(exc).__name__}: {exc}") from exc
         if not isinstance(output, Mapping) and not hasattr(output, "to_dict"):
             raise PackError(name, PackErrorCode.INVALID_OUTPUT, f"returned {type(output).__name__}, not an object")
-        wire = output if isinstance(output, Mapping) else output.to_dict()
-        if problems := schema_problems(pack.output_schema, wire, is_trusted=True):
-            raise PackError(name, PackErrorCode.INVALID_OUTPUT, "; ".join(problems))
+        if pack.output_schema:
+            wire = output if isinstance(output, Mapping) else output.to_dict()
+            if problems := schema_problems(pack.output_schema, wire, is_trusted=True):
+                raise PackError(name, PackErrorCode.INVALID_OUTPUT, "; ".join(problems))
         return output
 
     def _pack(self, name: str) -> Pack:
@@ -92,8 +93,7 @@ class Runner:
                 try:
                     self._history = self._history or owned.value.open(target, self.runtime.config.history.keep_days)
                 except Exception as exc:
-                    detail = f"{scheme}: {type(exc).__name__}: {exc}"
-                    raise PluginError(owned.plugin, "helmdeck_history_stores", detail) from exc
+                    raise owned.fault(f"{scheme}: {type(exc).__name__}: {exc}") from exc
         return self._history
 
     async def remember(self, record: PlanRecord) -> None:
@@ -122,7 +122,6 @@ class _Context:
     """What a running pack sees of the engine."""
 
     _runner: Runner
-    _engine: Engine
     model: str | None
     caller: str
     _tell: Callable[[str], None]
@@ -135,9 +134,9 @@ class _Context:
 
     @property
     def catalog(self) -> Catalog:
-        return self._engine.library.catalog
+        return self._runner.engine.library.catalog
 
     async def ask(self, question: Question[T]) -> Answer[T]:
         if question.model is None:
             question = attrs.evolve(question, model=self.model)
-        return await self._engine.ask(question)
+        return await self._runner.engine.ask(question)

@@ -23,7 +23,7 @@ from helmdeck_core.domain.history import HistoryStoreSpec
 from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier
 from helmdeck_core.domain.packs import Command, Pack
 from helmdeck_core.domain.ranking import Ranker
-from helmdeck_core.errors import ConfigError, Mistake, PluginError
+from helmdeck_core.errors import ConfigError, Mistake
 from helmdeck_core.manager import Plugins
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class Runtime:
             try:
                 sink.value.handle(event)
             except (Exception, SystemExit) as exc:
-                raise PluginError(sink.plugin, "helmdeck_event_sinks", f"{type(exc).__name__}: {exc}") from exc
+                raise sink.fault(f"{type(exc).__name__}: {exc}") from exc
 
     def ladder(self, tier: Tier, model: str) -> tuple[Owned[TrimStep], ...]:
         """The trim steps for a model, in order: its own rule, else its tier's, else the global one, else all."""
@@ -150,14 +150,12 @@ def resolve(plugins: Plugins, loaded: Loaded) -> Runtime:
         plugins=plugins,
         contributions=found,
         budgets=Budgeter(
-            plugins, table, owners, loaded.config.budgets, loaded.origins, _wrappers(plugins, loaded.config, providers)
+            plugins, table, owners, loaded.config.budgets, loaded.origins, _wrappers(loaded.config, providers)
         ),
-        decoder=Decoder(
-            _values(found["helmdeck_reasoning_tags"]), _decode_steps(plugins, found["helmdeck_decode_steps"])
-        ),
+        decoder=Decoder(_values(found["helmdeck_reasoning_tags"]), _decode_steps(found["helmdeck_decode_steps"])),
         trim_steps=_named(found["helmdeck_trim_steps"]),
         rankers=_named(found["helmdeck_rankers"]),
-        variants=_named(_variants(plugins, found["helmdeck_prompt_variants"])),
+        variants=_named(_variants(found["helmdeck_prompt_variants"])),
         packs=_named(found["helmdeck_packs"]),
         sources=_named(found["helmdeck_catalog_sources"]),
         providers=providers,
@@ -176,7 +174,7 @@ def _named(found: Iterable[Owned[T]]) -> Named[T]:
     return {getattr(owned.value, "name"): owned for owned in found}
 
 
-def _decode_steps(plugins: Plugins, found: Iterable[Owned[DecodeStep]]) -> tuple[DecodeStep, ...]:
+def _decode_steps(found: Iterable[Owned[DecodeStep]]) -> tuple[DecodeStep, ...]:
     def texts(step: DecodeStep) -> Callable[[str], list[str]]:
         def candidates(text: str) -> list[str]:
             given = list(step.candidates(text))
@@ -186,30 +184,24 @@ def _decode_steps(plugins: Plugins, found: Iterable[Owned[DecodeStep]]) -> tuple
 
         return candidates
 
-    hook = "helmdeck_decode_steps"
     return tuple(
-        attrs.evolve(owned.value, candidates=calling.attributed(plugins, hook, owned, texts(owned.value), list))
-        for owned in found
+        attrs.evolve(owned.value, candidates=calling.attributed(owned, texts(owned.value), list)) for owned in found
     )
 
 
-def _variants(plugins: Plugins, found: Iterable[Owned[PromptVariant]]) -> list[Owned[PromptVariant]]:
-    hook = "helmdeck_prompt_variants"
+def _variants(found: Iterable[Owned[PromptVariant]]) -> list[Owned[PromptVariant]]:
     return [
-        attrs.evolve(
-            owned,
-            value=attrs.evolve(owned.value, render=calling.attributed(plugins, hook, owned, owned.value.render, str)),
-        )
+        attrs.evolve(owned, value=attrs.evolve(owned.value, render=calling.attributed(owned, owned.value.render, str)))
         for owned in found
     ]
 
 
-def _wrappers(plugins: Plugins, config: Config, providers: Named[ProviderSpec]) -> dict[str, Callable[[str], str]]:
+def _wrappers(config: Config, providers: Named[ProviderSpec]) -> dict[str, Callable[[str], str]]:
     """The providers that wrap others, under every name that the deployment gives them."""
     kinds = {name: name for name in providers} | {name: each.kind or name for name, each in config.providers.items()}
     found = {name: providers[kind] for name, kind in kinds.items()}
     return {
-        name: calling.attributed(plugins, "helmdeck_providers", owned, owned.value.budget_of, str)
+        name: calling.attributed(owned, owned.value.budget_of, str)
         for name, owned in found.items()
         if owned.value.budget_of is not None
     }
@@ -222,7 +214,7 @@ def _active_sinks(found: Sequence[Owned[EventSink]]) -> tuple[Owned[EventSink], 
             if owned.value.is_active():
                 active.append(owned)
         except (Exception, SystemExit) as exc:
-            raise PluginError(owned.plugin, "helmdeck_event_sinks", f"is_active: {type(exc).__name__}: {exc}") from exc
+            raise owned.fault(f"is_active: {type(exc).__name__}: {exc}") from exc
     return tuple(active)
 
 
@@ -254,6 +246,9 @@ def _mistakes(loaded: Loaded, plugins: Plugins, found: Mapping[str, Sequence[Own
         kind = provider.kind or name
         path = ("providers", name, "kind")
         check.one(path, kind, known["helmdeck_providers"], "there is no provider of this kind")
+        for limit in ("timeout_s", "connect_timeout_s", "max_response_bytes"):
+            if getattr(provider, limit) == 0:
+                check.add(("providers", name, limit), "0 would never let anything through", 0, "more than 0")
     if config.history.url is not None:
         scheme, colon, _ = config.history.url.partition(":")
         stores = [f"{name}:..." for name in known["helmdeck_history_stores"]]
@@ -263,10 +258,6 @@ def _mistakes(loaded: Loaded, plugins: Plugins, found: Mapping[str, Sequence[Own
         if budget.prompt_variant is not None:
             path = ("budgets", prefix, "prompt_variant")
             check.one(path, budget.prompt_variant, sorted(variants), "there is no prompt variant of this name")
-    for name, provider in config.providers.items():
-        for limit in ("timeout_s", "connect_timeout_s", "max_response_bytes"):
-            if getattr(provider, limit) == 0:
-                check.add(("providers", name, limit), "0 would never let anything through", 0, "more than 0")
     if config.log_level is not None:
         check.one(("log_level",), config.log_level.upper(), LOG_LEVELS, "there is no such level")
     if "/" not in config.model.strip().strip("/"):

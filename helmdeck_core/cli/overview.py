@@ -29,7 +29,7 @@ def top_help(rest: Sequence[str], commands: Mapping[str, str]) -> str:
     """Everything that the command line can do; a plugin that fails is told, and the rest of the help stands."""
     lines = ["commands:", _listed(list(commands.items()))]
     try:
-        found = plugged.find(rest, commands)[1]
+        found = plugged.find(rest, commands)
         rows = [(name, owned.value.summary) for name, owned in found.items()]
         if rows:
             lines += ["", "commands of plugins:", _listed(rows)]

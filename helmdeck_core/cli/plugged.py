@@ -8,23 +8,19 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from helmdeck_core.cli import exits, options, printing
-from helmdeck_core.errors import HelmdeckError, PluginError
+from helmdeck_core.errors import HelmdeckError
 
 if TYPE_CHECKING:
     from helmdeck_core.calling import Owned
     from helmdeck_core.domain.packs import Command
-    from helmdeck_core.manager import Plugins
-
-HOOK = "helmdeck_commands"
 
 
-def find(rest: Sequence[str], builtins: Iterable[str]) -> tuple[Plugins, Mapping[str, Owned[Command]]]:
+def find(rest: Sequence[str], builtins: Iterable[str]) -> Mapping[str, Owned[Command]]:
     """The commands that plugins contribute; only plugins are loaded, nothing is resolved.
 
     :param rest: words among which the global options are.
     :param builtins: the commands that there are without plugins.
     :raises PluginError: a plugin cannot be loaded, or contributes something else, or a command that can never run.
-    :raises ConfigError: the plugins that the configuration names do not exist.
     """
     from helmdeck_core.calling import collect
     from helmdeck_core.domain.packs import Command
@@ -32,7 +28,7 @@ def find(rest: Sequence[str], builtins: Iterable[str]) -> tuple[Plugins, Mapping
 
     wanted = options.load(options.global_arguments(rest)).config.plugins
     plugins = load_plugins(disable=wanted.disable, first=wanted.first, autoload=wanted.autoload)
-    found = {owned.value.name: owned for owned in collect(plugins, HOOK, Command)}
+    found = {owned.value.name: owned for owned in collect(plugins, "helmdeck_commands", Command)}
     taken = {name.partition(" ")[0] for name in builtins}
     for name, owned in found.items():
         if name in taken:
@@ -41,8 +37,8 @@ def find(rest: Sequence[str], builtins: Iterable[str]) -> tuple[Plugins, Mapping
             problem = "the name of a command is one word that starts with no dash"
         else:
             continue
-        raise PluginError(owned.plugin, HOOK, f"command {name!r}: {problem}", plugins.distribution(owned.plugin))
-    return plugins, found
+        raise owned.fault(f"command {name!r}: {problem}")
+    return found
 
 
 def run(name: str, rest: Sequence[str], builtins: Sequence[str]) -> int:
@@ -52,7 +48,7 @@ def run(name: str, rest: Sequence[str], builtins: Sequence[str]) -> int:
     :raises PluginError: the command failed in a way of its own.
     """
     try:
-        plugins, found = find(rest, builtins)
+        found = find(rest, builtins)
     except HelmdeckError:
         # The command may be the broken plugin's own; a word that is nearly a built-in command is just mistyped.
         if nearest(name, builtins):
@@ -60,9 +56,9 @@ def run(name: str, rest: Sequence[str], builtins: Sequence[str]) -> int:
         raise
     if name not in found:
         raise exits.UsageError(no_such_command(name, [*builtins, *found]))
-    owner, command = found[name].plugin, found[name].value
+    command = found[name].value
     parser = options.Parser(f"helmdeck {name}", command.summary)
-    with _blaming(owner, name, plugins):
+    with _blaming(found[name]):
         command.configure(parser)
         options.add_global_options(parser)
         arguments = parser.parse_args(list(rest))
@@ -85,14 +81,13 @@ def _exit_code(code: int) -> int:
 
 
 @contextmanager
-def _blaming(owner: str, name: str, plugins: Plugins) -> Iterator[None]:
+def _blaming(owned: Owned[Command]) -> Iterator[None]:
     try:
         yield
     except (HelmdeckError, BrokenPipeError, options.Left):
         raise
     except (Exception, SystemExit) as exc:
-        detail = f"command {name!r}: {type(exc).__name__}: {exc}"
-        raise PluginError(owner, HOOK, detail, plugins.distribution(owner)) from exc
+        raise owned.fault(f"command {owned.value.name!r}: {type(exc).__name__}: {exc}") from exc
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:

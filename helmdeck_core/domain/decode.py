@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 import msgspec
 
-from helmdeck_core.errors import FailureClass, HelmdeckError
+from helmdeck_core.errors import FAILURES, CallFailed, FailureClass, HelmdeckError
 
 T = TypeVar("T")
 
@@ -108,6 +108,20 @@ class DecodeFailed(HelmdeckError):
         if self.path or self.expected:
             return f"the answer has the wrong shape at {self.path or '$'}: expected {self.expected}, found {self.found}"
         return f"the answer cannot be read ({self.sub_cause})"
+
+    def as_call(self, headline: str, raw: str | bytes, **facts: Any) -> CallFailed:
+        """The failure of the call that brought ``raw``, by its cause.
+
+        :param facts: what else is known of the call, by the names of ``CallFailed``'s fields.
+        """
+        return FAILURES[self.cause](
+            headline,
+            raw_length=len(raw if isinstance(raw, bytes) else raw.encode("utf-8", "surrogatepass")),
+            sub_cause=self.sub_cause,
+            detail="" if self.is_empty else str(self),
+            excerpt=self.excerpt,
+            **facts,
+        )
 
 
 class StreamStripper(Protocol):

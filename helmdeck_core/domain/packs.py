@@ -42,7 +42,7 @@ class PackContext(Protocol):
         ...
 
     async def remember(self, record: PlanRecord) -> None:
-        """Keep a record of a plan, where a history is configured. Never raises: a failure is an event."""
+        """Keep a record of a plan, where a history is configured; what the store raises becomes an event."""
         ...
 
     def progress(self, message: str) -> None:

@@ -178,6 +178,52 @@ def test_a_broken_package_is_reported_with_name_distribution_and_remedy(installe
         assert deck.select("anything", model="x/y").entries
 
 
+LATE = """
+from helmdeck_core import CatalogSource, EventSink, HistoryStoreSpec, Ranker, TrimStep, hookimpl
+
+def fail(*arguments):
+    raise OSError("late")
+
+@hookimpl
+def helmdeck_trim_steps():
+    return [TrimStep(name="late.trim", trim=fail, order=1)]
+
+@hookimpl
+def helmdeck_rankers():
+    return [Ranker(name="late", index=fail)]
+
+@hookimpl
+def helmdeck_catalog_sources():
+    return [CatalogSource(name="late", load=fail)]
+
+@hookimpl
+def helmdeck_history_stores():
+    return [HistoryStoreSpec(name="late", open=fail)]
+
+@hookimpl
+def helmdeck_event_sinks():
+    return [EventSink(name="late", handle=fail)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("hook", "config", "use"),
+    [
+        ("helmdeck_trim_steps", {}, lambda deck: deck.select("anything", model="x/y")),
+        ("helmdeck_rankers", {"selection": {"ranker": "late"}}, lambda deck: deck.rank("anything")),
+        ("helmdeck_catalog_sources", {"catalog": {"sources": ["late"]}}, lambda deck: deck.catalog),
+        ("helmdeck_history_stores", {"history": {"url": "late:x"}}, lambda deck: deck.plan_history()),
+        ("helmdeck_event_sinks", {}, lambda deck: deck.plan("draft a blog post")),
+    ],
+)
+def test_what_fails_long_after_start_up_is_named_with_its_distribution_too(installed_plugin, hook, config, use):
+    installed_plugin("helmdeck-late", {"late": "late_plugin"}, {"late_plugin": LATE}, version="3.1")
+    with make_deck(autoload=True, config=config) as deck, pytest.raises(PluginError) as caught:
+        use(deck)
+    assert f"plugin 'late' (distribution helmdeck-late 3.1) failed in {hook}: " in str(caught.value)
+    assert "OSError: late" in str(caught.value)
+
+
 def test_an_asking_order_of_installed_packages_does_not_depend_on_metadata_order(installed_plugin):
     for name in ("zzz", "aaa", "mmm"):
         installed_plugin(f"helmdeck-{name}", {name: f"{name}_plugin"}, {f"{name}_plugin": ""})
