@@ -14,48 +14,30 @@ import pytest
 from helmdeck_core import (
     AuthFailed,
     CallFailed,
-    ChatRequest,
     ConstrainedDeadlock,
     ContextWindowExceeded,
     InvalidRequest,
     LikelyTimeout,
-    Message,
     ProviderSettings,
     ProviderUnavailable,
     QuotaExhausted,
     RateLimited,
-    Role,
     SafetyFiltered,
-    TextPart,
     TransientUnknown,
 )
 from helmdeck_core.testing import completion
-from helmdeck_plugins.providers import openai
 from helmdeck_plugins.providers.failures import quoted, retry_after_s
-from helmdeck_plugins.providers.openai_wire import look_up, parse_response
+from helmdeck_plugins.providers.openai_wire import parse_response
 from helmdeck_plugins.providers.transport import FOREIGN, translated
+from tests.plugins import openai_support
+from tests.plugins.openai_support import PRESETS, REQUEST, Context
 
 KEY = "sk-test-0123456789abcdef"
-SPEC = next(spec for spec in openai.PRESETS if spec.name == "vllm")
-REQUEST = ChatRequest(model="vllm/tiny", messages=(Message(Role.USER, (TextPart("hello"),)),))
-
-
-class Context:
-    def normalise_stop(self, raw, dialect):
-        return look_up(raw)
 
 
 def ask(base_url, **settings):
-    settings = {"api_key": lambda: KEY, **settings}
-
-    async def run():
-        provider = SPEC.open(ProviderSettings(name="vllm", base_url=base_url, **settings), Context())
-        try:
-            return await provider.complete(REQUEST)
-        finally:
-            await provider.aclose()
-
-    return asyncio.run(run())
+    (response,) = openai_support.ask(base_url, **{"api_key": lambda: KEY, **settings})
+    return response
 
 
 def failing(base_url, kind=CallFailed, **settings):
@@ -332,7 +314,7 @@ def test_an_answer_that_breaks_off_or_is_no_http_is_an_unavailable_provider(answ
 
 def test_a_cancelled_call_stays_cancelled(silent):
     async def run():
-        provider = SPEC.open(ProviderSettings(name="vllm", base_url=silent), Context())
+        provider = PRESETS["vllm"].open(ProviderSettings(name="vllm", base_url=silent), Context())
         task = asyncio.create_task(provider.complete(REQUEST))
         await asyncio.sleep(0)
         task.cancel()

@@ -27,14 +27,7 @@ from helmdeck_core.testing import completion
 from helmdeck_plugins.providers import openai
 from helmdeck_plugins.providers.endings import in_context, looks_cut
 from helmdeck_plugins.providers.openai_wire import look_up, parse_response
-
-PRESETS = {spec.name: spec for spec in openai.PRESETS}
-
-
-class Context:
-    def normalise_stop(self, raw, dialect):
-        assert dialect == "openai"
-        return look_up(raw)
+from tests.plugins.openai_support import PRESETS, Context, ask
 
 
 def user(*parts):
@@ -43,20 +36,6 @@ def user(*parts):
 
 def asking(model="vllm/tiny", *messages, **fields):
     return ChatRequest(model=model, messages=messages or (user("say hello"),), **fields)
-
-
-def ask(base_url, *requests, preset="vllm", options=None, **settings):
-    spec = PRESETS[preset]
-    given = ProviderSettings(name=preset, base_url=base_url, options={**spec.options, **(options or {})}, **settings)
-
-    async def run():
-        provider = spec.open(given, Context())
-        try:
-            return [await provider.complete(request) for request in requests or (asking(),)]
-        finally:
-            await provider.aclose()
-
-    return asyncio.run(run())
 
 
 @pytest.fixture

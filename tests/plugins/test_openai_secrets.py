@@ -13,40 +13,18 @@ from hypothesis import strategies as st
 
 from helmdeck_core import (
     CallFailed,
-    ChatRequest,
     InvalidRequest,
-    Message,
     ProviderSettings,
-    Role,
     StopReason,
-    TextPart,
     TransientUnknown,
 )
 from helmdeck_core.testing import completion
-from helmdeck_plugins.providers import openai
 from helmdeck_plugins.providers.failures import plain_text, quoted, read_error, retry_after_s
-from helmdeck_plugins.providers.openai_wire import look_up, parse_response
+from helmdeck_plugins.providers.openai_wire import parse_response
 from helmdeck_plugins.providers.transport import Transport
+from tests.plugins.openai_support import ask
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
-SPEC = next(spec for spec in openai.PRESETS if spec.name == "vllm")
-REQUEST = ChatRequest(model="vllm/tiny", messages=(Message(Role.USER, (TextPart("hello"),)),))
-
-
-class Context:
-    def normalise_stop(self, raw, dialect):
-        return look_up(raw)
-
-
-def ask(base_url, **settings):
-    async def run():
-        provider = SPEC.open(ProviderSettings(name="vllm", base_url=base_url, **settings), Context())
-        try:
-            return await provider.complete(REQUEST)
-        finally:
-            await provider.aclose()
-
-    return asyncio.run(run())
 
 
 def failure(status, body, headers=None, secrets=(KEY,)):
@@ -215,7 +193,7 @@ def test_a_key_in_the_short_fields_of_an_answer_is_hidden_and_the_answer_itself_
     choice = {"message": {"content": f"it is {KEY}", "tool_calls": [call]}, "finish_reason": f"stop {KEY}"}
     headers = {"X-RateLimit-Owner": f"team {KEY}"}
     server = chat_server(lambda body: (200, headers, {"model": f"m-{KEY}", "choices": [choice]}))
-    found = ask(server.base_url, api_key=lambda: KEY)
+    (found,) = ask(server.base_url, api_key=lambda: KEY)
     assert (found.raw_stop_reason, found.served_model) == ("stop [redacted]", "m-[redacted]")
     assert found.quota == {"x-ratelimit-owner": "team [redacted]"}
     assert (found.text, found.tool_calls[0].arguments) == (f"it is {KEY}", json.dumps({"at": KEY}))
