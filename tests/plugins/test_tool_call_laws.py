@@ -152,7 +152,7 @@ def test_calls_inside_reasoning_are_inert(args):
         assert found(f"<think>{write('tool', args)}</think>Done.") == []
 
 
-@given(st.text(st.characters(exclude_characters="<[`{\"'A*T")))
+@given(st.text(st.characters(exclude_characters="<&[`{\"'A*T")))
 @settings(deadline=None)
 def test_text_without_any_mark_is_returned_letter_for_letter(text):
     read = DECK.tool_calls(text)
