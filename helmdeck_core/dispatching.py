@@ -163,10 +163,12 @@ class _Call(Generic[T]):
         self._teller = Teller(home.runtime, call, model)
         self._start_s = home.clock()
         self._untold: Attempt | None = None
+        self._streams = False
 
     async def course(self, *, streams: bool) -> AsyncGenerator[ChatDelta | Done[T], None]:
         """Everything that is tried: pieces, where they are wanted, and last the answer."""
         home, policy = self._home, self._policy
+        self._streams = streams
         failure: CallFailed | None = None
         done: Done[T] | None = None
         number = 1
@@ -341,7 +343,7 @@ class _Call(Generic[T]):
 
     def _final(self, this: _Try, failure: CallFailed) -> str:
         """Why nobody else may be asked, whatever the rules say."""
-        if this.has_spoken:
+        if self._streams and this.has_spoken:
             return "a part of the answer was given on already, and is not said twice"
         return "the caller takes an empty answer" if self._work.is_final(failure) else ""
 

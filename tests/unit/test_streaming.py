@@ -203,6 +203,13 @@ def test_a_model_that_thinks_is_listened_to_and_one_that_does_not_is_waited_for(
     assert deck.a.requests[0].stream is False
 
 
+@pytest.mark.parametrize("reply", ["prose", Reply(GOOD, breaks_after=3), Reply(GOOD[:-9], "length")])
+def test_what_was_listened_to_and_given_to_nobody_is_asked_for_again(deck_of, reply):
+    deck = deck_of([reply] * 9, [GOOD], budgets=THINKS, recovery={"backoff_s": 0})
+    assert deck.plan(ASK, model="a/one").model == "b/two"
+    assert len(deck.a.requests) > 1
+
+
 @pytest.mark.parametrize("reply", [Reply(reasoning="hm, " * 9_000), Reply("<think>" + "hm, " * 9_000)])
 def test_thinking_beyond_its_share_of_the_output_is_cut_off_and_the_next_model_asked(deck_of, reply):
     plan = deck_of([reply], [GOOD], budgets=THINKS).plan(ASK, model="a/one")
