@@ -58,7 +58,7 @@ _NOTICES: Mapping[Outcome, str] = {
     Outcome.SAFETY_BLOCKED: "the answer is cut: the provider's safety filter stopped its continuation",
     Outcome.CONTEXT_WINDOW_EXCEEDED: "the answer is cut: with its continuation it does not fit the model's window",
     Outcome.PROVIDER_ERROR: "the answer is cut: its continuation failed ({cause})",
-    Outcome.NO_PROGRESS: "the answer is cut: asked to go on, the model only repeated it",
+    Outcome.NO_PROGRESS: "the answer is cut: asked to go on, the model only repeated it, or wrote blanks",
     Outcome.UNKNOWN_STOP: "the answer is cut: its continuation stopped for a reason that is not known",
     Outcome.TOOL_REPAIR_FAILED: "the tool call was cut and did not come whole when it was asked for again; it was not run",
 }
@@ -78,6 +78,10 @@ class Judge(Protocol):
 
     def shape(self, text: str) -> Shape:
         """What a text is, held against what was asked for."""
+        ...
+
+    def is_loop(self, text: str) -> bool:
+        """Whether a text ends over and over, so that more of it is no better."""
         ...
 
     def tool_calls(self, response: ChatResponse) -> ToolCalls | None:
@@ -169,6 +173,8 @@ class Turn:
         is_first = self._first is None
         added = self._take(response, before, shown)
         trigger = self._evaluated(response)
+        if trigger is Trigger.CUT and not is_first and self._judge.is_loop(self._text):
+            return self._partial(Outcome.NO_PROGRESS, Trigger.FATAL_LATER)
         if trigger is Trigger.CUT and not is_first and not added:
             # What has a form is asked for anew with more room by whoever reads it; here it would be paid for twice.
             if self._has_stalled or self._judge.shape(self._text) is not Shape.TEXT:
@@ -318,7 +324,7 @@ class Turn:
     def _is_worth_it(self, response: ChatResponse) -> bool:
         """Whether going on can be cheaper than asking again."""
         shape, usage = self._judge.shape(self._text), response.usage
-        if shape is Shape.BROKEN or not self.answer.strip():
+        if shape is Shape.BROKEN or not self.answer.strip() or self._judge.is_loop(self._text):
             return False
         return shape is Shape.TEXT or usage.reasoning_tokens <= THOUGHT_SHARE * usage.output_tokens
 

@@ -70,14 +70,20 @@ def empty_sub_cause(stop: StopReason | None, text: str, *, has_reasoning: bool, 
 
 def loop_of(text: str) -> str:
     """How the text ends over and over, which is how constrained decoding runs dry: the sub-cause, empty for no loop."""
+    if is_blank_loop(text):
+        return "whitespace_loop"
     window = text[-_LOOP_WINDOW:]
     if len(window) < _LOOP_WINDOW:
         return ""
-    if len(window) - sum(map(window.count, " \t\r\n")) <= _MAX_INK:
-        return "whitespace_loop"
     if not any(window[size:] == window[:-size] for size in range(1, _LONGEST_TOKEN + 1)):
         return ""
     return "whitespace_loop" if window.isspace() else "repeated_token"
+
+
+def is_blank_loop(text: str) -> bool:
+    """Whether the text ends in nothing but blanks, up to a brace and a key among them."""
+    window = text[-_LOOP_WINDOW:]
+    return len(window) == _LOOP_WINDOW and len(window) - sum(map(window.count, " \t\r\n")) <= _MAX_INK
 
 
 def is_leak(stop: StopReason | None, text: str, output_tokens: int) -> bool:

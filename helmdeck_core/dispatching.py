@@ -271,7 +271,8 @@ class _Call(Generic[T]):
             limit = this.prepared.request.max_tokens
             most_tokens = None if limit is None else limit * home.think_share
             speak_by_s = None if until_s is None else this.sent_s + (until_s - this.sent_s) * home.think_share
-        watch = Watch(home.runtime.decoder.stream(), most_tokens)
+        has_form = self._work.type is not None or this.prepared.request.response_format is not None
+        watch = Watch(home.runtime.decoder.stream(), most_tokens, has_form=has_form)
         now_s = asyncio.get_running_loop().time
         async with contextlib.aclosing(home.gateway.stream(this.prepared.request)) as pieces:
             while this.response is None:
@@ -292,6 +293,12 @@ class _Call(Generic[T]):
                 if watch.is_overrun:
                     raise self._overrun(this, watch, LengthTruncated)
                 yield piece
+                if watch.is_spinning:
+                    # As much as the limit would have left of it, without paying for the rest.
+                    latency_s = home.clock() - this.sent_s
+                    this.response = ChatResponse(
+                        text=watch.text, stop_reason=StopReason.MAX_TOKENS, latency_s=latency_s
+                    )
 
     def _read(self, this: _Try) -> T:
         assert this.prepared is not None

@@ -12,10 +12,11 @@ from collections.abc import AsyncGenerator
 from typing import Any, Generic, TypeVar
 
 import attrs
+import msgspec
 
 from helmdeck_core.attempts import total_cost
 from helmdeck_core.composing import Composer, Prompt
-from helmdeck_core.diagnosis import failure
+from helmdeck_core.diagnosis import empty_sub_cause, failure, loop_of
 from helmdeck_core.dispatching import Dispatcher
 from helmdeck_core.domain.asking import Answer, FilterCall, Question
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ResponseFormat, Role, StopReason
@@ -319,11 +320,17 @@ class _Written:
         return Prepared(request=request, budget=self.engine.runtime.budgets.find(model).budget)
 
     def read(self, prepared: Prepared, response: ChatResponse) -> ChatResponse:
-        if response.text.strip() or response.tool_calls or self._is_empty_right(response):
-            return response
-        raise failure(
-            response.stop_reason, "only_reasoning" if response.reasoning else "empty", "", is_empty=True
-        ).as_call("the model returned an empty answer", response.text, **_facts(prepared.request.model, response))
+        text, stop = response.text, response.stop_reason
+        facts = _facts(prepared.request.model, response)
+        if not (text.strip() or response.tool_calls or self._is_empty_right(response)):
+            sub_cause = empty_sub_cause(stop, text, has_reasoning=bool(response.reasoning), is_unclosed=False)
+            what = "the model returned an empty answer"
+            raise failure(stop, sub_cause, "", is_empty=True).as_call(what, text, **facts)
+        has_form = self.request.response_format is not None and not response.tool_calls
+        if has_form and (loop := loop_of(text)) and not _is_json(text):
+            what = "the model's output never came to the form that was asked for"
+            raise failure(stop, loop, text).as_call(what, text, **facts)
+        return response
 
     def _is_empty_right(self, response: ChatResponse) -> bool:
         """After a tool has done its work there may be nothing left to say."""
@@ -334,6 +341,14 @@ class _Written:
 
     def is_final(self, failure: CallFailed) -> bool:  # noqa: ARG002
         return False
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text.encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def _facts(model: str, response: ChatResponse) -> dict[str, Any]:

@@ -286,6 +286,13 @@ class LengthTruncated(CallFailed):
 
     failure_class = FailureClass.LENGTH_TRUNCATED
     retryable = True
+    sub_advice: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "whitespace_loop": RAN_IN_A_CIRCLE,
+        "repeated_token": RAN_IN_A_CIRCLE,
+        "unclosed_reasoning": THOUGHT_TOO_LONG,
+        "only_reasoning": THOUGHT_TOO_LONG,
+        "reasoning_overrun": THOUGHT_TOO_LONG,
+    }
     hint = "the output limit was reached before the answer was complete"
     next_action = "raise output_tokens in the model's budget, or ask for less at once (prompt variant single_pick)"
 
@@ -339,6 +346,8 @@ class LikelyTimeout(CallFailed):
         ),
         "only_reasoning": THOUGHT_TOO_LONG,
         "unclosed_reasoning": THOUGHT_TOO_LONG,
+        "reasoning_overrun": THOUGHT_TOO_LONG,
+        "whitespace_loop": RAN_IN_A_CIRCLE,
     }
     hint = "an empty answer usually means a time limit upstream or a prompt that is too much for the model"
     next_action = "choose another model, or shorten the request or the catalog (max_catalog_bytes)"

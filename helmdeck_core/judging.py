@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 
+from helmdeck_core.diagnosis import is_blank_loop, loop_of
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.continuation import Shape
 from helmdeck_core.domain.decode import DecodeFailed
@@ -38,6 +39,11 @@ class AnswerJudge:
         except DecodeFailed as exc:
             return Shape.CUT if exc.sub_cause == "cut" else Shape.BROKEN
         return Shape.WHOLE
+
+    def is_loop(self, text: str) -> bool:
+        """Whether a text ends over and over: in blanks, or, where it is to have a form, in any other token."""
+        has_form = self.type is not None or self.request.response_format is not None
+        return bool(loop_of(text)) if has_form else is_blank_loop(text)
 
     def tool_calls(self, response: ChatResponse) -> ToolCalls | None:
         """The calls of an answer, native or written as text; ``None`` where no tools were offered and none came."""

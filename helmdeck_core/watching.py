@@ -1,15 +1,19 @@
-"""Watches an answer that arrives in pieces: has anything been said yet, and is thinking about it taking too much.
+"""Watches an answer that arrives in pieces: has anything been said yet, and does the model still come to something.
 
 It sends nothing and reads no clock. What a model thinks comes beside its text, or in its text between marks.
 """
 
 from __future__ import annotations
 
+from helmdeck_core.diagnosis import is_blank_loop
 from helmdeck_core.domain.chat import ChatDelta
 from helmdeck_core.domain.decode import StreamStripper
 
 CHARS_PER_TOKEN = 4
 """Thoughts are prose, of which a token is about four characters; to cut too late costs less than to cut too early."""
+
+LOOK_EVERY = 400
+"""Characters of an answer with a form after which its end is looked at once more."""
 
 
 class Watch:
@@ -17,29 +21,46 @@ class Watch:
 
     :param stripper: takes reasoning out of the text.
     :param most_tokens: tokens that may be thought before the first visible one; ``None`` is no limit.
+    :param has_form: the answer is to have a form, such as JSON, so that blanks without end mean that it never gets one.
     :ivar has_spoken: whether something visible has come: text outside of reasoning, or a tool call.
+    :ivar is_overrun: whether too much was thought, and nothing said.
+    :ivar is_spinning: whether nothing but blanks has come for long, as constrained decoding does that finds no way out.
     """
 
-    def __init__(self, stripper: StreamStripper, most_tokens: float | None = None) -> None:
+    def __init__(self, stripper: StreamStripper, most_tokens: float | None = None, *, has_form: bool = False) -> None:
         self._stripper = stripper
         self._most_chars = None if most_tokens is None else most_tokens * CHARS_PER_TOKEN
         self._thought = 0
+        self._pieces: list[str] | None = [] if has_form else None
+        self._unseen = 0
         self.has_spoken = False
+        self.is_overrun = False
+        self.is_spinning = False
 
     def feed(self, delta: ChatDelta) -> None:
         """Take the next piece."""
+        if self._pieces is not None and delta.text:
+            self._look(self._pieces, delta.text)
         if self.has_spoken:
             return
         visible, reasoning = self._stripper.feed(delta.text) if delta.text else ("", "")
         self._thought += len(delta.reasoning) + len(reasoning)
         self.has_spoken = bool(visible.strip()) or delta.tool_call is not None
+        self.is_overrun = not self.has_spoken and self._most_chars is not None and self._thought > self._most_chars
+
+    @property
+    def text(self) -> str:
+        """What has come of an answer with a form, reasoning included."""
+        return "".join(self._pieces or ())
 
     @property
     def thought_tokens(self) -> int:
         """About how many tokens were thought before anything was said."""
         return self._thought // CHARS_PER_TOKEN
 
-    @property
-    def is_overrun(self) -> bool:
-        """Whether too much was thought, and nothing said."""
-        return not self.has_spoken and self._most_chars is not None and self._thought > self._most_chars
+    def _look(self, pieces: list[str], text: str) -> None:
+        pieces.append(text)
+        self._unseen += len(text)
+        if self._unseen >= LOOK_EVERY:
+            self._unseen = 0
+            self.is_spinning = is_blank_loop("".join(pieces[-LOOK_EVERY:]))  # each of them has a character at least

@@ -108,7 +108,7 @@ class Outcome(enum.StrEnum):
     CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"
     PROVIDER_ERROR = "provider_error"
     NO_PROGRESS = "no_progress"
-    """The model only repeated what was there."""
+    """The model only repeated what was there, or wrote nothing but blanks."""
     UNKNOWN_STOP = "unknown_stop"
     TOOL_REPAIR_FAILED = "tool_repair_failed"
     NOT_CONTINUED = "not_continued"

@@ -26,8 +26,12 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "length_truncated/shrink": (_SMALLER_CATALOG, NextModel()),
     # It would think as long again.
     "length_truncated/reasoning_overrun": (NextModel(), _ONE_STEP),
+    # It would run into a larger limit just the same.
+    "length_truncated/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
+    "length_truncated/repeated_token": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock": (_WITHOUT_GRAMMAR, NextModel()),
     "likely_timeout": (NextModel(),),
+    "likely_timeout/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
     "rate_limited": (Again(wait=Wait.AS_TOLD, times=RETRIES), NextModel()),
     "quota_exhausted": (NextModel(),),
     "context_window_exceeded": (_SMALLER_CATALOG, NextModel()),

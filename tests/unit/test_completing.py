@@ -197,6 +197,15 @@ def test_over_http_the_parts_are_one_answer(chat_server):
     assert server.requests[1].body["messages"][-1]["role"] == "assistant"
 
 
+def test_a_text_that_ends_in_nothing_but_blanks_is_not_continued():
+    script = scripted_provider([part("The tide" + "\n" * 500)])
+    with make_deck(script) as deck:
+        assert deck.complete(asking()).continuation is None
+    script = scripted_provider([part("The tide comes"), part(" in" + " \n" * 500)])
+    with make_deck(script) as deck:
+        assert deck.complete(asking()).continuation.outcome is Outcome.NO_PROGRESS
+
+
 # -- streams -----------------------------------------------------------------------------------------------------------
 
 ANSWER = (

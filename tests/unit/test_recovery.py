@@ -4,6 +4,7 @@ import asyncio
 import pickle
 import time
 
+import attrs
 import pytest
 
 from helmdeck_core import (
@@ -28,6 +29,7 @@ from helmdeck_core import (
     QuotaExhausted,
     RateLimited,
     RecoveryRule,
+    ResponseFormat,
     Role,
     SafetyFiltered,
     TextPart,
@@ -83,10 +85,10 @@ def deck_of(*plugins, **options):
 class Stage:
     """A deck with two scripted providers; waits are kept and not waited for."""
 
-    def __init__(self, a=(), b=(), fallback=None, budgets=None, beside=(), **recovery):
+    def __init__(self, a=(), b=(), fallback=None, budgets=None, beside=(), continuations=0, **recovery):
         self.a, self.b, self.recorder = scripted_provider(a, "a"), scripted_provider(b, "b"), Recorder()
         # What is cut is not continued here, so that recovery itself is seen.
-        agent = {"continuation_max_attempts": 0}
+        agent = {"continuation_max_attempts": continuations}
         config = {"recovery": recovery, "agent": agent, "fallback": fallback or {}, "budgets": budgets or {}}
         self.deck = deck_of(self.a, self.b, self.recorder, *beside, config=config)
         self.waits = []
@@ -154,6 +156,38 @@ def test_a_deadlock_is_asked_for_again_without_the_grammar_and_with_the_schema_i
     assert first.response_format and second.response_format is None
     assert second.messages[0] == first.messages[0], "what is cached stays as it was"
     assert '"more_steps_likely"' in second.messages[-1].text and '"more_steps_likely"' not in first.messages[-1].text
+
+
+STRICT = {"a/": {"tier": "A", "wants_strict_json": True}}
+RAN_DRY = Reply('{"steps": [' + " " * 900, "length", usage=Usage(output_tokens=1_000))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [whitespace_loop(), Reply("\n" * 900, "length"), Reply("\n" * 900, "stop"), Reply("{" + "[" * 900, "length")],
+)
+def test_a_grammar_that_never_ends_is_left_out_once_and_gets_neither_more_room_nor_a_continuation(reply):
+    stage = Stage([reply] * 2, [GOOD], fallback=CHAIN, budgets=STRICT, continuations=3)
+    plan = stage.plan()
+    first, second = stage.a.requests
+    assert plan.model == "b/two" and first.response_format and second.response_format is None
+    assert second.max_tokens == first.max_tokens
+    assert [attempt.continuations for attempt in plan.attempts] == [0, 0, 0]
+
+
+def test_an_answer_that_only_goes_on_in_blanks_is_told_what_it_is():
+    with pytest.raises(LengthTruncated, match="constrained decoding"):
+        Stage([RAN_DRY] * 2, budgets=STRICT).plan()
+
+
+def test_a_written_request_for_json_does_not_get_blanks_for_an_answer():
+    asked = attrs.evolve(written(), response_format=ResponseFormat("json_object"))
+    stage = Stage([RAN_DRY], ['{"a": 1}'], fallback=CHAIN, continuations=3)
+    assert stage.deck.complete(asked).text == '{"a": 1}'
+    assert len(stage.a.requests) == 1, "it is neither continued nor changed"
+    whole = '{"a": 1}' + "\n" * 900
+    assert Stage([Reply(whole, "length")]).deck.complete(asked).text == whole
+    assert Stage([RAN_DRY]).deck.complete(written()).text == RAN_DRY.text, "plain text may look as it likes"
 
 
 def test_a_schema_that_the_provider_refuses_is_left_out_but_not_of_a_request_that_somebody_wrote():

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import itertools
 import time
 
+import attrs
 import pytest
 
 from helmdeck_core import (
@@ -17,6 +19,7 @@ from helmdeck_core import (
     PluginError,
     ProviderSpec,
     ProviderUnavailable,
+    ResponseFormat,
     Role,
     StopReason,
     TextPart,
@@ -240,3 +243,67 @@ def test_a_model_that_speaks_may_take_the_whole_time(deck_of):
         [Reply(words, piece_chars=4, piece_delay_s=0.01)], budgets=THINKS, fallback={}, recovery={"think_share": 0.1}
     )
     assert deck.complete(REQUEST, limits=Limits(deadline_s=5.0)).text == words
+
+
+# -- blanks without end ----------------------------------------------------------------------------------------
+
+FORMED = attrs.evolve(REQUEST, response_format=ResponseFormat("json_object"))
+
+
+class Spinning:
+    """A provider that writes a beginning and then blanks, for ever or for a while."""
+
+    def __init__(self, begin, blanks=1_000_000, end=""):
+        self.pieces = itertools.chain([begin], itertools.repeat("\n  ", blanks), [end])
+        self.left = blanks
+        self.is_closed = False
+
+    async def complete(self, request):
+        raise AssertionError("asked for a whole answer")
+
+    async def stream(self, request):
+        try:
+            for piece in self.pieces:
+                self.left -= 1
+                yield ChatDelta(text=piece)
+            yield ChatResponse(text="", stop_reason=StopReason.END_TURN)
+        finally:
+            self.is_closed = True
+
+    async def aclose(self):
+        pass
+
+    @hookimpl
+    def helmdeck_providers(self):
+        return [ProviderSpec(name="spinning", open=lambda settings, context: self)]
+
+
+SPINS = {"fallback": {"spinning/": ["b/two"]}, "budgets": {"spinning/": {"is_hybrid_reasoning": True}}}
+
+
+@pytest.mark.parametrize("begin", ["", "{", '{"steps": [', "<think>so</think>{"])
+def test_a_grammar_that_never_ends_is_cut_off_and_not_paid_to_the_limit(deck_of, begin):
+    spinning = Spinning(begin)
+    plan = deck_of(b=[GOOD], beside=(spinning,), **SPINS).plan(ASK, model="spinning/x")
+    assert spinning.is_closed and spinning.left > 999_000
+    assert (plan.attempts[0].cause, plan.attempts[0].sub_cause) == ("length_truncated", "whitespace_loop")
+
+
+def test_what_was_whole_before_the_blanks_is_the_answer(deck_of):
+    deck = deck_of(beside=(Spinning(GOOD),), **SPINS)
+    assert deck.plan(ASK, model="spinning/x").steps[0].tool == "blog.draft"
+
+
+def test_a_stream_for_json_ends_in_an_honest_error_and_one_that_was_whole_in_an_answer(deck_of):
+    pieces, failure = streamed(deck_of(beside=(Spinning("{"),)), attrs.evolve(FORMED, model="spinning/x"))
+    assert isinstance(failure, LengthTruncated) and failure.sub_cause == "whitespace_loop"
+    assert text(pieces).strip() == "{" and len(text(pieces)) < 2_000
+    pieces, response = streamed(deck_of(beside=(Spinning('{"a": 1}'),)), attrs.evolve(FORMED, model="spinning/x"))
+    assert text(pieces) == response.text and response.text.strip() == '{"a": 1}'
+
+
+def test_blanks_in_plain_text_are_left_alone(deck_of):
+    pieces, _ = streamed(deck_of(beside=(Spinning("a", 900, "b"),)), attrs.evolve(REQUEST, model="spinning/x"))
+    assert text(pieces).split() == ["a", "b"]
+    pieces, _ = streamed(deck_of(beside=(Spinning("{", 90, "}"),)), attrs.evolve(FORMED, model="spinning/x"))
+    assert text(pieces).split() == ["{", "}"]
