@@ -9,6 +9,7 @@ import math
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
@@ -121,9 +122,15 @@ def _status(value: object) -> int | None:
 
 # -- how long to wait -----------------------------------------------------------------------------------------
 
-_DURATION = r"(?:(?P<m>[0-9]{1,9}) ?m(?!s))?(?:(?P<s>[0-9]{1,9}(?:\.[0-9]{1,30})?) ?(?P<unit>ms|s))?"
+_DURATION = (
+    r"(?:(?P<d>[0-9]{1,9}) ?d)?(?:(?P<h>[0-9]{1,9}) ?h)?(?:(?P<m>[0-9]{1,9}) ?m(?!s|on|illi))?"
+    r"(?:(?P<s>[0-9]{1,9}(?:\.[0-9]{1,30})?) ?(?P<unit>ms|s))?"
+)
 _AGAIN_IN = re.compile(rf"(?i)(?:try again|retry) (?:in|after) {_DURATION}")
-_BARE = re.compile(_DURATION)
+_BARE = re.compile(_DURATION, re.IGNORECASE)
+_SECONDS_OF = {"d": 86_400, "h": 3_600, "m": 60}
+_FIRST_EPOCH_S, _FIRST_EPOCH_MS = 1e9, 1e11
+"""From here on a bare number is a time since 1970 and no time to wait: in seconds, in milliseconds."""
 
 
 def retry_after_s(
@@ -137,10 +144,7 @@ def retry_after_s(
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None and (seconds := _wait(milliseconds / 1000)) is not None:
         return seconds
-    value = headers.get("retry-after", "")
-    seconds = _wait(_number(value))
-    if seconds is None and value:
-        seconds = _wait(_until_date(value, time.time() if now_s is None else now_s))
+    seconds = _from_now_s(headers.get("retry-after", ""), time.time() if now_s is None else now_s)
     return seconds if seconds is not None or facts is None else facts.retry_after_s
 
 
@@ -160,10 +164,14 @@ def _number(value: object) -> float | None:
 def _until_date(value: str, now_s: float) -> float | None:
     from email.utils import parsedate_to_datetime
 
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - now_s)
-    except (ValueError, OverflowError):
-        return None
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            date = read(value)
+            # Without a zone, what is meant is that of Greenwich.
+            return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now_s)
+        except (ValueError, OverflowError):
+            continue
+    return None
 
 
 def _delay_in_body(error: Mapping[str, Any], metadata: Mapping[str, Any], message: str) -> float | None:
@@ -171,17 +179,40 @@ def _delay_in_body(error: Mapping[str, Any], metadata: Mapping[str, Any], messag
         if found := _duration(_BARE.fullmatch(str(item.get("retryDelay")))):
             return found
     named = {str(name).casefold(): value for name, value in _table(metadata.get("headers")).items()}
-    reset_ms = _number(named.get("x-ratelimit-reset"))  # milliseconds since 1970
-    if reset_ms is not None:
-        return _wait(max(0.0, reset_ms / 1000 - time.time()))
-    return _duration(_AGAIN_IN.search(message))
+    reset = named.get("x-ratelimit-reset")
+    found = None if reset is None else _from_now_s(str(reset), time.time())
+    return found if found is not None else _duration(_AGAIN_IN.search(message))
 
 
 def _duration(match: re.Match[str] | None) -> float | None:
-    if match is None or not (match["m"] or match["s"]):
+    if match is None or not any(match[name] for name in "dhms"):
         return None
-    seconds = float(match["s"] or 0) / (1000 if match["unit"] == "ms" else 1)
-    return _wait(int(match["m"] or 0) * 60 + seconds)
+    seconds = float(match["s"] or 0) / (1000 if (match["unit"] or "").lower() == "ms" else 1)
+    return _wait(sum(int(match[name] or 0) * length for name, length in _SECONDS_OF.items()) + seconds)
+
+
+def _until_reset(headers: Mapping[str, str], now_s: float) -> float | None:
+    """Until the limit that is used up is filled again; ``None`` where no header says that one is.
+
+    Limits stand in pairs of headers, such as ``x-ratelimit-remaining-tokens`` and ``x-ratelimit-reset-tokens``.
+    """
+    waits = [
+        _from_now_s(value, now_s)
+        for name, value in headers.items()
+        if "ratelimit" in name and "reset" in name and _number(headers.get(name.replace("reset", "remaining"))) == 0
+    ]
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _from_now_s(value: str, now_s: float) -> float | None:
+    """What a header says about when, in seconds from now: a number, a duration such as ``6m0s``, a time since 1970, a date."""
+    number = _number(value)
+    if number is not None:
+        if number < _FIRST_EPOCH_S:
+            return _wait(number)
+        return _wait(max(0.0, number / (1000 if number >= _FIRST_EPOCH_MS else 1) - now_s))
+    found = _duration(_BARE.fullmatch(value.strip()))
+    return found if found is not None or not value else _wait(_until_date(value, now_s))
 
 
 # -- the class of a failure -----------------------------------------------------------------------------------
@@ -281,10 +312,13 @@ def failure_of(
     """
     cause = _advised(cause_of(status, facts, words), headers.get("x-should-retry"))
     secrets = tuple(secrets)
+    wait_s = retry_after_s(headers, facts, now_s)
+    if wait_s is None and cause.kind is RateLimited:
+        wait_s = _until_reset(headers, time.time() if now_s is None else now_s)
     return cause.kind(
         "the provider answered with an error",
         status=status,
-        retry_after_s=retry_after_s(headers, facts, now_s),
+        retry_after_s=wait_s,
         sub_cause=cause.sub_cause or ("error_in_200" if status < 300 else ""),
         detail=quoted(facts.message, secrets),
         excerpt=quoted(facts.generation, secrets, MAX_EXCERPT_CHARS),

@@ -387,7 +387,9 @@ def test_an_exception_of_somebody_else_is_not_translated():
         ({}, error("Retry after 2 minutes"), 120.0),
         ({}, error("try again in a while"), None),
         ({}, error("x", details=[{"@type": "x"}, {"@type": "RetryInfo", "retryDelay": "37s"}]), 37.0),
-        ({}, error("x", metadata={"headers": {"X-RateLimit-Reset": "1000"}}), 0.0),
+        ({}, error("Please try again in 1h2m3.5s."), 3723.5),
+        ({}, error("try again in 500 milliseconds"), None),
+        ({}, error("x", metadata={"headers": {"X-RateLimit-Reset": "1700000000000"}}), 0.0),
         ({"Retry-After": "7"}, error("try again in 3s"), 7.0),
     ],
 )
