@@ -81,6 +81,7 @@ def _facts(error: Mapping[str, Any]) -> ErrorFacts:
     words = (
         *(error.get(key) for key in ("code", "type", "status", "error_type")),
         inner.get("code"),
+        metadata.get("error_type"),
         *_detailed(error),
     )
     return ErrorFacts(
@@ -253,6 +254,7 @@ _BY_STATUS: Mapping[int, Cause] = {
     403: Cause(AuthFailed, "permission"),
     404: Cause(InvalidRequest, "not_found"),
     408: Cause(LikelyTimeout),
+    409: Cause(ProviderUnavailable),  # two requests were in each other's way
     413: Cause(ContextWindowExceeded),
     429: Cause(RateLimited),
 }

@@ -367,11 +367,15 @@ def test_an_error_with_status_200_is_one(chat_server, case):
 
 @each
 def test_what_is_left_of_a_quota_is_told(chat_server, case):
-    headers = {"anthropic-ratelimit-tokens-remaining": "5", "x-ratelimit-remaining": "6", "x-other": "7"}
-    response = asked(
-        case, chat_server(lambda _: (200, {"content-type": "application/json", **headers}, json.dumps(case.whole)))
-    )
-    assert response.quota == {"anthropic-ratelimit-tokens-remaining": "5", "x-ratelimit-remaining": "6"}
+    told = {
+        "anthropic-ratelimit-tokens-remaining": "5",
+        "anthropic-priority-input-tokens-remaining": "4",
+        "x-ratelimit-remaining": "6",
+        "x-ratelimit-renewalperiod-tokens": "60",
+        "x-ms-is-spilled-over": "true",
+    }
+    headers = {"content-type": "application/json", "x-other": "7", **told}
+    assert asked(case, chat_server(lambda _: (200, headers, json.dumps(case.whole)))).quota == told
 
 
 # -- models ---------------------------------------------------------------------------------------------------

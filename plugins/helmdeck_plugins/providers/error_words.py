@@ -9,6 +9,7 @@ from __future__ import annotations
 from helmdeck_core import (
     AuthFailed,
     ConstrainedDeadlock,
+    ContextWindowExceeded,
     InvalidRequest,
     LikelyTimeout,
     ProviderUnavailable,
@@ -34,6 +35,9 @@ ERROR_WORDS = ErrorWords(
                 "billing_not_active",
                 "insufficient_credits",
                 "billing_error",
+                "payment_required",
+                "exceeded_current_quota_error",  # Moonshot
+                "arrearage",  # Alibaba
             ),
             _QUOTA,
         ),
@@ -43,7 +47,8 @@ ERROR_WORDS = ErrorWords(
                 "content_policy_violation",
                 "responsibleaipolicyviolation",
                 "moderation_blocked",
-                "data_inspection_failed",
+                "data_inspection_failed",  # Alibaba
+                "datainspectionfailed",
                 "bio_policy",
                 "cyber_policy",
                 "image_content_policy_violation",
@@ -51,8 +56,11 @@ ERROR_WORDS = ErrorWords(
             _SAFETY,
         ),
         # Groq's words for an answer that the model got wrong: a 400 in name only.
-        "tool_use_failed": Cause(ConstrainedDeadlock, "tool_use_failed"),
-        "json_validate_failed": Cause(ConstrainedDeadlock, "json_validate_failed"),
+        **{
+            word: Cause(ConstrainedDeadlock, word)
+            for word in ("tool_use_failed", "json_validate_failed", "output_parse_failed")
+        },
+        "not_supported_error": Cause(InvalidRequest),  # llama.cpp: a 501 that stays one
         "model_not_found": _NOT_FOUND,
         "not_found_error": _NOT_FOUND,
         "permission_error": _PERMISSION,
@@ -60,9 +68,38 @@ ERROR_WORDS = ErrorWords(
     },
     marks=(
         ("perday", _QUOTA),  # Gemini: in the name of the quota; the few seconds that it asks to wait do not help
-        *((mark, _QUOTA) for mark in ("insufficient balance", "insufficient credits", "credit balance is too low")),
+        *(
+            (mark, _QUOTA)
+            for mark in (
+                "insufficient balance",  # DeepSeek, Moonshot, Z.ai
+                "insufficient credits",  # OpenRouter
+                "key limit exceeded",  # OpenRouter, with 403
+                "credit balance is too low",  # Anthropic, with 400
+                "specified api usage limits",  # Anthropic, with 400
+                "credits are depleted",  # Gemini, with 429
+                "spending cap",  # Gemini, with 429
+                "all available credits",  # xAI, with 429
+                "have any credits",  # xAI, with 403
+                "monthly included credits",  # Hugging Face
+                "spending limit",  # xAI, Fireworks
+                "out of call volume quota",  # Azure, with 403
+                "usage limit reached",  # Z.ai's plans: hours
+                "account is in good standing",  # Alibaba, with 400
+            )
+        ),
+        *(
+            (mark, _SAFETY)
+            for mark in (
+                "flagged as potentially violating",  # OpenAI, with 400 and the word invalid_prompt
+                "blocked by content filtering",  # Anthropic, with 400
+                "content exists risk",  # DeepSeek, with 400
+                "violates usage guidelines",  # xAI, with 403
+                "unsafe or sensitive content",  # Z.ai, with 400
+                "considered high risk",  # Moonshot, with 400
+            )
+        ),
         # xAI, Gemini: a wrong key is a 400.
-        *((mark, _AUTH) for mark in ("incorrect api key", "api key not valid", "invalid api key")),
+        *((mark, _AUTH) for mark in ("incorrect api key", "api key not valid", "invalid api key", "api key expired")),
         # llama.cpp, Ollama, vLLM, OpenAI, Anthropic, Gemini: a schema that cannot be decoded under.
         *(
             (mark, Cause(InvalidRequest, "schema_refused"))
@@ -84,33 +121,47 @@ ERROR_WORDS = ErrorWords(
         "context_window_exceeded",
         "exceed_context_size",  # llama.cpp
         "too_many_prompt_tokens",  # Perplexity
-        "maximum context length",  # OpenAI, DeepSeek, OpenRouter, vLLM
-        "max context length",  # Ollama cloud
-        "prompt is too long",  # Anthropic
-        "prompt too long",
+        "context length",  # OpenAI, DeepSeek, OpenRouter, Together, vLLM, LM Studio, Ollama
+        "context window",  # OpenAI's Responses
+        "context size",  # llama.cpp
+        "context limit",  # Anthropic: with what is to be generated
+        "context the overflows",  # LM Studio's own words
+        "prompt is too long",  # Anthropic, Fireworks
+        "prompt too long",  # Ollama's cloud
         "maximum prompt length",  # xAI
+        "prompt exceeds max length",  # Z.ai
         "maximum number of tokens",  # Vertex
         "maximum model length",  # vLLM
-        "available context size",  # llama.cpp
-        "greater than the context length",  # LM Studio
-        "context window",
+        "allowed input length",  # OpenRouter
+        "input length should be",  # Alibaba
+        "tokens + `max_new_tokens` must be",  # Together, Hugging Face TGI
+        "`inputs` must have less than",  # Hugging Face TGI
+        "max tokens of",  # Snowflake
         "model token limit",  # Moonshot
+        "token limit exceeded",
         "too many tokens",  # Cohere
         "input is too long",  # Bedrock
         "reduce the length of the messages",  # Groq
     ),
     vague_words={
+        "authentication": _AUTH,  # this and the other plain words: OpenRouter
         "authentication_error": _AUTH,
         "invalid_api_key": _AUTH,
         "unauthorized": _AUTH,
         "unauthenticated": _AUTH,
         "rate_limit_error": Cause(RateLimited),
         "rate_limit_exceeded": Cause(RateLimited),
+        "rate_limit_reached_error": Cause(RateLimited),  # Moonshot
         "resource_exhausted": Cause(RateLimited),
         "too_many_requests": Cause(RateLimited),
         "invalid_request_error": Cause(InvalidRequest),
         "invalid_argument": Cause(InvalidRequest),
         "invalid_prompt": Cause(InvalidRequest),
+        "invalid_request": Cause(InvalidRequest),
+        "failed_precondition": Cause(InvalidRequest),
+        "not_found": _NOT_FOUND,
+        "request_too_large": Cause(ContextWindowExceeded),
+        "payload_too_large": Cause(ContextWindowExceeded),
         # OpenAI's Responses: what is wrong with an image.
         **dict.fromkeys(
             (
@@ -130,14 +181,24 @@ ERROR_WORDS = ErrorWords(
             ),
             Cause(InvalidRequest),
         ),
-        "vector_store_timeout": Cause(LikelyTimeout),
+        **dict.fromkeys(
+            ("timeout", "timeout_error", "deadline_exceeded", "vector_store_timeout"), Cause(LikelyTimeout)
+        ),
         "api_error": _UNAVAILABLE,
+        "engine_overloaded_error": _UNAVAILABLE,  # Moonshot
+        "internal": _UNAVAILABLE,  # Gemini
         "internal_server_error": _UNAVAILABLE,
         "overloaded": _UNAVAILABLE,
         "overloaded_error": _UNAVAILABLE,
+        "provider_overloaded": _UNAVAILABLE,
+        "provider_unavailable": _UNAVAILABLE,
+        "server": _UNAVAILABLE,
         "server_error": _UNAVAILABLE,
         "service_unavailable": _UNAVAILABLE,
         "unavailable": _UNAVAILABLE,
     },
-    statuses={498: _UNAVAILABLE},  # Groq: no capacity for this service tier
+    statuses={
+        424: _UNAVAILABLE,  # Hugging Face TGI: the generation broke off
+        498: _UNAVAILABLE,  # Groq: no capacity for this service tier
+    },
 )

@@ -41,7 +41,14 @@ from helmdeck_core.http import (
 )
 from helmdeck_plugins.providers.error_words import ERROR_WORDS
 
-_QUOTA_HEADERS = ("anthropic-ratelimit-", "x-ratelimit-", "ratelimit-", "retry-after")
+_QUOTA_HEADERS = (
+    "anthropic-ratelimit-",
+    "anthropic-priority-",
+    "x-ratelimit-",
+    "ratelimit-",
+    "x-ms-is-spilled-over",  # Azure: a deployment that is paid by the token answered
+    "retry-after",
+)
 
 
 @attrs.frozen(kw_only=True)
