@@ -289,6 +289,8 @@ def failures() -> str:
         table(("field", "what it says"), fields),
         "## Finer causes",
         f"An answer that cannot be read has a `sub_cause`: {causes}.",
+        "These say more than their cause does, and have a hint and a next action of their own:",
+        table(("cause / finer cause", "hint", "next"), finer_causes()),
         "## What is done about them",
         "The built-in rules. What stands first is tried first; an action that a limit, the lack of a further model or a request "
         "that is known to fail does not allow is passed over. A plugin replaces a rule by its name, through "
@@ -300,6 +302,18 @@ def failures() -> str:
         "## Exit codes",
         table(("code", "meaning"), exit_codes, right=(0,)),
     )
+
+
+def finer_causes() -> list[tuple[str, str, str]]:
+    """What is said of finer causes, a row each."""
+    from helmdeck_core.advice import FINER, WINDOW_FULL
+    from helmdeck_core.errors import FailureClass
+
+    rows = [
+        (f"`{cause.value} / {finer}`", *advice) for cause, found in FINER.items() for finer, advice in found.items()
+    ]
+    full = (f"`{FailureClass.LENGTH_TRUNCATED.value}`, stop reason `ContextWindowExceeded`", *WINDOW_FULL)
+    return [*rows, full]
 
 
 def recovery_rules() -> list[tuple[str, str]]:

@@ -15,6 +15,10 @@ TRAIL_BYTES = 2_048
 """The largest text that a trail becomes."""
 
 
+_LONG_S = 1.0
+"""Seconds of an attempt that are worth a word in a trail."""
+
+
 class FailureClass(enum.StrEnum):
     """Why a model call gave nothing usable."""
 
@@ -77,6 +81,9 @@ class Attempt:
     :ivar changed: what was asked otherwise than the model's budget says, such as ``output limit x2``.
     :ivar then: what was done about it: ``answered``, ``again``, ``next model ID``, or why nothing was.
     :ivar continuations: how often the answer was continued.
+    :ivar status: the HTTP status of a failure, where one came.
+    :ivar raw_length: UTF-8 bytes of the answer's text before anything was stripped.
+    :ivar request_id: the provider's own name for the request, where it gave one.
     :ivar is_sent: whether anything was sent; a prompt that cannot fit is not.
     """
 
@@ -95,11 +102,15 @@ class Attempt:
     then: str = ""
     is_sent: bool = True
     continuations: int = 0
+    status: int | None = None
+    raw_length: int = 0
+    request_id: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The attempt as plain data; what is empty is left out."""
         wire = attrs.asdict(
-            self, filter=lambda field, value: field.name != "usage" and value not in ("", None, 0.0, ())
+            self,
+            filter=lambda field, value: field.name != "usage" and (value is False or value not in ("", None, 0, ())),
         )
         if self.usage != Usage():
             wire["usage"] = attrs.asdict(self.usage, filter=lambda _, value: value)
@@ -108,6 +119,8 @@ class Attempt:
     def __str__(self) -> str:
         """The attempt in a few words, none of them a provider's."""
         what = "answered" if self.cause is None else "/".join(filter(None, (self.cause.value, self.sub_cause)))
+        what += f", HTTP {self.status}" if self.status is not None else ""
+        what += f" after {self.latency_s:.1f} s" if self.latency_s >= _LONG_S else ""
         changed = f" ({', '.join(self.changed)})" if self.changed else ""
         then = f", then {self.then}" if self.cause is not None and self.then else ""
         return f"{self.number}. {self.model}{changed}: {what}{then}"

@@ -158,6 +158,7 @@ class Composer:
             known = ", ".join(self.runtime.variants) or "none"
             raise InvalidRequest(
                 f"there is no prompt variant {wanted!r} of task {question.task!r}",
+                sub_cause="misconfigured",
                 detail=f"variants: {known}; set prompt_variant in the model's budget",
             )
         return variant
@@ -182,6 +183,7 @@ class Composer:
             raise ContextWindowExceeded(
                 "the request is larger than the model's budget",
                 budget.model,
+                sub_cause="no_room",
                 detail=f"it has about {other_tokens:,} tokens, the budget is {budget.input_tokens:,}",
             )
         return None

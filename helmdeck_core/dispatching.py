@@ -28,7 +28,7 @@ from helmdeck_core.recovering import Ask, Failed, Patience, Recovery, Step, rule
 from helmdeck_core.runtime import Runtime
 from helmdeck_core.telling import Teller
 from helmdeck_core.waiting import Limited
-from helmdeck_core.watching import Watch
+from helmdeck_core.watching import Watch, overrun, too_slow
 from helmdeck_core.work import Done, Prepared, Work, fingerprint, provider_of
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class Dispatcher:
             max_cost_usd=rules.max_cost_usd,
         )
         self.think_share = rules.think_share
-        self._patience = Patience(
+        self.patience = Patience(
             backoff_s=rules.backoff_s, max_wait_s=rules.max_wait_s, attempt_share=rules.attempt_share
         )
         self._unknown_stops: set[tuple[str, str, str]] = set()
@@ -102,7 +102,7 @@ class Dispatcher:
             self.runtime.recovery_rules,
             self.runtime.chain(model),
             limits.within(self._limits),
-            self._patience,
+            self.patience,
             self.clock(),
             moves_on_at=self.runtime.config.recovery.fallback_on,
             jitter=self._jitter,
@@ -329,7 +329,13 @@ class _Call(Generic[T]):
         home = self._home
         latency_s = failure.latency_s or (home.clock() - this.sent_s if this.sent_s is not None else 0.0)
         attempt = self._untold = self._attempt_of(
-            this, cause=failure.failure_class, sub_cause=failure.sub_cause, latency_s=latency_s
+            this,
+            cause=failure.failure_class,
+            sub_cause=failure.sub_cause,
+            latency_s=latency_s,
+            status=failure.status,
+            raw_length=failure.raw_length,
+            request_id=failure.request_id,
         )
         disposition = home.runtime.disposition(this.response) if this.response is not None else None
         budget = this.prepared.budget if this.prepared else home.runtime.budgets.find(this.ask.model).budget
@@ -376,28 +382,17 @@ class _Call(Generic[T]):
 
     def _too_slow(self, this: _Try, watch: Watch | None = None) -> CallFailed:
         """The time of the attempt is over; of one that was watched, it may be that only its thoughts took too long."""
-        now_s, deadline_s, until_s = self._home.clock(), self._policy.deadline_s, this.ask.until_s
+        home = self._home
+        now_s, deadline_s, until_s = home.clock(), self._policy.deadline_s, this.ask.until_s
         if watch is not None and watch.thought_tokens and until_s is not None and now_s < until_s:
             return self._overrun(this, watch, LikelyTimeout)
-        return LikelyTimeout(
-            "the model did not answer in time",
-            model=this.ask.model,
-            provider=provider_of(this.ask.model),
-            sub_cause="deadline_share" if deadline_s is not None and now_s < deadline_s else "deadline",
-            latency_s=now_s - this.sent_s if this.sent_s is not None else 0.0,
-            detail=f"{now_s - self._start_s:.1f} s after the call began",
-        )
+        limit_s, latency_s = self._policy.limits.deadline_s, now_s - this.sent_s if this.sent_s is not None else 0.0
+        share = home.patience.attempt_share if deadline_s is not None and now_s < deadline_s else None
+        return too_slow(this.ask.model, latency_s, now_s - self._start_s, limit_s, share)
 
     def _overrun(self, this: _Try, watch: Watch, kind: type[CallFailed]) -> CallFailed:
         assert this.sent_s is not None
-        return kind(
-            "the model was stopped because it only thought",
-            model=this.ask.model,
-            provider=provider_of(this.ask.model),
-            sub_cause="reasoning_overrun",
-            latency_s=self._home.clock() - this.sent_s,
-            detail=f"about {watch.thought_tokens:,} tokens of thought and no word of an answer",
-        )
+        return overrun(kind, this.ask.model, self._home.clock() - this.sent_s, watch, self._home.think_share)
 
     # -- telling -------------------------------------------------------------------------------------------
 
@@ -406,7 +401,7 @@ class _Call(Generic[T]):
         if self._untold is None:
             return
         again = ask.model == self._untold.model
-        wait = " after a wait" if ask.wait_s else ""
+        wait = f" after {ask.wait_s:.1f} s" if ask.wait_s else ""
         told = attrs.evolve(self._untold, then=f"again{wait}" if again else f"next model {ask.model}")
         self._untold = None
         self._policy.attempts = (*self._policy.attempts[:-1], told)
@@ -429,6 +424,8 @@ class _Call(Generic[T]):
                 "raw_stop_reason": response.raw_stop_reason,
                 "usage": response.usage,
                 "latency_s": response.latency_s,
+                "raw_length": len(response.text.encode("utf-8", "surrogatepass")),
+                "request_id": response.request_id,
                 "cost_usd": self._cost_usd(this, response),
                 "continuations": response.continuation.attempts if response.continuation else 0,
             }

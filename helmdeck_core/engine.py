@@ -71,7 +71,8 @@ class Engine:
                 question.caller, PackErrorCode.INTERNAL, "no provider is available; enable a provider plugin"
             )
         if not isinstance(model, str):
-            raise InvalidRequest(f"{question.caller}: a model id is a text, found {type(model).__name__}")
+            problem = f"{question.caller}: a model id is a text, found {type(model).__name__}"
+            raise InvalidRequest(problem, sub_cause="model_id")
         done = await self.dispatcher.run(
             _Asked(self, question),
             model.strip(),
@@ -298,7 +299,7 @@ class _Asked(Generic[T]):
         except DecodeFailed as exc:
             salvaged = self.engine.salvaged(self.question, response.text)
             if salvaged is None:
-                raise _unusable(self.question, prepared.request.model, response, exc) from exc
+                raise _unusable(self.question, prepared.request, response, exc) from exc
             return salvaged
 
     def is_final(self, failure: CallFailed) -> bool:
@@ -321,9 +322,9 @@ class _Written:
 
     def read(self, prepared: Prepared, response: ChatResponse) -> ChatResponse:
         text, stop = response.text, response.stop_reason
-        facts = _facts(prepared.request.model, response)
+        facts = _facts(prepared.request, response)
         if not (text.strip() or response.tool_calls or self._is_empty_right(response)):
-            sub_cause = empty_sub_cause(stop, text, has_reasoning=bool(response.reasoning), is_unclosed=False)
+            sub_cause = empty_sub_cause(stop, text, has_reasoning=_has_thought(response), is_unclosed=False)
             what = "the model returned an empty answer"
             raise failure(stop, sub_cause, "", is_empty=True).as_call(what, text, **facts)
         has_form = self.request.response_format is not None and not response.tool_calls
@@ -351,21 +352,31 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _facts(model: str, response: ChatResponse) -> dict[str, Any]:
+def _has_thought(response: ChatResponse) -> bool:
+    """Whether the provider tells of reasoning beside the text."""
+    return bool(response.reasoning or response.usage.reasoning_tokens)
+
+
+def _facts(request: ChatRequest, response: ChatResponse) -> dict[str, Any]:
     return {
-        "model": model,
-        "provider": provider_of(model),
+        "model": request.model,
+        "provider": provider_of(request.model),
         "stop_reason": response.stop_reason.value,
         "raw_stop_reason": response.raw_stop_reason,
         "latency_s": response.latency_s,
+        "request_id": response.request_id,
+        "usage": response.usage,
+        "max_tokens": request.max_tokens,
     }
 
 
-def _unusable(question: Question[Any], model: str, response: ChatResponse, exc: DecodeFailed) -> CallFailed:
+def _unusable(question: Question[Any], request: ChatRequest, response: ChatResponse, exc: DecodeFailed) -> CallFailed:
     noun = question.caller.rpartition(".")[2]
     what = (
         f"the model returned an empty {noun} response"
         if exc.is_empty
         else "the model's output is not the JSON that was asked for"
     )
-    return exc.as_call(f"{question.caller}: {what}", response.text, **_facts(model, response))
+    if exc.sub_cause in ("empty", "empty_though_finished") and _has_thought(response):
+        exc = attrs.evolve(exc, sub_cause="only_reasoning")  # the decoder sees the text alone
+    return exc.as_call(f"{question.caller}: {what}", response.text, **_facts(request, response))

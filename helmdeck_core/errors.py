@@ -24,7 +24,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from helmdeck_core.attempts import Attempt, shortened, summary
+from helmdeck_core.advice import ANY_PROVIDER, FINER, WINDOW_FULL
+from helmdeck_core.attempts import Attempt, Usage, shortened, summary
 from helmdeck_core.attempts import FailureClass as FailureClass
 from helmdeck_core.codes import PackErrorCode as PackErrorCode
 from helmdeck_core.codes import known_code
@@ -167,14 +168,11 @@ class PackError(HelmdeckError):
 # -- model calls -----------------------------------------------------------------------------------------
 
 
-RAN_IN_A_CIRCLE = (
-    "the model wrote the same thing over and over, as constrained decoding does that finds no way out",
-    "switch wants_strict_json off in the model's budget, or choose another model",
-)
-THOUGHT_TOO_LONG = (
-    "the model thought and gave no answer",
-    "raise reasoning_headroom_tokens in the model's budget, or choose a model that does not think",
-)
+_SHORTEST_S = 0.05
+"""Seconds that are worth a word."""
+
+WINDOW_FULL_REASON = "ContextWindowExceeded"
+"""The normalised stop reason of an answer that filled the window."""
 
 
 @attrs.frozen
@@ -190,11 +188,14 @@ class CallFailed(HelmdeckError):
     :ivar provider: the first part of ``model``.
     :ivar attempt: 1 for the first call.
     :ivar status: the HTTP status, where one came.
+    :ivar request_id: the provider's own name for the request, where it gave one; its support asks for it.
     :ivar retry_after_s: how long the provider asks to wait, in seconds.
     :ivar sub_cause: a finer cause under the class, such as ``wrong_shape``; it may bring advice of its own.
     :ivar detail: what exactly is wrong, such as the provider's own words, bounded and without secrets.
     :ivar excerpt: at most some hundred characters of the answer, safe to log.
     :ivar is_empty: nothing visible came, although an answer came.
+    :ivar usage: tokens of the answer that cannot be used, as far as the provider said.
+    :ivar max_tokens: the output limit that was sent; ``None`` for none, or where no answer came.
     :ivar call_id: what the events of the call have in common; empty outside of a call.
     :ivar attempts: what was tried, this failure last; at most eight, the first and the last ones.
     """
@@ -205,7 +206,6 @@ class CallFailed(HelmdeckError):
     retryable: ClassVar[bool] = False
     hint: ClassVar[str] = "the call failed for a reason that is not known"
     next_action: ClassVar[str] = "try again; if it stays, try another model"
-    sub_advice: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     headline: str
     model: str = ""
@@ -223,6 +223,9 @@ class CallFailed(HelmdeckError):
     is_empty: bool = False
     call_id: str = ""
     attempts: tuple[Attempt, ...] = attrs.field(default=(), converter=shortened)
+    request_id: str = ""
+    usage: Usage = Usage()
+    max_tokens: int | None = None
 
     def __str__(self) -> str:
         facts = ", ".join(self.facts())
@@ -245,19 +248,38 @@ class CallFailed(HelmdeckError):
         facts = [f"model {self.model}"] if self.model else []
         if self.status is not None:
             facts.append(f"HTTP {self.status}")
+        if self.request_id:
+            facts.append(f"request id {self.request_id}")
         if self.retry_after_s is not None:
             facts.append(f"retry after {self.retry_after_s:g} s")
         if self.stop_reason:
-            facts.append(f"stop reason {self.raw_stop_reason!r}, {self.raw_length} bytes, {self.latency_s:.1f} s")
+            facts.append(f"stop reason {self.raw_stop_reason!r}" if self.raw_stop_reason else "no stop reason")
+            facts.append(f"{self.raw_length:,} bytes")
+        if self.usage.output_tokens:
+            facts.append(self._tokens())
+        if self.stop_reason or self.latency_s >= _SHORTEST_S:
+            facts.append(f"{self.latency_s:.1f} s")
         return facts
+
+    def _tokens(self) -> str:
+        usage = self.usage
+        most = f" of at most {self.max_tokens:,}" if self.max_tokens is not None else ""
+        thought = f", {usage.reasoning_tokens:,} of them thought" if usage.reasoning_tokens else ""
+        return f"{usage.output_tokens:,}{most} tokens out{thought}"
 
     def advice(self) -> tuple[str, str]:
         """The hint and the next action: those of the sub-cause where it says more than the cause."""
-        return self.sub_advice.get(self.sub_cause, (self.hint, self.next_action))
+        finer = FINER.get(self.failure_class, {}).get(self.sub_cause)
+        if self.failure_class is FailureClass.LENGTH_TRUNCATED and self.stop_reason == WINDOW_FULL_REASON:
+            finer = WINDOW_FULL
+        hint, next_action = finer or (self.hint, self.next_action)
+        return hint, next_action.replace(ANY_PROVIDER, f"providers.{self.provider}" if self.provider else ANY_PROVIDER)
 
     def to_dict(self) -> dict[str, Any]:
         """The failure as plain data, for ``--json`` and for events."""
-        facts = attrs.asdict(self, recurse=False, filter=lambda _, value: value not in ("", None, ()))
+        facts = attrs.asdict(self, recurse=False, filter=lambda _, value: value not in ("", None, (), Usage()))
+        if self.usage != Usage():
+            facts["usage"] = attrs.asdict(self.usage, filter=lambda _, value: value)
         if self.attempts:
             facts["attempts"] = [attempt.to_dict() for attempt in self.attempts]
         hint, next_action = self.advice()
@@ -286,13 +308,6 @@ class LengthTruncated(CallFailed):
 
     failure_class = FailureClass.LENGTH_TRUNCATED
     retryable = True
-    sub_advice: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "whitespace_loop": RAN_IN_A_CIRCLE,
-        "repeated_token": RAN_IN_A_CIRCLE,
-        "unclosed_reasoning": THOUGHT_TOO_LONG,
-        "only_reasoning": THOUGHT_TOO_LONG,
-        "reasoning_overrun": THOUGHT_TOO_LONG,
-    }
     hint = "the output limit was reached before the answer was complete"
     next_action = "raise output_tokens in the model's budget, or ask for less at once (prompt variant single_pick)"
 
@@ -302,33 +317,8 @@ class ConstrainedDeadlock(CallFailed):
 
     failure_class = FailureClass.CONSTRAINED_DEADLOCK
     retryable = True
-    sub_advice: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "cut": (
-            "the answer ends in the middle of a value, although nothing says that a limit was reached",
-            "raise output_tokens in the model's budget, or ask for less at once (prompt variant single_pick)",
-        ),
-        "no_json": (
-            "the model answered in prose",
-            "read the excerpt; say it in another way, or choose another model",
-        ),
-        "refusal": (
-            "the model refused in prose",
-            "read the excerpt; ask for something else or in another way, or choose another model",
-        ),
-        "reasoning_leak": (
-            "far more tokens were generated than the answer holds; they went into reasoning that is not shown",
-            "raise reasoning_headroom_tokens in the model's budget, or choose a model that does not think",
-        ),
-        "wrong_shape": (
-            "the model answered in another shape than it was asked for",
-            "ask once more, or choose another model",
-        ),
-        "whitespace_loop": RAN_IN_A_CIRCLE,
-        "repeated_token": RAN_IN_A_CIRCLE,
-        "unclosed_reasoning": THOUGHT_TOO_LONG,
-    }
     hint = "the model finished but did not produce a readable answer"
-    next_action = "ask once more without strict JSON, or choose another model"
+    next_action = "ask without strict JSON (wants_strict_json in the model's budget), or choose another model"
 
 
 class LikelyTimeout(CallFailed):
@@ -337,18 +327,8 @@ class LikelyTimeout(CallFailed):
     failure_class = FailureClass.LIKELY_TIMEOUT
     retryable = True
     sub_codes: ClassVar[Mapping[str, PackErrorCode]] = dict.fromkeys(
-        ("deadline", "deadline_share"), PackErrorCode.TIMEOUT
+        ("deadline", "deadline_share", "timeout", "idle"), PackErrorCode.TIMEOUT
     )
-    sub_advice: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "empty_though_finished": (
-            "the model says that it finished and wrote nothing, which is what a prompt that is too much for it looks like",
-            "shorten the request or the catalog (max_catalog_bytes), or choose another model",
-        ),
-        "only_reasoning": THOUGHT_TOO_LONG,
-        "unclosed_reasoning": THOUGHT_TOO_LONG,
-        "reasoning_overrun": THOUGHT_TOO_LONG,
-        "whitespace_loop": RAN_IN_A_CIRCLE,
-    }
     hint = "an empty answer usually means a time limit upstream or a prompt that is too much for the model"
     next_action = "choose another model, or shorten the request or the catalog (max_catalog_bytes)"
 
@@ -359,7 +339,7 @@ class RateLimited(CallFailed):
     failure_class = FailureClass.RATE_LIMITED
     retryable = True
     hint = "the provider asks for fewer requests"
-    next_action = "wait for retry_after_s, or choose another model"
+    next_action = "wait as long as the provider says, or let another model take over ([fallback])"
 
 
 class QuotaExhausted(CallFailed):
@@ -367,7 +347,7 @@ class QuotaExhausted(CallFailed):
 
     failure_class = FailureClass.QUOTA_EXHAUSTED
     hint = "the account's quota or credit is used up"
-    next_action = "choose another model or provider, or add credit"
+    next_action = "add credit, or let another provider take over ([fallback])"
 
 
 class AuthFailed(CallFailed):
@@ -375,7 +355,7 @@ class AuthFailed(CallFailed):
 
     failure_class = FailureClass.AUTH_FAILED
     hint = "the provider wants credentials that it accepts"
-    next_action = "check the key that the provider's api_key refers to"
+    next_action = f"check the key that {ANY_PROVIDER}.api_key refers to"
 
 
 class InvalidRequest(CallFailed):
@@ -383,14 +363,8 @@ class InvalidRequest(CallFailed):
 
     failure_class = FailureClass.INVALID_REQUEST
     usual_code = PackErrorCode.INVALID_INPUT
-    sub_advice: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "schema_refused": (
-            "the provider cannot hold a model to the schema of the request",
-            "simplify the schema, or ask for json_object",
-        ),
-    }
-    hint = "the same request will fail again"
-    next_action = "change the request"
+    hint = "the provider cannot serve the request as it is, and the same one will fail again"
+    next_action = "change what the detail names, or choose another model"
 
 
 class ContextWindowExceeded(CallFailed):
@@ -409,7 +383,7 @@ class ProviderUnavailable(CallFailed):
     failure_class = FailureClass.PROVIDER_UNAVAILABLE
     retryable = True
     hint = "the provider cannot be reached or is failing"
-    next_action = "try again later, or choose another provider"
+    next_action = "try again later, or let another provider take over ([fallback])"
 
 
 class Cancelled(CallFailed):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import difflib
 import functools
 import threading
 import time
@@ -52,9 +53,12 @@ class Gateway:
         """
         model_id = ModelId.parse(model)
         if model_id.provider not in self.names:
+            close = difflib.get_close_matches(model_id.provider, self.names, n=1)
+            meant = f" (did you mean {close[0]!r}?)" if close else ""
             raise InvalidRequest(
-                f"there is no provider {model_id.provider!r}",
+                f"there is no provider {model_id.provider!r}{meant}",
                 model,
+                sub_cause="unknown_provider",
                 detail=f"providers: {', '.join(self.names)}; `helmdeck budgets` lists known models",
             )
         return model_id
@@ -120,7 +124,11 @@ class Gateway:
         opened = self._opened()
         if name not in opened:
             if name not in self.names:
-                raise InvalidRequest(f"there is no provider {name!r}", detail=f"providers: {', '.join(self.names)}")
+                raise InvalidRequest(
+                    f"there is no provider {name!r}",
+                    sub_cause="unknown_provider",
+                    detail=f"providers: {', '.join(self.names)}",
+                )
             spec = self._owned(name).value
             try:
                 opened[name] = spec.open(self._settings(name, spec), self)
@@ -229,7 +237,10 @@ def _key_reader(name: str, reference: SecretRef | None) -> Callable[[], str] | N
                 else f"the file {reference.target} cannot be read"
             )
             raise AuthFailed(
-                f"there is no key for provider {name!r}", detail=f"{where}; or set providers.{name}.api_key"
+                f"there is no key for provider {name!r}",
+                provider=name,
+                sub_cause="no_key",
+                detail=f"{where}; or set providers.{name}.api_key",
             )
         return key
 

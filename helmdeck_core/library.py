@@ -236,6 +236,7 @@ class Library:
             raise ContextWindowExceeded(
                 "the request leaves no room for a catalog",
                 budget.model,
+                sub_cause="no_room",
                 detail=f"the prompt without it has about {other_tokens:,} tokens, the budget is {budget.input_tokens:,}",
             )
 

@@ -43,6 +43,8 @@ _SAME_ANSWER = frozenset(
 
 _LONGEST_EXPONENT = 16
 
+NOTHING_ELSE = "nothing else can be tried"
+
 
 @attrs.frozen(kw_only=True)
 class Patience:
@@ -144,6 +146,7 @@ class Recovery:
         self._taken: Counter[tuple[int, Action]] = Counter()
         self._spent: set[str] = set()
         self._wanted: list[Action] = []
+        self._passed_up: dict[str, None] = {}
         self._failed: Failed | None = None
         self.deadline_s = None if limits.deadline_s is None else now_s + limits.deadline_s
         self.attempts: tuple[Attempt, ...] = ()
@@ -181,10 +184,15 @@ class Recovery:
             self._wanted = [action for action in self._wanted if isinstance(action, NextModel)]
         if not self._wanted:
             return GiveUp("no rule tries anything else")
-        return self.refused(now_s, cooling)
+        self._passed_up = {}
+        return self._next(now_s, cooling)
 
     def refused(self, now_s: float, cooling: Collection[str] = ()) -> Step:
         """Take the next wish; the driver asks for it when the request of the one before would be spent."""
+        self._passed_up["a further change gives a request that failed already"] = None
+        return self._next(now_s, cooling)
+
+    def _next(self, now_s: float, cooling: Collection[str]) -> Step:
         self._changes = self._changes_before
         if self.limits.max_attempts is not None and self._sent >= self.limits.max_attempts:
             return GiveUp(f"max_attempts {self.limits.max_attempts} reached")
@@ -197,7 +205,7 @@ class Recovery:
             step = self._take(self._wanted.pop(0), now_s, left_s, cooling)
             if step is not None:
                 return step
-        return GiveUp("nothing else can be tried")
+        return GiveUp("; ".join(self._passed_up) or NOTHING_ELSE)
 
     # -- rules ---------------------------------------------------------------------------------------------
 
@@ -223,8 +231,14 @@ class Recovery:
             return self._moved(action, now_s, cooling)
         taken = self._taken[self._place, action]
         wait_s = self._wait_s(action.wait, taken)
+        if taken >= action.times:
+            return None
+        if wait_s > self._patience.max_wait_s:
+            self._passed(f"a wait of {wait_s:g} s is longer than max_wait_s {self._patience.max_wait_s:g}")
+            return None
         # A wait that eats the deadline up leaves nothing for the attempt behind it.
-        if taken >= action.times or wait_s > self._patience.max_wait_s or (left_s is not None and wait_s >= left_s):
+        if left_s is not None and wait_s >= left_s:
+            self._passed(f"a wait of {wait_s:.1f} s is longer than what is left of the deadline, {left_s:.1f} s")
             return None
         self._taken[self._place, action] += 1
         self._changes = self._changes.and_then(action.changes)
@@ -242,16 +256,26 @@ class Recovery:
 
     def _moved(self, action: NextModel, now_s: float, cooling: Collection[str]) -> Ask | None:
         assert self._failed is not None
-        if self._moves_on_at is not None and self._failed.failure.failure_class not in self._moves_on_at:
+        cause = self._failed.failure.failure_class
+        if self._moves_on_at is not None and cause not in self._moves_on_at:
+            self._passed(f"fallback_on does not name {cause.value}")
             return None
         before = self._place
         avoided = {*cooling, _provider(self._chain[before])} if action.other_provider else cooling
         place = self._next_place(before + 1, avoided)
-        if place is None or (action.other_provider and _provider(self._chain[place]) == _provider(self._chain[before])):
+        if place is None:
+            self._passed("no further model in [fallback]")
+            return None
+        if action.other_provider and _provider(self._chain[place]) == _provider(self._chain[before]):
+            self._passed("no model of another provider in [fallback]")
             return None
         self._place = place
         self._changes = NO_CHANGES
         return self._asked(now_s, 0.0, self._passed_over(before + 1))
+
+    def _passed(self, why: str) -> None:
+        """Note why a wish is passed over, for whoever asks why nothing more was tried."""
+        self._passed_up[why] = None
 
     # -- chain and time ------------------------------------------------------------------------------------
 

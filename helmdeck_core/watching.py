@@ -1,4 +1,4 @@
-"""Watches an answer that arrives in pieces: has anything been said yet, and does the model still come to something.
+"""Watches an answer that arrives in pieces: has anything been said yet, and does the model still come to something; says so.
 
 It sends nothing and reads no clock. What a model thinks comes beside its text, or in its text between marks.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from helmdeck_core.diagnosis import is_blank_loop
 from helmdeck_core.domain.chat import ChatDelta
 from helmdeck_core.domain.decode import StreamStripper
+from helmdeck_core.errors import CallFailed, LikelyTimeout
 
 CHARS_PER_TOKEN = 4
 """Thoughts are prose, of which a token is about four characters; to cut too late costs less than to cut too early."""
@@ -64,3 +65,40 @@ class Watch:
         if self._unseen >= LOOK_EVERY:
             self._unseen = 0
             self.is_spinning = is_blank_loop("".join(pieces[-LOOK_EVERY:]))  # each of them has a character at least
+
+
+def overrun(kind: type[CallFailed], model: str, latency_s: float, watch: Watch, think_share: float) -> CallFailed:
+    """The failure of a model that was stopped because it thought for too long, or too much.
+
+    :param think_share: the part of time and tokens that it may think.
+    """
+    thought = f"about {watch.thought_tokens:,} tokens of thought and no word of an answer"
+    return kind(
+        "the model was stopped because it only thought",
+        model=model,
+        provider=model.partition("/")[0].strip(),
+        sub_cause="reasoning_overrun",
+        latency_s=latency_s,
+        detail=f"{thought}; think_share is {think_share:g}",
+    )
+
+
+def too_slow(
+    model: str, latency_s: float, total_s: float, deadline_s: float | None, share: float | None
+) -> LikelyTimeout:
+    """The failure of an attempt whose time was over.
+
+    :param total_s: seconds since the call began.
+    :param deadline_s: seconds that the call may take.
+    :param share: the part of what was left of them that the attempt had; ``None`` where it had all of it.
+    """
+    limit = "" if deadline_s is None else f"; deadline_s is {deadline_s:g}"
+    part = "" if share is None else f", of which this attempt had {share:g} of what was left"
+    return LikelyTimeout(
+        "the model did not answer in time",
+        model=model,
+        provider=model.partition("/")[0].strip(),
+        sub_cause="deadline" if share is None else "deadline_share",
+        latency_s=latency_s,
+        detail=f"{total_s:.1f} s after the call began{limit}{part}",
+    )

@@ -198,9 +198,8 @@ def _failed(
 
     for line in failure(exc, code):
         printing.note(line)
-    printing.note(
-        fact("answer", f"{exc.raw_length:,} bytes" + (f", starts with: {exc.excerpt}" if exc.excerpt else ""))
-    )
+    if not exc.excerpt:
+        printing.note(fact("answer", f"{exc.raw_length:,} bytes"))
     printing.note(fact("reasoning", _stripped(stripped.reasoning, stripped)))
     for outcome, group in itertools.groupby(attempts, key=lambda attempt: attempt[1]):
         printing.note(fact("tried", f"{', '.join(step for step, _ in group)}: {outcome}"))

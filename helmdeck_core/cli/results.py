@@ -45,7 +45,10 @@ def failure(error: CallFailed, code: int) -> Iterable[str]:
         yield fact("run", error.call_id)
     if error.detail:
         yield fact("detail", error.detail)
-    if len(error.attempts) > 1:
+    if error.excerpt:
+        length = f"{error.raw_length:,} bytes, " if error.raw_length and not error.stop_reason else ""
+        yield fact("answer", f"{length}starts with: {error.excerpt}")
+    if any(attempt.is_sent for attempt in error.attempts):
         for label, attempt in zip(_labels("tried"), error.attempts, strict=False):
             yield fact(label, str(attempt))
     hint, next_action = error.advice()

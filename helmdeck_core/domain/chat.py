@@ -211,6 +211,7 @@ class ChatResponse:
     :ivar quota: rate-limit headers, as they came.
     :ivar downgrades: what was asked for and left out, such as ``response_format json_schema -> json_object``.
     :ivar continuation: what was done to complete an answer that was cut; ``None`` where one answer was enough.
+    :ivar request_id: the provider's own name for the request, where it gave one; its support asks for it.
     """
 
     text: str
@@ -228,6 +229,7 @@ class ChatResponse:
     quota: Mapping[str, str] = EMPTY
     downgrades: tuple[str, ...] = ()
     continuation: Continuation | None = None
+    request_id: str = ""
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True, gc=False):

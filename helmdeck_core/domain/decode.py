@@ -123,7 +123,7 @@ class DecodeFailed(HelmdeckError):
             headline,
             raw_length=len(raw if isinstance(raw, bytes) else raw.encode("utf-8", "surrogatepass")),
             sub_cause=self.sub_cause,
-            detail="" if self.is_empty else str(self),
+            detail=str(self) if self.path or self.expected else "",
             excerpt=self.excerpt,
             is_empty=self.is_empty,
             **facts,

@@ -37,6 +37,7 @@ class ModelId:
         if not (provider and slash and name):
             raise InvalidRequest(
                 f"model id {text!r} is not of the form provider/model",
+                sub_cause="model_id",
                 detail="give both parts, such as local/lexical; `helmdeck budgets` lists the models that are known",
             )
         return cls(provider, name)

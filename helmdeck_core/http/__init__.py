@@ -14,7 +14,16 @@ Names may be added here between minor versions.
 from helmdeck_core.http.bodies import NOT_JSON, arguments, checked, count, decoded, quota, string, word
 from helmdeck_core.http.endings import in_context, looks_cut
 from helmdeck_core.http.events import EventDecoder, LineDecoder, ServerEvent
-from helmdeck_core.http.failures import Cause, ErrorFacts, ErrorWords, cause_of, failure_of, read_error, retry_after_s
+from helmdeck_core.http.failures import (
+    Cause,
+    ErrorFacts,
+    ErrorWords,
+    cause_of,
+    failure_of,
+    read_error,
+    request_id,
+    retry_after_s,
+)
 from helmdeck_core.http.quoting import MAX_EXCERPT_CHARS, echoed, plain_text, quoted, redacted
 from helmdeck_core.http.settings import checked_base_url, checked_headers, refused_setting
 from helmdeck_core.http.transport import Incoming, Received, Transport
@@ -48,6 +57,7 @@ __all__ = [
     "read_error",
     "redacted",
     "refused_setting",
+    "request_id",
     "retry_after_s",
     "string",
     "word",

@@ -12,7 +12,7 @@ import msgspec
 
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.errors import CallFailed, InvalidRequest, ProviderUnavailable
-from helmdeck_core.http.failures import ErrorFacts, ErrorWords, failure_of, read_error
+from helmdeck_core.http.failures import ErrorFacts, ErrorWords, failure_of, read_error, request_id
 from helmdeck_core.http.quoting import echoed, plain_text, quoted
 
 NOT_JSON: Final = object()
@@ -67,11 +67,12 @@ def checked(status: int, headers: Mapping[str, str], body: bytes, words: ErrorWo
 def _redirected(status: int, headers: Mapping[str, str], secrets: Iterable[str]) -> CallFailed:
     target = quoted(_place(headers.get("location", "")), secrets)
     if target:
-        detail = f"redirects are not followed; it points to {target}; correct base_url"
-        return InvalidRequest("the provider answered with a redirect", status=status, detail=detail)
+        detail = f"redirects are not followed; it points to {target}"
+        headline = "the provider answered with a redirect"
+        return InvalidRequest(headline, status=status, sub_cause="wrong_address", detail=detail)
     headline = "the provider answered with neither a completion nor an error"
-    detail = "it names no address that one could go to, and nothing else that could be used; is base_url right"
-    return InvalidRequest(headline, status=status, detail=detail)
+    detail = "it names no address that one could go to, and nothing else that could be used"
+    return InvalidRequest(headline, status=status, sub_cause="wrong_address", detail=detail)
 
 
 def _place(location: str) -> str:
@@ -87,12 +88,18 @@ def _not_json(status: int, headers: Mapping[str, str], body: bytes, secrets: Ite
     if body.lstrip()[:1] in (b"{", b"["):
         cause, problem = "cut_body", "the JSON breaks off or is damaged"
     elif body.strip():
-        cause, problem = "not_json", f"it says {quoted(plain_text(body, secrets), secrets, 120)!r}; is base_url right"
+        cause, problem = "not_json", f"it says {quoted(plain_text(body, secrets), secrets, 120)!r}"
     else:
         cause, problem = "empty_body", "it is empty"
     kind = headers.get("content-type", "no content type")
     detail = f"{problem} ({len(body):,} bytes, {quoted(kind, secrets, 60)})"
-    return ProviderUnavailable("the provider's answer is not JSON", status=status, sub_cause=cause, detail=detail)
+    return ProviderUnavailable(
+        "the provider's answer is not JSON",
+        status=status,
+        request_id=request_id(headers, secrets),
+        sub_cause=cause,
+        detail=detail,
+    )
 
 
 # -- words and numbers ----------------------------------------------------------------------------------------

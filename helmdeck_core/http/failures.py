@@ -27,7 +27,7 @@ from helmdeck_core.errors import (
     SafetyFiltered,
     TransientUnknown,
 )
-from helmdeck_core.http.quoting import MAX_EXCERPT_CHARS, MAX_READ_CHARS, quoted
+from helmdeck_core.http.quoting import MAX_EXCERPT_CHARS, MAX_READ_CHARS, echoed, quoted
 
 _MAX_WAIT_S = 1e9
 """Whoever asks to wait for decades is mistaken."""
@@ -253,7 +253,7 @@ _BY_STATUS: Mapping[int, Cause] = {
     402: Cause(QuotaExhausted),
     403: Cause(AuthFailed, "permission"),
     404: Cause(InvalidRequest, "not_found"),
-    408: Cause(LikelyTimeout),
+    408: Cause(LikelyTimeout, "upstream"),
     409: Cause(ProviderUnavailable),  # two requests were in each other's way
     413: Cause(ContextWindowExceeded),
     429: Cause(RateLimited),
@@ -297,6 +297,15 @@ def _advised(cause: Cause, should_retry: str | None) -> Cause:
     return Cause(ProviderUnavailable) if should_retry == "true" and cause.kind is InvalidRequest else cause
 
 
+def request_id(headers: Mapping[str, str], secrets: Iterable[str] = ()) -> str:
+    """The provider's own name for a request, whatever the header is called; empty without one.
+
+    :param headers: names in lower case.
+    """
+    found = next((value for name, value in headers.items() if name.endswith(("request-id", "requestid"))), "")
+    return echoed(found, secrets)
+
+
 def failure_of(
     status: int,
     headers: Mapping[str, str],
@@ -320,6 +329,7 @@ def failure_of(
     return cause.kind(
         "the provider answered with an error",
         status=status,
+        request_id=request_id(headers, secrets),
         retry_after_s=wait_s,
         sub_cause=cause.sub_cause or ("error_in_200" if status < 300 else ""),
         detail=quoted(facts.message, secrets),

@@ -54,4 +54,4 @@ def checked_headers(settings: ProviderSettings) -> Mapping[str, str]:
 def refused_setting(settings: ProviderSettings, option: str, problem: str) -> InvalidRequest:
     """The complaint about one setting; it repeats no value."""
     where = f"providers.{settings.name}.{option}"
-    return InvalidRequest(f"{where} cannot be used", provider=settings.name, detail=problem)
+    return InvalidRequest(f"{where} cannot be used", provider=settings.name, sub_cause="misconfigured", detail=problem)

@@ -212,7 +212,7 @@ class Transport:
         if not key or not (key.isascii() and key.isprintable()):
             name = self._settings.name
             detail = f"it is empty, or has characters that no header can carry; see providers.{name}.api_key"
-            raise AuthFailed(f"the key for provider {name!r} cannot be used", detail=detail)
+            raise AuthFailed(f"the key for provider {name!r} cannot be used", sub_cause="no_key", detail=detail)
         return key
 
     def secrets(self, key: str | None) -> tuple[str, ...]:
@@ -297,11 +297,18 @@ def _failure(
 ) -> CallFailed | None:
     """What an exception means; ``None`` for one that is not about the connection."""
     if not isinstance(exc, TimeoutError):
-        return translated(exc, url, secrets)
+        failure = translated(exc, url, secrets)
+        if failure is None or type(exc).__name__ != "ConnectTimeout":
+            return failure
+        limit = (
+            f"no connection within {settings.connect_timeout_s:g} s; see providers.{settings.name}.connect_timeout_s"
+        )
+        return attrs.evolve(failure, detail=f"{failure.detail}: {limit}")
     option = "idle_timeout_s" if is_idle else "timeout_s"
     missing = "nothing new" if is_idle else "no complete answer"
     detail = f"{missing} within {getattr(settings, option):g} s; see providers.{settings.name}.{option}"
-    return LikelyTimeout("the provider did not answer in time", detail=detail)
+    sub_cause = "idle" if is_idle else "timeout"
+    return LikelyTimeout("the provider did not answer in time", sub_cause=sub_cause, detail=detail)
 
 
 def translated(exc: Exception, url: str, secrets: Iterable[str] = ()) -> CallFailed | None:
@@ -310,11 +317,13 @@ def translated(exc: Exception, url: str, secrets: Iterable[str] = ()) -> CallFai
     found = next((FOREIGN[name] for name in names if name in FOREIGN), None)
     if found is None:
         return None
-    headline = "the call to the provider broke off"
+    headline, sub_cause = "the call to the provider broke off", ""
     if found is LikelyTimeout:
-        headline = "the provider did not answer in time"
+        headline, sub_cause = "the provider did not answer in time", "timeout"
     elif type(exc).__name__.startswith(("Connect", "Proxy")):
-        headline = "the provider cannot be reached"
-    place = urlsplit(url)
-    detail = quoted(f"{type(exc).__name__} at {place.scheme}://{place.netloc}: {exc}", secrets)
-    return found(headline, detail=detail)
+        headline, sub_cause = "the provider cannot be reached", "unreachable"
+    elif found is ProviderUnavailable:
+        sub_cause = "broken_off"
+    place, said = urlsplit(url), str(exc)
+    what = f"{type(exc).__name__} at {place.scheme}://{place.netloc}" + (f": {said}" if said else "")
+    return found(headline, sub_cause=sub_cause, detail=quoted(what, secrets))

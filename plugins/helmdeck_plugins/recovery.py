@@ -40,6 +40,8 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     # The provider says itself that the same request is not worth sending again.
     "rate_limited/retry_in_vain": (NextModel(),),
     "provider_unavailable/retry_in_vain": (NextModel(),),
+    # Sent again, it would be as large again.
+    "transient_unknown/too_large": (NextModel(),),
     "auth_failed": (),
     "invalid_request": (),
     # The server cannot decode under the schema; a question can do without, and for a request that somebody wrote there may

@@ -97,6 +97,11 @@ def test_a_provider_that_says_so_itself_is_not_asked_the_same_again(cause):
     assert told(asked) == [(model,) for model in CHAIN]
 
 
+def test_an_answer_that_was_too_large_is_not_asked_for_again():
+    asked, _ = course(policy(), "transient_unknown", sub_cause="too_large")
+    assert told(asked) == [(model,) for model in CHAIN]
+
+
 def test_a_context_that_is_too_large_is_tried_once_with_a_smaller_catalog():
     asked, _ = course(policy(chain=CHAIN[:2]), "context_window_exceeded")
     assert told(asked) == [("a/one",), ("a/one", "catalog x0.5"), ("b/two",), ("b/two", "catalog x0.5")]

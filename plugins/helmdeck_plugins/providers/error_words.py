@@ -182,7 +182,7 @@ ERROR_WORDS = ErrorWords(
             Cause(InvalidRequest),
         ),
         **dict.fromkeys(
-            ("timeout", "timeout_error", "deadline_exceeded", "vector_store_timeout"), Cause(LikelyTimeout)
+            ("timeout", "timeout_error", "deadline_exceeded", "vector_store_timeout"), Cause(LikelyTimeout, "upstream")
         ),
         "api_error": _UNAVAILABLE,
         "engine_overloaded_error": _UNAVAILABLE,  # Moonshot

@@ -38,6 +38,7 @@ from helmdeck_core.http import (
     quota,
     quoted,
     read_error,
+    request_id,
 )
 from helmdeck_plugins.providers.error_words import ERROR_WORDS
 
@@ -250,6 +251,7 @@ class Answer(abc.ABC):
             opaque=self.opaque(),
             served_model=echoed(self._model, terms.secrets),
             quota=quota(terms.headers, _QUOTA_HEADERS, terms.secrets),
+            request_id=request_id(terms.headers, terms.secrets),
             downgrades=terms.downgrades,
         )
 

@@ -70,7 +70,10 @@ def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
     if not replies:
         where = f"providers.{settings.name}.options"
         raise InvalidRequest(
-            f"provider {settings.name!r} has no replies", detail=f"set {where}.replies or {where}.file"
+            f"provider {settings.name!r} has no replies",
+            provider=settings.name,
+            sub_cause="misconfigured",
+            detail=f"set {where}.replies or {where}.file",
         )
     return Scripted(replies, settings.name, lambda raw: context.normalise_stop(raw, ""))
 
@@ -142,4 +145,4 @@ def _lines(path: object, where: str) -> list[tuple[str, object]]:
 
 
 def _refused(where: str, problem: str) -> InvalidRequest:
-    return InvalidRequest(f"{where} cannot be used", detail=problem)
+    return InvalidRequest(f"{where} cannot be used", sub_cause="misconfigured", detail=problem)

@@ -21,7 +21,7 @@ from helmdeck_core import (
     ProviderSettings,
     SecretRef,
 )
-from helmdeck_core.http import Transport
+from helmdeck_core.http import Transport, request_id
 from helmdeck_provider_bedrock.answer import DIALECT, AnswerReader
 from helmdeck_provider_bedrock.faults import read_body
 from helmdeck_provider_bedrock.request import Rendered, render
@@ -92,7 +92,7 @@ class Bedrock:
         answer = self._reader(request, secrets)
         for _ in answer.read(read_body(received.status, received.headers, received.body, secrets)):
             pass
-        return self._finished(answer, rendered, started)
+        return self._finished(answer, rendered, started, request_id(received.headers, secrets))
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta | ChatResponse]:
         """Ask once, and give the pieces as they come, the whole response last.
@@ -116,7 +116,8 @@ class Bedrock:
                 async for piece in incoming:
                     for delta in frames.feed(piece):
                         yield delta
-        yield self._finished(answer, rendered, started)
+            name = request_id(incoming.headers, secrets)
+        yield self._finished(answer, rendered, started, name)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -131,13 +132,17 @@ class Bedrock:
             lambda raw: self._context.normalise_stop(raw, DIALECT), max_tokens=request.max_tokens, secrets=secrets
         )
 
-    def _finished(self, answer: AnswerReader, rendered: Rendered, started: float) -> ChatResponse:
+    def _finished(self, answer: AnswerReader, rendered: Rendered, started: float, name: str) -> ChatResponse:
         response = answer.response()
         found = response.disposition or self._context.disposition_of(
             response.raw_stop_reason, response.stop_reason, DIALECT
         )
         return attrs.evolve(
-            response, disposition=found, downgrades=rendered.downgrades, latency_s=time.monotonic() - started
+            response,
+            disposition=found,
+            downgrades=rendered.downgrades,
+            latency_s=time.monotonic() - started,
+            request_id=name,
         )
 
     def _authorised(self, rendered: Rendered) -> tuple[Mapping[str, str], tuple[str, ...]]:
@@ -179,7 +184,7 @@ class Bedrock:
             return Credentials(access, secret, token)
         missing = options.secret_access_key if access else options.access_key_id
         detail = f"{missing} holds none, nor is there an API key; see providers.{name}.api_key and .options"
-        raise AuthFailed(f"there are no keys for provider {name!r}", detail=detail)
+        raise AuthFailed(f"there are no keys for provider {name!r}", sub_cause="no_key", detail=detail)
 
 
 def _read_key(provider: str, option: str, reference: str) -> str | None:
@@ -188,7 +193,7 @@ def _read_key(provider: str, option: str, reference: str) -> str | None:
     # The library's own complaint about such a header quotes the whole header.
     if not (key.isascii() and key.isprintable()):
         detail = f"it has characters that no header can carry; see providers.{provider}.options.{option}"
-        raise AuthFailed(f"a key for provider {provider!r} cannot be used", detail=detail)
+        raise AuthFailed(f"a key for provider {provider!r} cannot be used", sub_cause="no_key", detail=detail)
     return key or None
 
 

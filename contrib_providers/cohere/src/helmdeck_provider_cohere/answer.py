@@ -40,6 +40,7 @@ from helmdeck_core.http import (
     quota,
     quoted,
     read_error,
+    request_id,
     string,
 )
 
@@ -183,6 +184,7 @@ class AnswerReader:
             raw_stop_reason=self._raw and echoed(self._raw, self._secrets),
             usage=self._usage,
             quota=quota(self._headers, _QUOTA_HEADERS, self._secrets),
+            request_id=request_id(self._headers, self._secrets),
         )
 
     def _content(self, block: Mapping[str, Any]) -> ChatDelta | None:
