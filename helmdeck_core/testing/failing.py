@@ -142,7 +142,9 @@ class FailingServer(ChatServer):
         if name == "unavailable":
             return 503, {}, dialect.error(503, message)
         if name == "error_in_200":
-            return self._streamed([*half, dialect.error_event(message)]) if streams else dialect.error(500, message)
+            if streams:
+                return self._streamed([*half, dialect.error_event(message)])
+            return dialect.failed(message) if dialect.failed else dialect.error(500, message)
         if name == "cut_body":
             if streams:
                 return self._streamed(half, Ending.CUT)

@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from helmdeck_core.testing import DIALECTS, MODES, OLLAMA, OPENAI_CHAT, Said, failing_server
+from helmdeck_core.testing import DIALECTS, MODES, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, Said, failing_server
 from helmdeck_core.testing.servers import Recorded
 
 
@@ -51,6 +51,19 @@ def test_without_a_reason_the_events_are_the_beginning_of_those_with_one(dialect
     ends = {line for line in whole if line not in begun}
     assert ends
     assert [line for line in whole if line not in ends] == list(begun)
+
+
+def test_what_the_items_of_a_response_say_is_opened_and_closed_around_its_pieces():
+    said = Said(text="a text of several pieces", reasoning="a thought of several pieces")
+    events = [json.loads(line.partition(b"data: ")[2]) for line in OPENAI_RESPONSES.events(said)]
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    for index, parts in enumerate(("reasoning_summary", "content")):
+        kinds = [event["type"].removeprefix("response.") for event in events if event.get("output_index") == index]
+        assert kinds[:2] == ["output_item.added", f"{parts}_part.added"]
+        assert kinds[-2:] == [f"{parts}_part.done", "output_item.done"]
+    assert [event["item"] for event in events if event["type"].endswith("item.done")] == events[-1]["response"][
+        "output"
+    ]
 
 
 def test_every_mode_has_a_cause_but_the_one_that_does_not_fail():

@@ -7,7 +7,6 @@ import pytest
 
 import helmdeck_provider_bedrock
 from contrib_providers.bedrock.tests.conftest import encode
-from helmdeck_core import FailureClass
 from helmdeck_core.testing import Dialect, ProviderContract, Said
 
 _WORDS = {
@@ -16,6 +15,8 @@ _WORDS = {
     "content_filter": "content_filtered",
     "error": "malformed_model_output",
 }
+
+_ERRORS = {429: "ThrottlingException", 503: "ServiceUnavailableException"}
 
 
 def _usage(said: Said) -> Mapping[str, Any]:
@@ -47,11 +48,10 @@ CONVERSE = Dialect(
     whole=_whole,
     events=_events,
     limit=lambda body: body.get("inferenceConfig", {}).get("maxTokens"),
-    error=lambda _, message: {"message": message},
-    error_event=lambda message: encode("newException", {"message": message}, "exception"),
+    error=lambda status, message: {"__type": _ERRORS.get(status, "InternalServerException"), "message": message},
+    error_event=lambda message: encode("internalServerException", {"message": message}, "exception"),
     wants_stream=lambda request: request.path.endswith("/converse-stream"),
     content_type="application/vnd.amazon.eventstream",
-    causes={"error_in_200": FailureClass.TRANSIENT_UNKNOWN},
 )
 
 

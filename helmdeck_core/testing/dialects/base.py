@@ -63,6 +63,7 @@ class Dialect:
         said, as if more followed.
     :ivar error: status and message to the body of an error.
     :ivar error_event: message to the event that breaks a stream off.
+    :ivar failed: message to the body of an error that comes with HTTP 200; by default what ``error`` says of a status 500.
     :ivar limit: the body of a request to the output limit in it.
     :ivar wants_stream: whether a request asks for a stream.
     :ivar content_type: of a stream.
@@ -76,6 +77,7 @@ class Dialect:
     limit: Callable[[Mapping[str, Any]], int | None]
     error: Callable[[int, str], Mapping[str, Any]] = _error
     error_event: Callable[[str], bytes]
+    failed: Callable[[str], Mapping[str, Any]] | None = None
     wants_stream: Callable[[Recorded], bool] = _asks_for_a_stream
     content_type: str = "text/event-stream"
     lacks: frozenset[str] = frozenset()

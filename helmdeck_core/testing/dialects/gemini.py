@@ -9,6 +9,8 @@ from helmdeck_core.testing.dialects.base import Dialect, Said, sse
 
 _WORDS = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY", "error": "OTHER"}
 
+_STATES = {429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
+
 
 def _chunk(said: Said, *parts: Mapping[str, Any], is_last: bool = False) -> dict[str, Any]:
     candidate: dict[str, Any] = {"index": 0}
@@ -37,8 +39,7 @@ def _events(said: Said) -> Sequence[bytes]:
 
 
 def _error(status: int, message: str) -> Mapping[str, Any]:
-    state = "RESOURCE_EXHAUSTED" if status == 429 else "INTERNAL"
-    return {"error": {"code": status, "message": message, "status": state}}
+    return {"error": {"code": status, "message": message, "status": _STATES.get(status, "INTERNAL")}}
 
 
 GEMINI = Dialect(

@@ -13,6 +13,11 @@ def _counts(said: Said) -> Mapping[str, Any]:
     return {"prompt_tokens": said.input_tokens, "completion_tokens": said.output_tokens, "total_tokens": total}
 
 
+def _error(status: int, message: str) -> Mapping[str, Any]:
+    kind, code = ("requests", "rate_limit_exceeded") if status == 429 else ("server_error", None)
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
 def _frame(said: Said, kind: str, choice: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": "chatcmpl-1",
@@ -49,7 +54,8 @@ OPENAI_CHAT = Dialect(
     whole=_whole,
     events=_events,
     limit=lambda body: body.get("max_completion_tokens") or body.get("max_tokens"),
-    error_event=lambda message: sse({"error": {"message": message, "type": "server_error", "code": None}})[0],
+    error=_error,
+    error_event=lambda message: sse(_error(500, message))[0],
 )
 """Chat completions, as OpenAI and everybody who is compatible writes them."""
 
@@ -60,6 +66,10 @@ _STATES: Mapping[str, tuple[str, Mapping[str, str] | None]] = {
     "content_filter": ("incomplete", {"reason": "content_filter"}),
     "error": ("incomplete", None),
 }
+
+
+def _fault(message: str) -> Mapping[str, Any]:
+    return {"code": "server_error", "message": message}
 
 
 def _response(said: Said) -> dict[str, Any]:
@@ -83,19 +93,52 @@ def _response(said: Said) -> dict[str, Any]:
 def _response_events(said: Said) -> Sequence[bytes]:
     begun = {"id": "resp_1", "object": "response", "model": said.model, "status": "in_progress", "output": []}
     found: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
-    for kind, name, pieces, event in (
-        ("reasoning", "rs_1", said.thoughts, "response.reasoning_summary_text.delta"),
-        ("message", "msg_1", said.pieces, "response.output_text.delta"),
-    ):
-        if pieces:
-            place = {"output_index": 1 if kind == "message" and said.reasoning else 0}
-            item = {"type": kind, "id": name}
-            found.append({"type": "response.output_item.added", **place, "item": item})
-            found += [{"type": event, **place, "item_id": name, "delta": piece} for piece in pieces]
+    output = _response(said)["output"]
+
+    def done(index: int) -> Mapping[str, Any] | None:
+        """The item when it is complete; one that nothing follows is not, where no reason ends it."""
+        return output[index] if said.stop is not None or output[index] is not output[-1] else None
+
+    if said.thoughts:
+        item: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": []}
+        place = {"item_id": "rs_1", "summary_index": 0}
+        found += _item(0, item, place, "reasoning_summary", {"type": "summary_text"}, said.thoughts, done(0))
+    if said.pieces:
+        item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []}
+        place = {"item_id": "msg_1", "content_index": 0}
+        part = {"type": "output_text", "annotations": []}
+        found += _item(1 if said.reasoning else 0, item, place, "output", part, said.pieces, done(-1))
     if said.stop is not None:
         whole = _response(said)
         found.append({"type": f"response.{whole['status']}", "response": whole})
-    return sse(*found, named=True)
+    return sse(*({**event, "sequence_number": number} for number, event in enumerate(found)), named=True)
+
+
+def _item(
+    index: int,
+    item: Mapping[str, Any],
+    place: Mapping[str, Any],
+    kind: str,
+    part: Mapping[str, Any],
+    pieces: Sequence[str],
+    done: Mapping[str, Any] | None,
+) -> Sequence[dict[str, Any]]:
+    """The events of one item of the output."""
+    at = {"output_index": index, **place}
+    parts = "content" if kind == "output" else kind
+    found = [
+        {"type": "response.output_item.added", "output_index": index, "item": item},
+        {"type": f"response.{parts}_part.added", **at, "part": {**part, "text": ""}},
+        *({"type": f"response.{kind}_text.delta", **at, "delta": piece} for piece in pieces),
+    ]
+    if done:
+        text = "".join(pieces)
+        found += [
+            {"type": f"response.{kind}_text.done", **at, "text": text},
+            {"type": f"response.{parts}_part.done", **at, "part": {**part, "text": text}},
+            {"type": "response.output_item.done", "output_index": index, "item": done},
+        ]
+    return found
 
 
 OPENAI_RESPONSES = Dialect(
@@ -103,6 +146,8 @@ OPENAI_RESPONSES = Dialect(
     whole=_response,
     events=_response_events,
     limit=lambda body: body.get("max_output_tokens"),
-    error_event=lambda message: sse({"type": "error", "code": "server_error", "message": message}, named=True)[0],
+    error=_error,
+    error_event=lambda message: sse({"type": "error", **_fault(message)}, named=True)[0],
+    failed=lambda message: {**_response(Said()), "status": "failed", "output": [], "error": _fault(message)},
 )
 """OpenAI's Responses."""

@@ -46,17 +46,18 @@ _WORDS = ErrorWords(
 
 
 def read_body(status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = ()) -> Any:
-    """Return the decoded body of an answer that is no error.
+    """Return the decoded body of an answer that is no error; one that names an error is one, whatever its status.
 
     :param headers: names in lower case.
     :raises CallFailed: it is an error, a redirect, or no JSON.
     """
-    if status < 400:
-        return checked(status, headers, body, _WORDS, secrets)
-    data = decoded(body)
+    data = checked(status, headers, body, _WORDS, secrets) if status < 400 else decoded(body)
     fields = {name.lower(): value for name, value in data.items()} if isinstance(data, dict) else {}
     # The name may be followed by an address, or follow one.
-    kind = headers.get("x-amzn-errortype") or fields.get("__type") or fields.get("code")
+    kind = headers.get("x-amzn-errortype") or fields.get("__type")
+    if status < 400 and not kind:
+        return data
+    kind = kind or fields.get("code")
     facts = _facts(str(kind or ""), fields.get("message") or (plain_text(body, secrets) if data is NOT_JSON else ""))
     raise failure_of(status, headers, facts, words=_WORDS, secrets=secrets)
 
