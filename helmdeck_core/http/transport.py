@@ -6,6 +6,7 @@ It never retries and never follows a redirect: the first is decided elsewhere, t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -25,6 +26,7 @@ from helmdeck_core.errors import (
     ProviderUnavailable,
     TransientUnknown,
 )
+from helmdeck_core.http.ahead import ReadAhead
 from helmdeck_core.http.quoting import quoted
 from helmdeck_core.http.settings import checked_base_url, checked_headers
 from helmdeck_core.waiting import Limited
@@ -106,50 +108,58 @@ class Incoming:
         stream = response.aiter_bytes() if "content-encoding" in self.headers else response.stream
         self._source: Any = aiter(stream)  # type: ignore[arg-type]  # declared as what a synchronous client has, too
         self._read = self._source.__anext__
-        self._clock = asyncio.get_running_loop().time
-        self._limit = deadline
+        self._ahead: ReadAhead | None = None
         self._room = settings.max_response_bytes
 
     def __aiter__(self) -> Incoming:
         return self
 
     async def __anext__(self) -> bytes:
-        """The next piece, as it comes off the network.
+        """The next piece: all that has come off the network since the last one.
 
         :raises CallFailed: the body breaks off, is too large, takes too long or stands still for too long.
         """
-        try:
-            piece: bytes = await Limited(self._read().__await__(), self._limit)
-        except StopAsyncIteration:
-            raise
-        except Exception as exc:
-            failure = _failure(exc, self._settings, str(self._response.url), self._secrets, self._is_idle())
-            if failure is None:
-                raise
-            raise failure from exc
-        self._room -= len(piece)
-        if self._room < 0:
-            raise self._too_large()
-        if self._idle_s is not None:
-            self._limit = min(self._deadline, self._clock() + self._idle_s)
-        return piece
+        if self._ahead is None:
+            self._ahead = ReadAhead(self._source, self._deadline, self._idle_s)
+        return await self._next(anext(self._ahead))
 
     async def received(self) -> Received:
         """Read the rest and return the whole answer.
 
         :raises CallFailed: as while iterating.
         """
-        return Received(self.status, self.headers, b"".join([piece async for piece in self]))
+        if self._ahead is not None:
+            return Received(self.status, self.headers, b"".join([piece async for piece in self]))
+        pieces: list[bytes] = []
+        with contextlib.suppress(StopAsyncIteration):
+            while True:
+                pieces.append(await self._next(Limited(self._read().__await__(), self._deadline)))
+        return Received(self.status, self.headers, b"".join(pieces))
 
     async def aclose(self) -> None:
         """Let go of the connection; one that was not read to its end is dropped."""
         try:
+            if self._ahead is not None:
+                await self._ahead.aclose()
             await self._source.aclose()
         finally:
             await self._response.aclose()
 
-    def _is_idle(self) -> bool:
-        return self._limit < self._deadline
+    async def _next(self, step: Awaitable[bytes]) -> bytes:
+        try:
+            piece = await step
+        except StopAsyncIteration:
+            raise
+        except Exception as exc:
+            is_idle = self._ahead is not None and self._ahead.is_idle
+            failure = _failure(exc, self._settings, str(self._response.url), self._secrets, is_idle)
+            if failure is None:
+                raise
+            raise failure from exc
+        self._room -= len(piece)
+        if self._room < 0:
+            raise self._too_large()
+        return piece
 
     def _too_large(self) -> CallFailed:
         settings = self._settings
