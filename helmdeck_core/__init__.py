@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     )
     from helmdeck_core.domain.chat import (
         DISPOSITIONS,
+        BatchingProvider,
         ChatDelta,
         ChatRequest,
         ChatResponse,
@@ -239,8 +240,8 @@ _NAMES = {
     "helmdeck_core.domain.asking": "Answer CatalogIndex FilterCall PromptVariant Question Selection",
     "helmdeck_core.domain.catalog": "Catalog CatalogSource Entry EntryData EntryKind TrimRecord TrimStep",
     "helmdeck_core.domain.chat": """
-        ChatDelta ChatRequest ChatResponse DISPOSITIONS Disposition ImagePart ListingProvider Message
-        ModelInfo Provider ProviderContext ProviderSettings ProviderSpec ResponseFormat Role StopReason
+        BatchingProvider ChatDelta ChatRequest ChatResponse DISPOSITIONS Disposition ImagePart ListingProvider
+        Message ModelInfo Provider ProviderContext ProviderSettings ProviderSpec ResponseFormat Role StopReason
         StopReasonTable StreamingProvider TextPart ToolCall ToolCallDelta ToolDefinition Usage
     """,
     "helmdeck_core.domain.continuation": "Continuation NativeContinuation Outcome",
@@ -295,6 +296,7 @@ __all__ = [
     "Attempt",
     "AttemptEnded",
     "AuthFailed",
+    "BatchingProvider",
     "BrokenCall",
     "Budget",
     "BudgetLookup",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from helmdeck_core.config import AgentConfig
 from helmdeck_core.continuing import Finished, Judge, Send, Step, Turn
@@ -98,7 +98,7 @@ class Completer:
 
     async def continued(
         self, request: ChatRequest, first: ChatResponse, judge: Judge, call: CallRef, until_s: float | None = None
-    ) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
+    ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """What completes an answer that came in pieces: further pieces without a seam, and last the whole response.
 
         Tool calls of continuations come with the response alone, for their pieces would be taken for those of the first.
@@ -116,12 +116,12 @@ class Completer:
             self.announce(step, call)
             part = _Part(turn.answer, self._runtime.decoder.stream(), is_silent=step.is_repair)
             try:
-                async with contextlib.aclosing(self._gateway.stream(step.request)) as pieces:
+                async with contextlib.aclosing(self._gateway.stream(step.request)) as batches:
                     while part.response is None:
                         async with asyncio.timeout(self._left_s(until_s)):
-                            piece = await anext(pieces)
-                        if delta := part.feed(piece):
-                            yield delta
+                            batch = await anext(batches)
+                        if given := part.feed(batch):
+                            yield given
             except TimeoutError:
                 late = LikelyTimeout("the continuation did not come in time", sub_cause="deadline")
                 step = turn.fail(late, part.shown)
@@ -130,7 +130,7 @@ class Completer:
             else:
                 self.observe(step.request, part.response, call, iteration)
                 if rest := part.finish():
-                    yield ChatDelta(rest)
+                    yield (ChatDelta(rest),)
                 step = turn.feed(part.response, part.shown)
         self._terminated(request.model, step.response, call, self._clock() - start_s)
         yield step.response
@@ -249,11 +249,14 @@ class _Part:
         """What was given on of the text."""
         return "".join(self._shown)
 
-    def feed(self, piece: ChatDelta | ChatResponse) -> ChatDelta | None:
-        """Take the next piece; return what is given on of it."""
-        if not isinstance(piece, ChatDelta):
-            self.response = piece
-            return None
+    def feed(self, batch: Sequence[ChatDelta] | ChatResponse) -> Sequence[ChatDelta]:
+        """Take the next pieces, or the response; return what is given on of them."""
+        if isinstance(batch, ChatResponse):
+            self.response = batch
+            return ()
+        return [given for piece in batch if (given := self._given(piece)) is not None]
+
+    def _given(self, piece: ChatDelta) -> ChatDelta | None:
         text = ""
         if piece.text and not self._is_silent:
             visible, _ = self._stripper.feed(piece.text)

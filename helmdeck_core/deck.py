@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from helmdeck_core import listening, log
 from helmdeck_core.config import Config
 from helmdeck_core.configuring import KeyPath, Loaded, load_config
 from helmdeck_core.domain.asking import Question, Selection
+from helmdeck_core.domain.batches import one_by_one
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ToolDefinition
 from helmdeck_core.domain.decode import Decoded, DecodeFailed, Tried
@@ -184,7 +184,7 @@ class Helmdeck:
         """
         return await self._engine.dispatch(request, allows_empty=allows_empty, caller=caller, limits=limits)
 
-    async def astream(
+    def astream(
         self,
         request: ChatRequest,
         *,
@@ -199,10 +199,7 @@ class Helmdeck:
 
         :raises CallFailed: the subclass of the cause, also in the middle of an answer.
         """
-        pieces = self._engine.stream(request, allows_empty=allows_empty, caller=caller, limits=limits)
-        async with contextlib.aclosing(pieces):
-            async for piece in pieces:
-                yield piece
+        return one_by_one(self._engine.stream(request, allows_empty=allows_empty, caller=caller, limits=limits))
 
     def plan(self, intent: str, **options: Any) -> Plan:
         """``aplan`` for callers that wait."""
@@ -222,12 +219,15 @@ class Helmdeck:
 
     def stream(self, request: ChatRequest, **options: Any) -> Generator[ChatDelta | ChatResponse, None, None]:
         """``astream`` for callers that wait."""
-        pieces = self.astream(request, **options)
+        batches = self._engine.stream(request, **options)
         try:
-            while (piece := self._portal.run(_next(pieces))) is not None:
-                yield piece
+            while (batch := self._portal.run(_next(batches))) is not None:
+                if isinstance(batch, ChatResponse):
+                    yield batch
+                else:
+                    yield from batch
         finally:
-            self._portal.run(pieces.aclose())
+            self._portal.run(batches.aclose())
 
     # -- without a model ---------------------------------------------------------------------------------
 
@@ -411,8 +411,8 @@ class Helmdeck:
         return result
 
 
-async def _next(pieces: AsyncGenerator[T, None]) -> T | None:
-    return await anext(pieces, None)
+async def _next(batches: AsyncGenerator[T, None]) -> T | None:
+    return await anext(batches, None)
 
 
 def make_runtime(loaded: Loaded, plugins: Mapping[str, object] | None = None) -> Runtime:

@@ -10,7 +10,7 @@ import contextlib
 import random
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -90,7 +90,7 @@ class Dispatcher:
 
     def stream(
         self, work: Work[T], model: str, *, pack: str, caller: str, limits: Limits
-    ) -> AsyncGenerator[ChatDelta | Done[T], None]:
+    ) -> AsyncGenerator[Sequence[ChatDelta] | Done[T], None]:
         """The same in pieces, and last what they come to. Another model takes over as long as nothing was said.
 
         :raises CallFailed: the last failure; after the first visible piece, the one that broke the answer off.
@@ -165,7 +165,7 @@ class _Call(Generic[T]):
         self._untold: Attempt | None = None
         self._streams = False
 
-    async def course(self, *, streams: bool) -> AsyncGenerator[ChatDelta | Done[T], None]:
+    async def course(self, *, streams: bool) -> AsyncGenerator[Sequence[ChatDelta] | Done[T], None]:
         """Everything that is tried: pieces, where they are wanted, and last the answer."""
         home, policy = self._home, self._policy
         self._streams = streams
@@ -181,12 +181,12 @@ class _Call(Generic[T]):
                     if streams:
                         async with self._limit(this):
                             await self._send_off(this)
-                        async with contextlib.aclosing(self._pieces(this)) as pieces:
-                            async for piece in pieces:
-                                yield piece
-                        async with contextlib.aclosing(self._continued(this)) as pieces:
-                            async for piece in pieces:
-                                yield piece
+                        async with contextlib.aclosing(self._pieces(this)) as batches:
+                            async for batch in batches:
+                                yield batch
+                        async with contextlib.aclosing(self._continued(this)) as batches:
+                            async for batch in batches:
+                                yield batch
                     else:
                         async with self._limit(this):
                             await self._send_off(this)
@@ -240,14 +240,14 @@ class _Call(Generic[T]):
         """Send and receive. Models that think are watched, so that they do not think until the caller's time is over."""
         assert this.prepared is not None
         if this.prepared.budget.is_hybrid_reasoning:
-            async with contextlib.aclosing(self._pieces(this)) as pieces:
-                async for _ in pieces:
+            async with contextlib.aclosing(self._pieces(this)) as batches:
+                async for _ in batches:
                     pass
         request, until_s = this.prepared.request, this.ask.until_s
         judge = AnswerJudge(self._home.runtime, request, self._work.type)
         this.response = await self._home.completer.complete(request, judge, this.call, until_s, first=this.response)
 
-    async def _continued(self, this: _Try) -> AsyncGenerator[ChatDelta, None]:
+    async def _continued(self, this: _Try) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """What completes a streamed answer that was cut; the whole response stays with the attempt."""
         assert this.prepared is not None
         assert this.response is not None
@@ -255,13 +255,13 @@ class _Call(Generic[T]):
         judge = AnswerJudge(self._home.runtime, request, self._work.type)
         more = self._home.completer.continued(request, this.response, judge, this.call, this.ask.until_s)
         async with contextlib.aclosing(more):
-            async for piece in more:
-                if isinstance(piece, ChatDelta):
-                    yield piece
+            async for batch in more:
+                if isinstance(batch, ChatResponse):
+                    this.response = batch
                 else:
-                    this.response = piece
+                    yield batch
 
-    async def _pieces(self, this: _Try) -> AsyncGenerator[ChatDelta, None]:
+    async def _pieces(self, this: _Try) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """Send, and give the pieces on as they come; the response stays with the attempt."""
         assert this.prepared is not None
         assert this.sent_s is not None
@@ -274,25 +274,26 @@ class _Call(Generic[T]):
         has_form = self._work.type is not None or this.prepared.request.response_format is not None
         watch = Watch(home.runtime.decoder.stream(), most_tokens, has_form=has_form)
         now_s = asyncio.get_running_loop().time
-        async with contextlib.aclosing(home.gateway.stream(this.prepared.request)) as pieces:
+        async with contextlib.aclosing(home.gateway.stream(this.prepared.request)) as batches:
             while this.response is None:
                 by_s = until_s if this.has_spoken or speak_by_s is None else speak_by_s
                 left_s = None if by_s is None else by_s - home.clock()
-                step = Limited(pieces.__anext__().__await__(), None if left_s is None else now_s() + left_s)
+                step = Limited(batches.__anext__().__await__(), None if left_s is None else now_s() + left_s)
                 try:
-                    piece = await step
+                    batch = await step
                 except TimeoutError as exc:
                     if not step.has_expired:
                         raise
                     raise self._too_slow(this, watch) from exc
-                if not isinstance(piece, ChatDelta):
-                    this.response = piece
+                if isinstance(batch, ChatResponse):
+                    this.response = batch
                     return
-                watch.feed(piece)
+                given = watch.feed(batch)
                 this.has_spoken = watch.has_spoken
+                if given:
+                    yield given
                 if watch.is_overrun:
                     raise self._overrun(this, watch, LengthTruncated)
-                yield piece
                 if watch.is_spinning:
                     # As much as the limit would have left of it, without paying for the rest.
                     latency_s = home.clock() - this.sent_s

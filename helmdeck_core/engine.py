@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -123,20 +123,20 @@ class Engine:
         allows_empty: bool = False,
         caller: str = LOCAL_CALLER,
         limits: Limits = NO_LIMITS,
-    ) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
-        """Send a request that the caller wrote: the pieces as they come, and last the whole response.
+    ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
+        """Send a request that the caller wrote: the pieces as they come, those that come together together; then the response.
 
         :raises CallFailed: as for ``dispatch``; once something visible was given on, nobody else is asked.
         """
         work = _Written(self, request, allows_empty)
-        pieces = self.dispatcher.stream(work, request.model.strip(), pack="", caller=caller, limits=limits)
-        async with contextlib.aclosing(pieces):
-            async for piece in pieces:
-                if isinstance(piece, Done):
-                    self._finished(piece, "", ())
-                    yield piece.response
+        batches = self.dispatcher.stream(work, request.model.strip(), pack="", caller=caller, limits=limits)
+        async with contextlib.aclosing(batches):
+            async for batch in batches:
+                if isinstance(batch, Done):
+                    self._finished(batch, "", ())
+                    yield batch.response
                 else:
-                    yield piece
+                    yield batch
 
     def _finished(self, done: Done[Any], step: str, repairs: tuple[str, ...]) -> None:
         if not self.runtime.sinks:

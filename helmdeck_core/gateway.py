@@ -8,7 +8,7 @@ import difflib
 import functools
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
 import attrs
 
@@ -76,10 +76,10 @@ class Gateway:
             response = _checked(await provider.complete(request))
         return _timed(response, start)
 
-    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
-        """Hand one request to its provider: the pieces as they come, and last the whole response.
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
+        """Hand one request to its provider: the pieces as they come, none or several at a time, and last the whole response.
 
-        A provider that cannot stream answers in one piece. Closing the iterator drops the connection.
+        A provider that cannot stream answers all at once. Closing the iterator drops the connection.
 
         :raises CallFailed: as for ``complete``, also in the middle.
         :raises PluginError: the provider raised something else, or gave no response at the end.
@@ -87,21 +87,22 @@ class Gateway:
         model_id = self.check(request.model)
         provider = self.open_provider(model_id.provider)
         start = time.perf_counter()
-        answer: Callable[[ChatRequest], AsyncGenerator[ChatDelta | ChatResponse, None]] | None
-        answer = getattr(provider, "stream", None)
+        answer: Callable[[ChatRequest], AsyncGenerator[object, None]] | None
+        answer = getattr(provider, "batches", None) or getattr(provider, "stream", None)
         if answer is None:
             response = await self.complete(request)
-            for piece in _pieces_of(response):
-                yield piece
+            yield list(_pieces_of(response))
             yield response
             return
         with self._named(model_id.provider, request, start):
-            async with contextlib.aclosing(answer(attrs.evolve(request, stream=True))) as pieces:
-                async for piece in pieces:
-                    if isinstance(piece, ChatDelta):
-                        yield piece
+            async with contextlib.aclosing(answer(attrs.evolve(request, stream=True))) as items:
+                async for item in items:
+                    if isinstance(item, ChatDelta):
+                        yield (item,)
+                    elif isinstance(item, list | tuple) and _are_pieces(item):
+                        yield item
                     else:
-                        yield _timed(_checked(piece), start)
+                        yield _timed(_checked(item), start)
                         return
             raise TypeError("the stream ended without a ChatResponse")
 
@@ -209,10 +210,15 @@ def _pieces_of(response: ChatResponse) -> Iterator[ChatDelta]:
         yield ChatDelta(tool_call=ToolCallDelta(index, call.id, call.name, call.arguments))
 
 
-def _checked(response: ChatResponse) -> ChatResponse:
+def _are_pieces(batch: Sequence[object]) -> bool:
+    return set(map(type, batch)) <= {ChatDelta}
+
+
+def _checked(response: object) -> ChatResponse:
     """Refuse what is no response, before something far away stumbles over it."""
-    problem = misfit(response) if isinstance(response, ChatResponse) else f"returned {type(response).__name__}"
-    if problem is not None:
+    if not isinstance(response, ChatResponse):
+        raise TypeError(f"not a ChatResponse: returned {type(response).__name__}")
+    if (problem := misfit(response)) is not None:
         raise TypeError(f"not a ChatResponse: {problem}")
     return response
 

@@ -5,6 +5,8 @@ It sends nothing and reads no clock. What a model thinks comes beside its text, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from helmdeck_core.diagnosis import is_blank_loop
 from helmdeck_core.domain.chat import ChatDelta
 from helmdeck_core.domain.decode import StreamStripper
@@ -38,16 +40,20 @@ class Watch:
         self.is_overrun = False
         self.is_spinning = False
 
-    def feed(self, delta: ChatDelta) -> None:
-        """Take the next piece."""
-        if self._pieces is not None and delta.text:
-            self._look(self._pieces, delta.text)
-        if self.has_spoken:
-            return
-        visible, reasoning = self._stripper.feed(delta.text) if delta.text else ("", "")
-        self._thought += len(delta.reasoning) + len(reasoning)
-        self.has_spoken = bool(visible.strip()) or delta.tool_call is not None
-        self.is_overrun = not self.has_spoken and self._most_chars is not None and self._thought > self._most_chars
+    def feed(self, deltas: Sequence[ChatDelta]) -> Sequence[ChatDelta]:
+        """Take the next pieces; return what of them may be given on: all, unless one of them is a reason to stop."""
+        if self.has_spoken and self._pieces is None:
+            return deltas
+        for number, delta in enumerate(deltas):
+            if self._pieces is not None and delta.text:
+                self._look(self._pieces, delta.text)
+            if not self.has_spoken:
+                self._listen(delta)
+            if self.is_overrun:
+                return deltas[:number]
+            if self.is_spinning:
+                return deltas[: number + 1]
+        return deltas
 
     @property
     def text(self) -> str:
@@ -58,6 +64,12 @@ class Watch:
     def thought_tokens(self) -> int:
         """About how many tokens were thought before anything was said."""
         return self._thought // CHARS_PER_TOKEN
+
+    def _listen(self, delta: ChatDelta) -> None:
+        visible, reasoning = self._stripper.feed(delta.text) if delta.text else ("", "")
+        self._thought += len(delta.reasoning) + len(reasoning)
+        self.has_spoken = bool(visible.strip()) or delta.tool_call is not None
+        self.is_overrun = not self.has_spoken and self._most_chars is not None and self._thought > self._most_chars
 
     def _look(self, pieces: list[str], text: str) -> None:
         pieces.append(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -246,7 +246,7 @@ class ToolCallDelta(msgspec.Struct, frozen=True, gc=False):
     arguments: str = ""
 
 
-class ChatDelta(msgspec.Struct, frozen=True):
+class ChatDelta(msgspec.Struct, frozen=True, gc=False):
     """A piece of an answer. A Struct, because a stream makes thousands of them."""
 
     text: str = ""
@@ -257,7 +257,7 @@ class ChatDelta(msgspec.Struct, frozen=True):
 class Provider(Protocol):
     """An open connection to where models are served.
 
-    What else it can do is found by its methods: ``StreamingProvider``, ``ListingProvider``.
+    What else it can do is found by its methods: ``StreamingProvider``, ``BatchingProvider``, ``ListingProvider``.
     """
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
@@ -284,6 +284,22 @@ class StreamingProvider(Protocol):
 
         :raises CallFailed: the subclass of the cause, also in the middle; a stream that ends without saying that it is
             complete is no failure but a response whose ``stop_reason`` is ``UNKNOWN``.
+        """
+        ...
+
+
+@runtime_checkable
+class BatchingProvider(Protocol):
+    """A provider that can answer in pieces, and gives those that came together together.
+
+    On their way to whoever asked, pieces go through several layers: a batch goes through them once. The pieces are the same,
+    and in the same order.
+    """
+
+    def batches(self, request: ChatRequest) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
+        """Answer one request as ``stream`` does, with all pieces that are there at the same time in one sequence.
+
+        :raises CallFailed: as for ``stream``; pieces that came before the failure are given first.
         """
         ...
 

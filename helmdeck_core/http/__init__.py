@@ -2,6 +2,7 @@
 
 - **Transport**: the pool of connections to one provider, with limits of time and size (``Transport``, ``Incoming``).
 - **Events**: pieces off the network become server-sent events or lines (``EventDecoder``, ``LineDecoder``).
+- **Batches**: pieces of an answer that came together travel together (``together``, ``one_by_one``).
 - **Bodies**: JSON that may be damaged, and the fields in it (``checked``, ``decoded``, ``count``, ``string``, ``word``, ...).
 - **Failures**: a status and an error body become a failure class; what the words of a family mean is data of the adapter
   (``failure_of``, ``read_error``, ``ErrorWords``).
@@ -11,6 +12,7 @@
 Names may be added here between minor versions.
 """
 
+from helmdeck_core.domain.batches import one_by_one, together
 from helmdeck_core.http.bodies import NOT_JSON, arguments, checked, count, decoded, quota, string, word
 from helmdeck_core.http.endings import in_context, looks_cut
 from helmdeck_core.http.events import EventDecoder, LineDecoder, ServerEvent
@@ -51,6 +53,7 @@ __all__ = [
     "failure_of",
     "in_context",
     "looks_cut",
+    "one_by_one",
     "plain_text",
     "quota",
     "quoted",
@@ -60,5 +63,6 @@ __all__ = [
     "request_id",
     "retry_after_s",
     "string",
+    "together",
     "word",
 ]

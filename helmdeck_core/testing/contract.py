@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import pytest
 
 from helmdeck_core.domain.chat import (
+    BatchingProvider,
     ChatDelta,
     ChatRequest,
     ChatResponse,
@@ -207,6 +208,21 @@ class ProviderContract:
 
         if self.streams:
             self.run("slow_think", act)
+
+    def test_pieces_that_come_together_are_those_that_come_one_by_one(self) -> None:
+        async def act(provider: Provider, _: FailingServer) -> None:
+            if not isinstance(provider, BatchingProvider):
+                return
+            assert isinstance(provider, StreamingProvider)
+            *batches, response = [item async for item in provider.batches(self.request())]
+            *pieces, same = [item async for item in provider.stream(self.request())]
+            assert isinstance(response, ChatResponse)
+            assert isinstance(same, ChatResponse)
+            assert [piece for batch in batches if not isinstance(batch, ChatResponse) for piece in batch] == pieces
+            assert response.text == same.text
+
+        if self.streams:
+            self.run("good", act)
 
     def test_answers_to_many_requests_at_once_are_not_mixed_up(self) -> None:
         async def act(provider: Provider, _: FailingServer) -> list[ChatResponse]:

@@ -19,7 +19,18 @@ from helmdeck_core import (
     ProviderSettings,
     TransientUnknown,
 )
-from helmdeck_core.http import NOT_JSON, EventDecoder, Incoming, LineDecoder, Received, Transport, checked, decoded
+from helmdeck_core.http import (
+    NOT_JSON,
+    EventDecoder,
+    Incoming,
+    LineDecoder,
+    Received,
+    Transport,
+    checked,
+    decoded,
+    one_by_one,
+    together,
+)
 from helmdeck_plugins.providers.error_words import ERROR_WORDS
 from helmdeck_plugins.providers.reading import Answer, Terms
 from helmdeck_plugins.providers.writing import Rendered
@@ -87,8 +98,15 @@ class NativeChat:
             pass
         return answer.finish()
 
-    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
+    def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         """Ask once, and give the answer as it comes; last the whole response.
+
+        :raises CallFailed: the subclass of the cause.
+        """
+        return one_by_one(self.batches(request))
+
+    async def batches(self, request: ChatRequest) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
+        """The same, with the pieces of each read of the network together.
 
         :raises CallFailed: the subclass of the cause.
         """
@@ -98,15 +116,15 @@ class NativeChat:
             kind = incoming.headers.get("content-type", "").partition(";")[0].strip().lower()
             if incoming.status != 200 or kind == "application/json":
                 # An error, or a server that does not stream.
-                for delta in answer.read(_checked(asked, await incoming.received())):
-                    yield delta
+                for batch in together(answer.read(_checked(asked, await incoming.received()))):
+                    yield batch
             else:
                 events = Events(answer, has_lines=self._dialect.has_lines)
                 async for piece in incoming:
-                    for delta in events.feed(piece):
-                        yield delta
-                for delta in events.finish():
-                    yield delta
+                    for batch in together(events.feed(piece)):
+                        yield batch
+                for batch in together(events.finish()):
+                    yield batch
             yield answer.finish()
 
     async def models(self) -> tuple[ModelInfo, ...]:

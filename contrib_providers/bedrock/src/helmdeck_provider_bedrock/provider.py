@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,7 +21,7 @@ from helmdeck_core import (
     ProviderSettings,
     SecretRef,
 )
-from helmdeck_core.http import Transport, request_id
+from helmdeck_core.http import Transport, one_by_one, request_id, together
 from helmdeck_provider_bedrock.answer import DIALECT, AnswerReader
 from helmdeck_provider_bedrock.faults import read_body
 from helmdeck_provider_bedrock.request import Rendered, render
@@ -94,8 +94,15 @@ class Bedrock:
             pass
         return self._finished(answer, rendered, started, request_id(received.headers, secrets))
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta | ChatResponse]:
+    def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         """Ask once, and give the pieces as they come, the whole response last.
+
+        :raises CallFailed: the subclass of the cause, also in the middle.
+        """
+        return one_by_one(self.batches(request))
+
+    async def batches(self, request: ChatRequest) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
+        """The same, with the pieces of each read of the network together.
 
         :raises CallFailed: the subclass of the cause, also in the middle.
         """
@@ -109,13 +116,14 @@ class Bedrock:
             if incoming.status != 200 or EVENT_STREAM not in incoming.headers.get("content-type", ""):
                 received = await incoming.received()
                 # An error, or the whole answer from somebody in between who does not stream.
-                for delta in answer.read(read_body(received.status, received.headers, received.body, secrets)):
-                    yield delta
+                body = read_body(received.status, received.headers, received.body, secrets)
+                for batch in together(answer.read(body)):
+                    yield batch
             else:
                 frames = StreamReader(answer, secrets)
                 async for piece in incoming:
-                    for delta in frames.feed(piece):
-                        yield delta
+                    for batch in together(frames.feed(piece)):
+                        yield batch
             name = request_id(incoming.headers, secrets)
         yield self._finished(answer, rendered, started, name)
 

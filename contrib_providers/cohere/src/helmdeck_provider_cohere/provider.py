@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from urllib.parse import urlencode
 
 import attrs
@@ -16,7 +16,7 @@ from helmdeck_core import (
     ProviderContext,
     ProviderSettings,
 )
-from helmdeck_core.http import Transport, checked, refused_setting
+from helmdeck_core.http import Transport, checked, one_by_one, refused_setting, together
 from helmdeck_provider_cohere.answer import DIALECT, WORDS, AnswerReader, read_models
 from helmdeck_provider_cohere.request import Rendered, render
 from helmdeck_provider_cohere.stream import StreamReader
@@ -59,8 +59,15 @@ class Cohere:
             pass
         return self._finished(answer, rendered, started)
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta | ChatResponse]:
+    def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         """Ask once, and give the pieces as they come, the whole response last.
+
+        :raises CallFailed: the subclass of the cause, also in the middle.
+        """
+        return one_by_one(self.batches(request))
+
+    async def batches(self, request: ChatRequest) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
+        """The same, with the pieces of each read of the network together.
 
         :raises CallFailed: the subclass of the cause, also in the middle.
         """
@@ -72,15 +79,16 @@ class Cohere:
             if incoming.status != 200 or _EVENTS not in incoming.headers.get("content-type", _EVENTS):
                 received = await incoming.received()
                 # An error, or the whole answer from somebody in between who does not stream.
-                for delta in answer.read(checked(received.status, received.headers, received.body, WORDS, secrets)):
-                    yield delta
+                body = checked(received.status, received.headers, received.body, WORDS, secrets)
+                for batch in together(answer.read(body)):
+                    yield batch
             else:
                 stream = StreamReader(answer)
                 async for piece in incoming:
-                    for delta in stream.feed(piece):
-                        yield delta
-                for delta in stream.finish():
-                    yield delta
+                    for batch in together(stream.feed(piece)):
+                        yield batch
+                for batch in together(stream.finish()):
+                    yield batch
         yield self._finished(answer, rendered, started)
 
     async def models(self) -> tuple[ModelInfo, ...]:

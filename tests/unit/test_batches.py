@@ -1,0 +1,167 @@
+"""Pieces that came together: whoever asks gets them one by one, in order, and what came before a failure comes before it."""
+
+import asyncio
+
+import attrs
+import pytest
+
+from helmdeck_core import (
+    BatchingProvider,
+    ChatDelta,
+    ChatRequest,
+    ChatResponse,
+    LengthTruncated,
+    Message,
+    PluginError,
+    ProviderSpec,
+    ProviderUnavailable,
+    ResponseFormat,
+    Role,
+    StopReason,
+    StreamingProvider,
+    TextPart,
+    ToolCallDelta,
+    hookimpl,
+)
+from helmdeck_core.http import one_by_one, together
+from helmdeck_core.testing import make_deck
+
+REQUEST = ChatRequest(model="bulk/x", messages=(Message(Role.USER, (TextPart("hello"),)),), max_tokens=100)
+ANSWER = ChatResponse(text="so it is", stop_reason=StopReason.END_TURN)
+SO, IT, IS, HM = ChatDelta("so"), ChatDelta(" it"), ChatDelta(" is"), ChatDelta(reasoning="hm")
+
+
+class Bulk:
+    """A provider whose batches are given."""
+
+    def __init__(self, *batches):
+        self._batches = batches
+        self.is_closed = False
+
+    async def complete(self, request):
+        raise AssertionError("asked for a whole answer")
+
+    def stream(self, request):
+        return one_by_one(self.batches(request))
+
+    async def batches(self, request):
+        assert request.stream
+        try:
+            for batch in self._batches:
+                if isinstance(batch, Exception):
+                    raise batch
+                yield batch
+        finally:
+            self.is_closed = True
+
+    async def aclose(self):
+        pass
+
+
+def deck_with(provider, **config):
+    class Plugin:
+        @hookimpl
+        def helmdeck_providers(self):
+            return [ProviderSpec(name="bulk", open=lambda settings, context: provider)]
+
+    return make_deck(Plugin(), config={"recovery": {"max_attempts": 1}, **config})
+
+
+def streamed(provider, request=REQUEST, **config):
+    """What came, and last the response or the failure."""
+    found = []
+
+    async def run():
+        async with deck_with(provider, **config) as deck:
+            async for item in deck.astream(request):
+                found.append(item)
+
+    try:
+        asyncio.run(run())
+    except Exception as exc:
+        found.append(exc)
+    return found
+
+
+def test_pieces_come_one_by_one_in_their_order_whether_anybody_waits_or_not():
+    calls = [ChatDelta(tool_call=ToolCallDelta(0, "1", "look")), ChatDelta(tool_call=ToolCallDelta(0, arguments="{}"))]
+    batches = ([HM, SO], [], (IT, IS, *calls), ANSWER)
+    *pieces, response = streamed(Bulk(*batches))
+    assert pieces == [HM, SO, IT, IS, *calls] and response.text == ANSWER.text
+    with deck_with(Bulk(*batches)) as deck:
+        *pieces, response = deck.stream(REQUEST)
+    assert pieces == [HM, SO, IT, IS, *calls] and response.text == ANSWER.text
+
+
+def test_a_provider_is_asked_for_batches_where_it_has_them():
+    provider = Bulk([SO], ANSWER)
+    assert isinstance(provider, BatchingProvider) and isinstance(provider, StreamingProvider)
+    provider.stream = None
+    assert streamed(provider)[0] == SO
+
+
+def test_whoever_leaves_in_the_middle_of_a_batch_closes_what_it_came_from():
+    provider = Bulk([SO, IT, IS], ANSWER)
+
+    async def run():
+        async with deck_with(provider) as deck:
+            pieces = deck.astream(REQUEST)
+            assert await anext(pieces) == SO
+            await pieces.aclose()
+            return provider.is_closed
+
+    assert asyncio.run(run())
+
+
+THOUGHTS = [ChatDelta(reasoning=str(number) * 100) for number in range(9)]
+BLANKS = [SO, *[ChatDelta(" " * 100)] * 20]
+IN_JSON = attrs.evolve(REQUEST, response_format=ResponseFormat("json_object"))
+
+
+@pytest.mark.parametrize(
+    ("request_", "pieces", "cause", "given"),
+    [
+        (REQUEST, [*THOUGHTS, SO], "reasoning_overrun", 2),  # half of 100 tokens are 200 characters
+        (IN_JSON, BLANKS, "whitespace_loop", None),
+    ],
+)
+def test_what_ends_an_answer_ends_it_in_the_middle_of_a_batch_too(request_, pieces, cause, given):
+    config = {
+        "budgets": {"bulk/": {"is_hybrid_reasoning": True}},
+        "recovery": {"max_attempts": 1, "think_share": 0.5},
+    }
+    *one_by_one, failure = streamed(Bulk(*([piece] for piece in pieces), ANSWER), request_, **config)
+    *at_once, same = streamed(Bulk(pieces, ANSWER), request_, **config)
+    assert isinstance(failure, LengthTruncated) and failure.sub_cause == same.sub_cause == cause
+    assert one_by_one == at_once == pieces[: given or len(at_once)] and len(at_once) < len(pieces)
+
+
+def test_what_follows_the_first_word_in_a_batch_is_not_held_to_the_share_of_thinking():
+    batch = [ChatDelta(reasoning="1" * 100), SO, *(ChatDelta(reasoning="1" * 100) for _ in range(9))]
+    *pieces, _ = streamed(Bulk(batch, ANSWER), budgets={"bulk/": {"is_hybrid_reasoning": True}})
+    assert pieces == batch
+
+
+@pytest.mark.parametrize("batch", [["so"], [SO, None], [ANSWER], "so", b"so", 5, {"text": "so"}])
+def test_a_batch_that_holds_anything_but_pieces_is_the_fault_of_its_plugin(batch):
+    (failure,) = streamed(Bulk(batch, ANSWER))
+    assert isinstance(failure, PluginError) and "ChatResponse" in str(failure)
+
+
+def test_what_came_before_a_failure_is_given_before_it():
+    *pieces, failure = streamed(Bulk([HM, SO], ProviderUnavailable("gone")))
+    assert pieces == [HM, SO] and isinstance(failure, ProviderUnavailable)
+
+
+def test_pieces_are_put_together_and_what_ends_them_is_raised_behind_them():
+    def pieces():
+        yield SO
+        yield IT
+        raise ProviderUnavailable("gone")
+
+    batches = together(pieces())
+    assert next(batches) == [SO, IT]
+    with pytest.raises(ProviderUnavailable):
+        next(batches)
+    assert list(together(iter([SO, IT]))) == [[SO, IT]]
+    assert list(together([])) == []
