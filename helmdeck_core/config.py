@@ -190,6 +190,7 @@ class RecoveryConfig:
         still be asked, 0 to 1.
     :ivar think_share: the part of its time, and of its output limit, that a model may think before it says a word,
         0 to 1.
+    :ivar drop_turns: whether the oldest turns of a conversation that is too large for a model may be left out.
     :ivar fallback_on: the causes after which the next model may be asked; left out: those that the rules say.
     :ivar cool_down_after: failures in a row after which a provider rests; 0 is never.
     :ivar cool_down_s: seconds that it rests.
@@ -202,6 +203,7 @@ class RecoveryConfig:
     max_wait_s: float = 60.0
     attempt_share: float = 0.6
     think_share: float = 0.8
+    drop_turns: bool = True
     fallback_on: tuple[str, ...] | None = None
     cool_down_after: int = 3
     cool_down_s: float = 30.0

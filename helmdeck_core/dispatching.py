@@ -11,11 +11,10 @@ import random
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import attrs
 
-from helmdeck_core.attempts import Attempt
 from helmdeck_core.completing import Completer
 from helmdeck_core.cooling import CoolDown
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
@@ -27,9 +26,10 @@ from helmdeck_core.judging import AnswerJudge
 from helmdeck_core.recovering import Ask, Failed, Patience, Recovery, Step, rule_for
 from helmdeck_core.runtime import Runtime
 from helmdeck_core.telling import Teller
+from helmdeck_core.trail import Trail, Try
 from helmdeck_core.waiting import Limited
 from helmdeck_core.watching import Watch, overrun, too_slow
-from helmdeck_core.work import Done, Prepared, Work, fingerprint, provider_of
+from helmdeck_core.work import Done, Work, fingerprint, provider_of
 
 T = TypeVar("T")
 
@@ -105,10 +105,16 @@ class Dispatcher:
             self.patience,
             self.clock(),
             moves_on_at=self.runtime.config.recovery.fallback_on,
+            drops_turns=self.runtime.config.recovery.drop_turns,
+            window_of=self._window_of,
             jitter=self._jitter,
         )
         call = CallRef(call_id=secrets.token_hex(8), pack=pack, caller=caller)
         return _Call(self, work, call, policy, model, parent)
+
+    def _window_of(self, model: str) -> int | None:
+        found = self.runtime.budgets.find(model)
+        return None if found.is_fallback else found.budget.input_tokens
 
     def report_unknown_cost(self, model: str) -> None:
         """Report, once per model, that a cost limit cannot count what it costs."""
@@ -136,20 +142,8 @@ class _Spent(Exception):
     """The request that was made is one that must not be sent again."""
 
 
-@attrs.define
-class _Try:
-    """One attempt while it runs."""
-
-    ask: Ask
-    call: CallRef
-    prepared: Prepared | None = None
-    sent_s: float | None = None
-    has_spoken: bool = False
-    response: ChatResponse | None = None
-
-
 class _Call(Generic[T]):
-    """One call. Of an attempt that failed nobody is told before it is clear what follows."""
+    """One call."""
 
     def __init__(
         self, home: Dispatcher, work: Work[T], call: CallRef, policy: Recovery, model: str, parent: str
@@ -162,7 +156,7 @@ class _Call(Generic[T]):
         self._parent = parent
         self._teller = Teller(home.runtime, call, model)
         self._start_s = home.clock()
-        self._untold: Attempt | None = None
+        self._trail = Trail(self._teller, call, policy, home.runtime.pricer, home.report_unknown_cost)
         self._streams = False
 
     async def course(self, *, streams: bool) -> AsyncGenerator[Sequence[ChatDelta] | Done[T], None]:
@@ -176,7 +170,7 @@ class _Call(Generic[T]):
             self._teller.started(self._parent)
             step: Step = policy.begin(self._start_s, home.cooling.resting(self._start_s))
             while done is None and isinstance(step, Ask):
-                this = _Try(step, attrs.evolve(self._call, attempt=number))
+                this = Try(step, attrs.evolve(self._call, attempt=number))
                 try:
                     if streams:
                         async with self._limit(this):
@@ -196,24 +190,24 @@ class _Call(Generic[T]):
                     now_s = home.clock()
                     step = policy.refused(now_s, home.cooling.resting(now_s))
                 except CallFailed as exc:
-                    self._tell(step)
+                    self._trail.goes_on(step)
                     failure = exc
                     step = self._failed(this, exc)
                     number += 1
                 else:
                     done = self._done(this, value)
         except BaseException as exc:  # the caller went away, or a plugin failed
-            self._teller.aborted(exc, number, home.clock() - self._start_s, self._untold)
+            self._teller.aborted(exc, number, home.clock() - self._start_s, self._trail.untold)
             raise
         if done is not None:
             yield done
             return
         assert failure is not None
         assert not isinstance(step, Ask)
-        raise self._given_up(failure, step.reason) from failure.__cause__
+        raise self._trail.ended(failure, step.reason, home.clock() - self._start_s) from failure.__cause__
 
     @contextlib.asynccontextmanager
-    async def _limit(self, this: _Try) -> AsyncGenerator[None, None]:
+    async def _limit(self, this: Try) -> AsyncGenerator[None, None]:
         """The time of one attempt."""
         left_s = None if this.ask.until_s is None else this.ask.until_s - self._home.clock()
         scope = asyncio.timeout(left_s)
@@ -225,18 +219,18 @@ class _Call(Generic[T]):
                 raise
             raise self._too_slow(this) from exc
 
-    async def _send_off(self, this: _Try) -> None:
+    async def _send_off(self, this: Try) -> None:
         """Prepare, and wait until it is time to send."""
         this.prepared = await self._work.prepare(this.ask, this.call)
         if self._policy.has_spent and self._policy.is_spent(fingerprint(this.prepared.request)):
             raise _Spent
-        self._tell(this.ask)
+        self._trail.goes_on(this.ask)
         if this.ask.wait_s:
             await self._home.sleep(this.ask.wait_s)
         this.sent_s = self._home.clock()
         self._teller.sent(this.ask, this.call, this.prepared)
 
-    async def _answered(self, this: _Try) -> None:
+    async def _answered(self, this: Try) -> None:
         """Send and receive. Models that think are watched, so that they do not think until the caller's time is over."""
         assert this.prepared is not None
         if this.prepared.budget.is_hybrid_reasoning:
@@ -247,7 +241,7 @@ class _Call(Generic[T]):
         judge = AnswerJudge(self._home.runtime, request, self._work.type)
         this.response = await self._home.completer.complete(request, judge, this.call, until_s, first=this.response)
 
-    async def _continued(self, this: _Try) -> AsyncGenerator[Sequence[ChatDelta], None]:
+    async def _continued(self, this: Try) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """What completes a streamed answer that was cut; the whole response stays with the attempt."""
         assert this.prepared is not None
         assert this.response is not None
@@ -261,7 +255,7 @@ class _Call(Generic[T]):
                 else:
                     yield batch
 
-    async def _pieces(self, this: _Try) -> AsyncGenerator[Sequence[ChatDelta], None]:
+    async def _pieces(self, this: Try) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """Send, and give the pieces on as they come; the response stays with the attempt."""
         assert this.prepared is not None
         assert this.sent_s is not None
@@ -301,21 +295,22 @@ class _Call(Generic[T]):
                         text=watch.text, stop_reason=StopReason.MAX_TOKENS, latency_s=latency_s
                     )
 
-    def _read(self, this: _Try) -> T:
+    def _read(self, this: Try) -> T:
         assert this.prepared is not None
         assert this.response is not None
+        if this.prepared.downgrades:
+            downgrades = (*this.response.downgrades, *this.prepared.downgrades)
+            this.response = attrs.evolve(this.response, downgrades=downgrades)
         self._home.report(this.prepared.request, this.response)
         self._teller.answered(this.call, this.prepared.request.model, this.response)
         return self._work.read(this.prepared, this.response)
 
     # -- how it ended --------------------------------------------------------------------------------------
 
-    def _done(self, this: _Try, value: T) -> Done[T]:
+    def _done(self, this: Try, value: T) -> Done[T]:
         assert this.prepared is not None
         assert this.response is not None
         self._home.cooling.worked(provider_of(this.ask.model))
-        attempt = self._attempt_of(this, then="answered", latency_s=this.response.latency_s)
-        self._teller.attempted(attempt)
         return Done(
             value=value,
             call=this.call,
@@ -323,21 +318,12 @@ class _Call(Generic[T]):
             total_s=self._home.clock() - self._start_s,
             prepared=this.prepared,
             response=this.response,
-            attempts=(*self._policy.attempts, attempt),
+            attempts=self._trail.answered(this),
         )
 
-    def _failed(self, this: _Try, failure: CallFailed) -> Step:
+    def _failed(self, this: Try, failure: CallFailed) -> Step:
         home = self._home
-        latency_s = failure.latency_s or (home.clock() - this.sent_s if this.sent_s is not None else 0.0)
-        attempt = self._untold = self._attempt_of(
-            this,
-            cause=failure.failure_class,
-            sub_cause=failure.sub_cause,
-            latency_s=latency_s,
-            status=failure.status,
-            raw_length=failure.raw_length,
-            request_id=failure.request_id,
-        )
+        attempt = self._trail.failed(this, failure, home.clock() - this.sent_s if this.sent_s is not None else 0.0)
         disposition = home.runtime.disposition(this.response) if this.response is not None else None
         budget = this.prepared.budget if this.prepared else home.runtime.budgets.find(this.ask.model).budget
         failed = Failed(
@@ -355,33 +341,13 @@ class _Call(Generic[T]):
             home.report_rest(provider, failure.failure_class)
         return self._policy.failed(failed, now_s, home.cooling.resting(now_s))
 
-    def _final(self, this: _Try, failure: CallFailed) -> str:
+    def _final(self, this: Try, failure: CallFailed) -> str:
         """Why nobody else may be asked, whatever the rules say."""
         if self._streams and this.has_spoken:
             return "a part of the answer was given on already, and is not said twice"
         return "the caller takes an empty answer" if self._work.is_final(failure) else ""
 
-    def _given_up(self, failure: CallFailed, reason: str) -> CallFailed:
-        attempts = self._policy.attempts
-        if self._untold is not None:
-            attempts = (*attempts[:-1], attrs.evolve(attempts[-1], then=f"given up: {reason}"))
-            self._untold = None
-            self._teller.attempted(attempts[-1])
-        pack = self._call.pack
-        asked = failure.model or attempts[-1].model
-        failure = attrs.evolve(
-            failure,
-            headline=failure.headline if failure.headline.startswith(pack) else f"{pack}: {failure.headline}",
-            model=asked,
-            provider=failure.provider or (provider_of(asked) if attempts[-1].is_sent else ""),
-            attempt=attempts[-1].number,
-            attempts=attempts,
-            call_id=self._call.call_id,
-        )
-        self._teller.gave_up(failure, reason, self._home.clock() - self._start_s)
-        return failure
-
-    def _too_slow(self, this: _Try, watch: Watch | None = None) -> CallFailed:
+    def _too_slow(self, this: Try, watch: Watch | None = None) -> CallFailed:
         """The time of the attempt is over; of one that was watched, it may be that only its thoughts took too long."""
         home = self._home
         now_s, deadline_s, until_s = home.clock(), self._policy.deadline_s, this.ask.until_s
@@ -391,50 +357,6 @@ class _Call(Generic[T]):
         share = home.patience.attempt_share if deadline_s is not None and now_s < deadline_s else None
         return too_slow(this.ask.model, latency_s, now_s - self._start_s, limit_s, share)
 
-    def _overrun(self, this: _Try, watch: Watch, kind: type[CallFailed]) -> CallFailed:
+    def _overrun(self, this: Try, watch: Watch, kind: type[CallFailed]) -> CallFailed:
         assert this.sent_s is not None
         return overrun(kind, this.ask.model, self._home.clock() - this.sent_s, watch, self._home.think_share)
-
-    # -- telling -------------------------------------------------------------------------------------------
-
-    def _tell(self, ask: Ask) -> None:
-        """Tell how the last attempt ended, now that it is clear what follows."""
-        if self._untold is None:
-            return
-        again = ask.model == self._untold.model
-        wait = f" after {ask.wait_s:.1f} s" if ask.wait_s else ""
-        told = attrs.evolve(self._untold, then=f"again{wait}" if again else f"next model {ask.model}")
-        self._untold = None
-        self._policy.attempts = (*self._policy.attempts[:-1], told)
-        self._teller.attempted(told)
-
-    def _cost_usd(self, this: _Try, response: ChatResponse) -> float | None:
-        assert this.prepared is not None
-        model = this.prepared.request.model
-        cost = self._home.runtime.pricer.cost_usd(this.prepared.budget, model, response.usage)
-        if cost is None and self._policy.limits.max_cost_usd is not None:
-            self._home.report_unknown_cost(model)
-        return cost
-
-    def _attempt_of(self, this: _Try, **how: Any) -> Attempt:
-        response = this.response
-        if response is not None:
-            how |= {
-                "served_model": response.served_model,
-                "stop_reason": response.stop_reason.value,
-                "raw_stop_reason": response.raw_stop_reason,
-                "usage": response.usage,
-                "latency_s": response.latency_s,
-                "raw_length": len(response.text.encode("utf-8", "surrogatepass")),
-                "request_id": response.request_id,
-                "cost_usd": self._cost_usd(this, response),
-                "continuations": response.continuation.attempts if response.continuation else 0,
-            }
-        return Attempt(
-            number=this.call.attempt,
-            model=this.ask.model,
-            waited_s=this.ask.wait_s,
-            changed=this.ask.changed,
-            is_sent=this.sent_s is not None,
-            **how,
-        )

@@ -33,6 +33,7 @@ from helmdeck_core.pricing import saved_usd
 from helmdeck_core.prompting import with_schema
 from helmdeck_core.recovering import Ask
 from helmdeck_core.runtime import Runtime
+from helmdeck_core.turns import without_oldest
 from helmdeck_core.work import Done, Prepared, provider_of
 
 T = TypeVar("T")
@@ -318,7 +319,13 @@ class _Written:
     async def prepare(self, ask: Ask, call: CallRef) -> Prepared:  # noqa: ARG002
         model = str(self.engine.gateway.check(ask.model))
         request = self.request if model == self.request.model else attrs.evolve(self.request, model=model)
-        return Prepared(request=request, budget=self.engine.runtime.budgets.find(model).budget)
+        budget = self.engine.runtime.budgets.find(model).budget
+        if ask.changes.history_factor != 1.0:
+            kept = without_oldest(request.messages, ask.changes.history_factor)
+            left_out = len(request.messages) - len(kept)
+            downgrades = (f"{left_out} oldest messages left out",) if left_out else ()
+            return Prepared(request=attrs.evolve(request, messages=kept), budget=budget, downgrades=downgrades)
+        return Prepared(request=request, budget=budget)
 
     def read(self, prepared: Prepared, response: ChatResponse) -> ChatResponse:
         text, stop = response.text, response.stop_reason

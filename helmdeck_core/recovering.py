@@ -116,6 +116,8 @@ class Recovery:
     :param chain: the models in the order in which they may be asked; the first one is the one that was asked for.
     :param now_s: the driver's clock at the start of the call.
     :param moves_on_at: the causes after which another model may be asked; ``None`` is all of them.
+    :param drops_turns: whether the oldest turns of a conversation may be left out.
+    :param window_of: how large a prompt a model takes, in tokens; ``None`` where that is not known.
     :param jitter: gives numbers from 0 to 1.
     :ivar deadline_s: when the call must be over, on the driver's clock; ``None`` for never.
     :ivar limits: what bounds the call.
@@ -131,6 +133,8 @@ class Recovery:
         now_s: float,
         *,
         moves_on_at: Collection[str] | None = None,
+        drops_turns: bool = True,
+        window_of: Callable[[str], int | None] = lambda _: None,
         jitter: Callable[[], float] = lambda: 0.5,
     ) -> None:
         self._rules = rules
@@ -138,6 +142,8 @@ class Recovery:
         self.limits = limits
         self._patience = patience
         self._moves_on_at = moves_on_at
+        self._drops_turns = drops_turns
+        self._window_of = window_of
         self._jitter = jitter
         self._place = 0
         self._changes = self._changes_before = NO_CHANGES
@@ -229,6 +235,8 @@ class Recovery:
         assert self._failed is not None
         if isinstance(action, NextModel):
             return self._moved(action, now_s, cooling)
+        if action.changes.history_factor != 1.0 and not self._drops_turns:
+            return None
         taken = self._taken[self._place, action]
         wait_s = self._wait_s(action.wait, taken)
         if taken >= action.times:
@@ -262,7 +270,7 @@ class Recovery:
             return None
         before = self._place
         avoided = {*cooling, _provider(self._chain[before])} if action.other_provider else cooling
-        place = self._next_place(before + 1, avoided)
+        place = self._next_place(self._next_larger(before) if action.larger_window else before + 1, avoided)
         if place is None:
             self._passed("no further model in [fallback]")
             return None
@@ -283,6 +291,15 @@ class Recovery:
         """The first place from ``start`` whose provider does not rest; when all do, the first one."""
         places = range(start, len(self._chain))
         return next((each for each in places if _provider(self._chain[each]) not in cooling), next(iter(places), None))
+
+    def _next_larger(self, before: int) -> int:
+        """The first place behind this one that may have a larger window; when none may, the next one."""
+        window = self._window_of(self._chain[before])
+        for place in range(before + 1, len(self._chain)):
+            other = self._window_of(self._chain[place])
+            if window is None or other is None or other > window:
+                return place
+        return before + 1
 
     def _passed_over(self, start: int) -> tuple[str, ...]:
         return tuple(f"{model} passed over" for model in self._chain[start : self._place])

@@ -25,6 +25,7 @@ class Prepared:
 
     :ivar variant: the prompt variant that asks; empty where the caller wrote the messages.
     :ivar filter: the call that settled the selection; ``None`` when there was none.
+    :ivar downgrades: what of the caller's own request is left out; the response names it.
     """
 
     request: ChatRequest
@@ -32,6 +33,7 @@ class Prepared:
     variant: str = ""
     selection: Selection | None = None
     filter: FilterCall | None = None
+    downgrades: tuple[str, ...] = ()
 
 
 class Work(Protocol[T_co]):

@@ -20,12 +20,15 @@ class Changes:
 
     :ivar output_factor: the output limit is multiplied by it, as far as the window allows.
     :ivar catalog_factor: the catalog's size is multiplied by it.
+    :ivar history_factor: the size of a conversation that a caller wrote is multiplied by it: its oldest turns are left out,
+        never what the system says or the newest turn. The response says so in ``downgrades``.
     :ivar strict_json: ``False`` asks without constrained decoding and puts the schema into the prompt.
     :ivar variant: the prompt variant to ask with, where the task has it.
     """
 
     output_factor: float = 1.0
     catalog_factor: float = 1.0
+    history_factor: float = 1.0
     strict_json: bool = True
     variant: str | None = None
 
@@ -34,6 +37,7 @@ class Changes:
         return Changes(
             output_factor=self.output_factor * more.output_factor,
             catalog_factor=self.catalog_factor * more.catalog_factor,
+            history_factor=self.history_factor * more.history_factor,
             strict_json=self.strict_json and more.strict_json,
             variant=more.variant or self.variant,
         )
@@ -43,6 +47,7 @@ class Changes:
         """What is changed, each in a few words."""
         found = [f"output limit x{self.output_factor:g}"] if self.output_factor != 1.0 else []
         found += [f"catalog x{self.catalog_factor:g}"] if self.catalog_factor != 1.0 else []
+        found += [f"oldest turns out, history x{self.history_factor:.2g}"] if self.history_factor != 1.0 else []
         found += ["no strict JSON, schema in the prompt"] if not self.strict_json else []
         return (*found, f"variant {self.variant}") if self.variant else tuple(found)
 
@@ -87,12 +92,16 @@ class NextModel:
     """Ask the next model of the chain; its own budget, catalog, prompt variant and flags apply.
 
     :ivar other_provider: pass over the models of the provider that failed.
+    :ivar larger_window: pass over models that are known to take no larger prompt, as long as there is one behind them that
+        does.
     """
 
     other_provider: bool = False
+    larger_window: bool = False
 
     def __str__(self) -> str:
-        return "next model" + (" of another provider" if self.other_provider else "")
+        provider = " of another provider" if self.other_provider else ""
+        return f"next model{provider}{', of a larger window if there is one' if self.larger_window else ''}"
 
 
 Action = Again | NextModel

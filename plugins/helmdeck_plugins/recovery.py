@@ -18,12 +18,15 @@ _MORE_OUTPUT = Again(changes=Changes(output_factor=2.0))
 _ONE_STEP = Again(changes=Changes(variant="single_pick"))
 _WITHOUT_GRAMMAR = Again(changes=Changes(strict_json=False))
 _SMALLER_CATALOG = Again(changes=Changes(catalog_factor=0.5))
+# A conversation mostly outgrows a window by its last turn; three times leave a third of it.
+_OLDEST_TURNS_OUT = Again(changes=Changes(history_factor=0.7), times=3)
+_LARGER = NextModel(larger_window=True)
 
 ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "safety_filtered": (),
     "length_truncated": (_MORE_OUTPUT, _ONE_STEP, NextModel()),
     # The answer ran into the end of the window, which a higher limit does not move.
-    "length_truncated/shrink": (_SMALLER_CATALOG, NextModel()),
+    "length_truncated/shrink": (_OLDEST_TURNS_OUT, _SMALLER_CATALOG, _LARGER),
     # It would think as long again.
     "length_truncated/reasoning_overrun": (NextModel(), _ONE_STEP),
     # It would run into a larger limit just the same.
@@ -34,7 +37,7 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "likely_timeout/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
     "rate_limited": (Again(wait=Wait.AS_TOLD, times=RETRIES), NextModel()),
     "quota_exhausted": (NextModel(),),
-    "context_window_exceeded": (_SMALLER_CATALOG, NextModel()),
+    "context_window_exceeded": (_OLDEST_TURNS_OUT, _SMALLER_CATALOG, _LARGER),
     "provider_unavailable": (_RETRY, NextModel()),
     "transient_unknown": (_RETRY, NextModel()),
     # The provider says itself that the same request is not worth sending again.

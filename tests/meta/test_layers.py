@@ -16,7 +16,7 @@ LADDER = [
     "attempts", "codes", "advice", "errors", "log", "repetition", "merging", "waiting", "domain", "http", "hookspecs", "config", "configuring", "rules", "schemas", "fitting", "manager",
     "calling", "listening",
     "marks", "stripping", "fragments", "diagnosis", "refusing", "reading", "decoding", "names", "toolcalls", "budgeting", "pricing", "runtime", "catalogs", "ladder", "selection",
-    "prompting", "digest", "filtering", "priors", "library", "composing", "explaining", "cooling", "recovering", "watching", "work", "telling", "gateway", "continuing",
+    "prompting", "digest", "filtering", "priors", "library", "composing", "explaining", "cooling", "turns", "recovering", "watching", "work", "telling", "trail", "gateway", "continuing",
     "judging", "completing", "dispatching", "engine", "running", "portal", "deck", "hookdocs", "testing", "cli",
 ]  # fmt: skip
 """Lower modules first; a module imports only what stands before it."""

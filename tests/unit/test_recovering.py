@@ -102,9 +102,40 @@ def test_an_answer_that_was_too_large_is_not_asked_for_again():
     assert told(asked) == [(model,) for model in CHAIN]
 
 
-def test_a_context_that_is_too_large_is_tried_once_with_a_smaller_catalog():
-    asked, _ = course(policy(chain=CHAIN[:2]), "context_window_exceeded")
-    assert told(asked) == [("a/one",), ("a/one", "catalog x0.5"), ("b/two",), ("b/two", "catalog x0.5")]
+OVERFULL = [
+    (),
+    ("oldest turns out, history x0.7",),
+    ("oldest turns out, history x0.49",),
+    ("oldest turns out, history x0.34",),
+    ("catalog x0.5", "oldest turns out, history x0.34"),
+]
+
+
+def test_a_prompt_that_is_too_large_loses_its_oldest_turns_then_half_its_catalog_and_goes_elsewhere():
+    asked, _ = course(policy(chain=CHAIN[:2], max_attempts=10), "context_window_exceeded")
+    assert told(asked) == [(model, *each) for model in CHAIN[:2] for each in OVERFULL]
+
+
+def test_a_deployment_may_keep_every_turn():
+    machine = Recovery(RULES, CHAIN[:1], Limits(), Patience(), 0.0, drops_turns=False)
+    assert told(course(machine, "context_window_exceeded")[0]) == [("a/one",), ("a/one", "catalog x0.5")]
+
+
+@pytest.mark.parametrize(
+    ("windows", "next_model"),
+    [
+        ({"a/one": 8, "b/two": 8, "local/last": 9}, "local/last"),
+        ({"a/one": 8, "b/two": 9, "local/last": 99}, "b/two"),
+        ({"a/one": 8, "b/two": 8, "local/last": 7}, "b/two"),
+        ({"a/one": 8, "local/last": 9}, "b/two"),
+        ({"b/two": 8, "local/last": 9}, "b/two"),
+    ],
+)
+def test_a_model_that_is_known_to_take_no_more_is_passed_over_for_one_that_does(windows, next_model):
+    machine = Recovery(RULES, CHAIN, Limits(), Patience(), 0.0, drops_turns=False, window_of=windows.get)
+    begun = machine.begin(0.0)
+    moved = machine.failed(failed(begun, "context_window_exceeded", is_sent=False), 0.0)
+    assert moved.model == next_model
 
 
 @pytest.mark.parametrize("cause", ["provider_unavailable", "transient_unknown"])
@@ -220,7 +251,7 @@ OUTCOMES = st.tuples(
     st.booleans(),  # hybrid
 )
 ACTIONS = st.one_of(
-    st.builds(NextModel, other_provider=st.booleans()),
+    st.builds(NextModel, other_provider=st.booleans(), larger_window=st.booleans()),
     st.builds(
         Again,
         times=st.integers(1, 9),
@@ -229,6 +260,7 @@ ACTIONS = st.one_of(
             Changes,
             output_factor=st.sampled_from([1.0, 2.0]),
             catalog_factor=st.sampled_from([1.0, 0.5]),
+            history_factor=st.sampled_from([1.0, 0.7]),
             strict_json=st.booleans(),
             variant=st.sampled_from([None, "single_pick"]),
         ),

@@ -356,6 +356,64 @@ def test_an_empty_answer_is_right_after_a_tool_and_where_the_caller_says_so():
     assert Stage([empty_stop()], fallback=CHAIN).deck.complete(written(), allows_empty=True).text == ""
 
 
+def talk(*roles):
+    said = [Message(Role(role), (TextPart(f"{role} {number} " + "x" * 100),)) for number, role in enumerate(roles)]
+    return ChatRequest(model="a/one", messages=tuple(said))
+
+
+TALK = talk("system", *("user", "assistant") * 5, "user")
+FULL = Fail("context_window_exceeded")
+
+
+def test_a_conversation_that_outgrew_the_window_goes_on_without_its_oldest_turns_and_says_so():
+    stage = Stage([FULL, FULL, "hi"], fallback=CHAIN)
+    response = stage.deck.complete(TALK)
+    kept = [[int(message.text.split()[1]) for message in request.messages] for request in stage.a.requests]
+    assert kept == [list(range(12)), [0, *range(5, 12)], [0, *range(9, 12)]]
+    assert response.text == "hi" and response.downgrades == ("8 oldest messages left out",)
+    (finished,) = stage.recorder.of(CallFinished)
+    assert finished.downgrades == response.downgrades
+    assert stage.recorder.of(AttemptEnded)[1].outcome.changed == ("oldest turns out, history x0.7",)
+
+
+def test_a_streamed_conversation_does_the_same():
+    stage = Stage([FULL, "hi"])
+    *_, response = stage.deck.stream(TALK)
+    assert response.downgrades == ("4 oldest messages left out",) and len(stage.a.requests) == 2
+
+
+@pytest.mark.parametrize("request_", [TALK, talk("system", "user"), talk("user", "assistant", "tool")])
+def test_no_conversation_is_sent_twice_and_one_that_nothing_can_be_taken_from_ends_with_the_cause(request_):
+    stage = Stage([FULL] * 9)
+    with pytest.raises(ContextWindowExceeded) as caught:
+        stage.deck.complete(request_)
+    sent = [request.messages for request in stage.a.requests]
+    assert len({len(each) for each in sent}) == len(sent) == len(caught.value.attempts)
+    assert all(each[-1] == request_.messages[-1] for each in sent)
+    assert len(sent) == (3 if request_ is TALK else 1)
+
+
+def test_the_next_model_gets_the_whole_conversation_again():
+    stage = Stage([FULL] * 9, ["hi"], fallback=CHAIN)
+    response = stage.deck.complete(TALK)
+    assert stage.b.requests[0].messages == TALK.messages and response.downgrades == ()
+
+
+def test_turns_are_kept_where_the_deployment_says_so():
+    stage = Stage([FULL], ["hi"], fallback=CHAIN, drop_turns=False)
+    assert stage.deck.complete(TALK).text == "hi" and len(stage.a.requests) == 1
+
+
+def test_an_overfull_window_prefers_a_model_that_takes_more():
+    budgets = {"a/": {"input_tokens": 8_000}, "b/": {"input_tokens": 8_000}}
+    chain = {"a/": ["b/two", "b/large"]}
+    stage = Stage(
+        [FULL], ["hi"], fallback=chain, drop_turns=False, budgets={**budgets, "b/large": {"input_tokens": 64_000}}
+    )
+    stage.deck.complete(TALK)
+    assert [request.model for request in stage.b.requests] == ["b/large"]
+
+
 def test_a_written_request_is_never_changed_but_for_the_model():
     stage = Stage([Reply("", "length")], ["hi"], fallback=CHAIN)
     assert stage.deck.complete(written()).text == "hi"

@@ -1,0 +1,138 @@
+"""What a call leaves behind: every attempt, what it took, and what was done about it.
+
+Of an attempt that failed nobody is told before it is clear what follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from helmdeck_core.attempts import Attempt
+from helmdeck_core.domain.chat import ChatResponse
+from helmdeck_core.domain.events import CallRef
+from helmdeck_core.errors import CallFailed
+from helmdeck_core.pricing import Pricer
+from helmdeck_core.recovering import Ask, Recovery
+from helmdeck_core.telling import Teller
+from helmdeck_core.work import Prepared, provider_of
+
+
+@attrs.define
+class Try:
+    """One attempt while it runs."""
+
+    ask: Ask
+    call: CallRef
+    prepared: Prepared | None = None
+    sent_s: float | None = None
+    has_spoken: bool = False
+    response: ChatResponse | None = None
+
+
+class Trail:
+    """The attempts of one call.
+
+    :param report_unknown_cost: takes a model whose costs a limit cannot count.
+    """
+
+    def __init__(
+        self,
+        teller: Teller,
+        call: CallRef,
+        policy: Recovery,
+        pricer: Pricer,
+        report_unknown_cost: Callable[[str], None],
+    ) -> None:
+        self._teller = teller
+        self._call = call
+        self._policy = policy
+        self._pricer = pricer
+        self._report_unknown_cost = report_unknown_cost
+        self.untold: Attempt | None = None
+
+    def answered(self, this: Try) -> tuple[Attempt, ...]:
+        """The attempt gave the answer; returns all of them."""
+        assert this.response is not None
+        attempt = self._made(this, then="answered")
+        self._teller.attempted(attempt)
+        return (*self._policy.attempts, attempt)
+
+    def failed(self, this: Try, failure: CallFailed, latency_s: float) -> Attempt:
+        """The attempt gave nothing usable."""
+        self.untold = self._made(
+            this,
+            cause=failure.failure_class,
+            sub_cause=failure.sub_cause,
+            latency_s=failure.latency_s or latency_s,
+            status=failure.status,
+            raw_length=failure.raw_length,
+            request_id=failure.request_id,
+        )
+        return self.untold
+
+    def goes_on(self, ask: Ask) -> None:
+        """Tell how the last attempt ended, now that it is clear what follows."""
+        if self.untold is None:
+            return
+        again = ask.model == self.untold.model
+        wait = f" after {ask.wait_s:.1f} s" if ask.wait_s else ""
+        self._tell(f"again{wait}" if again else f"next model {ask.model}")
+
+    def ended(self, failure: CallFailed, reason: str, total_s: float) -> CallFailed:
+        """Nothing more is tried; returns the failure with everything that was."""
+        if self.untold is not None:
+            self._tell(f"given up: {reason}")
+        attempts, pack = self._policy.attempts, self._call.pack
+        asked = failure.model or attempts[-1].model
+        failure = attrs.evolve(
+            failure,
+            headline=failure.headline if failure.headline.startswith(pack) else f"{pack}: {failure.headline}",
+            model=asked,
+            provider=failure.provider or (provider_of(asked) if attempts[-1].is_sent else ""),
+            attempt=attempts[-1].number,
+            attempts=attempts,
+            call_id=self._call.call_id,
+        )
+        self._teller.gave_up(failure, reason, total_s)
+        return failure
+
+    def _tell(self, then: str) -> None:
+        assert self.untold is not None
+        told = attrs.evolve(self.untold, then=then)
+        self.untold = None
+        self._policy.attempts = (*self._policy.attempts[:-1], told)
+        self._teller.attempted(told)
+
+    def _made(self, this: Try, **how: Any) -> Attempt:
+        response = this.response
+        if response is not None:
+            how |= {
+                "served_model": response.served_model,
+                "stop_reason": response.stop_reason.value,
+                "raw_stop_reason": response.raw_stop_reason,
+                "usage": response.usage,
+                "latency_s": response.latency_s,
+                "raw_length": len(response.text.encode("utf-8", "surrogatepass")),
+                "request_id": response.request_id,
+                "cost_usd": self._cost_usd(this, response),
+                "continuations": response.continuation.attempts if response.continuation else 0,
+            }
+        return Attempt(
+            number=this.call.attempt,
+            model=this.ask.model,
+            waited_s=this.ask.wait_s,
+            changed=this.ask.changed,
+            is_sent=this.sent_s is not None,
+            **how,
+        )
+
+    def _cost_usd(self, this: Try, response: ChatResponse) -> float | None:
+        assert this.prepared is not None
+        model = this.prepared.request.model
+        cost = self._pricer.cost_usd(this.prepared.budget, model, response.usage)
+        if cost is None and self._policy.limits.max_cost_usd is not None:
+            self._report_unknown_cost(model)
+        return cost
