@@ -6,13 +6,14 @@
 - **Bodies**: JSON that may be damaged, and the fields in it (``checked``, ``decoded``, ``count``, ``string``, ``word``, ...).
 - **Failures**: a status and an error body become a failure class; what the words of a family mean is data of the adapter
   (``failure_of``, ``read_error``, ``ErrorWords``).
-- **Quoting**: what others said, without secrets, in one line, bounded (``quoted``, ``echoed``).
+- **Quoting**: what others said, without secrets, in one line, bounded (``quoted``, ``echoed``, ``Secrets``).
 - **Endings**: what a stop reason means beside the rest of the answer (``in_context``).
 
 Names may be added here between minor versions.
 """
 
 from helmdeck_core.domain.batches import one_by_one, together
+from helmdeck_core.hiding import Secrets
 from helmdeck_core.http.bodies import NOT_JSON, arguments, checked, count, decoded, quota, string, word
 from helmdeck_core.http.endings import in_context, looks_cut
 from helmdeck_core.http.events import EventDecoder, LineDecoder, ServerEvent
@@ -40,6 +41,7 @@ __all__ = [
     "Incoming",
     "LineDecoder",
     "Received",
+    "Secrets",
     "ServerEvent",
     "Transport",
     "arguments",

@@ -12,6 +12,7 @@ import msgspec
 
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.errors import CallFailed, InvalidRequest, ProviderUnavailable
+from helmdeck_core.hiding import Secrets
 from helmdeck_core.http.failures import ErrorFacts, ErrorWords, failure_of, read_error, request_id
 from helmdeck_core.http.quoting import echoed, plain_text, quoted
 
@@ -51,7 +52,7 @@ def checked(status: int, headers: Mapping[str, str], body: bytes, words: ErrorWo
     :param words: what the words of the family's errors mean.
     :raises CallFailed: the status is that of an error or of a redirect, or the body is not JSON.
     """
-    secrets = tuple(secrets)
+    secrets = Secrets.of(secrets)
     if 300 <= status < 400:
         raise _redirected(status, headers, secrets)
     data = decoded(body)

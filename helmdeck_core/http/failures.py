@@ -27,6 +27,7 @@ from helmdeck_core.errors import (
     SafetyFiltered,
     TransientUnknown,
 )
+from helmdeck_core.hiding import Secrets
 from helmdeck_core.http.quoting import MAX_EXCERPT_CHARS, MAX_READ_CHARS, echoed, quoted
 
 _MAX_WAIT_S = 1e9
@@ -322,7 +323,7 @@ def failure_of(
     :param secrets: what must not be quoted.
     """
     cause = _advised(cause_of(status, facts, words), headers.get("x-should-retry"))
-    secrets = tuple(secrets)
+    secrets = Secrets.of(secrets)
     wait_s = retry_after_s(headers, facts, now_s)
     if wait_s is None and cause.kind is RateLimited:
         wait_s = _until_reset(headers, time.time() if now_s is None else now_s)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+
+from helmdeck_core.hiding import REDACTED, Secrets, without_cut_secret
+from helmdeck_core.hiding import redacted as redacted
 
 MAX_DETAIL_CHARS = 300
 """Of what a provider says about a failure."""
@@ -13,65 +16,20 @@ MAX_ECHO_CHARS = 200
 """Of a short field of an answer."""
 MAX_READ_CHARS = 4_000
 """More of an error text than this is not even looked at."""
-_MIN_TELLING_CHARS = 4
-"""Fewer characters of a secret than this say nothing."""
 _SECRET_SHAPES = (
     re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+"),
     re.compile(r"\b(?:sk|pk|rk|gsk|xai|nvapi|hf|r8|fw)[-_][\w*.\-]{6,}|\bAIza[\w\-]{10,}"),
     re.compile(r"(?i)\b(?:api[ _-]?key|authorization|access[ _-]?token)\b[^:=\n]{0,12}[:=]\s*\"?[^\s\"',;}]+"),
 )
-_HIDDEN = "[redacted]"
-
-
-def redacted(text: str, secrets: Iterable[str], limit: int) -> str:
-    """Return what the first ``limit`` characters say without the secrets, also without one that the limit cuts in two.
-
-    Takes no longer for a text of any length: only the limit and one secret more are looked at.
-    """
-    secrets = tuple(filter(None, secrets))
-    window = text[: limit + max(map(len, secrets), default=0)]
-    # Found one by one and laid over each other, so that what two of them share hides neither.
-    places = sorted((start, start + len(secret)) for secret in secrets for start in _places(window, secret))
-    parts, end = [], 0
-    for start, stop in places:
-        if start >= limit:
-            break
-        if start >= end:
-            parts += [window[end:start], _HIDDEN]
-        end = max(end, stop)
-    rest = window[end:limit]
-    return "".join(parts) + (without_cut_secret(rest, secrets) if len(text) > limit else rest)
-
-
-def _places(text: str, part: str, start: int = 0) -> Iterator[int]:
-    while (start := text.find(part, start)) >= 0:
-        yield start
-        start += 1
-
-
-def without_cut_secret(text: str, secrets: Iterable[str]) -> str:
-    """Return a text that was cut without its end, if that is how a secret begins."""
-    secrets = [secret for secret in secrets if len(secret) >= _MIN_TELLING_CHARS]
-    while True:
-        beginnings = (
-            start
-            for secret in secrets
-            for start in _places(text, secret[:_MIN_TELLING_CHARS], max(0, len(text) - len(secret)))
-            if secret.startswith(text[start:])
-        )
-        start = min(beginnings, default=None)
-        if start is None:
-            return text
-        text = text[:start].rstrip()  # what now stands at the end may be another one
 
 
 def quoted(text: str, secrets: Iterable[str] = (), limit: int = MAX_DETAIL_CHARS) -> str:
     """Return text that is safe to show: no secret, no control character, one line, at most ``limit`` characters."""
-    secrets = tuple(secrets)
+    secrets = Secrets.of(secrets)
     # Secrets go before anything is cut and before blanks become fewer, so that no half of one can stay.
     text = redacted(text, secrets, MAX_READ_CHARS)
     for shape in _SECRET_SHAPES:
-        text = shape.sub(_HIDDEN, text)
+        text = shape.sub(REDACTED, text)
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     # A secret with blanks in it may have come with other ones.
     line = redacted(line, [" ".join(secret.split()) for secret in secrets if " " in secret], MAX_READ_CHARS)
@@ -86,14 +44,17 @@ def echoed(word: str, secrets: Iterable[str] = ()) -> str:
 
     Nothing is guessed from its shape, because the name of a model may look like a key.
     """
+    secrets = Secrets.of(secrets)
+    if len(word) < secrets.shortest and len(word) <= MAX_ECHO_CHARS:
+        return word  # as nearly all are
     clean = redacted(word, secrets, MAX_ECHO_CHARS)
     return clean if max(len(word), len(clean)) <= MAX_ECHO_CHARS else clean[: MAX_ECHO_CHARS - 1] + "…"
 
 
 def plain_text(body: bytes, secrets: Iterable[str] = ()) -> str:
     """What the beginning of a body that is not JSON says: the title of a page, or its text without tags."""
-    secrets = tuple(secrets)
-    window = MAX_READ_CHARS + max(map(len, secrets), default=0)
+    secrets = Secrets.of(secrets)
+    window = MAX_READ_CHARS + secrets.longest
     text = redacted(body[:window].decode("utf-8", "replace"), secrets, MAX_READ_CHARS)
     if len(body) > window:  # of characters that take several bytes, fewer than the limit are there
         text = without_cut_secret(text, secrets)

@@ -7,6 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from helmdeck_core.domain.chat import ProviderSettings
 from helmdeck_core.errors import InvalidRequest
+from helmdeck_core.hiding import Hidden, shown_url
 
 
 def checked_base_url(settings: ProviderSettings) -> str:
@@ -18,13 +19,11 @@ def checked_base_url(settings: ProviderSettings) -> str:
     if not url:
         raise refused_setting(settings, "base_url", "there is none")
     try:
-        parts = urlsplit(url)
-        problem = _url_problem(parts)
-    except ValueError as exc:  # brackets, or a port that is not a number
-        raise refused_setting(settings, "base_url", f"not an address ({exc})") from None
+        problem = _url_problem(urlsplit(url))
+    except ValueError:  # brackets, or a port that is not a number; what it says would quote a part of a password
+        problem = "not an address"
     if problem:
-        # An address with a password in it is not repeated.
-        raise refused_setting(settings, "base_url", problem if "@" in parts.netloc else f"{problem}, found {url!r}")
+        raise refused_setting(settings, "base_url", f"{problem}, found {shown_url(url)!r}")
     return url.rstrip("/")
 
 
@@ -48,7 +47,7 @@ def checked_headers(settings: ProviderSettings) -> Mapping[str, str]:
     for name, value in settings.headers.items():
         if not (name.isascii() and name.isprintable() and value.isascii() and value.isprintable()) or " " in name:
             raise refused_setting(settings, "headers", f"{name!r} has characters that no header can carry")
-    return {name.lower(): value for name, value in settings.headers.items()}
+    return Hidden({name.lower(): value for name, value in settings.headers.items()})
 
 
 def refused_setting(settings: ProviderSettings, option: str, problem: str) -> InvalidRequest:

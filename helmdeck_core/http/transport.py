@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import re
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from helmdeck_core.errors import (
     ProviderUnavailable,
     TransientUnknown,
 )
+from helmdeck_core.hiding import Secrets, header_secrets, url_secrets, without_scheme
 from helmdeck_core.http.ahead import ReadAhead
 from helmdeck_core.http.quoting import quoted
 from helmdeck_core.http.settings import checked_base_url, checked_headers
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 _KEEPALIVE_S = 30.0
 _KEPT_ADDRESSES = 64
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_MIN_SECRET_CHARS = 4
-_SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|key|api-?key) +")
 
 FOREIGN: Mapping[str, type[CallFailed]] = {
     "HTTPError": ProviderUnavailable,
@@ -155,11 +154,12 @@ class Incoming:
             failure = _failure(exc, self._settings, str(self._response.url), self._secrets, is_idle)
             if failure is None:
                 raise
-            raise failure from exc
-        self._room -= len(piece)
-        if self._room < 0:
-            raise self._too_large()
-        return piece
+        else:
+            self._room -= len(piece)
+            if self._room < 0:
+                raise self._too_large()
+            return piece
+        raise failure  # out here, since the library's exception holds the request with its key
 
     def _too_large(self) -> CallFailed:
         settings = self._settings
@@ -194,7 +194,13 @@ class Transport:
         self._pool = httpx.AsyncHTTPTransport(**reach)
         self._send: Callable[[httpx.Request], Awaitable[httpx.Response]] = self._pool.handle_async_request
         self._close = self._pool.aclose
-        if reach["trust_env"] and getproxies().keys() - {"no"}:
+        proxies = {name: url for name, url in getproxies().items() if name != "no"} if reach["trust_env"] else {}
+        # Of each request: what differs, and all together, with the forms in which it may come back.
+        self._own_secrets = Secrets(
+            (*header_secrets(self._headers), *itertools.chain(*map(url_secrets, proxies.values())))
+        )
+        self._told = (Secrets(), self._own_secrets)
+        if proxies:
             # A client finds its way through proxies; nothing else of it is needed, and it costs a quarter of a request.
             client = httpx.AsyncClient(follow_redirects=False, **reach)
             self._send, self._close = functools.partial(client.send, stream=True), client.aclose
@@ -225,15 +231,19 @@ class Transport:
             raise AuthFailed(f"the key for provider {name!r} cannot be used", sub_cause="no_key", detail=detail)
         return key
 
-    def secrets(self, key: str | None) -> tuple[str, ...]:
-        """What must not be quoted: the key, and the value of every header that the deployment gave.
+    def secrets(self, key: str | None, *more: str) -> Secrets:
+        """What must not be quoted: the key, the value of every header that the deployment gave, passwords of proxies.
 
-        No name tells whether a value is one; only one that is too short to be does not count. Of a value with a scheme,
-        as in ``Bearer abc``, what follows the scheme is the secret.
+        No name tells whether the value of a header is one; only one that is too short to be does not count. Of a value with
+        a scheme, as in ``Bearer abc``, what follows the scheme is the secret.
+
+        :param more: what else the provider sends that is secret.
         """
-        values = [value.strip() for value in self._headers.values()]
-        found = [rest if len(rest := _SCHEME.sub("", value)) >= _MIN_SECRET_CHARS else value for value in values]
-        return (*((key,) if key else ()), *(value for value in found if len(value) >= _MIN_SECRET_CHARS))
+        differing = (key, *more) if key else more
+        if not self._told[0].are(differing):
+            rest = (without_scheme(key),) if key else ()
+            self._told = (Secrets(differing), Secrets((*differing, *rest, *self._own_secrets)))
+        return self._told[1]
 
     async def post(
         self, path: str, body: bytes, headers: Mapping[str, str] = EMPTY, secrets: Iterable[str] = ()
@@ -280,9 +290,25 @@ class Transport:
         *,
         idle_s: float | None = None,
     ) -> AsyncIterator[Incoming]:
-        kind = {} if body is None else {"content-type": "application/json"}
-        url = self._url + path
         deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
+        response = await self._head(method, self._url + path, body, headers, deadline, secrets)
+        answer = Incoming(response, self._settings, deadline=deadline, idle_s=idle_s, secrets=secrets)
+        try:
+            yield answer
+        finally:
+            await answer.aclose()
+
+    async def _head(
+        self,
+        method: str,
+        url: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        deadline: float,
+        secrets: Iterable[str],
+    ) -> httpx.Response:
+        """Send a request and wait for the head of its answer."""
+        kind = {} if body is None else {"content-type": "application/json"}
         try:
             request = self._request(
                 method, self._address(url), content=body, headers={**self._always, **kind, **headers, **self._headers}
@@ -290,16 +316,12 @@ class Transport:
             async with asyncio.timeout_at(deadline):
                 response = await self._send(request)
             response.request = request
+            return response
         except Exception as exc:
             failure = _failure(exc, self._settings, url, secrets)
             if failure is None:
                 raise
-            raise failure from exc
-        answer = Incoming(response, self._settings, deadline=deadline, idle_s=idle_s, secrets=secrets)
-        try:
-            yield answer
-        finally:
-            await answer.aclose()
+        raise failure  # out here, since the library's exception holds the request with its key
 
 
 def _failure(

@@ -107,9 +107,13 @@ def test_every_value_of_a_header_is_a_secret_whatever_the_name_unless_it_is_too_
     assert secrets_of("key-1", Tenant="acme-4711", Cookie="a=b1", Mode="on") == {"key-1", "acme-4711", "a=b1"}
 
 
-@pytest.mark.parametrize("scheme", ["Bearer ", "bearer  ", "Basic ", "Token "])
+@pytest.mark.parametrize("scheme", ["Bearer ", "bearer  ", "Token "])
 def test_of_a_value_with_a_scheme_what_follows_it_is_the_secret(scheme):
     assert secrets_of(Authorization=f"{scheme}dXNlcjpwYXNz") == {"dXNlcjpwYXNz"}
+
+
+def test_of_a_name_and_a_password_in_base64_the_password_is_a_secret_too():
+    assert secrets_of(Authorization="Basic dXNlcjpwYXNz") == {"dXNlcjpwYXNz", "user:pass", "pass"}
 
 
 def test_what_is_too_short_after_a_scheme_is_hidden_with_it():

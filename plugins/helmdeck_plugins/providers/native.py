@@ -25,6 +25,7 @@ from helmdeck_core.http import (
     Incoming,
     LineDecoder,
     Received,
+    Secrets,
     Transport,
     checked,
     decoded,
@@ -73,8 +74,8 @@ class _Asked:
     request: ChatRequest
     path: str
     body: bytes
-    headers: Mapping[str, str]
-    secrets: tuple[str, ...]
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    secrets: Secrets
     downgrades: tuple[str, ...]
 
 

@@ -30,6 +30,7 @@ from helmdeck_core.http import (
     MAX_EXCERPT_CHARS,
     NOT_JSON,
     ErrorFacts,
+    Secrets,
     arguments,
     decoded,
     echoed,
@@ -68,7 +69,7 @@ class Terms:
     status: int = 200
     headers: Mapping[str, str] = MappingProxyType({})
     max_tokens: int | None = None
-    secrets: tuple[str, ...] = ()
+    secrets: Secrets = Secrets()
     downgrades: tuple[str, ...] = ()
 
 

@@ -23,7 +23,7 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_core.http import MAX_EXCERPT_CHARS, arguments, count, echoed, in_context, quoted, string
+from helmdeck_core.http import MAX_EXCERPT_CHARS, Secrets, arguments, count, echoed, in_context, quoted, string
 from helmdeck_provider_bedrock.request import OPAQUE
 
 DIALECT = "bedrock-converse"
@@ -97,7 +97,7 @@ class AnswerReader:
     ) -> None:
         self._normalise = normalise
         self._max_tokens = max_tokens
-        self._secrets = tuple(secrets)
+        self._secrets = Secrets.of(secrets)
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[_Call] = []

@@ -21,7 +21,7 @@ from helmdeck_core import (
     ProviderSettings,
     SecretRef,
 )
-from helmdeck_core.http import Transport, one_by_one, request_id, together
+from helmdeck_core.http import Secrets, Transport, one_by_one, request_id, together
 from helmdeck_provider_bedrock.answer import DIALECT, AnswerReader
 from helmdeck_provider_bedrock.faults import read_body
 from helmdeck_provider_bedrock.request import Rendered, render
@@ -135,7 +135,7 @@ class Bedrock:
         options = self._options
         return render(request, cache_models=options.cache_point_models, has_schemas=options.json_schema)
 
-    def _reader(self, request: ChatRequest, secrets: Sequence[str]) -> AnswerReader:
+    def _reader(self, request: ChatRequest, secrets: Secrets) -> AnswerReader:
         return AnswerReader(
             lambda raw: self._context.normalise_stop(raw, DIALECT), max_tokens=request.max_tokens, secrets=secrets
         )
@@ -153,7 +153,7 @@ class Bedrock:
             request_id=name,
         )
 
-    def _authorised(self, rendered: Rendered) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    def _authorised(self, rendered: Rendered) -> tuple[Mapping[str, str], Secrets]:
         """The headers of a request, and what must not be quoted from its answer.
 
         :raises AuthFailed: there are no keys.
@@ -171,7 +171,7 @@ class Bedrock:
             service=_SERVICE,
             now=datetime.now(UTC),
         )
-        return headers, (*self._transport.secrets(None), *keys.secrets)
+        return headers, self._transport.secrets(None, *keys.secrets)
 
     def _bearer(self) -> str | None:
         """The API key of Bedrock; ``None`` where there is none.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from helmdeck_core import ChatDelta, ProviderUnavailable
-from helmdeck_core.http import NOT_JSON, decoded, plain_text, quoted
+from helmdeck_core.http import NOT_JSON, Secrets, decoded, plain_text, quoted
 from helmdeck_provider_bedrock.answer import AnswerReader
 from helmdeck_provider_bedrock.faults import exception_frame
 from helmdeck_provider_bedrock.frames import DamagedFrame, Frame, FrameReader
@@ -22,7 +22,7 @@ class StreamReader:
     def __init__(self, answer: AnswerReader, secrets: Iterable[str] = ()) -> None:
         self._answer = answer
         self._frames = FrameReader()
-        self._secrets = tuple(secrets)
+        self._secrets = Secrets.of(secrets)
 
     def feed(self, piece: bytes) -> Iterator[ChatDelta]:
         """Take the next bytes; give what they add to the answer.

@@ -31,6 +31,7 @@ from helmdeck_core.http import (
     Cause,
     ErrorFacts,
     ErrorWords,
+    Secrets,
     count,
     decoded,
     echoed,
@@ -109,7 +110,7 @@ class AnswerReader:
         self._headers = headers
         self._normalise = normalise
         self._max_tokens = max_tokens
-        self._secrets = tuple(secrets)
+        self._secrets = Secrets.of(secrets)
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[_Call] = []

@@ -16,7 +16,7 @@ from helmdeck_core import (
     ProviderContext,
     ProviderSettings,
 )
-from helmdeck_core.http import Transport, checked, one_by_one, refused_setting, together
+from helmdeck_core.http import Secrets, Transport, checked, one_by_one, refused_setting, together
 from helmdeck_provider_cohere.answer import DIALECT, WORDS, AnswerReader, read_models
 from helmdeck_provider_cohere.request import Rendered, render
 from helmdeck_provider_cohere.stream import StreamReader
@@ -112,12 +112,12 @@ class Cohere:
         """Close the connections."""
         await self._transport.aclose()
 
-    def _authorised(self) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    def _authorised(self) -> tuple[Mapping[str, str], Secrets]:
         """The headers of a request, and what must not be quoted from its answer."""
         key = self._transport.key()
         return ({"authorization": f"Bearer {key}"} if key else {}), self._transport.secrets(key)
 
-    def _reader(self, request: ChatRequest, headers: Mapping[str, str], secrets: Sequence[str]) -> AnswerReader:
+    def _reader(self, request: ChatRequest, headers: Mapping[str, str], secrets: Secrets) -> AnswerReader:
         return AnswerReader(
             headers,
             lambda raw: self._context.normalise_stop(raw, DIALECT),
