@@ -191,8 +191,8 @@ class _Call(Generic[T]):
                     step = policy.refused(now_s, home.cooling.resting(now_s))
                 except CallFailed as exc:
                     self._trail.goes_on(step)
-                    failure = exc
-                    step = self._failed(this, exc)
+                    failure = home.gateway.hushed(exc, this.ask.model)
+                    step = self._failed(this, failure)
                     number += 1
                 else:
                     done = self._done(this, value)
@@ -204,7 +204,7 @@ class _Call(Generic[T]):
             return
         assert failure is not None
         assert not isinstance(step, Ask)
-        raise self._trail.ended(failure, step.reason, home.clock() - self._start_s) from failure.__cause__
+        raise self._trail.ended(failure, step.reason, home.clock() - self._start_s)
 
     @contextlib.asynccontextmanager
     async def _limit(self, this: Try) -> AsyncGenerator[None, None]:

@@ -6,9 +6,12 @@ import asyncio
 import contextlib
 import difflib
 import functools
+import itertools
 import threading
 import time
+import traceback
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from typing import Any
 
 import attrs
 
@@ -28,7 +31,19 @@ from helmdeck_core.domain.chat import (
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest, PluginError
 from helmdeck_core.fitting import misfit
+from helmdeck_core.hiding import (
+    MIN_TELLING_CHARS,
+    Secrets,
+    header_secrets,
+    redacted,
+    url_secrets,
+    without_cut_secret,
+    without_scheme,
+)
 from helmdeck_core.runtime import Runtime
+
+_TEXTS = ("headline", "detail", "excerpt", "raw_stop_reason", "request_id")
+"""Of a failure: what may repeat what somebody said."""
 
 
 class Gateway:
@@ -72,9 +87,11 @@ class Gateway:
         model_id = self.check(request.model)
         provider = self.open_provider(model_id.provider)
         start = time.perf_counter()
-        with self._named(model_id.provider, request, start):
-            response = _checked(await provider.complete(request))
-        return _timed(response, start)
+        try:
+            return _timed(_checked(await provider.complete(request)), start)
+        except BaseException as exc:
+            failure = self._passed_on(exc, model_id.provider, request, start)
+        raise failure
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Hand one request to its provider: the pieces as they come, none or several at a time, and last the whole response.
@@ -94,7 +111,7 @@ class Gateway:
             yield list(_pieces_of(response))
             yield response
             return
-        with self._named(model_id.provider, request, start):
+        try:
             async with contextlib.aclosing(answer(attrs.evolve(request, stream=True))) as items:
                 async for item in items:
                     if isinstance(item, ChatDelta):
@@ -105,20 +122,29 @@ class Gateway:
                         yield _timed(_checked(item), start)
                         return
             raise TypeError("the stream ended without a ChatResponse")
-
-    @contextlib.contextmanager
-    def _named(self, provider: str, request: ChatRequest, start: float) -> Iterator[None]:
-        """Let what is raised say whose request it was, and for how long it ran."""
-        try:
-            yield
-        except CallFailed as exc:
-            latency = exc.latency_s or time.perf_counter() - start
-            facts = attrs.evolve(exc, model=exc.model or request.model, provider=provider, latency_s=latency)
-            raise facts from exc.__cause__
-        except HelmdeckError:
+        except GeneratorExit:
             raise
-        except (Exception, SystemExit) as exc:
-            raise self._fault(provider, "raised", exc) from exc
+        except BaseException as exc:
+            failure = self._passed_on(exc, model_id.provider, request, start)
+        raise failure
+
+    def _passed_on(self, exc: BaseException, provider: str, request: ChatRequest, start: float) -> BaseException:
+        """What a provider raised, as it goes on from here: it says whose request it was, and for how long it ran."""
+        if isinstance(exc, CallFailed):
+            latency = exc.latency_s or time.perf_counter() - start
+            return attrs.evolve(exc, model=exc.model or request.model, provider=provider, latency_s=latency)
+        return self._alone(exc, provider, "raised")
+
+    def _alone(self, exc: BaseException, provider: str, what: str) -> BaseException:
+        """An exception of a provider without where it was raised and what it goes back to.
+
+        The variables there, and what a library's exceptions hold, are keys and requests that carry them, and many a log
+        writes them down. Raise it where no other one is handled, so that nothing is attached to it again.
+        """
+        if isinstance(exc, HelmdeckError) or not isinstance(exc, (Exception, SystemExit)):
+            exc.__cause__ = exc.__context__ = None
+            return exc.with_traceback(None)
+        return self._fault(provider, what, exc)
 
     def open_provider(self, name: str) -> Provider:
         """Return the open provider of that name, opening it at first."""
@@ -130,14 +156,16 @@ class Gateway:
                     sub_cause="unknown_provider",
                     detail=f"providers: {', '.join(self.names)}",
                 )
-            spec = self._owned(name).value
-            try:
-                opened[name] = spec.open(self._settings(name, spec), self)
-            except HelmdeckError:
-                raise
-            except (Exception, SystemExit) as exc:
-                raise self._fault(name, "cannot be opened:", exc) from exc
+            opened[name] = self._opened_anew(name)
         return opened[name]
+
+    def _opened_anew(self, name: str) -> Provider:
+        spec = self._owned(name).value
+        try:
+            return spec.open(self._settings(name, spec), self)
+        except BaseException as exc:
+            failure = self._alone(exc, name, "cannot be opened:")
+        raise failure
 
     def normalise_stop(self, raw: str | None, dialect: str) -> StopReason:
         """Look a native stop reason up; part of what providers may use."""
@@ -160,9 +188,10 @@ class Gateway:
 
     async def _close(self, name: str, provider: Provider) -> None:
         try:
-            await provider.aclose()
-        except Exception as exc:
-            raise self._fault(name, "cannot be closed:", exc) from exc
+            return await provider.aclose()
+        except BaseException as exc:
+            failure = self._alone(exc, name, "cannot be closed:")
+        raise failure
 
     def _opened(self) -> dict[str, Provider]:
         loop = asyncio.get_running_loop()
@@ -177,7 +206,39 @@ class Gateway:
         return self._runtime.providers[(config.kind if config else None) or name]
 
     def _fault(self, name: str, what: str, exc: BaseException) -> PluginError:
-        return self._owned(name).fault(f"provider {name!r} {what} {type(exc).__name__}: {exc}")
+        secrets = self._secrets(name)
+        fault = self._owned(name).fault(_without(secrets, f"provider {name!r} {what} {type(exc).__name__}: {exc}"))
+        fault.add_note(_without(secrets, "".join(traceback.format_exception(exc)).rstrip()))
+        return fault
+
+    def hushed(self, failure: CallFailed, model: str) -> CallFailed:
+        """A failure without the secrets of the provider of a model, in case that a text of it repeats one.
+
+        A provider leaves them out of what it quotes; here this is made sure of, and for what was quoted of an answer, which
+        may say anything.
+        """
+        names = self._runtime.budgets.names(model)  # of one that wraps others, theirs as well
+        secrets = self._secrets(*(name.partition("/")[0] for name in names))
+        texts = {name: text for name in _TEXTS if (text := getattr(failure, name))}
+        clean: dict[str, Any] = {
+            name: without_cut_secret(_without(secrets, text), secrets) for name, text in texts.items()
+        }
+        return failure if clean == texts else attrs.evolve(failure, **clean)
+
+    def _secrets(self, *names: str) -> Secrets:
+        """What must not be shown of providers; it is read when something is to be told, and not kept."""
+        found = itertools.chain(*(self._kept_by(name) for name in names if name in self.names))
+        return Secrets(secret for secret in found if len(secret) >= MIN_TELLING_CHARS)
+
+    def _kept_by(self, name: str) -> Iterator[str]:
+        config = self._runtime.config.providers.get(name, ProviderConfig())
+        spec = self._owned(name).value
+        options = [value for value in {**spec.options, **config.options}.values() if isinstance(value, str)]
+        for reference in (config.api_key, *map(_parsed, (spec.api_key, *options))):
+            if reference is not None and reference.kind in ("env", "file") and (secret := reference.read()):
+                yield from (secret, without_scheme(secret))
+        yield from header_secrets(config.headers)
+        yield from url_secrets(config.base_url or "")
 
     def _settings(self, name: str, spec: ProviderSpec) -> ProviderSettings:
         config = self._runtime.config.providers.get(name, ProviderConfig())
@@ -194,6 +255,10 @@ class Gateway:
             options={**spec.options, **config.options},
             **given,
         )
+
+
+def _without(secrets: Secrets, text: str) -> str:
+    return redacted(text, secrets, len(text))
 
 
 def _timed(response: ChatResponse, start: float) -> ChatResponse:

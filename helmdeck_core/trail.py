@@ -26,10 +26,10 @@ class Try:
 
     ask: Ask
     call: CallRef
-    prepared: Prepared | None = None
+    prepared: Prepared | None = attrs.field(default=None, repr=False)
     sent_s: float | None = None
     has_spoken: bool = False
-    response: ChatResponse | None = None
+    response: ChatResponse | None = attrs.field(default=None, repr=False)
 
 
 class Trail:

@@ -1,0 +1,204 @@
+"""What a provider raises goes on alone: without its frames, whose variables hold keys, and without a secret in its words."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+
+import pytest
+
+from helmdeck_core import (
+    AuthFailed,
+    CallFailed,
+    ChatDelta,
+    ChatRequest,
+    ChatResponse,
+    InvalidRequest,
+    Message,
+    PluginError,
+    ProviderSpec,
+    Role,
+    StopReason,
+    TextPart,
+    hookimpl,
+)
+from helmdeck_core.testing import make_deck
+
+KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
+TENANT = "Uu3Vv4Ww5Xx6Yy7Zz8Aa9Bb0"
+REQUEST = ChatRequest(model="acme/any", messages=(Message(Role.USER, (TextPart("hello"),)),))
+
+
+class Acme:
+    """A provider whose frames and exceptions are full of its key."""
+
+    def __init__(self, act, settings=None):
+        self.act = act
+        self.settings = settings
+
+    async def complete(self, request):
+        headers = {"authorization": f"Bearer {self.settings.api_key()}"}
+        return await self.act(headers)
+
+    async def stream(self, request):
+        headers = {"authorization": f"Bearer {self.settings.api_key()}"}
+        yield ChatDelta(reasoning="Hm.")
+        yield await self.act(headers)
+
+    async def aclose(self):
+        pass
+
+    @hookimpl
+    def helmdeck_providers(self):
+        return [ProviderSpec(name="acme", api_key="env:ACME_KEY", open=lambda settings, _: Acme(self.act, settings))]
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch):
+    monkeypatch.setenv("ACME_KEY", KEY)
+
+
+def deck_of(plugin, **recovery):
+    config = {"providers": {"acme": {"headers": {"x-tenant": TENANT}}}, "recovery": {"max_attempts": 1, **recovery}}
+    return make_deck(plugin, config=config)
+
+
+def raised(act, ask, **recovery):
+    """What leaves the deck when the provider does this."""
+
+    async def run():
+        async with deck_of(Acme(act), **recovery) as deck:
+            with pytest.raises(BaseException) as caught:
+                await ask(deck)
+            return caught.value
+
+    return asyncio.run(run())
+
+
+async def whole(deck):
+    return await deck.acomplete(REQUEST)
+
+
+async def streamed(deck):
+    return [item async for item in deck.astream(REQUEST)]
+
+
+async def planned(deck):
+    return await deck.aplan("draft a blog post", model="acme/any")
+
+
+def everything_of(exc, seen=()):
+    """All that a log may write of an exception, causes that are not printed included."""
+    if exc is None or exc in seen:
+        return ""
+    shown = traceback.TracebackException.from_exception(exc, capture_locals=True)
+    texts = ["".join(shown.format()), repr(exc), repr(exc.args), *getattr(exc, "__notes__", ())]
+    return "\n".join([*texts, *(everything_of(each, (*seen, exc)) for each in (exc.__cause__, exc.__context__))])
+
+
+async def refuse(headers):
+    try:
+        raise ConnectionError("refused", headers)
+    except ConnectionError as exc:
+        raise AuthFailed(f"acme says no to {KEY}", detail=f"tenant {TENANT}", raw_stop_reason=KEY) from exc
+
+
+async def stumble(headers):
+    raise KeyError(headers["authorization"])
+
+
+async def wait(headers):
+    await asyncio.sleep(60)
+
+
+@pytest.mark.parametrize("ask", [whole, streamed, planned])
+def test_a_failure_of_a_provider_brings_no_cause_no_frame_and_no_secret(ask):
+    failure = raised(refuse, ask)
+    assert (type(failure), failure.detail, failure.raw_stop_reason) == (AuthFailed, "tenant [redacted]", "[redacted]")
+    assert failure.__cause__ is failure.__context__ is None
+    told = everything_of(failure)
+    assert KEY not in told and TENANT not in told and "acme says no to [redacted]" in told
+
+
+@pytest.mark.parametrize("ask", [whole, streamed])
+def test_a_fault_of_a_provider_says_where_it_was_and_not_with_what(ask):
+    fault = raised(stumble, ask)
+    assert type(fault) is PluginError and "provider 'acme' raised KeyError: 'Bearer [redacted]'" in str(fault)
+    (note,) = fault.__notes__
+    assert "test_sealing.py" in note and "in stumble" in note and 'raise KeyError(headers["authorization"])' in note
+    assert KEY not in everything_of(fault)
+
+
+@pytest.mark.parametrize("ask", [whole, streamed])
+def test_a_call_that_is_cancelled_or_runs_out_of_time_shows_no_variable_of_the_provider(ask):
+    async def cancelled(deck):
+        async with asyncio.timeout(0.01):
+            await ask(deck)
+
+    for exc in (raised(wait, cancelled), raised(wait, ask, deadline_s=0.01)):
+        assert isinstance(exc, (TimeoutError, CallFailed))
+        assert KEY not in everything_of(exc)
+
+
+def test_an_exception_that_several_calls_share_is_raised_in_each_of_them():
+    shared = asyncio.CancelledError("mine")
+
+    async def cancel(headers):
+        await asyncio.sleep(0)
+        raise shared
+
+    async def both(deck):
+        found = await asyncio.gather(whole(deck), whole(deck), return_exceptions=True)
+        raise ExceptionGroup("both", [Exception(type(each).__name__) for each in found])
+
+    assert [str(each) for each in raised(cancel, both).exceptions] == ["CancelledError"] * 2
+
+
+def test_what_a_provider_raises_while_it_opens_or_closes_is_told_without_its_key():
+    class Opening(Acme):
+        @hookimpl
+        def helmdeck_providers(self):
+            def fail(settings, context):
+                url = f"https://{settings.api_key()}@host"
+                raise ValueError(f"no address: {url}")
+
+            return [ProviderSpec(name="acme", api_key="env:ACME_KEY", open=fail)]
+
+    class Closing(Acme):
+        async def aclose(self):
+            raise ValueError(f"cannot say goodbye to {self.settings.api_key()}")
+
+        @hookimpl
+        def helmdeck_providers(self):
+            return [ProviderSpec(name="acme", api_key="env:ACME_KEY", open=lambda given, _: Closing(self.act, given))]
+
+    async def run(plugin):
+        async with deck_of(plugin) as deck:
+            await whole(deck)
+
+    async def answer(headers):
+        return ChatResponse(text="hello", stop_reason=StopReason.END_TURN)
+
+    for plugin, said in ((Opening(None), "cannot be opened: ValueError"), (Closing(answer), "cannot be closed:")):
+        with pytest.raises(PluginError, match=said) as caught:
+            asyncio.run(run(plugin))
+        assert KEY not in everything_of(caught.value)
+
+
+@pytest.mark.parametrize("before", [0, 185])
+def test_what_is_quoted_of_an_answer_repeats_no_key_and_no_beginning_of_one(before):
+    async def answer(headers):
+        text = "#" * before + f" {headers['authorization']} is not a key, {TENANT}"
+        return ChatResponse(text=text, stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
+
+    failure = raised(answer, planned)
+    assert failure.excerpt.startswith(f"{'#' * before} Bearer")
+    told = everything_of(failure)
+    assert KEY[:8] not in told and TENANT not in told
+
+
+def test_a_mistake_that_names_no_secret_stays_as_it_is():
+    async def refuse(headers):
+        raise InvalidRequest("the request has no end", detail="give one")
+
+    assert raised(refuse, whole).detail == "give one"
