@@ -370,6 +370,7 @@ class Turn:
                 strict_stop_reason=reason.strict_stop_reason,
                 disposition=reason.disposition,
                 downgrades=tuple(dict.fromkeys((*first.downgrades, *last.downgrades))),
+                unread=tuple(dict.fromkeys((*first.unread, *last.unread))),
                 continuation=record,
             )
         )

@@ -16,7 +16,7 @@ import msgspec
 
 from helmdeck_core.attempts import total_cost
 from helmdeck_core.composing import Composer, Prompt
-from helmdeck_core.diagnosis import empty_sub_cause, failure, loop_of
+from helmdeck_core.diagnosis import empty_sub_cause, excerpt_of, failure, loop_of
 from helmdeck_core.dispatching import Dispatcher
 from helmdeck_core.domain.asking import Answer, FilterCall, Question
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ResponseFormat, Role, StopReason
@@ -160,6 +160,7 @@ class Engine:
                 repairs=repairs,
                 requested_model=done.model,
                 downgrades=response.downgrades,
+                unread=response.unread,
                 total_s=done.total_s,
             )
         )
@@ -333,7 +334,7 @@ class _Written:
         if not (text.strip() or response.tool_calls or self._is_empty_right(response)):
             sub_cause = empty_sub_cause(stop, text, has_reasoning=_has_thought(response), is_unclosed=False)
             what = "the model returned an empty answer"
-            raise failure(stop, sub_cause, "", is_empty=True).as_call(what, text, **facts)
+            raise _other(response, failure(stop, sub_cause, "", is_empty=True).as_call(what, text, **facts))
         has_form = self.request.response_format is not None and not response.tool_calls
         if has_form and (loop := loop_of(text)) and not _is_json(text):
             what = "the model's output never came to the form that was asked for"
@@ -386,4 +387,12 @@ def _unusable(question: Question[Any], request: ChatRequest, response: ChatRespo
     )
     if exc.sub_cause in ("empty", "empty_though_finished") and _has_thought(response):
         exc = attrs.evolve(exc, sub_cause="only_reasoning")  # the decoder sees the text alone
-    return exc.as_call(f"{question.caller}: {what}", response.text, **_facts(request, response))
+    return _other(response, exc.as_call(f"{question.caller}: {what}", response.text, **_facts(request, response)))
+
+
+def _other(response: ChatResponse, failure: CallFailed) -> CallFailed:
+    """The failure of an answer; of an empty one it says what came instead of text."""
+    if not (failure.is_empty and response.unread):
+        return failure
+    kinds = excerpt_of(", ".join(response.unread))
+    return attrs.evolve(failure, detail=f"no text came, but content of other kinds: {kinds}")

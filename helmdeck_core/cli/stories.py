@@ -99,6 +99,7 @@ def said(event: Mapping[str, Any]) -> Iterator[str]:
             yield f"answered by {event.get('served_model') or event['model']}"
             yield "repaired: " + ", ".join(event["repairs"]) if event.get("repairs") else ""
             yield "left out: " + ", ".join(event["downgrades"]) if event.get("downgrades") else ""
+            yield "not read: " + ", ".join(event["unread"]) if event.get("unread") else ""
         case {"event": "call_gave_up"}:
             yield f"{_cause(event)}: {event['reason']}"
         case _:

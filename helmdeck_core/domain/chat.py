@@ -210,6 +210,7 @@ class ChatResponse:
     :ivar latency_s: seconds from sending to the end of the answer.
     :ivar quota: rate-limit headers, as they came.
     :ivar downgrades: what was asked for and left out, such as ``response_format json_schema -> json_object``.
+    :ivar unread: kinds of content in the answer that have no place here, such as ``image``, in the provider's words.
     :ivar continuation: what was done to complete an answer that was cut; ``None`` where one answer was enough.
     :ivar request_id: the provider's own name for the request, where it gave one; its support asks for it.
     """
@@ -228,6 +229,7 @@ class ChatResponse:
     latency_s: float = 0.0
     quota: Mapping[str, str] = EMPTY
     downgrades: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     continuation: Continuation | None = None
     request_id: str = ""
 
@@ -236,7 +238,8 @@ class ToolCallDelta(msgspec.Struct, frozen=True, gc=False):
     """A piece of a tool call.
 
     :ivar index: which call of the answer it belongs to, from 0.
-    :ivar id: given once, with the first piece; so is the name.
+    :ivar id: given once, with the first piece; so is the name. Empty where the provider gives none: the response then has
+        one that was made up.
     :ivar arguments: the next characters of the JSON text.
     """
 

@@ -308,6 +308,7 @@ class CallFinished(CallRef):
     :ivar repairs: decode steps that changed what the model wrote.
     :ivar requested_model: the model that was asked for; another one than ``model`` where a fallback answered.
     :ivar downgrades: what was asked for and left out.
+    :ivar unread: kinds of content in the answer that are neither text nor reasoning nor calls.
     :ivar total_s: seconds of the call with all its attempts and waits.
     """
 
@@ -325,6 +326,7 @@ class CallFinished(CallRef):
     repairs: tuple[str, ...]
     requested_model: str
     downgrades: tuple[str, ...]
+    unread: tuple[str, ...] = ()
     total_s: float
 
 

@@ -88,6 +88,7 @@ class Reply:
     delay_s: float = 0.0
     quota: Mapping[str, str] = EMPTY
     downgrades: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     disposition: Disposition | None = None
     piece_chars: int = attrs.field(default=16, validator=attrs.validators.ge(1))
     piece_delay_s: float = 0.0
@@ -300,6 +301,7 @@ class Scripted:
             served_model=reply.served_model or request.model.partition("/")[2],
             quota=reply.quota,
             downgrades=reply.downgrades,
+            unread=reply.unread,
             disposition=reply.disposition,
         )
 

@@ -63,6 +63,7 @@ DISPOSITIONS: Mapping[str, Disposition] = {
 _FIELDS = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
 _STEP = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>[0-9]{1,6})\]|\['(?P<quoted>[^']*)'\]")
 _PLAIN = ({"text"}, {"text", "thought"})
+_READ = {"text", "thought", "thoughtSignature"}
 
 
 class GeminiAnswer(Answer):
@@ -72,7 +73,6 @@ class GeminiAnswer(Answer):
         super().__init__(terms)
         self._parts: list[tuple[dict[str, Any], list[str]]] = []
         self._usage: dict[str, Any] = {}
-        self._id = ""
         self._token: object = None
         self._blocked: str | None = None
         self._growing: tuple[dict[str, Any], dict[str, Any]] | None = None
@@ -88,7 +88,7 @@ class GeminiAnswer(Answer):
         if not isinstance(event, dict) or not any(name in event for name in _FIELDS):
             raise self._alien(event, "Gemini's")
         self._model = string(event.get("modelVersion")) or self._model
-        self._id = self._id or string(event.get("responseId"))
+        self._seed = self._seed or string(event.get("responseId"))
         # Totals so far; some chunks tell none or not all.
         self._usage |= {name: value for name, value in table(event.get("usageMetadata")).items() if value is not None}
         feedback = table(event.get("promptFeedback"))
@@ -135,6 +135,8 @@ class GeminiAnswer(Answer):
             yield from self._function_call(part, call)
             return
         self._keep(part)
+        for kind in part.keys() - _READ:
+            self._pass_over(kind)
         text = string(part.get("text"))
         yield from self._think(text) if part.get("thought") is True else self._say(text)
 
@@ -170,7 +172,7 @@ class GeminiAnswer(Answer):
             self._keep(part)
             whole = part["functionCall"]
             given = args if args or isinstance(whole.get("args"), dict) else {}
-            yield from self._call_at_once(string(whole.get("id")), string(whole.get("name")), given, self._id)
+            yield from self._call_at_once(string(whole.get("id")), string(whole.get("name")), given)
 
 
 def _is_plain(part: Mapping[str, Any]) -> bool:

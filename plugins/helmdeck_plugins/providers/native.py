@@ -33,14 +33,11 @@ from helmdeck_core.http import (
     together,
 )
 from helmdeck_plugins.providers.error_words import ERROR_WORDS
-from helmdeck_plugins.providers.reading import Answer, Terms
+from helmdeck_plugins.providers.reading import DONE, Answer, Terms
 from helmdeck_plugins.providers.writing import Rendered
 
 _MAX_PAGES = 20
 """Of a list of models: a server whose list never ends is not asked for ever."""
-
-_DONE = b"[DONE]"
-"""The mark at the end of a stream, where the dialect has one."""
 
 
 @attrs.frozen(kw_only=True)
@@ -203,7 +200,7 @@ class Events:
             if name == "error":
                 event = decoded(data)
                 yield from answer.feed(event if isinstance(event, dict) and event.get("error") else {"error": event})
-            elif data == _DONE:
+            elif data == DONE:
                 answer.done()
             elif data:
                 yield from answer.take(data)
@@ -213,7 +210,7 @@ class Events:
         rest = self._decoder.finish()
         for data in [rest] if isinstance(rest, bytes) else [event.data for event in rest]:
             event = decoded(data)
-            if data == _DONE:
+            if data.strip() == DONE:
                 self._answer.done()
             elif event is not NOT_JSON:
                 yield from self._answer.feed(event)

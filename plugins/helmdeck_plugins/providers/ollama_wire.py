@@ -42,7 +42,6 @@ class OllamaAnswer(Answer):
         self._prompt_bytes = prompt_bytes
         self._window = window
         self._last: Mapping[str, Any] = {}
-        self._created = ""
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
         """Take the next event, decoded; give what it adds."""
@@ -50,14 +49,14 @@ class OllamaAnswer(Answer):
         if not isinstance(event, dict) or not any(name in event for name in _FIELDS):
             raise self._alien(event, "Ollama's")
         self._model = string(event.get("model")) or self._model
-        self._created = self._created or string(event.get("created_at"))
+        self._seed = self._seed or string(event.get("created_at"))
         message = table(event.get("message")) or {"content": event.get("response"), "thinking": event.get("thinking")}
         yield from self._think(string(message.get("thinking")))
         yield from self._say(string(message.get("content")))
         for call in rows(message.get("tool_calls")):
             function = table(call.get("function"))
             if name := string(function.get("name")):
-                yield from self._call_at_once(string(call.get("id")), name, function.get("arguments"), self._created)
+                yield from self._call_at_once(string(call.get("id")), name, function.get("arguments"))
         self._raw = native_word(event.get("done_reason")) or self._raw
         if event.get("done") is True or "eval_count" in event:
             self._last = event

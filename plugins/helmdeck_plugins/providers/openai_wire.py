@@ -23,7 +23,7 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_core.http import arguments, count, quoted, read_error, string, word
+from helmdeck_core.http import ErrorFacts, arguments, count, quoted, read_error, string, word
 from helmdeck_plugins.providers.reading import Answer, Call, Terms, rows, table
 
 REASONS: Mapping[str, StopReason] = {
@@ -58,6 +58,8 @@ class _Delta(msgspec.Struct, gc=False):
     """What a piece of text looks like; a field that holds anything else makes it something else."""
 
     content: str
+    audio: None = None
+    images: None = None
     reasoning: None = None
     reasoning_content: None = None
     reasoning_details: None = None
@@ -66,8 +68,13 @@ class _Delta(msgspec.Struct, gc=False):
     function_call: None = None
 
 
+class _Filters(msgspec.Struct, gc=False):
+    error: None = None
+
+
 class _Choice(msgspec.Struct, gc=False):
     delta: _Delta
+    content_filter_results: _Filters | None = None
     index: Literal[0] = 0
     finish_reason: None = None
     error: None = None
@@ -81,6 +88,9 @@ class _PieceOfText(msgspec.Struct, gc=False):
     x_groq: None = None
     object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
 
+
+_OTHER_CONTENT = ("audio", "images", "executed_tools")
+"""Fields of a message beside its text: OpenAI's audio, OpenRouter's images, what Groq's compound models ran."""
 
 _read_piece_of_text = msgspec.json.Decoder(_PieceOfText).decode
 """Reads nearly all chunks of an answer, at a third of what any chunk costs."""
@@ -102,8 +112,11 @@ class ChatAnswer(Answer):
         self._has_begun = self._is_whole = False
         self._usage: object = None
         self._native_reason: str | None = None
+        self._choice_index: int | None = None
+        self._is_unfiltered = False
         self._details: list[dict[str, Any]] = []
         self._open: dict[object, Call] = {}
+        self._ids: dict[object, str] = {}
         self._last: object = 0
 
     def read(self, body: object) -> Iterator[ChatDelta]:
@@ -111,17 +124,16 @@ class ChatAnswer(Answer):
 
         :raises CallFailed: it is an error, or no completion.
         """
-        if read_error(body) is None:
-            self._check_shape(body)
         self._is_whole = self._is_done = True
         yield from self.feed(body)
+        self._check_shape(body)
 
     def take(self, data: bytes) -> Iterable[ChatDelta]:
         """Take the next chunk as it came.
 
         :raises CallFailed: it is an error, or is not JSON.
         """
-        if self._has_begun:  # the first chunk tells more
+        if self._has_begun and not self._choice_index:  # the first chunk tells more
             try:
                 text = _read_piece_of_text(data).choices[0].delta.content
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -140,20 +152,24 @@ class ChatAnswer(Answer):
         chunk: dict[str, Any] = event if isinstance(event, dict) else {}
         if not self._model:
             self._model = string(chunk.get("model"))
+        self._seed = self._seed or string(chunk.get("id"))
         self._usage = chunk.get("usage") or table(chunk.get("x_groq")).get("usage") or self._usage
-        choices = chunk.get("choices")
         failed: object = None
-        for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict) and not choice.get(
-                "index"
-            ):  # the first of several, where several were asked for
-                yield from self._choice(choice)
-                failed = failed or choice.get("error")
+        if (choice := self._one_of(chunk.get("choices"))) is not None:
+            yield from self._choice(choice)
+            failed = choice.get("error")
         facts = read_error(event) or (read_error({"error": failed}) if failed else None)
         if facts is not None:
             raise self._failed(facts)
 
     # -- a choice ---------------------------------------------------------------------------------------------
+
+    def _one_of(self, choices: object) -> dict[str, Any] | None:
+        """The one choice that is read, where several were asked for: the first that came, the same in every chunk."""
+        found = rows(choices)
+        if found and self._choice_index is None:
+            self._choice_index = min(_index(choice) or 0 for choice in found)
+        return next((choice for choice in found if _index(choice) in (None, self._choice_index)), None)
 
     def _choice(self, choice: Mapping[str, Any]) -> Iterator[ChatDelta]:
         # Some send both: the whole message again at the end of a stream, or an empty delta beside it.
@@ -161,13 +177,18 @@ class ChatAnswer(Answer):
         message = choice.get(first)
         message = message if isinstance(message, dict) else table(choice.get(second))
         self._usage = choice.get("usage") or self._usage  # Moonshot
+        # Azure says so where its filter failed, and answers all the same.
+        self._is_unfiltered |= bool(table(choice.get("content_filter_results")).get("error"))
         for key in ("finish_reason", "native_finish_reason"):
             reason = word(choice.get(key))
             if key == "finish_reason":
                 self._raw = reason or (reason if self._raw is None else self._raw)  # the last one that says anything
             else:
                 self._native_reason = reason or self._native_reason
-        text, thoughts, refusal = _content(message.get("content"))
+        text, thoughts, refusal = self._content(message.get("content"))
+        for kind in _OTHER_CONTENT:
+            if _holds_anything(message.get(kind)):
+                self._pass_over(kind)
         refusal = string(message.get("refusal")) or refusal
         if refusal:
             self._refusal += refusal
@@ -190,6 +211,26 @@ class ChatAnswer(Answer):
             function := message.get("function_call"), dict
         ):  # the form before tools; Snowflake sends it empty
             yield from self._tool_call({"index": "function_call", "function": function})
+
+    def _content(self, content: object) -> tuple[str, str, str]:
+        """Text, reasoning and refusal of a content, which is a string or a list of parts."""
+        if not isinstance(content, list):
+            return string(content), "", ""
+        text, thoughts, refusal = [], [], []
+        for part in content:
+            if isinstance(part, str):
+                text.append(part)
+            elif isinstance(part, dict):
+                kind = part.get("type")
+                if kind == "thinking":  # Mistral; its value is a string or again a list of parts
+                    thoughts.append(self._content(part.get("thinking"))[0])
+                elif kind == "refusal":
+                    refusal.append(string(part.get("refusal")))
+                elif kind in ("text", "output_text", None):
+                    text.append(string(part.get("text")))
+                else:
+                    self._pass_over(kind)
+        return "".join(text), "".join(thoughts), "".join(refusal)
 
     def _detailed(self, details: object) -> str:
         text = ""
@@ -217,27 +258,37 @@ class ChatAnswer(Answer):
         named, key = (function, "arguments") if isinstance(function, dict) else (custom, "input")
         named = table(named)
         call_id, name, given = string(item.get("id")), string(named.get("name")), named.get(key)
-        place = self._place(item.get("index"), call_id, name)
+        place = self._place(item.get("index"), call_id, name, given)
         self._last = place
         call = self._open.get(place)
+        if call is None and not name and call_id:
+            self._ids[place] = call_id  # the name comes with the next piece
         if call is None and name:
-            call, delta = self._call(call_id, name)
+            call, delta = self._call(call_id or self._ids.pop(place, ""), name)
             self._open[place] = call
             yield delta
         elif call is not None and call_id and not call.id:
             call.id = call_id
             yield ChatDelta(tool_call=ToolCallDelta(call.number, id=call_id))
-        if call is not None and given not in (None, ""):
+        is_repeated = call is not None and name and given == call.written  # the whole call again, at the end
+        if call is not None and given not in (None, "") and not is_repeated:
             yield from self._write(call, arguments(given) if not isinstance(given, str) else given)
 
-    def _place(self, index: object, call_id: str, name: str) -> object:
+    def _place(self, index: object, call_id: str, name: str, given: object) -> object:
         """Which call a piece belongs to."""
+        if self._is_whole:
+            return len(self._calls)
         index = index if isinstance(index, int | str) else None
         place = self._last if index is None else index
         call = self._open.get(place)
-        # Some servers send whole calls and give all of them the same index, or none.
-        is_another = call is not None and (
-            (call_id and call.id and call_id != call.id) or (index is None and name and not call_id)
+        if call is None:
+            return place
+        is_another = (
+            (call_id and call.id and call_id != call.id)
+            # Some servers send whole calls and give all of them the same index, or none, or the same id.
+            or (index is None and name and not call_id)
+            or (name and name != call.name)
+            or (name and given and given != call.written and call.pieces and not call.is_cut())
         )
         return (place, len(self._calls)) if is_another else place
 
@@ -255,6 +306,9 @@ class ChatAnswer(Answer):
     def finish(self) -> ChatResponse:
         """The response that everything comes to; without a stop reason it is ``UNKNOWN``."""
         response, dispose = super().finish(), self._terms.dispose
+        if self._is_unfiltered:
+            left_out = "content filter left out: the provider's filter failed, and what is here was not checked"
+            response = attrs.evolve(response, downgrades=(*response.downgrades, left_out))
         reason, native = response.stop_reason, self._native_reason
         if reason is StopReason.MAX_TOKENS and self._terms.normalise(native) is StopReason.CONTEXT_WINDOW_EXCEEDED:
             # OpenRouter says ``length`` for both; only the upstream's own word tells a full window from a spent budget.
@@ -282,7 +336,10 @@ class ChatAnswer(Answer):
             return
         status = self._terms.status
         if isinstance(body, dict) and choices in (None, []):
-            raise TransientUnknown("the provider's answer has no choices", status=status, sub_cause="no_choices")
+            facts = read_error(body, is_refusal=True) or ErrorFacts()
+            detail = quoted(facts.message, self._terms.secrets)
+            headline = "the provider's answer has no choices"
+            raise TransientUnknown(headline, status=status, sub_cause="no_choices", detail=detail)
         detail = f"it is JSON, but no more than {_shown(body, self._terms.secrets)}; is base_url right"
         headline = "the provider's answer is not a chat completion"
         raise TransientUnknown(headline, status=status, sub_cause="wrong_shape", detail=detail)
@@ -294,35 +351,30 @@ def _shown(body: object, secrets: Iterable[str]) -> str:
     return quoted(json.dumps(body), secrets, 120)
 
 
-def _content(content: object) -> tuple[str, str, str]:
-    """Text, reasoning and refusal of a content, which is a string or a list of parts."""
-    if not isinstance(content, list):
-        return string(content), "", ""
-    text, thoughts, refusal = [], [], []
-    for part in content:
-        if isinstance(part, str):
-            text.append(part)
-        elif isinstance(part, dict):
-            kind = part.get("type")
-            if kind == "thinking":  # Mistral; its value is a string or again a list of parts
-                thoughts.append(_content(part.get("thinking"))[0])
-            elif kind == "refusal":
-                refusal.append(string(part.get("refusal")))
-            elif kind in ("text", "output_text", None):
-                text.append(string(part.get("text")))
-    return "".join(text), "".join(thoughts), "".join(refusal)
+def _index(choice: Mapping[str, Any]) -> int | None:
+    index = choice.get("index")
+    return index if isinstance(index, int) else None
+
+
+def _holds_anything(value: object) -> bool:
+    """Whether a field is more than a form without entries, as Snowflake sends it."""
+    return any(value.values()) if isinstance(value, dict) else bool(value)
 
 
 def _usage(told: object) -> Usage:
     usage = table(told)
     prompt, completion = (usage.get(f"{side}_tokens_details") for side in ("prompt", "completion"))
+    given, written = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
+    thought = count(completion, "reasoning_tokens") or count(usage, "reasoning_tokens")
+    if thought and count(usage, "total_tokens") == given + written + thought:
+        written += thought  # xAI counts thoughts beside the completion, everybody else as a part of it
     return Usage(
-        input_tokens=count(usage, "prompt_tokens"),
-        output_tokens=count(usage, "completion_tokens"),
+        input_tokens=given,
+        output_tokens=written,
         cached_input_tokens=count(prompt, "cached_tokens")
         or count(usage, "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens"),
         cache_write_tokens=count(prompt, "cache_write_tokens"),
-        reasoning_tokens=count(completion, "reasoning_tokens") or count(usage, "reasoning_tokens"),
+        reasoning_tokens=thought,
     )
 
 

@@ -73,6 +73,13 @@ class Terms:
     downgrades: tuple[str, ...] = ()
 
 
+DONE = b"[DONE]"
+"""The mark at the end of a stream, where the dialect has one."""
+
+_MOST_UNREAD = 20
+"""Kinds of content that are told; more than these nobody reads."""
+
+
 class Call:
     """A tool call that may still grow."""
 
@@ -109,6 +116,9 @@ class Answer(abc.ABC):
         self._calls: list[Call] = []
         self._raw: str | None = None
         self._model = ""
+        self._seed = ""
+        """What tells this answer from others, for calls without an id."""
+        self._unread: dict[str, None] = {}
         self._refusal = ""
         self._is_refused = False
         self._is_cut = False
@@ -135,7 +145,11 @@ class Answer(abc.ABC):
 
         :raises CallFailed: it is an error, or is not JSON.
         """
-        if not data.strip():
+        word = data.strip()
+        if not word:
+            return ()
+        if word == DONE:
+            self.done()
             return ()
         event = decoded(data)
         if event is not NOT_JSON:
@@ -186,15 +200,22 @@ class Answer(abc.ABC):
             call.pieces.append(piece)
             yield ChatDelta(tool_call=ToolCallDelta(call.number, arguments=piece))
 
-    def _call_at_once(self, id: str, name: str, given: object, seed: str = "") -> Iterator[ChatDelta]:
-        """A call that comes whole.
-
-        :param seed: what tells this answer from others, for a call without an id.
-        """
+    def _call_at_once(self, id: str, name: str, given: object) -> Iterator[ChatDelta]:
+        """A call that comes whole."""
         written = arguments(given)
-        call, delta = self._call(id or _made_up_id(f"{seed}/{len(self._calls)}/{name}/{written}"), name)
+        call, delta = self._call(id or self._made_up_id(len(self._calls), name, written), name)
         yield delta
         yield from self._write(call, written)
+
+    def _pass_over(self, kind: object) -> None:
+        """Note a kind of content that has no place in a response."""
+        if isinstance(kind, str) and kind and len(self._unread) < _MOST_UNREAD:
+            self._unread[echoed(kind, self._terms.secrets)] = None
+
+    def _made_up_id(self, number: int, name: str, written: str) -> str:
+        """An id for a call that came without one: of nine letters and digits, since that is what everybody takes."""
+        seed = f"{self._seed}/{number}/{name}/{written}"
+        return hashlib.blake2s(seed.encode("utf-8", "replace")).hexdigest()[:9]
 
     def _raise_error(self, event: object) -> None:
         """Raise the failure that an event says, if it says one."""
@@ -228,7 +249,7 @@ class Answer(abc.ABC):
     def finish(self) -> ChatResponse:
         """The response that everything comes to; without a stop reason it is ``UNKNOWN``."""
         terms, usage, text = self._terms, self.usage(), "".join(self._text)
-        calls = tuple(ToolCall(call.id, call.name, arguments(call.written)) for call in self._calls)
+        calls = self._finished_calls()
         strict = terms.normalise(self._raw)
         is_at_limit = terms.max_tokens is not None and usage.output_tokens >= terms.max_tokens
         is_cut = self._is_cut or self.is_call_cut()
@@ -239,12 +260,20 @@ class Answer(abc.ABC):
             is_refused=self._is_refused,
             is_at_limit=is_at_limit or is_cut,
         )
+        disposition = terms.dispose(self._raw, meant)
+        if (
+            meant is StopReason.MAX_TOKENS
+            and usage.input_tokens
+            and not (usage.output_tokens or text or calls or self._reasoning)
+        ):
+            # Not a token was left for the answer, so the prompt fills the window: a higher limit would not help.
+            disposition = Disposition.SHRINK
         return ChatResponse(
             text=text,
             stop_reason=meant,
             raw_stop_reason=self._native(),
             strict_stop_reason=strict,
-            disposition=terms.dispose(self._raw, meant),
+            disposition=disposition,
             tool_calls=calls,
             usage=usage,
             reasoning="".join(self._reasoning),
@@ -254,7 +283,18 @@ class Answer(abc.ABC):
             quota=quota(terms.headers, _QUOTA_HEADERS, terms.secrets),
             request_id=request_id(terms.headers, terms.secrets),
             downgrades=terms.downgrades,
+            unread=tuple(self._unread),
         )
+
+    def _finished_calls(self) -> tuple[ToolCall, ...]:
+        """The calls, each with an id of its own, since the result of a call finds it by its id."""
+        found: dict[str, ToolCall] = {}
+        for call in self._calls:
+            written, call_id = arguments(call.written), call.id
+            while not call_id or call_id in found:
+                call_id = self._made_up_id(call.number, call.name, f"{written}/{call_id}")
+            found[call_id] = ToolCall(call_id, call.name, written)
+        return tuple(found.values())
 
 
 def table(value: object) -> dict[str, Any]:
@@ -270,8 +310,3 @@ def rows(value: object) -> list[dict[str, Any]]:
 def native_word(value: object) -> str | None:
     """A stop reason as it came: a word, or the number of one."""
     return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else None
-
-
-def _made_up_id(seed: str) -> str:
-    """An id for a call that came without one: of nine letters and digits, since that is what everybody takes."""
-    return hashlib.blake2s(seed.encode("utf-8", "replace")).hexdigest()[:9]

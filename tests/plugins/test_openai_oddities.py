@@ -1,0 +1,215 @@
+"""The chat adapter and what servers do that nobody documents: ids, choices, counts, and content that is no text."""
+
+from __future__ import annotations
+
+import pytest
+
+from helmdeck_core import CallFailed, Disposition, StopReason, TransientUnknown
+from helmdeck_plugins.providers.openai_wire import ChatAnswer
+from tests.plugins.openai_support import events, joined, read_stream, terms
+
+
+def whole(*choices, **body):
+    answer = ChatAnswer(terms())
+    for _ in answer.read({"choices": list(choices), **body}):
+        pass
+    return answer.finish()
+
+
+def choice(reason="stop", index=0, **message):
+    found = {"message": {"role": "assistant", "content": None, **message}, "finish_reason": reason}
+    return found if index is None else {"index": index, **found}
+
+
+def chunk(delta=None, reason=None, index=0, **more):
+    found = {"delta": delta or {}, "finish_reason": reason}
+    return {"choices": [found if index is None else {"index": index, **found}], **more}
+
+
+def streamed(*chunks, done=True):
+    answer = ChatAnswer(terms())
+    deltas = read_stream(answer, events(*chunks, done=done))
+    response = answer.finish()
+    assert joined(deltas)[:2] == (response.text, response.reasoning)
+    return response
+
+
+def call(name="look", arguments="{}", **fields):
+    return {**fields, "function": {"name": name, "arguments": arguments}}
+
+
+def both(*calls):
+    """The calls of one answer, whole and as a stream that brings them at once."""
+    return (
+        whole(choice("tool_calls", tool_calls=list(calls))).tool_calls,
+        streamed(chunk({"tool_calls": list(calls)}), chunk(reason="tool_calls")).tool_calls,
+    )
+
+
+# -- calls ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ids", [("", ""), ("a", ""), ("", "a"), ("a", "a"), (None, None), (7, "a")])
+@pytest.mark.parametrize("names", [("look", "see"), ("look", "look")])
+def test_every_call_has_an_id_of_its_own_and_its_own_arguments(ids, names):
+    calls = [call(name, f'{{"n":{n}}}', id=given) for n, (name, given) in enumerate(zip(names, ids, strict=True))]
+    for found in both(*calls):
+        assert [(each.name, each.arguments) for each in found] == [(names[0], '{"n":0}'), (names[1], '{"n":1}')]
+        assert len({each.id for each in found}) == 2 and all(each.id for each in found)
+        assert {given for given in ids if isinstance(given, str) and given} <= {each.id for each in found}
+
+
+def test_made_up_ids_differ_from_answer_to_answer_and_never_from_reading_to_reading():
+    def ids(answer_id):
+        return [each.id for each in whole(choice("tool_calls", tool_calls=[call(), call()]), id=answer_id).tool_calls]
+
+    assert ids("one") == ids("one")
+    assert len({*ids("one"), *ids("two")}) == 4
+
+
+def test_a_call_that_is_sent_whole_once_more_at_the_end_is_one_call():
+    pieces = [
+        {"index": 0, "id": "a", "function": {"name": "look", "arguments": '{"at":'}},
+        {"index": 0, "function": {"arguments": "1}"}},
+        {"index": 0, "id": "a", "function": {"name": "look", "arguments": '{"at":1}'}},
+    ]
+    found = streamed(*(chunk({"tool_calls": [piece]}) for piece in pieces), chunk(reason="tool_calls")).tool_calls
+    assert [(each.id, each.arguments) for each in found] == [("a", '{"at":1}')]
+
+
+def test_pieces_of_parallel_calls_may_come_in_any_order():
+    pieces = [
+        {"index": 0, "id": "a", "function": {"name": "look", "arguments": ""}},
+        {"index": 1, "id": "b", "function": {"name": "see", "arguments": '{"x"'}},
+        {"index": 0, "function": {"arguments": "{}"}},
+        {"index": 1, "function": {"arguments": ":1}"}},
+    ]
+    found = streamed(*(chunk({"tool_calls": [piece]}) for piece in pieces), chunk(reason="tool_calls")).tool_calls
+    assert [(each.id, each.name, each.arguments) for each in found] == [("a", "look", "{}"), ("b", "see", '{"x":1}')]
+
+
+# -- choices --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("indices", [(0, 1), (None, None), (1, 0), (1, 2)])
+def test_of_several_answers_one_is_read_and_nothing_of_the_others(indices):
+    texts = dict(zip(indices, ("first", "second"), strict=True))
+    response = whole(
+        *(choice(index=index, content=text) for index, text in zip(indices, ("first", "second"), strict=True))
+    )
+    expected = "first" if indices == (None, None) else texts[min(indices)]
+    assert response.text == expected
+    chunks = [chunk({"content": piece}, index=index) for piece in "ab" for index in indices]
+    if None not in indices:
+        assert streamed(*chunks, chunk(reason="stop", index=indices[0])).text == "ab"
+
+
+def test_an_answer_whose_only_choice_has_another_number_is_read():
+    assert whole(choice(index=3, content="hello")).text == "hello"
+    assert streamed(chunk({"content": "hello"}, index=1), chunk(reason="stop", index=1)).text == "hello"
+
+
+# -- counts ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("total", "output"),
+    [(135, 103), (41, 9), (None, 9), (500, 9)],
+)
+def test_thoughts_that_are_counted_beside_the_answer_are_added_to_it(total, output):
+    usage = {"prompt_tokens": 32, "completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 94}}
+    found = whole(choice(content="a"), usage=usage if total is None else {**usage, "total_tokens": total}).usage
+    assert (found.input_tokens, found.output_tokens, found.reasoning_tokens) == (32, output, 94)
+
+
+def test_counts_may_come_after_the_reason_and_null_counts_take_nothing_away():
+    usage = {"prompt_tokens": 3, "completion_tokens": 2}
+    response = streamed(
+        chunk({"content": "a"}, usage={"prompt_tokens": 3, "completion_tokens": 1}),
+        chunk(reason="stop", usage=None),
+        {"choices": [], "usage": usage},
+        {"choices": [], "usage": None},
+    )
+    assert (response.usage.input_tokens, response.usage.output_tokens) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("usage", "message", "disposition"),
+    [
+        ({"prompt_tokens": 4096, "completion_tokens": 0}, {}, Disposition.SHRINK),
+        ({"prompt_tokens": 4096, "completion_tokens": 9}, {}, Disposition.LONGER),
+        ({"prompt_tokens": 4096}, {"content": "one"}, Disposition.LONGER),
+        ({"prompt_tokens": 4096}, {"reasoning": "hm"}, Disposition.LONGER),
+        ({}, {}, Disposition.LONGER),
+    ],
+)
+def test_where_the_prompt_left_no_room_for_a_token_more_output_would_not_help(usage, message, disposition):
+    response = whole(choice("length", **message), usage=usage)
+    assert (response.stop_reason, response.disposition) == (StopReason.MAX_TOKENS, disposition)
+
+
+# -- what is no text ------------------------------------------------------------------------------------------
+
+
+def test_content_that_has_no_place_in_a_response_is_named():
+    parts = [
+        {"type": "text", "text": "look: "},
+        {"type": "image_url", "image_url": {"url": "x"}},
+        {"type": "reference"},
+    ]
+    message = {"content": parts, "audio": {"id": "", "data": "UklG"}, "images": [{"type": "image_url"}]}
+    for response in (whole(choice(**message)), streamed(chunk(message), chunk(reason="stop"))):
+        assert response.text == "look: "
+        assert response.unread == ("image_url", "reference", "audio", "images")
+
+
+def test_forms_without_entries_are_no_content():
+    response = whole(choice(content="a", audio={"id": "", "data": "", "expires_at": 0}, images=[], executed_tools=None))
+    assert response.unread == ()
+
+
+def test_a_filter_that_failed_is_told_also_in_the_middle_of_a_stream():
+    failed = {"error": {"code": "content_filter_error", "message": "The contents are not filtered"}}
+    checked = {"hate": {"filtered": False}}
+
+    def piece(results):
+        return {"choices": [{"index": 0, "delta": {"content": "a"}, "content_filter_results": results}]}
+
+    assert streamed(piece(checked), piece(checked), piece({}), chunk(reason="stop")).downgrades == ()
+    for results in ([failed, checked, checked], [checked, failed, checked], [checked, checked, failed]):
+        [said] = streamed(*map(piece, results), chunk(reason="stop")).downgrades
+        assert said.startswith("content filter left out")
+
+
+# -- ends and errors ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "end", [b"data: [DONE]\n\n", b"data: [DONE] \r\n\r\n", b"data:[DONE]", b"data:  [DONE]\n", b""]
+)
+def test_the_mark_at_the_end_may_be_written_in_any_way_or_be_missing(end):
+    answer = ChatAnswer(terms())
+    read_stream(answer, events(chunk({"content": "hi"}), chunk(reason="stop"), done=False) + end)
+    assert answer.finish().stop_reason is StopReason.END_TURN
+
+
+def test_a_body_without_choices_says_what_it_says_and_keeps_its_counts():
+    answer = ChatAnswer(terms())
+    with pytest.raises(TransientUnknown, match="maintenance at noon") as caught:
+        list(answer.read({"message": "maintenance at noon", "usage": {"prompt_tokens": 7}}))
+    assert caught.value.sub_cause == "no_choices"
+    assert answer.finish().usage.input_tokens == 7
+
+
+def test_an_error_beside_a_choice_keeps_the_reason_that_came_before_it():
+    answer = ChatAnswer(terms())
+    with pytest.raises(CallFailed) as caught:
+        read_stream(
+            answer,
+            events(
+                chunk({"content": "half"}),
+                chunk(reason="length"),
+                {**chunk(), "error": {"message": "lost", "code": 502}},
+            ),
+        )
+    assert (caught.value.raw_stop_reason, caught.value.stop_reason) == ("length", "MaxTokens")

@@ -1,0 +1,49 @@
+"""What an answer holds beside text, reasoning and calls is told, wherever the answer goes."""
+
+from __future__ import annotations
+
+import pytest
+
+from helmdeck_core import (
+    CallFailed,
+    CallFinished,
+    ChatRequest,
+    ChatResponse,
+    EventSink,
+    Message,
+    Role,
+    StopReason,
+    TextPart,
+    hookimpl,
+)
+
+FREE = "openrouter/openrouter/free"
+QUESTION = ChatRequest(model=FREE, messages=(Message(Role.USER, (TextPart("paint a boat"),)),))
+
+
+class Sink:
+    def __init__(self):
+        self.events = []
+
+    @hookimpl
+    def helmdeck_event_sinks(self):
+        return [EventSink(name="all", handle=self.events.append)]
+
+
+def answer(text, *unread):
+    return ChatResponse(text=text, stop_reason=StopReason.END_TURN, raw_stop_reason="stop", unread=unread)
+
+
+def test_an_answer_without_text_is_empty_and_says_what_it_holds(answering):
+    for act in (lambda deck: deck.complete(QUESTION), lambda deck: deck.plan("paint a boat", model=FREE)):
+        deck, _ = answering(answer("", "image", "\x1b[31m"))
+        with pytest.raises(CallFailed) as caught:
+            act(deck)
+        assert caught.value.is_empty and caught.value.detail.endswith(r"content of other kinds: image, \x1b[31m")
+
+
+def test_what_stands_beside_a_text_is_told_in_the_response_and_in_the_event(answering):
+    sink = Sink()
+    deck, _ = answering(answer("here it is", "image"), beside=(sink,))
+    assert deck.complete(QUESTION).unread == ("image",)
+    assert [event.unread for event in sink.events if isinstance(event, CallFinished)] == [("image",)]
