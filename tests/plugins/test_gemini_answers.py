@@ -251,3 +251,15 @@ def test_whatever_is_spoiled_an_answer_is_a_response_or_a_failure(events):
         return
     assert isinstance(response, ChatResponse)
     assert isinstance(response.text, str)
+
+
+def test_parts_of_other_kinds_are_named_and_what_belongs_to_a_text_is_not():
+    parts = [
+        {"inlineData": {"mimeType": "image/png", "data": "x"}, "thoughtSignature": "c2ln"},
+        {"executableCode": {"code": "1"}},
+        text("ok", videoMetadata={"fps": 1}),
+        call(),
+        {},
+    ]
+    response = answered("gemini", chunk(*parts, reason="STOP"))
+    assert response.unread == ("inlineData", "executableCode")

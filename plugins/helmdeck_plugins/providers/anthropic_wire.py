@@ -30,6 +30,7 @@ DISPOSITIONS: Mapping[str, Disposition] = {
 """Both words are ``Unknown``: the turn has neither ended nor failed."""
 
 _NAME = "Anthropic's messages"
+_READ = ("text", "thinking", "redacted_thinking", "tool_use", "fallback", "compaction")
 _TEXTS = {
     "text_delta": "text",
     "thinking_delta": "thinking",
@@ -80,7 +81,7 @@ class MessageAnswer(Answer):
     def __init__(self, terms: Terms) -> None:
         super().__init__(terms)
         self._blocks: list[_Block] = []
-        self._open: dict[int, _Block] = {}
+        self._open: dict[object, _Block] = {}
         self._usage: dict[str, Any] = {}
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
@@ -146,10 +147,11 @@ class MessageAnswer(Answer):
         if kind == "tool_use" and (name := string(data.get("name"))):
             call, delta = self._call(string(data.get("id")), name)
             yield delta
+        elif kind not in _READ:
+            self._pass_over(kind)
         block = _Block(data, call)
         self._blocks.append(block)
-        if isinstance(index, int):
-            self._open[index] = block
+        self._open[index if isinstance(index, int) else f"block {len(self._blocks)}"] = block
         if kind == "text":
             yield from self._say(string(data.get("text")))
         elif kind == "thinking":
@@ -157,15 +159,19 @@ class MessageAnswer(Answer):
         elif kind == "fallback":  # from here on another model answers
             self._model = string(table(data.get("to")).get("model")) or self._model
 
+    def _place(self, index: object) -> object:
+        """Which block is meant; without a number it is the one that began last."""
+        return index if isinstance(index, int) else next(reversed(self._open), None)
+
     def _piece(self, index: object, delta: Mapping[str, Any]) -> Iterator[ChatDelta]:
-        block = self._open.get(index) if isinstance(index, int) else None
+        place = self._place(index)
+        block = self._open.get(place)
         if block is None:  # its beginning is lost; what it says is still said
             block = _Block(
                 {"type": {"text_delta": "text", "thinking_delta": "thinking"}.get(str(delta.get("type")))}, None
             )
             self._blocks.append(block)
-            if isinstance(index, int):
-                self._open[index] = block
+            self._open[place] = block
         kind = delta.get("type")
         if kind == "input_json_delta":
             piece = string(delta.get("partial_json"))
@@ -183,7 +189,7 @@ class MessageAnswer(Answer):
                 yield from self._think(piece)
 
     def _end(self, index: object) -> Iterator[ChatDelta]:
-        block = self._open.pop(index, None) if isinstance(index, int) else None
+        block = self._open.pop(self._place(index), None)
         if block is not None and block.call is not None and not block.call.pieces:
             # No piece came: the input stood in the beginning, or there is none.
             yield from self._write(block.call, arguments(block.given_input))

@@ -135,8 +135,9 @@ class GeminiAnswer(Answer):
             yield from self._function_call(part, call)
             return
         self._keep(part)
-        for kind in part.keys() - _READ:
-            self._pass_over(kind)
+        if "text" not in part:
+            for kind in sorted(part.keys() - _READ):
+                self._pass_over(kind)
         text = string(part.get("text"))
         yield from self._think(text) if part.get("thought") is True else self._say(text)
 

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core import CallFailed, ChatDelta, Disposition, StopReason, TransientUnknown, Usage
-from helmdeck_core.http import ErrorFacts, count, read_error, string, word
+from helmdeck_core.http import ErrorFacts, arguments, count, read_error, string, word
 from helmdeck_plugins.providers.reading import Answer, Call, Terms, rows, table
 
 REASONS: Mapping[str, StopReason] = {
@@ -32,6 +32,9 @@ DISPOSITIONS: Mapping[str, Disposition] = {
 }
 
 _CALLS = ("function_call", "custom_tool_call")
+_READ = ("message", "reasoning", *_CALLS)
+_RUN_BY_SERVER = ("x_keyword_search", "x_semantic_search", "x_thread_fetch", "x_user_search")
+"""xAI tells what its search of X did as calls of custom tools, which it has run."""
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _PENDING = ("queued", "in_progress")
 _KIND_OF_PIECE = {
@@ -44,7 +47,7 @@ _KIND_OF_PIECE = {
 }
 
 
-@attrs.define
+@attrs.define(eq=False)
 class _Item:
     """One item of the output, as far as it has come."""
 
@@ -83,10 +86,11 @@ class ResponsesAnswer(Answer):
         if kind.endswith(".delta"):
             yield from self._piece(kind, data)
         elif kind in ("response.output_item.added", "response.output_item.done"):
-            item = table(data.get("item"))
-            yield from self._whole(item, data.get("output_index"), is_done=kind.endswith(".done"))
+            whole, is_done = table(data.get("item")), kind.endswith(".done")
+            named = string(whole.get("type")), data.get("output_index"), string(whole.get("id"))
+            yield from self._whole(self._item(*named, is_new=not is_done), whole, is_done=is_done)
         elif kind in _ENDS:
-            yield from self._end(table(data.get("response")))
+            yield from self._end(table(data.get("response")), kind.partition(".")[2])
         elif kind == "error" and not data.get("error"):
             self._raise_error({"error": data})
         elif kind == "response.created":
@@ -96,14 +100,11 @@ class ResponsesAnswer(Answer):
 
     # -- pieces -------------------------------------------------------------------------------------------------
 
-    def _item(self, kind: str, index: object, item_id: str) -> _Item:
-        """The item that an event is about: the one of its id, else the one of its place that is of its kind.
-
-        Neither is enough: some servers number the items anew at the end, others give them other ids.
-        """
+    def _item(self, kind: str, index: object, item_id: str, *, is_new: bool = False) -> _Item:
+        """The item that an event is about: the one of its id, else the one of its place that is of its kind."""
         index = index if isinstance(index, int) else None
         item = self._items.get(item_id) if item_id else None
-        if item is None and (there := self._items.get(index)) and there.kind == kind:
+        if item is None and (there := self._items.get(index)) and there.kind == kind and not (is_new and index is None):
             item = there
         if item is None:
             item = _Item(kind)
@@ -112,6 +113,21 @@ class ResponsesAnswer(Answer):
         if item_id:
             self._items[item_id] = item
         return item
+
+    def _items_of(self, output: list[dict[str, Any]]) -> list[_Item]:
+        """The items that the list at the end is about: some servers number them anew there, others give them other ids."""
+        known = [self._items.get(string(data.get("id")) or None) if data.get("id") else None for data in output]
+        left = [item for item in self._order if not any(item is other for other in known)]
+        found = []
+        for index, (data, item) in enumerate(zip(output, known, strict=True)):
+            kind = string(data.get("type"))
+            if item is None:
+                there = self._items.get(index)
+                same = [each for each in left if each.kind == kind]
+                item = there if any(there is each for each in same) else next(iter(same), None)
+                left = [each for each in left if each is not item]
+            found.append(item or _Item(kind))
+        return found
 
     def _piece(self, event: str, data: Mapping[str, Any]) -> Iterator[ChatDelta]:
         kind = _KIND_OF_PIECE.get(event)
@@ -137,22 +153,28 @@ class ResponsesAnswer(Answer):
 
     # -- what comes whole ---------------------------------------------------------------------------------------
 
-    def _whole(self, data: Mapping[str, Any], index: object, *, is_done: bool) -> Iterator[ChatDelta]:
+    def _whole(self, item: _Item, data: Mapping[str, Any], *, is_done: bool) -> Iterator[ChatDelta]:
         """Take an item as a whole: what no piece of it has brought yet."""
         kind = string(data.get("type"))
-        item = self._item(kind, index, string(data.get("id")))
+        item.plain = data if is_done else item.plain
+        if kind not in _READ or data.get("name") in _RUN_BY_SERVER:
+            self._pass_over(kind)
+            return
         if kind in _CALLS:
             yield from self._called(item, data, is_done=is_done)
         if not is_done:
             return
-        item.plain = data
         if kind == "reasoning":
             parts = [*rows(data.get("summary")), *rows(data.get("content"))]
             told = "".join(string(part.get("text")) for part in parts)
             yield from self._add(item, _rest("".join(item.pieces), told))
         elif kind == "message":
-            parts = rows(data.get("content"))
+            content = data.get("content")
+            parts = [{"type": "text", "text": content}] if isinstance(content, str) else rows(content)
             told = "".join(string(part.get("text")) for part in parts if part.get("type") in ("output_text", "text"))
+            for part in parts:
+                if part.get("type") not in ("output_text", "text", "refusal"):
+                    self._pass_over(part.get("type"))
             yield from self._add(item, _rest("".join(item.pieces), told))
             if not item.is_refused:
                 for refusal in (string(part.get("refusal")) for part in parts if part.get("type") == "refusal"):
@@ -163,23 +185,22 @@ class ResponsesAnswer(Answer):
             item.call, delta = self._call(string(data.get("call_id")) or string(data.get("id")), name)
             yield delta
         if is_done and item.call is not None:
-            written = string(data.get("arguments")) or string(data.get("input"))
+            given = data.get("arguments") or data.get("input") or ""
+            written = given if isinstance(given, str) else arguments(given)
             yield from self._write(item.call, _rest(item.call.written, written))
 
     # -- the end ------------------------------------------------------------------------------------------------
 
-    def _end(self, response: Mapping[str, Any]) -> Iterator[ChatDelta]:
+    def _end(self, response: Mapping[str, Any], named: str | None = None) -> Iterator[ChatDelta]:
         self._model = string(response.get("model")) or self._model
         self._told = response.get("usage") or self._told
-        state = word(response.get("status"))
+        state = word(response.get("status")) or named  # the event at the end says it as well
         why = string(table(response.get("incomplete_details")).get("reason"))
         self._raw = f"{state}:{why}" if state == "incomplete" and why else state
-        output = rows(response.get("output"))
-        for index, item in enumerate(output):
-            yield from self._whole(item, index, is_done=True)
-        if output:  # the order that counts, also where an item was not announced
-            named = ((string(item.get("type")), index, string(item.get("id"))) for index, item in enumerate(output))
-            self._order = [self._item(*name) for name in named]
+        if output := rows(response.get("output")):
+            self._order = self._items_of(output)  # the order that counts, also where an item was not announced
+            for item, data in zip(self._order, output, strict=True):
+                yield from self._whole(item, data, is_done=True)
         facts = read_error(response)
         if facts is not None or state == "failed":
             raise self._failed(facts or ErrorFacts(message="the response failed without saying why"))
@@ -226,8 +247,10 @@ def _rest(begun: str, whole: str) -> str:
 
 
 def _returned(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What of an item goes back: all of encrypted reasoning, and only the place of what the message itself holds."""
+    """What of an item goes back: all of what is encrypted, and only the place of what the message itself holds."""
     kind = item.get("type")
+    if kind == "compaction":
+        return dict(item)
     if kind == "reasoning" and item.get("encrypted_content"):
         kept = {key: item[key] for key in ("type", "id", "encrypted_content", "content") if item.get(key)}
         return {**kept, "summary": item.get("summary") or []}

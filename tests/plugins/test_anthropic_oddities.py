@@ -1,0 +1,68 @@
+"""The adapter of messages and what servers do that nobody documents: numbers that are missing, ids, blocks of other kinds."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plugins.natives_support import answered
+
+
+def started(block, **fields):
+    return {"type": "content_block_start", "content_block": block, **fields}
+
+
+def piece(kind, field, value, **fields):
+    return {"type": "content_block_delta", "delta": {"type": kind, field: value}, **fields}
+
+
+def stopped(reason="end_turn"):
+    return {"type": "message_delta", "delta": {"stop_reason": reason}}
+
+
+def test_pieces_without_a_number_belong_to_the_block_that_began_last():
+    response = answered(
+        "anthropic",
+        started({"type": "text", "text": ""}),
+        piece("text_delta", "text", "let me "),
+        piece("text_delta", "text", "see"),
+        {"type": "content_block_stop"},
+        *(
+            event
+            for name in ("look", "see")
+            for event in (
+                started({"type": "tool_use", "id": name, "name": name, "input": {}}),
+                piece("input_json_delta", "partial_json", '{"x":'),
+                piece("input_json_delta", "partial_json", "1}"),
+                {"type": "content_block_stop"},
+            )
+        ),
+        stopped("tool_use"),
+    )
+    assert response.text == "let me see"
+    assert [(each.name, each.arguments) for each in response.tool_calls] == [("look", '{"x":1}'), ("see", '{"x":1}')]
+
+
+@pytest.mark.parametrize("ids", [("", ""), ("a", "a"), (None, "a")])
+def test_every_call_has_an_id_of_its_own(ids):
+    blocks = [{"type": "tool_use", "id": given, "name": "look", "input": {"n": n}} for n, given in enumerate(ids)]
+    found = answered("anthropic", {"type": "message", "content": blocks, "stop_reason": "tool_use"}).tool_calls
+    assert len({each.id for each in found}) == 2 and all(each.id for each in found)
+    assert [each.arguments for each in found] == ['{"n":0}', '{"n":1}']
+
+
+def test_blocks_of_other_kinds_are_named_and_what_is_read_is_not():
+    kinds = [
+        "thinking",
+        "server_tool_use",
+        "web_search_tool_result",
+        "text",
+        "tool_use",
+        "server_tool_use",
+        "container_upload",
+    ]
+    blocks = [
+        {"type": kind, "text": "ok", "thinking": "hm", "signature": "s", "id": "i", "name": "n"} for kind in kinds
+    ]
+    response = answered("anthropic", {"type": "message", "content": blocks, "stop_reason": "end_turn"})
+    assert response.unread == ("server_tool_use", "web_search_tool_result", "container_upload")
+    assert (response.text, [each.name for each in response.tool_calls]) == ("ok", ["n"])

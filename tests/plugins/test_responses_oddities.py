@@ -1,0 +1,154 @@
+"""The adapter of Responses and what servers do that nobody documents: numbers, ids, states, and items of other kinds."""
+
+from __future__ import annotations
+
+import json
+
+import attrs
+import pytest
+
+from helmdeck_core import Message, Role, StopReason, TextPart
+from helmdeck_plugins.providers.responses_request import Options, render
+from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from tests.plugins.openai_support import REQUEST, events, joined, read_stream, terms
+
+
+def reading(read):
+    answer = ResponsesAnswer(terms(dialect="openai-responses"))
+    deltas = list(read(answer))
+    response = answer.finish()
+    assert joined(deltas)[:2] == (response.text, response.reasoning)
+    return response
+
+
+def whole(*output, **more):
+    return reading(lambda answer: answer.read({"status": "completed", "output": list(output), **more}))
+
+
+def stream(*data):
+    return reading(lambda answer: read_stream(answer, events(*data, done=False)))
+
+
+def event(kind, **fields):
+    return {"type": f"response.{kind}", **fields}
+
+
+def said(text, **fields):
+    return {"type": "message", "content": [{"type": "output_text", "text": text}], **fields}
+
+
+def call(name="look", arguments="{}", **fields):
+    return {"type": "function_call", "name": name, "arguments": arguments, **fields}
+
+
+def told(response):
+    return response.text, [(each.name, each.arguments) for each in response.tool_calls]
+
+
+# -- numbers and ids ------------------------------------------------------------------------------------------
+
+PIECES = [
+    event("output_item.added", output_index=0, item={"type": "message", "id": "m1"}),
+    event("output_text.delta", output_index=0, item_id="m1", delta="one "),
+    event("output_item.added", output_index=1, item=call(arguments="", id="f1", call_id="a")),
+    event("function_call_arguments.delta", output_index=1, item_id="f1", delta='{"x":1}'),
+    event("output_item.added", output_index=2, item={"type": "message", "id": "m2"}),
+    event("output_text.delta", output_index=2, item_id="m2", delta="two"),
+]
+OUTPUT = [
+    {"type": "reasoning", "id": "r", "summary": []},
+    said("one ", id="m1"),
+    call(arguments='{"x":1}', id="f1", call_id="a"),
+    said("two", id="m2"),
+]
+
+
+@pytest.mark.parametrize("ids", ["same", "other", None])
+@pytest.mark.parametrize("has_reasoning_in_front", [False, True])
+def test_what_the_end_repeats_is_known_again_also_under_other_numbers_and_ids(ids, has_reasoning_in_front):
+    output = [{**item, "id": item["id"] if ids == "same" else ids and f"other-{item['id']}"} for item in OUTPUT]
+    end = event("completed", response={"status": "completed", "output": output[not has_reasoning_in_front :]})
+    response = stream(*PIECES, end)
+    assert told(response) == ("one two", [("look", '{"x":1}')])
+    assert response.tool_calls[0].id == "a"
+
+
+def test_items_without_a_number_or_an_id_are_told_apart_by_when_they_begin():
+    response = stream(
+        event("output_item.added", item=call("look", "")),
+        event("function_call_arguments.delta", delta='{"x":1}'),
+        event("output_item.done", item=call("look", '{"x":1}')),
+        event("output_item.added", item=call("see", "")),
+        event("function_call_arguments.delta", delta="{}"),
+        event("output_item.done", item=call("see", "{}")),
+        event("completed", response={"status": "completed"}),
+    )
+    assert told(response) == ("", [("look", '{"x":1}'), ("see", "{}")])
+    assert len({each.id for each in response.tool_calls}) == 2
+
+
+@pytest.mark.parametrize("arguments", ['{"x":1}', {"x": 1}])
+def test_arguments_may_be_an_object(arguments):
+    assert told(whole(call(arguments=arguments))) == ("", [("look", '{"x":1}')])
+
+
+@pytest.mark.parametrize("arguments", [None, "", {}, "null", "{}"])
+def test_no_arguments_are_an_empty_object(arguments):
+    assert told(whole(call(arguments=arguments))) == ("", [("look", "{}")])
+
+
+def test_a_content_may_be_a_bare_text():
+    assert whole({"type": "message", "content": "hello"}).text == "hello"
+
+
+# -- states ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "why", "reason", "raw"),
+    [
+        ("completed", None, StopReason.END_TURN, "completed"),
+        ("incomplete", {"reason": "max_output_tokens"}, StopReason.MAX_TOKENS, "incomplete:max_output_tokens"),
+        ("incomplete", None, StopReason.UNKNOWN, "incomplete"),
+        ("cancelled", None, StopReason.CANCELLED, "cancelled"),
+    ],
+)
+def test_the_event_at_the_end_says_the_state_where_the_response_does_not(kind, why, reason, raw):
+    response = stream(event(kind, response={"incomplete_details": why}))
+    assert (response.stop_reason, response.raw_stop_reason) == (reason, raw)
+
+
+# -- items of other kinds -------------------------------------------------------------------------------------
+
+
+def test_what_the_server_ran_itself_is_named_and_is_no_call_of_ours():
+    search = {"type": "custom_tool_call", "id": "s", "call_id": "s", "name": "x_keyword_search", "input": '{"q":"x"}'}
+    output = [
+        {"type": "web_search_call", "id": "w"},
+        {"type": "mcp_call", "name": "ask", "arguments": "{}"},
+        search,
+        said("ok"),
+    ]
+    pieces = [
+        event("output_item.added", output_index=0, item={**search, "input": ""}),
+        event("custom_tool_call_input.delta", output_index=0, item_id="s", delta='{"q":"x"}'),
+        event("output_item.done", output_index=0, item=search),
+    ]
+    end = event("completed", response={"status": "completed", "output": output})
+    for response in (whole(*output), stream(*pieces, end)):
+        assert told(response) == ("ok", [])
+        assert response.stop_reason is StopReason.END_TURN
+        assert sorted(response.unread) == ["custom_tool_call", "mcp_call", "web_search_call"]
+
+
+def test_content_that_is_no_text_is_named():
+    content = [{"type": "output_text", "text": "here"}, {"type": "output_image", "url": "x"}]
+    assert whole({"type": "message", "content": content}).unread == ("output_image",)
+
+
+def test_a_history_that_the_server_made_shorter_goes_back():
+    short = {"type": "compaction", "id": "cmp", "encrypted_content": "xyz"}
+    response = whole(short, said("ok"))
+    answer = Message(Role.ASSISTANT, (TextPart(response.text),), opaque=response.opaque)
+    sent = json.loads(render(attrs.evolve(REQUEST, messages=(answer,)), Options()).body)["input"]
+    assert sent == [short, {"role": "assistant", "content": "ok"}]
