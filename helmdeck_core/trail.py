@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.attempts import Attempt
+from helmdeck_core.attempts import Attempt, Usage
 from helmdeck_core.domain.chat import ChatResponse
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import CallFailed
@@ -70,6 +70,11 @@ class Trail:
             status=failure.status,
             raw_length=failure.raw_length,
             request_id=failure.request_id,
+            usage=failure.usage,
+            # A stream that breaks off is paid for as far as it came.
+            cost_usd=self._cost_usd(this, failure.usage)
+            if this.response is None and failure.usage != Usage()
+            else None,
         )
         return self.untold
 
@@ -117,7 +122,7 @@ class Trail:
                 "latency_s": response.latency_s,
                 "raw_length": len(response.text.encode("utf-8", "surrogatepass")),
                 "request_id": response.request_id,
-                "cost_usd": self._cost_usd(this, response),
+                "cost_usd": self._cost_usd(this, response.usage),
                 "continuations": response.continuation.attempts if response.continuation else 0,
             }
         return Attempt(
@@ -129,10 +134,10 @@ class Trail:
             **how,
         )
 
-    def _cost_usd(self, this: Try, response: ChatResponse) -> float | None:
+    def _cost_usd(self, this: Try, usage: Usage) -> float | None:
         assert this.prepared is not None
         model = this.prepared.request.model
-        cost = self._pricer.cost_usd(this.prepared.budget, model, response.usage)
+        cost = self._pricer.cost_usd(this.prepared.budget, model, usage)
         if cost is None and self._policy.limits.max_cost_usd is not None:
             self._report_unknown_cost(model)
         return cost

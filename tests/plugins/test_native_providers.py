@@ -186,8 +186,26 @@ def test_a_stream_that_just_ends_is_unknown_and_one_that_breaks_off_fails(chat_s
     deltas, response = asked(case, chat_server(lambda body: Pieces([half], headers=kind)), streamed)
     assert (response.text, response.stop_reason) == ("Blåbær ", StopReason.UNKNOWN)
     assert "".join(delta.text for delta in deltas) == "Blåbær "
-    with pytest.raises(ProviderUnavailable):
+    with pytest.raises(ProviderUnavailable) as caught:
         asked(case, chat_server(lambda body: Pieces([half], Ending.CUT, headers=kind)), streamed)
+    assert (caught.value.excerpt, caught.value.raw_length) == ("Blåbær", len("Blåbær ".encode()))
+    assert caught.value.stop_reason == "Unknown" and caught.value.raw_stop_reason is None
+    assert caught.value.usage == response.usage
+
+
+def test_tokens_of_a_stream_that_breaks_off_are_told(chat_server):
+    start = {"type": "message_start", "message": {"usage": {"input_tokens": 30, "output_tokens": 2}}}
+    end = {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}
+    bodies = {
+        "an error": Pieces([sse(start, end)]),
+        "damage": Pieces([sse(start) + b"data: {]\n\n"]),
+        "a connection that is lost": Pieces([sse(start)], Ending.CUT),
+    }
+    for what, body in bodies.items():
+        server = chat_server(lambda _, body=body: body)
+        with pytest.raises(ProviderUnavailable) as caught:
+            streamed("anthropic", server.base_url, asking("anthropic/m"))
+        assert caught.value.usage == Usage(input_tokens=30, output_tokens=2), what
 
 
 @each

@@ -2,7 +2,17 @@
 
 import pytest
 
-from helmdeck_core import CallFinished, CostUnknown, EventSink, LikelyTimeout, Limits, PriceSource, Usage, hookimpl
+from helmdeck_core import (
+    CallFinished,
+    CostUnknown,
+    EventSink,
+    LikelyTimeout,
+    Limits,
+    PriceSource,
+    ProviderUnavailable,
+    Usage,
+    hookimpl,
+)
 from helmdeck_core.testing import Reply, make_deck, scripted_provider
 from helmdeck_plugins import prices
 
@@ -57,6 +67,17 @@ def test_all_attempts_are_paid_for():
     with deck, pytest.raises(LikelyTimeout) as caught:
         deck.plan("draft a post", model="acme/x")
     assert caught.value.attempts[0].cost_usd == pytest.approx(2.4)
+
+
+def test_an_answer_that_breaks_off_is_paid_for_as_far_as_the_provider_said():
+    watching = Watching()
+    broken = ProviderUnavailable("the stream broke off", usage=USAGE)
+    deck = deck_of(watching, broken, Reply(GOOD, usage=USAGE), budget=PRICES, recovery={"backoff_s": 0})
+    with deck:
+        plan = deck.plan("draft a post", model="acme/x")
+    assert [attempt.cost_usd for attempt in plan.attempts] == [pytest.approx(2.4), pytest.approx(2.4)]
+    assert plan.cost_usd == pytest.approx(4.8)
+    assert [attempt.usage for attempt in plan.attempts] == [USAGE, USAGE]
 
 
 def test_a_cost_limit_ends_a_call():

@@ -5,12 +5,14 @@ What is special about an interface stands in its ``Dialect``: how a request is w
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from helmdeck_core import (
+    CallFailed,
     ChatDelta,
     ChatRequest,
     ChatResponse,
@@ -92,8 +94,10 @@ class NativeChat:
         asked = self._asked(attrs.evolve(request, stream=False))
         received = await self._transport.post(asked.path, asked.body, asked.headers, asked.secrets)
         answer = self._answer(asked, received)
-        for _ in answer.read(_checked(asked, received)):
-            pass
+        body = _checked(asked, received)
+        with _told(answer):
+            for _ in answer.read(body):
+                pass
         return answer.finish()
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
@@ -114,15 +118,18 @@ class NativeChat:
             kind = incoming.headers.get("content-type", "").partition(";")[0].strip().lower()
             if incoming.status != 200 or kind == "application/json":
                 # An error, or a server that does not stream.
-                for batch in together(answer.read(_checked(asked, await incoming.received()))):
-                    yield batch
+                body = _checked(asked, await incoming.received())
+                with _told(answer):
+                    for batch in together(answer.read(body)):
+                        yield batch
             else:
                 events = Events(answer, has_lines=self._dialect.has_lines)
-                async for piece in incoming:
-                    for batch in together(events.feed(piece)):
+                with _told(answer):
+                    async for piece in incoming:
+                        for batch in together(events.feed(piece)):
+                            yield batch
+                    for batch in together(events.finish()):
                         yield batch
-                for batch in together(events.finish()):
-                    yield batch
             yield answer.finish()
 
     async def models(self) -> tuple[ModelInfo, ...]:
@@ -176,6 +183,15 @@ class NativeChat:
             downgrades=asked.downgrades,
         )
         return self._dialect.answer(asked.request, terms)
+
+
+@contextlib.contextmanager
+def _told(answer: Answer) -> Iterator[None]:
+    """Let every failure in the middle of an answer say what came before it."""
+    try:
+        yield
+    except CallFailed as exc:
+        raise answer.broken(exc) from exc.__cause__
 
 
 def _checked(asked: _Asked, received: Received) -> Any:

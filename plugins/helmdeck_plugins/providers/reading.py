@@ -224,15 +224,20 @@ class Answer(abc.ABC):
             raise self._failed(facts)
 
     def _failed(self, facts: ErrorFacts) -> CallFailed:
-        """The failure, with what was generated before it."""
+        """The failure that an error stands for, with what came before it."""
+        terms = self._terms
+        return self.broken(failure_of(terms.status, terms.headers, facts, words=ERROR_WORDS, secrets=terms.secrets))
+
+    def broken(self, failure: CallFailed) -> CallFailed:
+        """A failure in the middle of the answer, with what came before it: the tokens are paid for all the same."""
         terms, text = self._terms, "".join(self._text)
-        failure = failure_of(terms.status, terms.headers, facts, words=ERROR_WORDS, secrets=terms.secrets)
         return attrs.evolve(
             failure,
             stop_reason=terms.normalise(self._raw).value,
             raw_stop_reason=self._native(),
-            raw_length=len(text.encode()),
+            raw_length=len(text.encode("utf-8", "surrogatepass")),
             excerpt=failure.excerpt or quoted(text, terms.secrets, MAX_EXCERPT_CHARS),
+            usage=self.usage(),
         )
 
     def _alien(self, event: object, dialect: str) -> CallFailed:
