@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.models import Tier
+from helmdeck_core.hiding import hidden, hidden_texts, shown_url, speaks_of_secrets
+
+
+def _shown_url(url: str | None) -> str:
+    return repr(url and shown_url(url))
+
+
+def is_hidden(path: Sequence[str]) -> bool:
+    """Whether what stands under a key is not shown, since it may be a secret, or belong to a table of which one was made."""
+    match tuple(path):
+        case ("providers", _) | ("providers", _, "api_key" | "headers", *_):
+            return True
+        case ("providers", _, "options", *names) | ("events", "options", _, *names):
+            return not names or any(map(speaks_of_secrets, names))
+        case _:
+            return False
 
 
 @attrs.frozen
@@ -160,7 +176,7 @@ class HistoryConfig:
     :ivar keep_days: for how long.
     """
 
-    url: str | None = None
+    url: str | None = attrs.field(default=None, repr=_shown_url)
     keep_days: float = 30.0
 
 
@@ -174,7 +190,7 @@ class EventsConfig:
     """
 
     sinks: tuple[str, ...] = ()
-    options: Mapping[str, Mapping[str, Any]] = EMPTY
+    options: Mapping[str, Mapping[str, Any]] = attrs.field(default=EMPTY, converter=hidden)
 
 
 @attrs.frozen(kw_only=True)
@@ -242,14 +258,14 @@ class ProviderConfig:
     """
 
     kind: str | None = None
-    base_url: str | None = None
+    base_url: str | None = attrs.field(default=None, repr=_shown_url)
     api_key: SecretRef | None = None
-    headers: Mapping[str, str] = attrs.field(default=EMPTY, repr=lambda value: f"<{len(value)} headers>")
+    headers: Mapping[str, str] = attrs.field(default=EMPTY, converter=hidden_texts)
     timeout_s: float | None = None
     connect_timeout_s: float | None = None
     idle_timeout_s: float | None = None
     max_response_bytes: int | None = None
-    options: Mapping[str, Any] = EMPTY
+    options: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
 
 
 @attrs.frozen(kw_only=True)

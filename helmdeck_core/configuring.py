@@ -12,9 +12,10 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.config import Config, SecretRef, is_catalog_file
+from helmdeck_core.config import Config, SecretRef, is_catalog_file, is_hidden
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.errors import ConfigError, Mistake
+from helmdeck_core.hiding import NOT_SHOWN, shown_url
 
 KeyPath = tuple[str, ...]
 
@@ -207,7 +208,12 @@ def _put(values: dict[str, Any], path: KeyPath, value: Any, where: str, mistakes
         if not isinstance(values, dict):
             taken = dotted(path[:number])
             mistakes.append(
-                Mistake(where, f"{taken} is given as a value and as a table", _shown(values), "one of the two")
+                Mistake(
+                    where,
+                    f"{taken} is given as a value and as a table",
+                    _shown(values, path[:number]),
+                    "one of the two",
+                )
             )
             return
     values[path[-1]] = value
@@ -356,9 +362,12 @@ def _tier(value: Any) -> Tier:
 
 def _secret(value: Any) -> SecretRef:
     kind, colon, target = value.partition(":") if isinstance(value, str) else ("", "", "")
-    if not colon or kind not in ("env", "file") or not target.strip():
+    target = target.strip()
+    # A key that was typed in behind env: is no name of a variable.
+    is_named = target.replace("_", "").isalnum() if kind == "env" else kind == "file" and target
+    if not colon or not is_named:
         raise _Refused("not a reference to a secret", "env:NAME_OF_A_VARIABLE or file:PATH", is_secret=True)
-    return SecretRef(kind, target.strip())
+    return SecretRef(kind, target)
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -393,14 +402,16 @@ def _mistake(path: KeyPath, error: Exception, values: Mapping[str, Any], origins
     value = _at(values, path)
     if isinstance(error, _Refused):
         # A refused secret may be the secret itself, typed in where its reference belongs; of a table, the key is refused.
-        found = "a text (not shown)" if error.is_secret else _shown(path[-1] if isinstance(value, Mapping) else value)
+        found = (
+            "a text (not shown)" if error.is_secret else _shown(path[-1] if isinstance(value, Mapping) else value, path)
+        )
         return Mistake(where, error.problem, found, error.allowed)
     parent = _field_type(path[:-1]) if path[:-1] else Config
     if attrs.has(parent) and path[-1] not in (names := _field_names(parent)):
         close = difflib.get_close_matches(path[-1], names, n=1)
         meant = f" (did you mean {close[0]}?)" if close else ""
         return Mistake(where, f"there is no such key{meant}", "", ", ".join(names))
-    return Mistake(where, "not a table", _shown(value), "a table of keys")
+    return Mistake(where, "not a table", _shown(value, path), "a table of keys")
 
 
 def dotted(path: KeyPath) -> str:
@@ -408,8 +419,10 @@ def dotted(path: KeyPath) -> str:
     return ".".join(key if key.replace("_", "").replace("-", "").isalnum() else f'"{key}"' for key in path)
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
+def _shown(value: Any, path: KeyPath) -> str:
+    if is_hidden(path):
+        return NOT_SHOWN
+    text = shown_url(repr(value)) if path[-1] in ("base_url", "url") else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 

@@ -10,7 +10,7 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
 K = TypeVar("K")
@@ -60,6 +60,16 @@ class Hidden(Mapping[K, V]):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("values that are not to be shown are not pickled; read the configuration where it is needed")
+
+
+def hidden(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same mapping with its values hidden."""
+    return values if isinstance(values, Hidden) else Hidden(values)
+
+
+def hidden_texts(values: Mapping[str, str]) -> Mapping[str, str]:
+    """The same for texts, such as headers."""
+    return hidden(values)
 
 
 class Secrets:
@@ -208,6 +218,16 @@ def shown_url(text: str) -> str:
     who, at, place = rest.rpartition("@")
     place, *more = re.split(r"(?=[?#])", place, maxsplit=1)
     return f"{scheme}{slashes}{NOT_SHOWN if who else ''}{at}{place}{more[0][0] + NOT_SHOWN if more else ''}"
+
+
+def secret_in(url: str) -> str:
+    """What is wrong with an address that holds a secret; empty for every other one."""
+    _, _, rest = url.rpartition("://")
+    place, _, query = rest.partition("?")
+    if "@" in place.partition("/")[0]:
+        return "holds a name or a password"
+    names = (pair.partition("=")[0] for pair in query.partition("#")[0].split("&"))
+    return "holds a secret in its query" if any(map(speaks_of_secrets, names)) else ""
 
 
 def url_secrets(url: str) -> Iterator[str]:

@@ -51,6 +51,7 @@ def enable(level: str = "INFO") -> None:
         level=level.upper(),
         format="{time:HH:mm:ss} {level: <7} {message} {extra}",
         filter=lambda record: str(record["name"]).startswith(PACKAGES),
+        diagnose=False,  # an exception shows where it was raised, and not with which values
     )
     for package in PACKAGES:
         loguru_logger.enable(package)

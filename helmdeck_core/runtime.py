@@ -11,7 +11,7 @@ import attrs
 from helmdeck_core import calling
 from helmdeck_core.budgeting import Budgeter
 from helmdeck_core.calling import Owned
-from helmdeck_core.config import Config, EventsConfig, SelectionConfig, SelectionRule, is_catalog_file
+from helmdeck_core.config import Config, EventsConfig, SelectionConfig, SelectionRule, is_catalog_file, is_hidden
 from helmdeck_core.configuring import Loaded, dotted, option_problem
 from helmdeck_core.decoding import Decoder
 from helmdeck_core.domain.asking import PromptVariant
@@ -36,6 +36,7 @@ from helmdeck_core.domain.recovery import CAUSES_OF_RULES, Action, Again, NextMo
 from helmdeck_core.domain.sinks import EventSink
 from helmdeck_core.domain.tool_calls import ToolCallDialect
 from helmdeck_core.errors import ConfigError, FailureClass, Mistake
+from helmdeck_core.hiding import NOT_SHOWN, secret_in, shown_url
 from helmdeck_core.listening import Listener, listening
 from helmdeck_core.manager import Plugins
 from helmdeck_core.pricing import Pricer
@@ -338,6 +339,11 @@ def _mistakes(loaded: Loaded, plugins: Plugins, found: Mapping[str, Sequence[Own
         kind = provider.kind or name
         path = ("providers", name, "kind")
         check.one(path, kind, known["helmdeck_providers"], "there is no provider of this kind")
+        if provider.base_url and (problem := secret_in(provider.base_url)):
+            shown = shown_url(provider.base_url)
+            check.add(
+                ("providers", name, "base_url"), problem, shown, "an address alone, with api_key or headers beside it"
+            )
         for limit in ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes"):
             if getattr(provider, limit) == 0:
                 check.add(("providers", name, limit), "0 would never let anything through", 0, "more than 0")
@@ -437,4 +443,4 @@ class _Checker:
             (text for key, text in self.origins.items() if key[: len(path) - 1] == path[:-1] and len(path) > 1), ""
         )
         where = f"{origin}: {dotted(path)}" if origin else dotted(path)
-        self.mistakes.append(Mistake(where, problem, repr(value), allowed))
+        self.mistakes.append(Mistake(where, problem, NOT_SHOWN if is_hidden(path) else repr(value), allowed))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +12,6 @@ if TYPE_CHECKING:
     from helmdeck_core.configuring import KeyPath, Loaded
     from helmdeck_core.errors import Mistake
     from helmdeck_core.runtime import Runtime
-
-HIDDEN = "(not shown)"
-_USER_INFO = re.compile(r"//[^/@\s]+@")
-_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential", re.IGNORECASE)
-
 
 # -- show --------------------------------------------------------------------------------------------------
 
@@ -76,15 +70,17 @@ def _walk(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
 
 
 def _harmless(value: Any, path: KeyPath) -> Any:
+    from helmdeck_core.config import SecretRef, is_hidden
+    from helmdeck_core.hiding import NOT_SHOWN, shown_url
+
+    if is_hidden(path) and value is not None and not isinstance(value, SecretRef):
+        return NOT_SHOWN
     if isinstance(value, tuple):
         return [_harmless(each, path) for each in value]
     if isinstance(value, (bool, int, float)) or value is None:
         return value
-    table, *names = path
-    # A header, or an option that only the provider knows, may be anything.
-    if table == "providers" and len(names) > 2 and (names[1] == "headers" or _SECRET_NAME.search(names[-1])):
-        return HIDDEN
-    return _USER_INFO.sub(f"//{HIDDEN}@", str(value))
+    is_address = path[-1] in ("base_url", "url") or "://" in str(value)
+    return shown_url(str(value)) if is_address else str(value)
 
 
 def _origin(loaded: Loaded, path: KeyPath) -> str:

@@ -14,6 +14,7 @@ from helmdeck_core.attempts import Usage as Usage
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.continuation import Continuation
 from helmdeck_core.domain.tasks import Task
+from helmdeck_core.hiding import hidden, hidden_texts, shown_url
 
 
 class StopReason(enum.StrEnum):
@@ -347,14 +348,14 @@ class ProviderSettings:
     """
 
     name: str
-    base_url: str | None = None
+    base_url: str | None = attrs.field(default=None, repr=lambda url: repr(url and shown_url(url)))
     api_key: Callable[[], str] | None = attrs.field(default=None, repr=lambda value: "<set>" if value else "None")
-    headers: Mapping[str, str] = attrs.field(default=EMPTY, repr=lambda value: f"<{len(value)} headers>")
+    headers: Mapping[str, str] = attrs.field(default=EMPTY, converter=hidden_texts)
     timeout_s: float = 120.0
     connect_timeout_s: float = 10.0
     idle_timeout_s: float = 60.0
     max_response_bytes: int = 20_000_000
-    options: Mapping[str, Any] = EMPTY
+    options: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
 
 
 class ProviderContext(Protocol):

@@ -48,5 +48,7 @@ def one_of(settings: ProviderSettings, name: str, value: str, allowed: tuple[str
     :raises InvalidRequest: it is not.
     """
     if value not in allowed:
-        raise refused_setting(settings, f"options.{name}", f"found {value!r}; allowed: {', '.join(map(repr, allowed))}")
+        # Where one can say how to authorise, some give the key.
+        found = "that is none" if name == "auth" else f"found {value!r}"
+        raise refused_setting(settings, f"options.{name}", f"{found}; allowed: {', '.join(map(repr, allowed))}")
     return value

@@ -145,16 +145,15 @@ class TapeProvider:
 def _options(settings: ProviderSettings) -> tuple[Path, Mode]:
     given = dict(settings.options)
     file, mode = given.pop("file", None), given.pop("mode", Mode.AUTO)
-    found: list[tuple[str, str, object, str]] = [
-        (name, "there is no such option", value, "file, mode") for name, value in given.items()
-    ]
+    # The value of an option that does not exist may be anything, a key of the wrapped provider too.
+    found = [(name, "there is no such option", "", "file, mode") for name in given]
     if not isinstance(file, str) or not file.strip():
-        found.append(("file", "not a path", file, 'the path of the tape, such as "tapes/demo.jsonl"'))
+        found.append(("file", "not a path", repr(file), 'the path of the tape, such as "tapes/demo.jsonl"'))
     if mode not in list(Mode):
-        found.append(("mode", "there is no such mode", mode, ", ".join(Mode)))
+        found.append(("mode", "there is no such mode", repr(mode), ", ".join(Mode)))
     if found:
         where = f"providers.{settings.name}.options"
         raise ConfigError(
-            tuple(Mistake(f"{where}.{name}", what, repr(value), allowed) for name, what, value, allowed in found)
+            tuple(Mistake(f"{where}.{name}", what, shown, allowed) for name, what, shown, allowed in found)
         )
     return Path(str(file)).expanduser(), Mode(mode)

@@ -1,0 +1,141 @@
+"""A secret in what a deployment says is not shown by it: in no repr, mistake, listing or copy, wherever it was typed in."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import attrs
+import cattrs
+import msgspec
+import pytest
+
+from helmdeck_core import ConfigError, InvalidRequest, ProviderSettings
+from helmdeck_core.config import Config, ProviderConfig, is_hidden
+from helmdeck_core.configuring import load_config
+from helmdeck_core.http import Transport
+from helmdeck_core.testing import make_deck
+from tests.unit.cli_support import Cli, leave_the_machine
+
+KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
+PLACES = {
+    "a password in an address": f'base_url = "https://ann:{KEY}@host/v1"',
+    "a password with a slash": f'base_url = "https://ann:x/{KEY}@host/v1"',
+    "a name in an address": f'base_url = "https://{KEY}@host/v1"',
+    "an address without a scheme": f'base_url = "ann:{KEY}@host/v1"',
+    "a query": f'base_url = "https://host/v1?key={KEY}"',
+    "a query of Azure's": f'base_url = "https://host/v1?api-version=1&api-key={KEY}"',
+    "a token in a query": f'base_url = "https://host/v1?access_token={KEY}"',
+    "a fragment": f'base_url = "https://host/v1#{KEY}"',
+    "a list of addresses": f'base_url = ["https://ann:{KEY}@host/v1"]',
+    "a key": f'api_key = "{KEY}"',
+    "a key behind env": f'api_key = "env:sk-{KEY}"',
+    "a key of another kind": f'api_key = "vault:{KEY}"',
+    "a list of keys": f'api_key = ["{KEY}"]',
+    "headers as a text": f'headers = "Bearer {KEY}"',
+    "a header as a list": f'headers = {{authorization = ["Bearer {KEY}"]}}',
+    "headers as a list": f'headers = ["{KEY}"]',
+    "options as a text": f'options = "{KEY}"',
+    "an option with a wrong type": f'options = {{auth = "{KEY}"}}',
+    "an unknown option": f'options = {{token = "{KEY}"}}',
+    "an unknown key": f'apikey = "{KEY}"',
+}
+
+
+@pytest.fixture
+def cli(capsys, monkeypatch, tmp_path):
+    leave_the_machine(monkeypatch, tmp_path)
+    return Cli(capsys)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_secret_in_the_wrong_place_is_refused_and_never_shown(place, cli, tmp_path):
+    (tmp_path / "helmdeck.toml").write_text(f"[providers.anthropic]\n{PLACES[place]}\n", encoding="utf-8")
+    loaded = load_config(start=tmp_path)
+    told = [repr(loaded), str(loaded.mistakes)]
+    for command in ("config show", "config check --json", "plan hello --model anthropic/x --log-level TRACE"):
+        done = cli(*command.split())
+        told += [done.out, done.err]
+    assert done.code
+    assert [text for text in told if KEY in text] == []
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HELMDECK_PROVIDERS__ANTHROPIC__API_KEY", KEY),
+        ("HELMDECK_PROVIDERS__ANTHROPIC__HEADERS", KEY),
+        ("HELMDECK_PROVIDERS__ANTHROPIC", KEY),
+        ("HELMDECK_PROVIDERS__ANTHROPIC__TIMEOUT_S__X", KEY),
+        ("HELMDECK_PROVIDERS__ANTHROPIC__OPTIONS", KEY),
+        ("HELMDECK_PROVIDERS__ANTHROPIC__BASE_URL", f"https://u:{KEY}@h"),
+        ("HELMDECK_HISTORY__URL", f"postgres://u:{KEY}@h/db"),
+        ("HELMDECK_EVENTS__OPTIONS__RUNS__TOKEN", KEY),
+    ],
+)
+def test_nor_is_one_in_a_variable(variable, value, cli, monkeypatch):
+    monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("HELMDECK_PROVIDERS__ANTHROPIC__HEADERS__X", KEY)  # beside a value that is no table
+    told = []
+    for command in ("config show --json", "config check"):
+        done = cli(*command.split())
+        told += [done.out, done.err]
+    assert [text for text in told if KEY in text] == []
+
+
+def test_headers_options_and_addresses_are_used_and_not_shown():
+    given = {"headers": {"x-tenant": KEY}, "options": {"betas": [KEY], "auth": "bearer"}, "base_url": "http://h:1/v1"}
+    config = {"providers": {"anthropic": given}, "events": {"sinks": ["runs"], "options": {"runs": {"file": KEY}}}}
+    deck = make_deck(config=config)
+    found = deck.runtime.config
+    provider = found.providers["anthropic"]
+    assert dict(provider.headers) == {"x-tenant": KEY} and provider.options["betas"] == [KEY]
+    shown = [repr(found), str(found), repr(deck.runtime), repr(attrs.asdict(found)), repr(vars(deck))]
+    shown += [str(json.loads(json.dumps(attrs.asdict(provider), default=repr)))]
+    for write in (pickle.dumps, msgspec.json.encode, json.dumps):
+        with pytest.raises(TypeError) as caught:
+            write(found)
+        shown.append(str(caught.value))
+    assert [text for text in shown if KEY in text] == []
+    assert "x-tenant" in shown[0]
+    assert copy.deepcopy(provider) == provider
+
+
+def test_an_open_provider_and_its_settings_show_no_secret():
+    settings = ProviderSettings(
+        name="x", base_url="http://127.0.0.1/v1", api_key=lambda: KEY, headers={"x": KEY}, options={"token": KEY}
+    )
+    transport = Transport(settings)
+    transport.secrets(KEY)
+    shown = [repr(settings), repr(attrs.asdict(settings)), repr(vars(transport)), repr(transport)]
+    shown.append(repr(attrs.evolve(settings, base_url=f"http://u:{KEY}@h")))
+    assert [text for text in shown if KEY in text] == []
+
+
+def test_a_deck_refuses_an_address_with_a_secret_however_it_was_made():
+    for url in (f"https://u:{KEY}@host", f"https://host?sig=1&signature={KEY}"):
+        config = Config(providers={"anthropic": ProviderConfig(base_url=url)})
+        with pytest.raises(ConfigError, match="providers.anthropic.base_url: holds a") as caught:
+            make_deck().__class__(config)
+        assert KEY not in str(caught.value) + repr(config)
+
+
+def test_a_provider_repeats_nothing_of_an_address_that_it_cannot_use():
+    for url in (
+        f"https://host?a={KEY}",
+        f"https://host#{KEY}",
+        f"https://u:{KEY}@host",
+        f"http://[{KEY}",
+        f"u:{KEY}@h",
+    ):
+        with pytest.raises(InvalidRequest) as caught:
+            Transport(ProviderSettings(name="x", base_url=url))
+        assert KEY not in str(caught.value) or url.startswith("http://[")
+        assert caught.value.__context__ is None
+
+
+def test_what_is_hidden_of_a_configuration_is_what_may_be_a_secret():
+    assert is_hidden(("providers", "x", "headers", "accept")) and is_hidden(("providers", "x", "options", "token"))
+    assert not is_hidden(("providers", "x", "options", "region")) and not is_hidden(("history", "url"))
+    assert cattrs.structure({}, Config) == Config()
