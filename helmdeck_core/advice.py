@@ -108,6 +108,11 @@ FINER: Mapping[FailureClass, Mapping[str, Advice]] = {
         ),
     },
     FailureClass.LIKELY_TIMEOUT: {
+        "empty": Advice(
+            "nothing came, and nothing says why: a time limit upstream does that, and so does a server that finds out after "
+            "its HTTP 200 that the prompt is too long",
+            "shorten the request or the catalog (max_catalog_bytes), look at the server's own log, or choose another model",
+        ),
         "empty_though_finished": Advice(
             "the model says that it finished and wrote nothing, which is what a prompt that is too much for it looks like",
             "shorten the request or the catalog (max_catalog_bytes), or choose another model",

@@ -196,6 +196,7 @@ OFFERED = ResponseFormat("json_object", "plan", CLOSED)
             for preset in ("vllm", "sglang", "lmstudio", "ollama-openai", "perplexity")
         ),
         ("llamacpp", OFFERED, {"type": "json_object", "schema": CLOSED}, ()),
+        ("llamacpp", ResponseFormat("json_schema", "plan", SCHEMA), {"type": "json_object", "schema": SCHEMA}, ()),
         *((preset, OFFERED, {"type": "json_object"}, ()) for preset in ("openai", "openrouter", "mistral", "groq")),
         ("vllm", ResponseFormat("json_object", "plan", SCHEMA), {"type": "json_object"}, ()),
         ("llamacpp", ResponseFormat("json_object", "plan", SCHEMA), {"type": "json_object"}, ()),
@@ -398,6 +399,10 @@ def test_cut_arguments_are_kept_as_the_model_wrote_them():
     [
         ({"function_call": {"name": "look", "arguments": "{}"}}, [("look", "{}")]),
         ({"function_call": {"name": "", "arguments": ""}}, []),
+        (
+            {"function_call": {"name": "see"}, "tool_calls": [CALL]},
+            [(CALL["function"]["name"], CALL["function"]["arguments"])],
+        ),
         ({"tool_calls": [{"id": "1", "function": {"name": "look", "arguments": ""}}]}, [("look", "{}")]),
         ({"tool_calls": [{"id": "1", "function": {"name": "look", "arguments": {"at": 1}}}]}, [("look", '{"at":1}')]),
         ({"tool_calls": [{"id": "1", "type": "custom", "custom": {"name": "sh", "input": "ls"}}]}, [("sh", "ls")]),

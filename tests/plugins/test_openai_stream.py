@@ -310,6 +310,13 @@ def test_the_form_before_tools_is_read_too():
     assert found.stop_reason is StopReason.TOOL_CALL
 
 
+def test_a_call_that_comes_in_both_forms_is_one_call():
+    old = ({"name": "look", "arguments": "{"}, {"name": "look", "arguments": "}"})
+    new = (call(index=0, id="a", **piece) for piece in old)
+    both = ({"function_call": one, **calling(other)} for one, other in zip(old, new, strict=True))
+    assert read(*map(chunk, both), chunk(reason="tool_calls")).tool_calls == (ToolCall("a", "look", "{}"),)
+
+
 def test_a_refusal_in_pieces_is_blocked_and_kept_beside_the_text():
     found = read(chunk({"refusal": "I "}), chunk({"refusal": "cannot"}), chunk(reason="stop"))
     assert (found.text, found.refusal, found.stop_reason) == ("", "I cannot", StopReason.SAFETY_BLOCKED)
@@ -460,7 +467,7 @@ def test_a_damaged_chunk_in_the_middle_is_an_error():
     answer = ChatAnswer(terms())
     with pytest.raises(ProviderUnavailable) as caught:
         read_stream(answer, b'data: {"choices": [{"delta"\n\n' + STREAM)
-    assert caught.value.sub_cause == "not_json"
+    assert caught.value.sub_cause == "cut_body"
 
 
 def test_a_refused_request_for_a_stream_has_its_class(chat_server):
@@ -483,10 +490,12 @@ def test_a_connection_that_breaks_is_an_error_after_what_was_given(chat_server, 
         finally:
             await provider.aclose()
 
-    with pytest.raises(ProviderUnavailable):
+    with pytest.raises(ProviderUnavailable) as caught:
         asyncio.run(run())
     assert given in ([ChatDelta("half")], [])  # a reset may overtake the data
     assert ending is Ending.RESET or given
+    told = (caught.value.raw_length, caught.value.excerpt, caught.value.stop_reason)
+    assert told == ((4, "half", "Unknown") if given else (0, "", "Unknown"))
 
 
 def test_a_stream_that_stands_still_is_a_likely_timeout(chat_server):

@@ -35,6 +35,9 @@ def of_status(status, message, code):
     return {"error": {"code": status, "message": message, "status": code}}
 
 
+INVALID = "2 validation errors:\n  {{'type': 'x', 'loc': ('body', {}), 'msg': 'no'}}"
+"""llama.cpp's Python server writes down what it did not expect, and calls it an error of its own."""
+
 SPENT = [
     (403, error("Key limit exceeded (total limit). Manage it in your settings", code=403)),
     (402, error("This request requires more credits", code=402, metadata={"error_type": "payment_required"})),
@@ -88,6 +91,8 @@ OTHERS = [
     (404, error("The API deployment for this resource does not exist", code="DeploymentNotFound"), InvalidRequest, "not_found"),
     (400, error("Parsing failed", code="output_parse_failed", failed_generation="?"), ConstrainedDeadlock, "output_parse_failed"),
     (501, error("This server does not support tools", type="not_supported_error"), InvalidRequest, ""),
+    (500, error(INVALID.format("'response_format', 'type'")), InvalidRequest, "schema_refused"),
+    (500, error(INVALID.format("'messages'")), InvalidRequest, ""),
     (409, error("the request conflicts with another one", type="conflict_error"), ProviderUnavailable, ""),
     (424, {"error": "Request failed during generation", "error_type": "generation"}, ProviderUnavailable, ""),
     (504, error("timed out", type="timeout_error"), ProviderUnavailable, ""),

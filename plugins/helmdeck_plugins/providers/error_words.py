@@ -112,8 +112,10 @@ ERROR_WORDS = ErrorWords(
                 "invalid schema for response_format",
                 "schema is too complex",
                 "too many states for serving",
+                "'loc': ('body', 'response_format'",  # llama.cpp's Python server, with 500
             )
         ),
+        ("'loc': ('body'", Cause(InvalidRequest)),  # the same, for every other field
         ("assistant message prefill", Cause(InvalidRequest, "prefill_unsupported")),  # Anthropic, since 4.6
     ),
     context_marks=(

@@ -34,7 +34,7 @@ class Quirks:
     :ivar max_tokens_field: where the output limit goes.
     :ivar response_formats: the kinds that the server takes. A schema that is only offered is taken where ``json_schema``
         stands first.
-    :ivar has_json_mode_schemas: JSON mode takes a schema in its field ``schema``, and one that is offered goes there.
+    :ivar has_json_mode_schemas: JSON mode takes a schema in its field ``schema``, and every schema goes there.
     :ivar has_strict_schemas: a schema that is closed in every part is marked strict.
     :ivar has_stream_usage: a stream is asked to end with its usage.
     :ivar cache_marker_models: beginnings of model names whose cached prefix needs a marker at its end.
@@ -193,6 +193,8 @@ def _tool_choice(choice: str) -> str | dict[str, Any]:
 def _response_format(wanted: ResponseFormat, quirks: Quirks, downgrades: list[str]) -> dict[str, Any]:
     kind = _nearest(wanted, quirks.response_formats)
     offered = offered_schema(wanted)
+    if quirks.has_json_mode_schemas and wanted.kind == "json_schema" and wanted.schema is not None:
+        return {"response_format": {"type": "json_object", "schema": dict(wanted.schema)}}
     if offered is not None and quirks.response_formats[:1] == ("json_schema",):
         kind = "json_schema"  # more than was asked for, and nothing to report
     elif kind != wanted.kind:

@@ -68,6 +68,10 @@ class _Delta(msgspec.Struct, gc=False):
     function_call: None = None
 
 
+_OLD = "function_call"
+"""In the place of an index, for a call in the form before tools."""
+
+
 class _Filters(msgspec.Struct, gc=False):
     error: None = None
 
@@ -207,10 +211,10 @@ class ChatAnswer(Answer):
         for item in calls if isinstance(calls, list) else ():
             if isinstance(item, dict):
                 yield from self._tool_call(item)
-        if isinstance(
-            function := message.get("function_call"), dict
-        ):  # the form before tools; Snowflake sends it empty
-            yield from self._tool_call({"index": "function_call", "function": function})
+        # The form before tools. Snowflake sends it empty, and llama.cpp's Python server beside the same call in `tool_calls`.
+        function = message.get("function_call")
+        if isinstance(function, dict) and not calls and (not self._open or _OLD in self._open):
+            yield from self._tool_call({"index": _OLD, "function": function})
 
     def _content(self, content: object) -> tuple[str, str, str]:
         """Text, reasoning and refusal of a content, which is a string or a list of parts."""

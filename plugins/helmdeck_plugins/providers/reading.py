@@ -154,8 +154,9 @@ class Answer(abc.ABC):
         event = decoded(data)
         if event is not NOT_JSON:
             return self.feed(event)
+        cause = "cut_body" if data.lstrip()[:1] in (b"{", b"[") else "not_json"
         detail = f"an event of {len(data):,} bytes is damaged"
-        raise ProviderUnavailable("the provider's stream is not JSON", status=200, sub_cause="not_json", detail=detail)
+        raise ProviderUnavailable("the provider's stream is not JSON", status=200, sub_cause=cause, detail=detail)
 
     def done(self) -> None:
         """Take the mark at the end of a stream, which says that it is complete and not why."""
