@@ -85,6 +85,8 @@ def load_config(
     values: dict[str, Any] = {}
     origins: dict[KeyPath, str] = {}
     for each in layers:
+        if isinstance(model := each.values.get("model"), str) and not model.strip():
+            each = _without(each, "model")  # an empty setting is none
         _merge(values, each.values)
         origins.update(each.origin)
     config = _structured(values, origins, mistakes)
@@ -176,6 +178,8 @@ def _env_layer(environ: Mapping[str, str], mistakes: list[Mistake]) -> Layer:
                 Mistake(f"environment {variable}", "there is no such key", "", f"{allowed} (__ between levels)")
             )
             continue
+        if not environ[variable].strip() and typing.get_origin(_without_none(found)) is not tuple:
+            continue  # how a variable is unset where variables cannot be; only a list may be empty
         _put(values, path, _env_value(environ[variable], found), f"environment {variable}", mistakes)
         origin[path] = f"environment {variable}"
     return Layer(values, origin)
@@ -217,6 +221,11 @@ def _put(values: dict[str, Any], path: KeyPath, value: Any, where: str, mistakes
             )
             return
     values[path[-1]] = value
+
+
+def _without(layer: Layer, key: str) -> Layer:
+    values = {name: value for name, value in layer.values.items() if name != key}
+    return Layer(values, {path: origin for path, origin in layer.origin.items() if path[0] != key})
 
 
 def _merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:

@@ -1,0 +1,219 @@
+"""Claims about calls and their records, each made through a deck: which model is asked, what is told of it, what may help."""
+
+import json
+
+import pytest
+
+from helmdeck_core import (
+    FAILURES,
+    AttemptEnded,
+    CallFailed,
+    ChatRequest,
+    EventSink,
+    FailureClass,
+    InvalidRequest,
+    Message,
+    Outcome,
+    Pack,
+    PackErrorCode,
+    ProviderRests,
+    ProviderUnavailable,
+    RateLimited,
+    Role,
+    TextPart,
+    ToolCall,
+    ToolDefinition,
+    Usage,
+    hookimpl,
+)
+from helmdeck_core.configuring import load_config
+from helmdeck_core.testing import Fail, Reply, completion, make_deck, scripted_provider
+
+GOOD = '{"steps": [{"tool": "blog.draft", "args": {"brief": "tea"}}]}'
+
+
+class Recorder:
+    def __init__(self):
+        self.events = []
+
+    @hookimpl
+    def helmdeck_event_sinks(self):
+        return [EventSink(name="recorder", handle=self.events.append)]
+
+
+def asked(script, *beside, config=None, text="hi", model="a/one", **more):
+    """What a request of one's own came to, and the waits before its attempts; nobody waits."""
+    waits = []
+
+    async def sleep(seconds):
+        waits.append(seconds)
+
+    with make_deck(script, *beside, config=config) as deck:
+        deck._engine.dispatcher.sleep = sleep
+        try:
+            came = deck.complete(ChatRequest(model=model, messages=(Message(Role.USER, (TextPart(text),)),), **more))
+        except CallFailed as exc:
+            came = exc
+    return came, waits
+
+
+# -- which model -----------------------------------------------------------------------------------------------
+
+
+def test_a_call_that_names_no_model_asks_the_one_that_is_configured():
+    script = scripted_provider([GOOD, GOOD], "a")
+    with make_deck(script, config={"model": "a/mine"}) as deck:
+        assert deck.plan("draft a post about tea").model == "a/mine"
+        assert deck.plan("draft a post about tea", model="a/other").model == "a/other"
+
+
+@pytest.mark.parametrize("empty", ["", "  "])
+def test_a_model_that_is_set_to_nothing_counts_as_none(tmp_path, empty):
+    path = tmp_path / "helmdeck.toml"
+    path.write_text(f'model = "{empty}"')
+    assert load_config(file=path).config.model == "local/lexical"
+    path.write_text('model = "file/m"')
+    loaded = load_config(file=path, environ={"HELMDECK_MODEL": empty, "HELMDECK_RECOVERY__DEADLINE_S": empty})
+    assert (loaded.config.model, loaded.origins["model",], loaded.mistakes) == ("file/m", "helmdeck.toml", ())
+
+
+@pytest.mark.parametrize("model", ["nobody/x", "gpt-4o"])
+def test_a_model_that_nobody_serves_is_wrong_input_and_one_is_told_where_to_look(model):
+    with make_deck() as deck, pytest.raises(InvalidRequest) as caught:
+        deck.plan("draft a post about tea", model=model)
+    assert caught.value.code is PackErrorCode.INVALID_INPUT
+    assert "`helmdeck budgets` lists" in caught.value.detail
+
+
+def test_a_provider_that_is_misspelt_is_guessed():
+    came, _ = asked(scripted_provider([]), model="opanai/gpt-4o")
+    assert "did you mean 'openai'?" in came.headline and "openrouter" in came.detail
+
+
+def test_a_pack_sees_why_the_model_stopped():
+    from helmdeck_core import Question
+
+    class Packs:
+        @hookimpl
+        def helmdeck_packs(self):
+            async def run(context, given):
+                answer = await context.ask(Question(caller="t", task="t", type=dict, request="x", instructions="i"))
+                return {"stop": answer.response.stop_reason.value, "raw": answer.response.raw_stop_reason}
+
+            return [Pack(name="t.it", version="1", description="x.", run=run)]
+
+    with make_deck(Packs(), scripted_provider([Reply("{}", "length")], "a")) as deck:
+        assert deck.run("t.it", {}, model="a/one") == {"stop": "MaxTokens", "raw": "length"}
+
+
+# -- waits -----------------------------------------------------------------------------------------------------
+
+
+def test_waits_without_a_word_from_the_provider_grow_and_are_never_the_same():
+    found = [asked(scripted_provider([Fail("provider_unavailable")] * 3, "a"))[1] for _ in range(5)]
+    assert all(0.25 <= first <= 0.75 and 0.5 <= second <= 1.5 for first, second in found)
+    assert len({tuple(each) for each in found}) == 5
+
+
+@pytest.mark.parametrize("told_s", [0.01, 4.0])
+def test_a_rate_limit_is_waited_for_exactly_as_long_as_told(told_s):
+    _, waits = asked(scripted_provider([Fail("rate_limited", retry_after_s=told_s)] * 3, "a"))
+    assert waits == [told_s, told_s]
+
+
+# -- providers that rest ---------------------------------------------------------------------------------------
+
+
+def test_only_failures_in_a_row_let_a_provider_rest():
+    down, recorder = Fail("provider_unavailable"), Recorder()
+    script = scripted_provider([down, down, "hi"] * 3, "a")
+    with make_deck(script, recorder, config={"recovery": {"backoff_s": 0}}) as deck:
+        request = ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart("hi"),)),))
+        assert [deck.complete(request).text for _ in range(3)] == ["hi"] * 3
+    assert not [event for event in recorder.events if isinstance(event, ProviderRests)]
+
+
+# -- records ---------------------------------------------------------------------------------------------------
+
+
+def test_every_attempt_leaves_a_record_with_status_time_tokens_reason_length_and_the_id_of_its_call(chat_server):
+    answers = iter(
+        [(503, {}, {"error": {"message": "down"}}), (200, {}, completion("thé", prompt_tokens=3, completion_tokens=2))]
+    )
+    server, recorder = chat_server(lambda _: next(answers)), Recorder()
+    config = {"providers": {"vllm": {"base_url": server.base_url}}}
+    came, _ = asked(recorder, config=config, model="vllm/any")
+    first, second = (event for event in recorder.events if isinstance(event, AttemptEnded))
+    assert first.call_id == second.call_id != ""
+    assert (first.outcome.status, first.outcome.cause, first.outcome.is_sent) == (503, "provider_unavailable", True)
+    assert first.outcome.latency_s > 0 < second.outcome.latency_s
+    assert (second.outcome.raw_stop_reason, second.outcome.raw_length) == ("stop", len("thé".encode()))
+    assert second.outcome.usage == Usage(input_tokens=3, output_tokens=2) == came.usage
+
+
+def test_an_answer_that_cannot_be_used_leaves_its_length_too():
+    recorder = Recorder()
+    script = scripted_provider([Reply('{"a" "é"}', "odd")] * 3, "a")
+    with make_deck(script, recorder, config={"recovery": {"max_attempts": 1}}) as deck, pytest.raises(CallFailed):
+        deck.plan("draft a post about tea", model="a/one")
+    (ended,) = (event for event in recorder.events if isinstance(event, AttemptEnded))
+    assert (ended.outcome.raw_length, ended.outcome.raw_stop_reason) == (10, "odd")
+
+
+# -- what may help ---------------------------------------------------------------------------------------------
+
+
+def test_what_passes_by_itself_is_told_from_what_does_not():
+    passing = {cause for cause, cls in FAILURES.items() if cls.retryable}
+    assert passing == {
+        FailureClass.LENGTH_TRUNCATED, FailureClass.CONSTRAINED_DEADLOCK, FailureClass.LIKELY_TIMEOUT,
+        FailureClass.RATE_LIMITED, FailureClass.PROVIDER_UNAVAILABLE, FailureClass.TRANSIENT_UNKNOWN,
+    }  # fmt: skip
+
+
+def test_a_provider_that_takes_too_long_is_a_timeout_for_the_pack(failing_server):
+    from helmdeck_core.testing import OPENAI_CHAT
+
+    server = failing_server(OPENAI_CHAT, "slow_think")
+    config = {"providers": {"vllm": {"base_url": server.base_url, "timeout_s": 0.1}}}
+    came, _ = asked(scripted_provider([]), config=config, model="vllm/any")
+    assert (came.code, came.retryable, came.sub_cause) == (PackErrorCode.TIMEOUT, True, "timeout")
+
+
+@pytest.mark.parametrize("kind", [RateLimited, ProviderUnavailable])
+def test_a_passing_failure_is_no_fault_of_the_pack(kind):
+    wire = json.loads(json.dumps(kind("x").to_dict()))
+    assert (wire["retryable"], wire["class"]) == (True, kind.__name__)
+
+
+# -- limits of going on ------------------------------------------------------------------------------------------
+
+
+def part(text, tokens=10):
+    return Reply(text, "length", usage=Usage(output_tokens=tokens))
+
+
+def test_without_a_word_of_the_deployment_three_continuations_are_asked_for():
+    script = scripted_provider([part(f"{word} " * 9) for word in ("one", "two", "three", "four", "five")], "a")
+    came, _ = asked(script, max_tokens=1000)
+    assert came.continuation.outcome is Outcome.RETRY_LIMIT and len(script.requests) == 4
+
+
+def test_without_a_word_of_the_deployment_an_answer_ends_at_120_000_characters():
+    text = "".join(f"{number:,} is a number. " for number in range(20_000))
+    for size, requests in ((119_000, 2), (121_000, 1)):
+        script = scripted_provider([part(text[:size]), Reply(" The end.")], "a")
+        came, _ = asked(script, max_tokens=1000)
+        assert len(script.requests) == requests
+        assert (came.continuation is None or came.continuation.outcome is Outcome.BUDGET_EXHAUSTED) is (requests == 1)
+
+
+@pytest.mark.parametrize("repairs", [0, 1, 2])
+def test_calls_that_were_cut_are_asked_for_again_as_often_as_the_deployment_says(repairs):
+    cut = Reply("", "length", tool_calls=(ToolCall("1", "search", '{"q": "te'),), usage=Usage(output_tokens=5))
+    script = scripted_provider([cut] * 4, "a")
+    tool = ToolDefinition("search", "Searches.", {"type": "object"})
+    config = {"agent": {"continuation_tool_repair_attempts": repairs}, "recovery": {"max_attempts": 1}}
+    came, _ = asked(script, config=config, tools=(tool,), max_tokens=1000)
+    assert len(script.requests) == 1 + repairs
+    assert came.tool_calls == () if not isinstance(came, CallFailed) else True
