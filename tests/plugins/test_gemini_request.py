@@ -37,6 +37,9 @@ def test_settings_of_the_request_stand_in_one_table():
         "stopSequences": ["END"],
         "thinkingConfig": {"thinkingBudget": 0},
     }
+    many = asking("gemini/g", stop=tuple("abcdef"))
+    assert sent(many)["generationConfig"]["stopSequences"] == list("abcde")
+    assert left_out(many) == ("1 of 6 stop sequences left out",)
     assert sent(asking("gemini/g", extra={"cachedContent": "cachedContents/1"}))["cachedContent"] == "cachedContents/1"
 
 

@@ -17,6 +17,7 @@ from helmdeck_core import (
     ResponseFormat,
     Role,
     TextPart,
+    ToolDefinition,
     TransientUnknown,
 )
 from helmdeck_core.testing import completion
@@ -52,9 +53,13 @@ def test_a_continuation_is_asked_for_by_fields(server, preset):
 
 
 def test_a_continuation_is_asked_for_by_a_mark_and_may_go_elsewhere(server):
-    for preset, path in (("mistral", "/v1/chat/completions"), ("deepseek", "/v1/beta/chat/completions")):
+    for preset, path, mark in (
+        ("mistral", "/v1/chat/completions", "prefix"),
+        ("deepseek", "/v1/beta/chat/completions", "prefix"),
+        ("moonshot", "/v1/chat/completions", "partial"),
+    ):
         found = sent(server, BEGUN, preset=preset)
-        assert found.body["messages"][-1] == {"role": "assistant", "content": "so", "prefix": True}
+        assert found.body["messages"][-1] == {"role": "assistant", "content": "so", mark: True}
         assert found.path == path
     assert sent(server, preset="deepseek").path == "/v1/chat/completions"
 
@@ -87,6 +92,74 @@ def test_a_wrong_option_is_named(options, complaint):
 
 
 # -- addresses ------------------------------------------------------------------------------------------------
+
+
+TOOLS = (
+    ToolDefinition("look", "Looks.", {"type": "object"}),
+    ToolDefinition("see", "Sees.", {"type": "object"}),
+)
+EVERY = ["look", "see"]
+
+
+@pytest.mark.parametrize(
+    ("model", "choice", "tools", "written", "downgrades"),
+    [
+        ("openai/gpt-4o", "see", EVERY, {"type": "function", "function": {"name": "see"}}, ()),
+        ("openai/gpt-4o", "required", EVERY, "required", ()),
+        ("openai/gpt-4o", None, EVERY, None, ()),
+        ("perplexity/sonar", "see", ["see"], "required", ()),
+        ("perplexity/sonar", "none", EVERY, "none", ()),
+        ("deepseek/deepseek-v4-pro", "see", EVERY, None, ("tool_choice see -> auto",)),
+        ("deepseek/deepseek-v4-pro", "required", EVERY, None, ("tool_choice required -> auto",)),
+        ("deepseek/deepseek-v4-pro", "none", EVERY, "none", ()),
+        ("deepseek/deepseek-chat", "required", EVERY, "required", ()),
+        ("moonshot/kimi-k2.6", "required", EVERY, None, ("tool_choice required -> auto",)),
+        ("moonshot/moonshot-v1-8k", "see", EVERY, {"type": "function", "function": {"name": "see"}}, ()),
+        ("zai/glm-5", "auto", EVERY, "auto", ()),
+        ("zai/glm-5", "required", EVERY, None, ("tool_choice required -> auto",)),
+        ("zai/glm-5", "none", None, None, ()),
+    ],
+)
+def test_a_tool_is_chosen_as_far_as_a_server_lets_one_choose(server, model, choice, tools, written, downgrades):
+    request = attrs.evolve(REQUEST, model=model, tools=TOOLS, tool_choice=choice)
+    [response] = ask(server.base_url, request, preset=model.partition("/")[0])
+    body = server.requests[-1].body
+    assert (tools and [tool["function"]["name"] for tool in body["tools"]]) == tools
+    assert (body.get("tool_choice"), response.downgrades) == (written, downgrades)
+    assert ("tools" in body) is (tools is not None)
+
+
+@pytest.mark.parametrize(
+    ("model", "written", "downgrades"),
+    [
+        ("openai/gpt-4o", ["a", "b", "c", "d"], ("1 of 5 stop sequences left out",)),
+        ("openai/gpt-5-mini", None, ("stop left out",)),
+        ("azure/o3", None, ("stop left out",)),
+        ("xai/grok-4-fast-reasoning", None, ("stop left out",)),
+        ("xai/grok-3", ["a", "b", "c", "d", "e"], ()),
+        ("zai/glm-5", ["a"], ("4 of 5 stop sequences left out",)),
+        ("moonshot/kimi-k2.6", ["a", "b", "c", "d", "e"], ()),
+        ("vllm/tiny", ["a", "b", "c", "d", "e"], ()),
+    ],
+)
+def test_stop_sequences_are_sent_as_far_as_a_server_takes_them(server, model, written, downgrades):
+    request = attrs.evolve(REQUEST, model=model, stop=tuple("abcde"))
+    [response] = ask(server.base_url, request, preset=model.partition("/")[0])
+    assert (server.requests[-1].body.get("stop"), response.downgrades) == (written, downgrades)
+
+
+@pytest.mark.parametrize("preset", ["openai", "azure", "groq", "xai", "cerebras", "moonshot", "snowflake"])
+def test_servers_that_deprecate_the_older_limit_get_the_newer_one(server, preset):
+    body = sent(server, attrs.evolve(REQUEST, model=f"{preset}/m", max_tokens=7), preset=preset).body
+    assert body["max_completion_tokens"] == 7 and "max_tokens" not in body
+
+
+@pytest.mark.parametrize(("model", "is_sent"), [("kimi-k2.6", False), ("kimi-k3", False), ("moonshot-v1-8k", True)])
+def test_a_model_with_a_temperature_of_its_own_is_given_none(server, model, is_sent):
+    request = attrs.evolve(REQUEST, model=f"moonshot/{model}", temperature=0.0)
+    [response] = ask(server.base_url, request, preset="moonshot")
+    assert ("temperature" in server.requests[-1].body) is is_sent
+    assert response.downgrades == (() if is_sent else ("temperature 0 left out",))
 
 
 def test_azure_takes_its_key_bare_in_a_header_of_its_own(server):

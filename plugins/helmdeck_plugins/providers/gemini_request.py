@@ -24,10 +24,12 @@ from helmdeck_core import (
 from helmdeck_core.http import refused_setting
 from helmdeck_plugins.providers.options import one_of, read_options
 from helmdeck_plugins.providers.schemas import openapi
-from helmdeck_plugins.providers.writing import Rendered, arguments_of, encoded, image_data, names_of_calls
+from helmdeck_plugins.providers.writing import Rendered, arguments_of, encoded, first_stops, image_data, names_of_calls
 
 OPAQUE = "gemini"
 """Where in ``opaque`` the parts of an answer stand."""
+
+_MOST_STOPS = 5
 
 
 @attrs.frozen(kw_only=True)
@@ -101,7 +103,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     if request.temperature is not None:
         config["temperature"] = request.temperature
     if request.stop:
-        config["stopSequences"] = list(request.stop)
+        config["stopSequences"] = first_stops(request.stop, _MOST_STOPS, downgrades)
     if request.response_format is not None:
         takes = not request.tools or ModelId.parse(request.model).name.startswith(options.json_with_tools_models)
         config |= _response_format(request.response_format, options, downgrades, takes=takes)

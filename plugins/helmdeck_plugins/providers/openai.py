@@ -27,7 +27,9 @@ _JSON_MODE_ONLY = ("json_object",)
 _SCHEMAS_FIRST = ("json_schema", "json_object")
 """Servers that decode under a grammar: every schema that is offered is taken, for each model."""
 _REASONING_MODELS = ("o1", "o3", "o4-", "gpt-5")
-"""OpenAI's: they answer 400 to max_tokens and to any temperature."""
+"""OpenAI's: they answer 400 to max_tokens, to any temperature and to stop sequences. Sources: the reference of chat completions
+at platform.openai.com, and what NVIDIA's NeMo Guardrails found out by asking each of them."""
+_KIMI = ("kimi-k2.", "kimi-k3")
 
 
 def dialect(quirks: Quirks) -> Dialect:
@@ -65,12 +67,14 @@ def _preset(
     )
 
 
-_AZURE = Quirks(
+_OPENAI = Quirks(
     max_tokens_field="max_completion_tokens",
     fixed_temperature_models=_REASONING_MODELS,
+    without_stop_models=_REASONING_MODELS,
+    most_stops=4,
     has_strict_schemas=True,
-    key_header="api-key",
 )
+_AZURE = attrs.evolve(_OPENAI, key_header="api-key")
 
 PRESETS = (
     _preset(
@@ -78,11 +82,7 @@ PRESETS = (
         "OpenAI",
         "https://api.openai.com/v1",
         "OPENAI_API_KEY",
-        Quirks(
-            max_tokens_field="max_completion_tokens",
-            fixed_temperature_models=_REASONING_MODELS,
-            has_strict_schemas=True,
-        ),
+        _OPENAI,
     ),
     # Both want a base_url: https://NAME.openai.azure.com/openai/v1, and without /v1 for the second, whose models are deployments.
     _preset("azure", "Azure OpenAI; wants a base_url that ends in /openai/v1", None, "AZURE_OPENAI_API_KEY", _AZURE),
@@ -120,7 +120,7 @@ PRESETS = (
         "https://api.groq.com/openai/v1",
         "GROQ_API_KEY",
         # Schemas work with some of its models and are refused by the others.
-        Quirks(max_tokens_field="max_completion_tokens", response_formats=_JSON_MODE_ONLY),
+        Quirks(max_tokens_field="max_completion_tokens", most_stops=4, response_formats=_JSON_MODE_ONLY),
     ),
     _preset(
         "deepseek",
@@ -129,6 +129,9 @@ PRESETS = (
         "DEEPSEEK_API_KEY",
         Quirks(
             response_formats=_JSON_MODE_ONLY,
+            # Thinking, as they do unless they are told not to, they answer 400 to a tool choice that forces.
+            unforced_models=("deepseek-reasoner", "deepseek-v4"),
+            most_stops=16,
             prefill="prefix",
             prefill_path="/beta/chat/completions",
             returned_fields=("reasoning_content",),
@@ -141,30 +144,58 @@ PRESETS = (
         "FIREWORKS_API_KEY",
         Quirks(prefill="continue_final_message"),
     ),
-    _preset("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", Quirks(has_strict_schemas=True)),
+    _preset(
+        "xai",
+        "xAI",
+        "https://api.x.ai/v1",
+        "XAI_API_KEY",
+        # docs.x.ai, Reasoning: models that reason answer with an error to stop sequences.
+        Quirks(
+            max_tokens_field="max_completion_tokens",
+            without_stop_models=("grok-3-mini", "grok-4", "grok-code"),
+            has_strict_schemas=True,
+        ),
+    ),
     _preset("together", "Together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
     _preset(
         "cerebras",
         "Cerebras",
         "https://api.cerebras.ai/v1",
         "CEREBRAS_API_KEY",
-        Quirks(max_tokens_field="max_completion_tokens", has_strict_schemas=True),
+        Quirks(max_tokens_field="max_completion_tokens", most_stops=4, has_strict_schemas=True),
     ),
     _preset(
         "perplexity",
         "Perplexity",
         "https://api.perplexity.ai",
         "PERPLEXITY_API_KEY",
-        # Usage comes unasked, with every chunk.
-        Quirks(response_formats=("json_schema",), has_stream_usage=False),
+        # Usage comes unasked, with every chunk. By the types of its own client, no one tool can be chosen.
+        Quirks(response_formats=("json_schema",), tool_choices=("auto", "none", "required"), has_stream_usage=False),
     ),
-    _preset("zai", "Z.ai", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY", Quirks(response_formats=_JSON_MODE_ONLY)),
+    _preset(
+        "zai",
+        "Z.ai",
+        "https://api.z.ai/api/paas/v4",
+        "ZAI_API_KEY",
+        # docs.z.ai, Chat Completion: auto is the only tool choice, and there is room for one stop sequence.
+        Quirks(response_formats=_JSON_MODE_ONLY, tool_choices=("auto",), most_stops=1),
+    ),
     _preset(
         "moonshot",
         "Moonshot",
         "https://api.moonshot.ai/v1",
         "MOONSHOT_API_KEY",
-        Quirks(response_formats=_JSON_MODE_ONLY, returned_fields=("reasoning_content",)),
+        # platform.moonshot.ai: max_tokens is deprecated, a message in "partial" mode is continued, and models from 2.5 on
+        # answer 400 to every temperature but their own and, thinking, to a tool choice that forces.
+        Quirks(
+            max_tokens_field="max_completion_tokens",
+            fixed_temperature_models=_KIMI,
+            unforced_models=_KIMI,
+            most_stops=5,
+            response_formats=_JSON_MODE_ONLY,
+            prefill="partial",
+            returned_fields=("reasoning_content",),
+        ),
     ),
     _preset(
         "alibaba",
@@ -179,7 +210,11 @@ PRESETS = (
         None,
         "SNOWFLAKE_PAT",
         # Claude behind it ends without a reason.
-        Quirks(is_final_without_reason=True, returned_fields=("reasoning_details",)),
+        Quirks(
+            max_tokens_field="max_completion_tokens",
+            is_final_without_reason=True,
+            returned_fields=("reasoning_details",),
+        ),
     ),
     _preset(
         "llamacpp",

@@ -20,11 +20,12 @@ from helmdeck_core import (
     ToolDefinition,
 )
 from helmdeck_plugins.providers.options import one_of, read_options
-from helmdeck_plugins.providers.writing import Rendered, encoded, image_url, is_closed, offered_schema
+from helmdeck_plugins.providers.writing import Rendered, encoded, first_stops, image_url, is_closed, offered_schema
 
 _ANY_OBJECT = {"type": "object"}
 
-PREFILLS = ("none", "trailing", "prefix", "continue_final_message")
+PREFILLS = ("none", "trailing", "prefix", "partial", "continue_final_message")
+TOOL_CHOICES = ("auto", "none", "required", "named")
 
 
 @attrs.frozen(kw_only=True)
@@ -39,7 +40,11 @@ class Quirks:
     :ivar has_stream_usage: a stream is asked to end with its usage.
     :ivar cache_marker_models: beginnings of model names whose cached prefix needs a marker at its end.
     :ivar fixed_temperature_models: beginnings of model names that refuse a temperature.
-    :ivar prefill: how an answer is continued: ``trailing``, the last message is enough; ``prefix`` and
+    :ivar without_stop_models: beginnings of model names that refuse stop sequences.
+    :ivar most_stops: how many stop sequences are taken; 0 for any number.
+    :ivar tool_choices: the kinds that the server takes: ``auto``, ``none``, ``required``, and ``named`` for one tool.
+    :ivar unforced_models: beginnings of model names that refuse to be held to a tool.
+    :ivar prefill: how an answer is continued: ``trailing``, the last message is enough; ``prefix``, ``partial`` and
         ``continue_final_message``, a field says so; ``none``, not at all.
     :ivar prefill_path: where a continuation goes, if elsewhere.
     :ivar returned_fields: fields of an answer that go back with it: ``reasoning_details``, ``reasoning_content``.
@@ -57,6 +62,10 @@ class Quirks:
     has_stream_usage: bool = True
     cache_marker_models: tuple[str, ...] = ()
     fixed_temperature_models: tuple[str, ...] = ()
+    without_stop_models: tuple[str, ...] = ()
+    most_stops: int = 0
+    tool_choices: tuple[str, ...] = TOOL_CHOICES
+    unforced_models: tuple[str, ...] = ()
     prefill: str = "none"
     prefill_path: str = ""
     returned_fields: tuple[str, ...] = ()
@@ -113,13 +122,12 @@ def render(request: ChatRequest, quirks: Quirks) -> Rendered:
         else:
             payload["temperature"] = request.temperature
     if request.tools:
-        payload["tools"] = [_tool(tool) for tool in request.tools]
-        if request.tool_choice is not None:
-            payload["tool_choice"] = _tool_choice(request.tool_choice)
+        payload |= _tools(request.tools, request.tool_choice, _choices(model, quirks), downgrades)
     if request.response_format is not None:
         payload |= _response_format(request.response_format, quirks, downgrades)
     if request.stop:
-        payload["stop"] = list(request.stop)
+        most = 0 if model.startswith(quirks.without_stop_models) else quirks.most_stops or None
+        payload |= {"stop": stops} if (stops := first_stops(request.stop, most, downgrades)) else {}
     if request.stream:
         payload["stream"] = True
         if quirks.has_stream_usage:
@@ -134,8 +142,8 @@ def _prefill(messages: list[dict[str, Any]], way: str) -> dict[str, Any]:
             sub_cause="prefill_unsupported",
             detail="ask for the rest in a message of the user, or set the option prefill if the server can",
         )
-    if way == "prefix":
-        messages[-1]["prefix"] = True
+    if way in ("prefix", "partial"):
+        messages[-1][way] = True
     # Without the second field the template would begin a new answer.
     return {"continue_final_message": True, "add_generation_prompt": False} if way == "continue_final_message" else {}
 
@@ -184,10 +192,28 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _tool_choice(choice: str) -> str | dict[str, Any]:
-    if choice in ("auto", "none", "required"):
-        return choice
-    return {"type": "function", "function": {"name": choice}}
+def _choices(model: str, quirks: Quirks) -> Sequence[str]:
+    forcing = ("required", "named") if model.startswith(quirks.unforced_models) else ()
+    return [kind for kind in quirks.tool_choices if kind not in forcing]
+
+
+def _tools(
+    tools: Sequence[ToolDefinition], choice: str | None, taken: Sequence[str], downgrades: list[str]
+) -> dict[str, Any]:
+    written = {"tools": [_tool(tool) for tool in tools]}
+    if choice is None:
+        return written
+    kind = choice if choice in TOOL_CHOICES[:3] else "named"
+    if kind in taken:
+        named = {"type": "function", "function": {"name": choice}}
+        return {**written, "tool_choice": named if kind == "named" else choice}
+    if kind == "none":
+        return {}  # a tool that is not offered is not called
+    only = [_tool(tool) for tool in tools if tool.name == choice]
+    if kind == "named" and only and "required" in taken:
+        return {"tools": only, "tool_choice": "required"}
+    downgrades.append(f"tool_choice {choice} -> auto")
+    return written
 
 
 def _response_format(wanted: ResponseFormat, quirks: Quirks, downgrades: list[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -99,6 +99,16 @@ def image_url(part: ImagePart) -> str:
         return part.url
     kind, data = image_data(part) or ("", "")
     return f"data:{kind};base64,{data}"
+
+
+def first_stops(sequences: Sequence[str], most: int | None, downgrades: list[str]) -> list[str]:
+    """As many stop sequences as an interface takes; what is left out is reported."""
+    kept = list(sequences[:most])
+    if not kept and sequences:
+        downgrades.append("stop left out")
+    elif len(kept) < len(sequences):
+        downgrades.append(f"{len(sequences) - len(kept)} of {len(sequences)} stop sequences left out")
+    return kept
 
 
 def offered_schema(wanted: ResponseFormat) -> Mapping[str, Any] | None:
