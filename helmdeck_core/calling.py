@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -9,6 +10,7 @@ import attrs
 
 from helmdeck_core.errors import HelmdeckError, PluginConflictError, PluginError
 from helmdeck_core.fitting import misfit
+from helmdeck_core.hiding import Secrets, without
 from helmdeck_core.manager import Plugins
 
 T = TypeVar("T")
@@ -33,6 +35,16 @@ class Owned(Generic[T]):
     def fault(self, detail: str) -> PluginError:
         """The error that names the plugin, its distribution and the way to go on without it."""
         return PluginError(self.plugin, self.hook, detail, self.distribution)
+
+    def crash(self, what: str, exc: BaseException, secrets: Secrets) -> PluginError:
+        """The error for what a plugin raised that was given secrets; it holds none of them.
+
+        Where it was raised is a note. The exception itself is left behind, since the variables of its frames may be secrets;
+        so raise the error where no exception is handled.
+        """
+        fault = self.fault(without(secrets, f"{what} {type(exc).__name__}: {exc}"))
+        fault.add_note(without(secrets, "".join(traceback.format_exception(exc)).rstrip()))
+        return fault
 
 
 def collect(plugins: Plugins, hook: str, value_type: type[T]) -> tuple[Owned[T], ...]:

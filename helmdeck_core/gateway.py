@@ -9,7 +9,6 @@ import functools
 import itertools
 import threading
 import time
-import traceback
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import Any
 
@@ -29,19 +28,21 @@ from helmdeck_core.domain.chat import (
     ToolCallDelta,
 )
 from helmdeck_core.domain.models import ModelId
-from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest, PluginError
+from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
 from helmdeck_core.fitting import misfit
 from helmdeck_core.hiding import (
     MIN_TELLING_CHARS,
     Secrets,
     header_secrets,
-    redacted,
     url_secrets,
+    without,
     without_cut_secret,
     without_scheme,
 )
 from helmdeck_core.runtime import Runtime
 
+_MIN_UNIQUE_CHARS = 8
+"""A secret of fewer characters may well stand in a text that has nothing to do with it."""
 _TEXTS = ("headline", "detail", "excerpt", "raw_stop_reason", "request_id")
 """Of a failure: what may repeat what somebody said."""
 
@@ -144,7 +145,7 @@ class Gateway:
         if isinstance(exc, HelmdeckError) or not isinstance(exc, (Exception, SystemExit)):
             exc.__cause__ = exc.__context__ = None
             return exc.with_traceback(None)
-        return self._fault(provider, what, exc)
+        return self._owned(provider).crash(f"provider {provider!r} {what}", exc, self._secrets(provider))
 
     def open_provider(self, name: str) -> Provider:
         """Return the open provider of that name, opening it at first."""
@@ -174,6 +175,13 @@ class Gateway:
     def disposition_of(self, raw: str | None, reason: StopReason, dialect: str) -> Disposition:
         """What can be done about the way a turn ended; part of what providers may use."""
         return self._runtime.disposition_of(raw, reason, dialect)
+
+    def without_secrets(self, provider: str, text: str) -> str:
+        """A text without the key and the headers of a provider; part of what providers may use.
+
+        Short ones stay, which are words of a text as well: no recording should differ by the key of who plays it.
+        """
+        return without(Secrets(secret for secret in self._secrets(provider) if len(secret) >= _MIN_UNIQUE_CHARS), text)
 
     async def aclose(self) -> None:
         """Close the providers that this loop opened, all of them even if one fails.
@@ -205,12 +213,6 @@ class Gateway:
         config = self._runtime.config.providers.get(name)
         return self._runtime.providers[(config.kind if config else None) or name]
 
-    def _fault(self, name: str, what: str, exc: BaseException) -> PluginError:
-        secrets = self._secrets(name)
-        fault = self._owned(name).fault(_without(secrets, f"provider {name!r} {what} {type(exc).__name__}: {exc}"))
-        fault.add_note(_without(secrets, "".join(traceback.format_exception(exc)).rstrip()))
-        return fault
-
     def hushed(self, failure: CallFailed, model: str) -> CallFailed:
         """A failure without the secrets of the provider of a model, in case that a text of it repeats one.
 
@@ -221,7 +223,7 @@ class Gateway:
         secrets = self._secrets(*(name.partition("/")[0] for name in names))
         texts = {name: text for name in _TEXTS if (text := getattr(failure, name))}
         clean: dict[str, Any] = {
-            name: without_cut_secret(_without(secrets, text), secrets) for name, text in texts.items()
+            name: without_cut_secret(without(secrets, text), secrets) for name, text in texts.items()
         }
         return failure if clean == texts else attrs.evolve(failure, **clean)
 
@@ -255,10 +257,6 @@ class Gateway:
             options={**spec.options, **config.options},
             **given,
         )
-
-
-def _without(secrets: Secrets, text: str) -> str:
-    return redacted(text, secrets, len(text))
 
 
 def _timed(response: ChatResponse, start: float) -> ChatResponse:

@@ -180,6 +180,11 @@ def redacted(text: str, secrets: Iterable[str], limit: int) -> str:
     return REDACTED if secrets.are_in(clean) else clean
 
 
+def without(secrets: Iterable[str], text: str) -> str:
+    """A whole text without the secrets."""
+    return redacted(text, secrets, len(text))
+
+
 def _places(text: str, part: str, start: int = 0) -> Iterator[int]:
     while (start := text.find(part, start)) >= 0:
         yield start
@@ -228,6 +233,13 @@ def secret_in(url: str) -> str:
         return "holds a name or a password"
     names = (pair.partition("=")[0] for pair in query.partition("#")[0].split("&"))
     return "holds a secret in its query" if any(map(speaks_of_secrets, names)) else ""
+
+
+def option_secrets(options: Mapping[str, Any]) -> Iterator[str]:
+    """What of the options of a plugin must not be shown: those whose names say so, and passwords in addresses."""
+    for name, value in options.items():
+        if isinstance(value, str):
+            yield from ((value,) if speaks_of_secrets(name) else url_secrets(value))
 
 
 def url_secrets(url: str) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import attrs
 
@@ -10,6 +11,7 @@ from helmdeck_core.calling import Owned
 from helmdeck_core.config import EventsConfig
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.sinks import EventSink, OpenSink
+from helmdeck_core.hiding import Secrets, option_secrets
 
 
 @attrs.frozen
@@ -49,6 +51,14 @@ def _nothing() -> None:
     """Close nothing."""
 
 
+def _opened(owned: Owned[EventSink], make: Callable[..., OpenSink], options: Mapping[str, Any]) -> OpenSink:
+    try:
+        return make(**options)
+    except (Exception, SystemExit) as exc:
+        fault = owned.crash(f"EventSink {owned.value.name!r} cannot be opened:", exc, Secrets(option_secrets(options)))
+    raise fault
+
+
 def _listener(owned: Owned[EventSink], config: EventsConfig) -> Owned[Listener] | None:
     sink = owned.value
     if (sink.handle is None) is (sink.open is None):
@@ -62,10 +72,7 @@ def _listener(owned: Owned[EventSink], config: EventsConfig) -> Owned[Listener] 
         raise owned.fault(f"is_active: {type(exc).__name__}: {exc}") from exc
     opened = None
     if sink.open is not None:
-        try:
-            opened = sink.open(**{**sink.options, **config.options.get(sink.name, {})})
-        except (Exception, SystemExit) as exc:
-            raise owned.fault(f"EventSink {sink.name!r} cannot be opened: {type(exc).__name__}: {exc}") from exc
+        opened = _opened(owned, sink.open, {**sink.options, **config.options.get(sink.name, {})})
         if not callable(getattr(opened, "handle", None)):
             raise owned.fault(f"EventSink {sink.name!r} opened {type(opened).__name__}, which has no method handle")
     handle = sink.handle if opened is None else opened.handle

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import attrs
 
+from helmdeck_core.config import HistoryConfig
 from helmdeck_core.domain.asking import Answer, Question
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.events import HistoryFailed
@@ -19,7 +20,8 @@ from helmdeck_core.domain.history import HistoryStore, PlanRecord, intent_sha
 from helmdeck_core.domain.packs import Output, Pack
 from helmdeck_core.domain.recovery import NO_LIMITS, Limits
 from helmdeck_core.engine import LOCAL_CALLER, Engine
-from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode
+from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, PluginError
+from helmdeck_core.hiding import Secrets, url_secrets, without
 from helmdeck_core.schemas import schema_problems
 
 T = TypeVar("T")
@@ -104,16 +106,22 @@ class Runner:
 
         :raises PluginError: the store cannot be opened.
         """
-        url = self.runtime.config.history.url
-        if url is not None and self._history is None:
-            scheme, _, target = url.partition(":")
-            owned = self.runtime.history_stores[scheme]
+        if self.runtime.config.history.url is not None and self._history is None:
             with self._lock:
-                try:
-                    self._history = self._history or owned.value.open(target, self.runtime.config.history.keep_days)
-                except Exception as exc:
-                    raise owned.fault(f"{scheme}: {type(exc).__name__}: {exc}") from exc
+                found = self._history or self._opened_history(self.runtime.config.history)
+                if not isinstance(found, PluginError):
+                    self._history = found
+            if isinstance(found, PluginError):
+                raise found  # out here, where no variable is an address with a password
         return self._history
+
+    def _opened_history(self, config: HistoryConfig) -> HistoryStore | PluginError:
+        scheme, _, target = (config.url or "").partition(":")
+        owned = self.runtime.history_stores[scheme]
+        try:
+            return owned.value.open(target, config.keep_days)
+        except Exception as exc:
+            return owned.crash(f"{scheme}:", exc, Secrets(url_secrets(config.url or "")))
 
     async def remember(self, record: PlanRecord) -> None:
         """Keep a record in a thread of its own; a failure is an event and nothing else."""
@@ -124,7 +132,8 @@ class Runner:
         return await self._with_history(caller, lambda store: _picked(store.plans(caller), intent_sha(request))) or ()
 
     async def _with_history(self, caller: str, use: Callable[[HistoryStore], U]) -> U | None:
-        if self.runtime.config.history.url is None or time.monotonic() < self._history_rests_until:
+        url = self.runtime.config.history.url
+        if url is None or time.monotonic() < self._history_rests_until:
             return None
 
         def used() -> U | None:
@@ -137,7 +146,8 @@ class Runner:
             # A store that is locked or gone takes seconds to say so; plans must not pay that every time.
             self._history_rests_until = time.monotonic() + HISTORY_REST_S
             if self.runtime.sinks:
-                self.runtime.emit(HistoryFailed(caller=caller, detail=f"{type(exc).__name__}: {exc}"))
+                detail = without(url_secrets(url), f"{type(exc).__name__}: {exc}")
+                self.runtime.emit(HistoryFailed(caller=caller, detail=detail))
             return None
 
 

@@ -379,6 +379,15 @@ class ProviderContext(Protocol):
         """
         ...
 
+    def without_secrets(self, provider: str, text: str) -> str:
+        """A text without the key and the headers of a provider, for whoever writes down what it said or was asked.
+
+        Those of fewer than eight characters stay.
+
+        :param provider: its name.
+        """
+        ...
+
 
 @attrs.frozen(kw_only=True)
 class ProviderSpec:

@@ -5,13 +5,25 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import traceback
+from types import SimpleNamespace
 
 import attrs
 import cattrs
 import msgspec
 import pytest
 
-from helmdeck_core import ConfigError, InvalidRequest, ProviderSettings
+from helmdeck_core import (
+    ConfigError,
+    EventSink,
+    HistoryFailed,
+    HistoryStoreSpec,
+    InvalidRequest,
+    PluginError,
+    ProviderSettings,
+    hookimpl,
+    log,
+)
 from helmdeck_core.config import Config, ProviderConfig, is_hidden
 from helmdeck_core.configuring import load_config
 from helmdeck_core.http import Transport
@@ -46,7 +58,8 @@ PLACES = {
 @pytest.fixture
 def cli(capsys, monkeypatch, tmp_path):
     leave_the_machine(monkeypatch, tmp_path)
-    return Cli(capsys)
+    yield Cli(capsys)
+    log.disable()
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -139,3 +152,58 @@ def test_what_is_hidden_of_a_configuration_is_what_may_be_a_secret():
     assert is_hidden(("providers", "x", "headers", "accept")) and is_hidden(("providers", "x", "options", "token"))
     assert not is_hidden(("providers", "x", "options", "region")) and not is_hidden(("history", "url"))
     assert cattrs.structure({}, Config) == Config()
+
+
+# -- plugins that are given secrets and fail --------------------------------------------------------------------
+
+
+class Careless:
+    """A store and a sink whose errors say all that they were given."""
+
+    def __init__(self, fails_at="open"):
+        self.fails_at = fails_at
+        self.events = []
+
+    def _store(self, target, keep_days):
+        def fail(*_):
+            raise ConnectionError(f"cannot reach {target}")
+
+        if self.fails_at == "open":
+            fail()
+        return SimpleNamespace(add=fail, plans=fail)
+
+    def _sink(self, token, url):
+        raise ValueError(f"{token} is refused by {url}")
+
+    @hookimpl
+    def helmdeck_history_stores(self):
+        return [HistoryStoreSpec(name="postgres", open=self._store)]
+
+    @hookimpl
+    def helmdeck_event_sinks(self):
+        return [
+            EventSink(name="careless", open=self._sink, options={"token": "", "url": ""}),
+            EventSink(name="listener", handle=self.events.append),
+        ]
+
+
+@pytest.mark.parametrize("fails_at", ["open", "add"])
+def test_a_history_that_fails_shows_no_password(fails_at):
+    careless = Careless(fails_at)
+    with make_deck(careless, config={"history": {"url": f"postgres://ann:{KEY}@host/db"}}) as deck:
+        deck.plan("remember this")
+    (event,) = [each for each in careless.events if isinstance(each, HistoryFailed)]
+    assert "cannot reach //[redacted]@host/db" in event.detail and KEY not in repr(event)
+    if fails_at == "open":
+        with pytest.raises(PluginError) as caught:
+            deck.plan_history()
+        shown = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+        assert "in fail" in shown and "ConnectionError" in shown and KEY not in shown
+        assert caught.value.__context__ is None
+
+
+def test_a_sink_that_cannot_be_opened_shows_no_secret_of_its_options():
+    options = {"token": KEY, "url": f"https://ann:{KEY}x@host"}
+    with pytest.raises(PluginError, match="refused by https") as caught:
+        make_deck(Careless(), config={"events": {"sinks": ["careless"], "options": {"careless": options}}})
+    assert KEY not in str(caught.value) + str(caught.value.__notes__) and caught.value.__context__ is None

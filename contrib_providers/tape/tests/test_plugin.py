@@ -394,3 +394,38 @@ def test_a_failure_of_a_plugins_own_class_is_kept_by_its_cause():
     back = from_line(to_line(Exchange(recorded(ask()), AcmeBusy("busy", retry_after_s=1)))).outcome
     assert type(back) is RateLimited
     assert back.to_dict() == RateLimited("busy", retry_after_s=1).to_dict()
+
+
+# -- secrets ---------------------------------------------------------------------------------------------------
+
+
+def test_no_key_and_no_header_of_the_wrapped_provider_gets_onto_the_tape_wherever_it_is_repeated(
+    deck_with, chat_server, tape, monkeypatch
+):
+    key, tenant = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya", "Uu3Vv4Ww5Xx6Yy7Zz8Aa9Bb0"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    call = {"id": key, "function": {"name": "look", "arguments": json.dumps({"at": key, "for": tenant})}}
+    message = {"content": f"it is {key} of {tenant}", "reasoning_content": key, "tool_calls": [call]}
+    headers = {"x-ratelimit-owner": tenant, "set-cookie": f"session={key}", "x-request-id": key}
+    answer = {"model": key, "choices": [{"message": message, "finish_reason": "tool_calls"}], "usage": {}}
+    server = chat_server(lambda body: (401 if "refuse" in str(body) else 200, headers, {**answer, "error": None}))
+    options = {"base_url": server.base_url, "headers": {"x-tenant": tenant}}
+    config = {"providers": {"tape": {"options": {"file": str(tape)}}, "openai": options}}
+    extra = {"user": f"tenant {tenant}", "metadata": {"authorization": key, "note": f"mine is {key}"}}
+    asked = [ask(f"{word}, my key is {key}", "tape/openai/any", extra=extra) for word in ("answer", "refuse")]
+    with deck_with(helmdeck_provider_tape, config=config) as deck:
+        assert played(deck, *asked) == [f"it is {key} of {tenant}", "auth_failed"]
+        assert played(deck, asked[0]) == ["it is [redacted] of [redacted]"], "as it is on the tape"
+    assert key in str(server.requests[0].body), "it was sent as it is"
+    assert len(server.requests) == 2 and len(tape.read_text().splitlines()) == 2
+    assert key not in tape.read_text() and tenant not in tape.read_text()
+
+
+def test_a_key_that_is_a_word_of_the_request_makes_no_difference(deck_with, chat_server, tape, monkeypatch):
+    server = chat_server(lambda body: completion("passed"))
+    config = {"providers": {"tape": {"options": {"file": str(tape)}}, "openai": {"base_url": server.base_url}}}
+    for key in ("sk-0123456789abcdef", "test"):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        with deck_with(helmdeck_provider_tape, config=config) as deck:
+            assert played(deck, ask("is this a test?", "tape/openai/any")) == ["passed"]
+    assert len(server.requests) == 1

@@ -1,7 +1,8 @@
 """One exchange: a request, and the response or the failure that it got. What is written down of it, and how.
 
 What is written is the request itself, never its transport: no header, no address, no key. Values in ``extra`` whose
-names speak of secrets are left out before anything else is done with them, the key included.
+names speak of secrets are left out before anything else is done with them, the key of the exchange included; so is the key
+of the wrapped provider, wherever in the request or in the answer it is repeated.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -47,6 +48,9 @@ _HIDDEN = "[not recorded]"
 _SHOWN_CHARS = 40
 _SHOWN_DIFFERENCES = 4
 
+Clean = Callable[[str], str]
+"""Leaves out of a text what must not be written down."""
+
 Request = Mapping[str, Any]
 """A request as plain data, the fields of ``FIELDS``."""
 
@@ -78,10 +82,11 @@ class Exchange:
         return self.outcome
 
 
-def recorded(request: ChatRequest) -> Request:
+def recorded(request: ChatRequest, clean: Clean = str) -> Request:
     """Return what is written down of a request."""
     plain: dict[str, Any] = msgspec.to_builtins({name: getattr(request, name) for name in FIELDS}, enc_hook=dict)
-    return {**plain, "extra": _without_secrets(plain["extra"])}
+    written: Request = _cleaned({**plain, "extra": _without_secrets(plain["extra"])}, clean)
+    return written
 
 
 def key_of(request: Request) -> str:
@@ -92,10 +97,13 @@ def key_of(request: Request) -> str:
 # -- lines ---------------------------------------------------------------------------------------------------
 
 
-def to_line(exchange: Exchange) -> bytes:
-    """Return the exchange as one line of ASCII, its end included."""
+def to_line(exchange: Exchange, clean: Clean = str) -> bytes:
+    """Return the exchange as one line of ASCII, its end included.
+
+    :param clean: is applied to the outcome; the request was cleaned before its key was made.
+    """
     line: dict[str, Any] = {"tape": FORMAT, "key": exchange.key, "request": exchange.request}
-    outcome = msgspec.to_builtins(attrs.asdict(exchange.outcome, recurse=False), enc_hook=dict)
+    outcome = _cleaned(msgspec.to_builtins(attrs.asdict(exchange.outcome, recurse=False), enc_hook=dict), clean)
     if isinstance(exchange.outcome, CallFailed):
         line["failure"] = {"cause": exchange.outcome.failure_class.value, **outcome}
     else:
@@ -150,6 +158,14 @@ def _structured(fields: dict[str, Any], kind: type[T]) -> T:
 def _json(value: object) -> bytes:
     # ASCII, because models do write lone surrogates, which UTF-8 cannot hold.
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def _cleaned(value: Any, clean: Clean) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {name: _cleaned(each, clean) for name, each in value.items()}
+    return [_cleaned(each, clean) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def _without_secrets(value: Any) -> Any:

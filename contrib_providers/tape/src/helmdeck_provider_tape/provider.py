@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import functools
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from helmdeck_core import (
     ProviderContext,
     ProviderSettings,
 )
-from helmdeck_provider_tape.exchange import Difference, Exchange, Request, key_of, recorded
+from helmdeck_provider_tape.exchange import Clean, Difference, Exchange, Request, key_of, recorded
 from helmdeck_provider_tape.tape import Tape
 
 
@@ -72,17 +73,19 @@ class TapeProvider:
         :raises CallFailed: what the wrapped provider raised, now or when it was recorded.
         :raises InvalidRequest: the tape does not hold the request and nobody else may be asked.
         """
-        request = attrs.evolve(request, model=str(self._wrapped(request.model)))
-        written = recorded(request)
+        wrapped = self._wrapped(request.model)
+        request = attrs.evolve(request, model=str(wrapped))
+        clean = functools.partial(self._context.without_secrets, wrapped.provider)
+        written = recorded(request, clean)
         if self._mode is Mode.RECORD:
-            return await self._ask(request, written)
+            return await self._ask(request, written, clean)
         key = key_of(written)
         async with self._turns[key]:
             if (exchange := self._next(key)) is not None:
                 return exchange.play()
             if self._mode is Mode.REPLAY:
                 raise self._missing(request.model, written)
-            response = await self._ask(request, written)
+            response = await self._ask(request, written, clean)
             self._played[key] = len(self._tape.takes(key))
             return response
 
@@ -112,14 +115,14 @@ class TapeProvider:
         # A key that was missing or a limit that was hit must not be replayed for ever where one can ask again.
         return bool(takes) and (self._mode is Mode.REPLAY or takes[-1].is_answered)
 
-    async def _ask(self, request: ChatRequest, written: Request) -> ChatResponse:
+    async def _ask(self, request: ChatRequest, written: Request, clean: Clean) -> ChatResponse:
         provider = self._open(ModelId.parse(request.model).provider)
         try:
             response = await provider.complete(request)
         except CallFailed as exc:
-            self._tape.append(Exchange(written, exc))
+            self._tape.append(Exchange(written, exc), clean)
             raise
-        self._tape.append(Exchange(written, response))
+        self._tape.append(Exchange(written, response), clean)
         return response
 
     def _open(self, name: str) -> Provider:

@@ -12,7 +12,7 @@ from pathlib import Path
 import attrs
 
 from helmdeck_core import ConfigError, Mistake
-from helmdeck_provider_tape.exchange import Exchange, from_line, is_whole, to_line
+from helmdeck_provider_tape.exchange import Clean, Exchange, from_line, is_whole, to_line
 
 
 class TapeWarning(UserWarning):
@@ -54,14 +54,17 @@ class Tape:
                 _lock(file, exclusive=False)
                 self._read(file)
 
-    def append(self, exchange: Exchange) -> None:
-        """Add one line, whole or not at all, behind everything that others have added."""
+    def append(self, exchange: Exchange, clean: Clean = str) -> None:
+        """Add one line, whole or not at all, behind everything that others have added.
+
+        :param clean: is applied to what the exchange came to.
+        """
         with FileIO(self.path, "a+") as file:
             _lock(file, exclusive=True)
             self._read(file)
             # What is left is the beginning of a line whose writer is gone: it would spoil the line behind it.
             file.truncate(self._end)
-            line = self._missing_end(file) + to_line(exchange)
+            line = self._missing_end(file) + to_line(exchange, clean)
             if file.write(line) != len(line):
                 file.truncate(self._end)
                 raise OSError(f"{self.path}: the disk took only a part of an exchange")
