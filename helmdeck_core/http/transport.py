@@ -9,13 +9,14 @@ import asyncio
 import contextlib
 import functools
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import attrs
 
+from helmdeck_core import __version__
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.chat import ProviderSettings
 from helmdeck_core.errors import (
@@ -35,8 +36,11 @@ from helmdeck_core.waiting import Limited
 if TYPE_CHECKING:
     import httpx
 
-_KEEPALIVE_S = 30.0
+    from helmdeck_core.http.connections import Pool, Reply
+    from helmdeck_core.http.proxied import Proxied
+
 _KEPT_ADDRESSES = 64
+_COMPRESSED_BYTES = 16_384
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 FOREIGN: Mapping[str, type[CallFailed]] = {
@@ -69,7 +73,12 @@ FOREIGN: Mapping[str, type[CallFailed]] = {
     "ResponseNotRead": TransientUnknown,
     "RequestNotRead": TransientUnknown,
 }
-"""Every exception of httpx and what it becomes; by name, so that reading the table imports nothing."""
+"""Every exception of httpx and what it becomes; by name, so that reading the table imports nothing.
+
+Those of h11 and of ``connections`` have the same names for the same causes.
+"""
+_OF_HTTP = ("httpx", "h11", "helmdeck_core.http.connections")
+"""Beginnings of the modules whose exceptions are looked up."""
 
 
 @attrs.frozen
@@ -89,23 +98,24 @@ class Incoming:
 
     def __init__(
         self,
-        response: httpx.Response,
+        reply: Reply,
         settings: ProviderSettings,
+        url: str,
         *,
         deadline: float,
         idle_s: float | None,
         secrets: Iterable[str],
     ) -> None:
-        self.status = response.status_code
-        self.headers: Mapping[str, str] = dict(response.headers)
-        self._response = response
+        self.status = reply.status
+        self.headers = reply.headers
+        self._reply = reply
         self._settings = settings
+        self._url = url
         self._deadline = deadline
         self._idle_s = idle_s
         self._secrets = secrets
         # Most bodies are not compressed, and the layers of decoding are paid for each piece.
-        stream = response.aiter_bytes() if "content-encoding" in self.headers else response.stream
-        self._source: Any = aiter(stream)  # type: ignore[arg-type]  # declared as what a synchronous client has, too
+        self._source: Any = _decompressed(reply) if "content-encoding" in self.headers else reply
         self._read = self._source.__anext__
         self._ahead: ReadAhead | None = None
         self._room = settings.max_response_bytes
@@ -142,7 +152,7 @@ class Incoming:
                 await self._ahead.aclose()
             await self._source.aclose()
         finally:
-            await self._response.aclose()
+            await self._reply.aclose()
 
     async def _next(self, step: Awaitable[bytes]) -> bytes:
         try:
@@ -151,7 +161,7 @@ class Incoming:
             raise
         except Exception as exc:
             is_idle = self._ahead is not None and self._ahead.is_idle
-            failure = _failure(exc, self._settings, str(self._response.url), self._secrets, is_idle)
+            failure = _failure(exc, self._settings, self._url, self._secrets, is_idle)
             if failure is None:
                 raise
         else:
@@ -171,6 +181,42 @@ class Incoming:
         )
 
 
+def _decompressed(reply: Reply) -> AsyncIterator[bytes]:
+    """The body as it was before the server compressed it.
+
+    A piece is at most a thousand times as large as what it is made of, so that the limit of bytes is seen in time.
+    """
+    import httpx
+
+    async def small() -> AsyncIterator[bytes]:
+        async for piece in reply:
+            for start in range(0, len(piece), _COMPRESSED_BYTES):
+                yield piece[start : start + _COMPRESSED_BYTES]
+
+    kind = {"content-encoding": reply.headers["content-encoding"]}
+    return httpx.Response(reply.status, headers=kind, content=small()).aiter_bytes()
+
+
+def _proxied(settings: ProviderSettings) -> Proxied:
+    from helmdeck_core.http.proxied import Proxied
+
+    return Proxied(settings)
+
+
+def _pool(base: httpx.URL, settings: ProviderSettings) -> Pool:
+    import httpx
+
+    from helmdeck_core.http.connections import Pool
+
+    is_secure = base.scheme == "https"
+    tls = None
+    if is_secure:  # reading all certificates of the machine takes a while, and a plain address meets none
+        tls = httpx.create_ssl_context()
+        tls.set_alpn_protocols(["http/1.1"])
+    port = base.port or (443 if is_secure else 80)
+    return Pool(base.raw_host.decode("ascii"), port, tls=tls, connect_timeout_s=settings.connect_timeout_s)
+
+
 class Transport:
     """The connections to one provider."""
 
@@ -183,36 +229,22 @@ class Transport:
         self._settings = settings
         self._url = checked_base_url(settings)
         self._headers = checked_headers(settings)
-        place = urlsplit(self._url)
-        reach: dict[str, Any] = {
-            "limits": httpx.Limits(keepalive_expiry=_KEEPALIVE_S),
-            # Reading all certificates of the machine takes a while, and a plain address meets none.
-            "verify": place.scheme == "https",
-            # A proxy that the environment names can reach many hosts, but never this machine's own.
-            "trust_env": place.hostname not in _LOOPBACK,
-        }
-        self._pool = httpx.AsyncHTTPTransport(**reach)
-        self._send: Callable[[httpx.Request], Awaitable[httpx.Response]] = self._pool.handle_async_request
-        self._close = self._pool.aclose
-        proxies = {name: url for name, url in getproxies().items() if name != "no"} if reach["trust_env"] else {}
+        self._address = functools.lru_cache(_KEPT_ADDRESSES)(httpx.URL)
+        base = self._address(self._url)
+        # A proxy that the environment names can reach many hosts, but never this machine's own.
+        found = {} if base.host in _LOOPBACK else getproxies()
+        proxies = {name: url for name, url in found.items() if name != "no"}
+        self._pool: Pool | Proxied = _proxied(settings) if proxies else _pool(base, settings)
         # Of each request: what differs, and all together, with the forms in which it may come back.
         self._own_secrets = Secrets(
             (*header_secrets(self._headers), *itertools.chain(*map(url_secrets, proxies.values())))
         )
         self._told = (Secrets(), self._own_secrets)
-        if proxies:
-            # A client finds its way through proxies; nothing else of it is needed, and it costs a quarter of a request.
-            client = httpx.AsyncClient(follow_redirects=False, **reach)
-            self._send, self._close = functools.partial(client.send, stream=True), client.aclose
-        self._request = functools.partial(
-            httpx.Request,
-            extensions={"timeout": httpx.Timeout(settings.timeout_s, connect=settings.connect_timeout_s).as_dict()},
-        )
-        self._address = functools.lru_cache(_KEPT_ADDRESSES)(httpx.URL)
         self._always = {
+            "host": base.netloc.decode("ascii"),
             "accept-encoding": "gzip, deflate",
             "connection": "keep-alive",
-            "user-agent": f"python-httpx/{httpx.__version__}",
+            "user-agent": f"helmdeck/{__version__}",
         }
 
     def key(self) -> str | None:
@@ -277,7 +309,7 @@ class Transport:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._close()
+        await self._pool.aclose()
 
     @asynccontextmanager
     async def _exchange(
@@ -291,8 +323,9 @@ class Transport:
         idle_s: float | None = None,
     ) -> AsyncIterator[Incoming]:
         deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
-        response = await self._head(method, self._url + path, body, headers, deadline, secrets)
-        answer = Incoming(response, self._settings, deadline=deadline, idle_s=idle_s, secrets=secrets)
+        url = self._url + path
+        reply = await self._head(method, url, body, headers, deadline, secrets)
+        answer = Incoming(reply, self._settings, url, deadline=deadline, idle_s=idle_s, secrets=secrets)
         try:
             yield answer
         finally:
@@ -306,17 +339,14 @@ class Transport:
         headers: Mapping[str, str],
         deadline: float,
         secrets: Iterable[str],
-    ) -> httpx.Response:
+    ) -> Reply:
         """Send a request and wait for the head of its answer."""
         kind = {} if body is None else {"content-type": "application/json"}
         try:
-            request = self._request(
-                method, self._address(url), content=body, headers={**self._always, **kind, **headers, **self._headers}
-            )
+            address = self._address(url)
+            given = {**self._always, **kind, **headers, **self._headers}
             async with asyncio.timeout_at(deadline):
-                response = await self._send(request)
-            response.request = request
-            return response
+                return await self._pool.send(method, address, given, body)
         except Exception as exc:
             failure = _failure(exc, self._settings, url, secrets)
             if failure is None:
@@ -344,8 +374,8 @@ def _failure(
 
 
 def translated(exc: Exception, url: str, secrets: Iterable[str] = ()) -> CallFailed | None:
-    """Turn an exception of httpx into ours; ``None`` for every other one."""
-    names = (kind.__name__ for kind in type(exc).__mro__ if kind.__module__.partition(".")[0] == "httpx")
+    """Turn an exception of HTTP into ours; ``None`` for every other one."""
+    names = (kind.__name__ for kind in type(exc).__mro__ if kind.__module__.startswith(_OF_HTTP))
     found = next((FOREIGN[name] for name in names if name in FOREIGN), None)
     if found is None:
         return None

@@ -26,8 +26,7 @@ def using(base_url, use, **settings):
             # What the collector closes ends in tasks of the loop's own, which have to end as well.
             others = asyncio.all_tasks() - {asyncio.current_task()}
             await asyncio.wait_for(asyncio.gather(*others, return_exceptions=True), 5)
-            pool = transport._pool._pool
-            assert all(connection.is_idle() for connection in pool.connections)
+            assert transport._pool.busy == 0
             return result
         finally:
             await transport.aclose()
