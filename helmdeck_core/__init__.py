@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from helmdeck_core.attempts import (
         Attempt,
+        PaidRequest,
+        RequestKind,
     )
     from helmdeck_core.catalogs import (
         load_catalog_file,
@@ -230,7 +232,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES = {
-    "helmdeck_core.attempts": "Attempt",
+    "helmdeck_core.attempts": "Attempt PaidRequest RequestKind",
     "helmdeck_core.catalogs": "load_catalog_file read_catalog",
     "helmdeck_core.composing": "PromptPart",
     "helmdeck_core.config": "AgentConfig Config SecretRef",
@@ -373,6 +375,7 @@ __all__ = [
     "PackContext",
     "PackError",
     "PackErrorCode",
+    "PaidRequest",
     "Plan",
     "PlanOutcome",
     "PlanRecord",
@@ -400,6 +403,7 @@ __all__ = [
     "Recommendation",
     "RecordedStep",
     "RecoveryRule",
+    "RequestKind",
     "RequestSent",
     "ResponseFormat",
     "Role",

@@ -144,6 +144,12 @@ FINER: Mapping[FailureClass, Mapping[str, Advice]] = {
         ),
     },
     FailureClass.RATE_LIMITED: {"retry_in_vain": _IN_VAIN},
+    FailureClass.QUOTA_EXHAUSTED: {
+        "cost_limit": Advice(
+            "the request would cost more than the call may, so that it was not sent",
+            "raise max_cost_usd under [recovery], shorten the request, or choose a cheaper model",
+        ),
+    },
     FailureClass.AUTH_FAILED: {
         "no_key": Advice(
             "there is no key that could be sent",

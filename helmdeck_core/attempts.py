@@ -62,6 +62,49 @@ class Usage:
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
         )
 
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens - other.input_tokens,
+            output_tokens=self.output_tokens - other.output_tokens,
+            cached_input_tokens=self.cached_input_tokens - other.cached_input_tokens,
+            cache_write_tokens=self.cache_write_tokens - other.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens - other.reasoning_tokens,
+        )
+
+
+class RequestKind(enum.StrEnum):
+    """What a request of an attempt asked for."""
+
+    ANSWER = "answer"
+    """What the attempt is about."""
+    CONTINUATION = "continuation"
+    """The rest of an answer that was cut."""
+    REPAIR = "repair"
+    """Tool calls alone that were cut."""
+
+
+@attrs.frozen(kw_only=True)
+class PaidRequest:
+    """One request of an attempt that took several.
+
+    :ivar usage: tokens, as far as the provider said.
+    :ivar cost_usd: US dollars; ``None`` where no price is known, or nothing was answered.
+    :ivar latency_s: seconds from sending to the end.
+    :ivar cause: why it gave nothing; ``None`` where it answered.
+    """
+
+    kind: RequestKind
+    usage: Usage = Usage()
+    cost_usd: float | None = None
+    latency_s: float = 0.0
+    cause: FailureClass | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The request as plain data; what is empty is left out."""
+        wire = attrs.asdict(self, filter=lambda field, value: field.name != "usage" and value not in (None, 0))
+        wire["kind"] = self.kind.value
+        return wire if self.usage == Usage() else {**wire, "usage": _tokens(self.usage)}
+
 
 @attrs.frozen(kw_only=True)
 class Attempt:
@@ -74,16 +117,20 @@ class Attempt:
     :ivar sub_cause: a finer cause under it.
     :ivar stop_reason: why the model stopped, normalised; empty where no answer came.
     :ivar raw_stop_reason: the provider's word for it.
-    :ivar usage: tokens, as far as the provider said.
-    :ivar cost_usd: US dollars; ``None`` where no price is known, or nothing was answered.
+    :ivar usage: tokens of all its requests, as far as the provider said.
+    :ivar cost_usd: US dollars of all its requests; ``None`` where no price is known, or nothing was answered.
     :ivar latency_s: seconds from sending to the end.
     :ivar waited_s: seconds that were waited before it.
     :ivar changed: what was asked otherwise than the model's budget says, such as ``output limit x2``.
     :ivar then: what was done about it: ``answered``, ``again``, ``next model ID``, or why nothing was.
     :ivar continuations: how often the answer was continued.
+    :ivar requests: what was sent, where it was more than one request: the first, and those that completed its answer.
     :ivar status: the HTTP status of a failure, where one came.
     :ivar raw_length: UTF-8 bytes of the answer's text before anything was stripped.
     :ivar request_id: the provider's own name for the request, where it gave one.
+    :ivar is_estimated: tokens and cost are reckoned, for the answer was cut off before the provider told them.
+    :ivar purpose: ``selection`` for one of another call, which settled what is sent in the attempt of the same number; empty
+        for an attempt of the call itself.
     :ivar is_sent: whether anything was sent; a prompt that cannot fit is not.
     """
 
@@ -102,33 +149,46 @@ class Attempt:
     then: str = ""
     is_sent: bool = True
     continuations: int = 0
+    requests: tuple[PaidRequest, ...] = ()
     status: int | None = None
     raw_length: int = 0
     request_id: str = ""
+    is_estimated: bool = False
+    purpose: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The attempt as plain data; what is empty is left out."""
         wire = attrs.asdict(
             self,
-            filter=lambda field, value: field.name != "usage" and (value is False or value not in ("", None, 0, ())),
+            recurse=False,
+            filter=lambda field, value: field.name == "is_sent" or value not in ("", None, 0, (), Usage()),
         )
         if self.usage != Usage():
-            wire["usage"] = attrs.asdict(self.usage, filter=lambda _, value: value)
+            wire["usage"] = _tokens(self.usage)
+        if self.requests:
+            wire["requests"] = [request.to_dict() for request in self.requests]
         return {**wire, "changed": list(self.changed)} if self.changed else wire
 
     def __str__(self) -> str:
         """The attempt in a few words, none of them a provider's."""
         what = "answered" if self.cause is None else "/".join(filter(None, (self.cause.value, self.sub_cause)))
+        what += f" in {len(self.requests)} requests" if self.requests else ""
         what += f", HTTP {self.status}" if self.status is not None else ""
         what += f" after {self.latency_s:.1f} s" if self.latency_s >= _LONG_S else ""
-        changed = f" ({', '.join(self.changed)})" if self.changed else ""
+        notes = [f"for the {self.purpose}"] if self.purpose else []
+        notes += self.changed
+        changed = f" ({', '.join(notes)})" if notes else ""
         then = f", then {self.then}" if self.cause is not None and self.then else ""
         return f"{self.number}. {self.model}{changed}: {what}{then}"
 
 
-def total_cost(attempts: Sequence[Attempt]) -> float | None:
+def _tokens(usage: Usage) -> dict[str, int]:
+    return attrs.asdict(usage, filter=lambda _, value: value)
+
+
+def total_cost(paid: Sequence[Attempt | PaidRequest]) -> float | None:
     """US dollars of all answers that came, usable or not; ``None`` where one of them has no price."""
-    costs = [attempt.cost_usd for attempt in attempts if attempt.usage != Usage()]
+    costs = [each.cost_usd for each in paid if each.usage != Usage()]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if costs and len(known) == len(costs) else None
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 from helmdeck_core.config import AgentConfig
-from helmdeck_core.continuing import Finished, Judge, Send, Step, Turn
+from helmdeck_core.continuing import Finished, Judge, Refuses, Send, Step, Turn
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import ContinuationLimits, Outcome
 from helmdeck_core.domain.decode import StreamStripper
@@ -53,23 +53,36 @@ class Completer:
         until_s: float | None = None,
         *,
         first: ChatResponse | None = None,
+        refuses: Refuses | None = None,
     ) -> ChatResponse:
         """Ask, and go on where the answer was cut.
 
         :param until_s: when the answer must be there, on the clock; what is there by then is kept.
         :param first: the answer to the request, where it came already.
+        :param refuses: takes a request and the tokens of the turn so far; says why it must not be sent, or nothing.
         :raises CallFailed: the first request failed; a later one that fails leaves a partial answer.
         """
         response = first if first is not None else await self._gateway.complete(request)
-        turn = self.begin(request, judge)
-        self.observe(request, response, call, 1)
-        step = turn.feed(response)
+        turn, step = self._begun(request, response, judge, call, refuses)
+        if isinstance(step, Finished):
+            return step.response
+        async with contextlib.aclosing(self._going_on(turn, step, call, until_s, streams=False)) as batches:
+            async for batch in batches:
+                if isinstance(batch, ChatResponse):
+                    response = batch
+        return response
+
+    def _begun(
+        self, request: ChatRequest, first: ChatResponse, judge: Judge, call: CallRef, refuses: Refuses | None
+    ) -> tuple[Turn, Step]:
+        turn = self.begin(request, judge, refuses)
+        self.observe(request, first, call, 1)
+        step = turn.feed(first)
         if isinstance(step, Finished):
             self._finished(request, step.response, call)
-            return step.response
-        return await self._go_on(turn, step, call, until_s)
+        return turn, step
 
-    def begin(self, request: ChatRequest, judge: Judge) -> Turn:
+    def begin(self, request: ChatRequest, judge: Judge, refuses: Refuses | None = None) -> Turn:
         """A turn for a request, with the limits of the deployment."""
         return Turn(
             request,
@@ -77,6 +90,7 @@ class Completer:
             judge,
             # Looked up when an answer was cut, which few are.
             takes_native=lambda: request.model not in self._refusing and self._takes_native(request),
+            refuses=refuses,
         )
 
     def observe(self, request: ChatRequest, response: ChatResponse, call: CallRef, iteration: int) -> None:
@@ -97,31 +111,47 @@ class Completer:
     # -- going on ------------------------------------------------------------------------------------------
 
     async def continued(
-        self, request: ChatRequest, first: ChatResponse, judge: Judge, call: CallRef, until_s: float | None = None
+        self,
+        request: ChatRequest,
+        first: ChatResponse,
+        judge: Judge,
+        call: CallRef,
+        until_s: float | None = None,
+        *,
+        refuses: Refuses | None = None,
     ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """What completes an answer that came in pieces: further pieces without a seam, and last the whole response.
 
         Tool calls of continuations come with the response alone, for their pieces would be taken for those of the first.
         """
-        turn = self.begin(request, judge)
-        self.observe(request, first, call, 1)
-        step = turn.feed(first)
+        turn, step = self._begun(request, first, judge, call, refuses)
         if isinstance(step, Finished):
-            self._finished(request, step.response, call)
             yield step.response
             return
-        start_s, iteration = self._clock(), 1
+        async with contextlib.aclosing(self._going_on(turn, step, call, until_s, streams=True)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def _going_on(
+        self, turn: Turn, step: Step, call: CallRef, until_s: float | None, *, streams: bool
+    ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
+        """Send what the turn says until it is over: pieces, where they are wanted, and last the whole response."""
+        start_s, iteration, model = self._clock(), 1, ""
         while isinstance(step, Send):
-            iteration += 1
+            model, iteration = step.request.model, iteration + 1
             self.announce(step, call)
             part = _Part(turn.answer, self._runtime.decoder.stream(), is_silent=step.is_repair)
             try:
-                async with contextlib.aclosing(self._gateway.stream(step.request)) as batches:
-                    while part.response is None:
-                        async with asyncio.timeout(self._left_s(until_s)):
-                            batch = await anext(batches)
-                        if given := part.feed(batch):
-                            yield given
+                if streams:
+                    async with contextlib.aclosing(self._gateway.stream(step.request)) as batches:
+                        while part.response is None:
+                            async with asyncio.timeout(self._left_s(until_s)):
+                                batch = await anext(batches)
+                            if given := part.feed(batch):
+                                yield given
+                else:
+                    async with asyncio.timeout(self._left_s(until_s)):
+                        part.response = await self._gateway.complete(step.request)
             except TimeoutError:
                 late = LikelyTimeout("the continuation did not come in time", sub_cause="deadline")
                 step = turn.fail(late, part.shown)
@@ -129,29 +159,11 @@ class Completer:
                 step = turn.fail(exc, part.shown) if part.shown else self.after_failure(turn, step, exc)
             else:
                 self.observe(step.request, part.response, call, iteration)
-                if rest := part.finish():
+                if streams and (rest := part.finish()):
                     yield (ChatDelta(rest),)
-                step = turn.feed(part.response, part.shown)
-        self._terminated(request.model, step.response, call, self._clock() - start_s)
-        yield step.response
-
-    async def _go_on(self, turn: Turn, step: Step, call: CallRef, until_s: float | None) -> ChatResponse:
-        start_s, iteration, model = self._clock(), 1, ""
-        while isinstance(step, Send):
-            model, iteration = step.request.model, iteration + 1
-            self.announce(step, call)
-            try:
-                async with asyncio.timeout(self._left_s(until_s)):
-                    response = await self._gateway.complete(step.request)
-            except TimeoutError:
-                step = turn.fail(LikelyTimeout("the continuation did not come in time", sub_cause="deadline"))
-            except CallFailed as exc:
-                step = self.after_failure(turn, step, exc)
-            else:
-                self.observe(step.request, response, call, iteration)
-                step = turn.feed(response)
+                step = turn.feed(part.response, part.shown if streams else None)
         self._terminated(model, step.response, call, self._clock() - start_s)
-        return step.response
+        yield step.response
 
     def _left_s(self, until_s: float | None) -> float | None:
         """Seconds for a continuation: a little less than the attempt has, so that what is there can be kept."""

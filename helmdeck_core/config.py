@@ -197,9 +197,10 @@ class EventsConfig:
 class RecoveryConfig:
     """How far a failed call is pursued. What is done about which cause is decided by rules of plugins.
 
-    :ivar max_attempts: requests that one call sends at most.
+    :ivar max_attempts: how often one call asks for its answer from the beginning, at most.
     :ivar deadline_s: seconds until a call has ended, one way or the other; 0 is no limit.
-    :ivar max_cost_usd: once a call has spent this much, it sends nothing more; left out: no limit.
+    :ivar max_cost_usd: once a call has spent this much, it asks only models that are known to cost nothing; nor does it send
+        a request whose input alone would go beyond it. What one answer costs may. Left out: no limit.
     :ivar backoff_s: seconds before a provider is asked again that does not say how long to wait; doubles each time.
     :ivar max_wait_s: where a provider asks for a longer wait, it is not waited for.
     :ivar attempt_share: the part of what is left of the deadline that an attempt may take while another model could

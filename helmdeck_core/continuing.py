@@ -8,10 +8,11 @@ list that was cut is ever run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import attrs
 
+from helmdeck_core.attempts import FailureClass, PaidRequest, RequestKind
 from helmdeck_core.domain.chat import (
     DISPOSITIONS,
     ChatRequest,
@@ -55,6 +56,7 @@ SAME_START = 6
 _NOTICES: Mapping[Outcome, str] = {
     Outcome.RETRY_LIMIT: "the answer is cut: it was still not complete after {attempts} continuations",
     Outcome.BUDGET_EXHAUSTED: "the answer is cut: its budget of output is used up",
+    Outcome.COST_LIMIT: "the answer is cut: what the call may cost is used up",
     Outcome.SAFETY_BLOCKED: "the answer is cut: the provider's safety filter stopped its continuation",
     Outcome.CONTEXT_WINDOW_EXCEEDED: "the answer is cut: with its continuation it does not fit the model's window",
     Outcome.PROVIDER_ERROR: "the answer is cut: its continuation failed ({cause})",
@@ -118,11 +120,15 @@ class Finished:
 
 Step = Send | Finished
 
+Refuses = Callable[[ChatRequest, Usage], str]
+"""Takes a request and the tokens of the turn so far; says why the request must not be sent, or nothing."""
+
 
 class Turn:
     """One answer and all that completes it.
 
     :param request: what was asked.
+    :param refuses: whether something else than the limits of the turn forbids a request.
     :param takes_native: whether the model goes on with its own unfinished answer when that is the last message.
     :ivar state: where it stands; see ``TRANSITIONS``.
     :ivar path: all states so far.
@@ -135,6 +141,7 @@ class Turn:
         judge: Judge,
         *,
         takes_native: Callable[[], bool] = lambda: False,
+        refuses: Refuses | None = None,
     ) -> None:
         self.state = TurnState.REQUEST
         self.path = [self.state]
@@ -142,6 +149,7 @@ class Turn:
         self._limits = limits
         self._judge = judge
         self._takes_native = takes_native
+        self._refuses = refuses
         self._first: ChatResponse | None = None
         self._last: ChatResponse | None = None
         self._text = ""
@@ -152,6 +160,7 @@ class Turn:
         self._broken: tuple[str, ...] = ()
         self._issue = ""
         self._parts: list[int] = []
+        self._more: list[PaidRequest] = []
         self._dropped = 0
         self._attempts = self._repairs = 0
         self._has_stalled = False
@@ -195,6 +204,8 @@ class Turn:
         :param shown: what of the continuation was given on before it failed.
         :raises CallFailed: the failure, where nothing is there yet.
         """
+        self._paid(self.state, usage=failure.usage, latency_s=failure.latency_s, cause=failure.failure_class)
+        self._usage += failure.usage
         self._move(Trigger.ERROR)
         if shown:
             self._text += shown
@@ -211,9 +222,11 @@ class Turn:
         self._text, self._calls, self._broken = "", (), ()
         self._reasoning.clear()
         self._parts.clear()
+        self._more.clear()
 
     def without_native(self, send: Send) -> Send:
         """The same continuation for a model that turns out not to take its own unfinished answer."""
+        self._paid(self.state, cause=FailureClass.INVALID_REQUEST)
         self._takes_native = lambda: False
         return attrs.evolve(send, request=self._hinted(CONTINUE_HINT, send.request.max_tokens), is_native=False)
 
@@ -230,6 +243,7 @@ class Turn:
             self._first, self._text = response, response.text
             self._parts.append(len(response.text))
             return len(response.text)
+        self._paid(state, usage=response.usage, latency_s=response.latency_s)
         if state is TurnState.REQUEST_REPAIR:
             self._parts.append(0)  # only its calls are wanted
             return 0
@@ -242,6 +256,11 @@ class Turn:
         self._parts.append(len(added))
         self._text += added
         return len(added)
+
+    def _paid(self, state: TurnState, **facts: Any) -> None:
+        """Note a request behind the first one."""
+        kind = RequestKind.REPAIR if state is TurnState.REQUEST_REPAIR else RequestKind.CONTINUATION
+        self._more.append(PaidRequest(kind=kind, **facts))
 
     def _joined(self, more: str, response: ChatResponse) -> tuple[str, int]:
         """What a continuation adds to the answer, and how many characters of it are dropped.
@@ -296,13 +315,15 @@ class Turn:
             return self._partial(Outcome.RETRY_LIMIT, Trigger.LIMIT)
         if self._left() <= 0 or len(self._text) >= self._limits.max_output_chars:
             return self._partial(Outcome.BUDGET_EXHAUSTED, Trigger.LIMIT)
-        self._move(Trigger.UNDER_LIMITS)
-        self._attempts += 1
         limit = min(self._request.max_tokens or self._left(), self._left())
         if self._has_stalled:
             limit = self._left()
         is_native = is_paused or self._takes_native()
         request = self._resumed(response, limit) if is_native else self._hinted(CONTINUE_HINT, limit)
+        if self._refuses is not None and self._refuses(request, self._usage):
+            return self._partial(Outcome.COST_LIMIT, Trigger.LIMIT)
+        self._move(Trigger.UNDER_LIMITS)
+        self._attempts += 1
         return self._send(request, self._attempts, is_native=is_native and not is_paused)
 
     def _repair(self) -> Step:
@@ -310,12 +331,15 @@ class Turn:
             return self._partial(Outcome.TOOL_REPAIR_FAILED, Trigger.LIMIT)
         if self._left() <= 0:
             return self._partial(Outcome.BUDGET_EXHAUSTED, Trigger.LIMIT)
-        self._move(Trigger.UNDER_LIMITS)
-        self._repairs += 1
         hint = " ".join([REPAIR_HINT, *(f"What was wrong: {error}." for error in self._broken[:3])])
         # The payload was too large for the limit once already.
         limit = min(2 * (self._request.max_tokens or self._left()), self._left())
-        return self._send(self._hinted(hint, limit, has_tools=True), self._repairs, is_repair=True)
+        request = self._hinted(hint, limit, has_tools=True)
+        if self._refuses is not None and self._refuses(request, self._usage):
+            return self._partial(Outcome.COST_LIMIT, Trigger.LIMIT)
+        self._move(Trigger.UNDER_LIMITS)
+        self._repairs += 1
+        return self._send(request, self._repairs, is_repair=True)
 
     def _send(self, request: ChatRequest, attempt: int, *, is_repair: bool = False, is_native: bool = False) -> Send:
         tokens = self._usage.output_tokens
@@ -356,6 +380,10 @@ class Turn:
             notice=notice,
             cause=cause,
             issue=self._issue,
+            requests=(
+                PaidRequest(kind=RequestKind.ANSWER, usage=first.usage, latency_s=first.latency_s),
+                *self._more,
+            ),
         )
         return Finished(
             attrs.evolve(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import random
 import secrets
 import time
@@ -15,15 +16,16 @@ from typing import Generic, TypeVar
 
 import attrs
 
+from helmdeck_core.attempts import Usage
 from helmdeck_core.completing import Completer
 from helmdeck_core.cooling import CoolDown
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.events import CallRef, CostUnknown, ProviderRests, StopReasonUnknown
 from helmdeck_core.domain.recovery import Limits
-from helmdeck_core.errors import CallFailed, FailureClass, LengthTruncated, LikelyTimeout
+from helmdeck_core.errors import CallFailed, FailureClass, LengthTruncated, LikelyTimeout, QuotaExhausted
 from helmdeck_core.gateway import Gateway
 from helmdeck_core.judging import AnswerJudge
-from helmdeck_core.recovering import Ask, Failed, Patience, Recovery, Step, rule_for
+from helmdeck_core.recovering import SENT_BEFORE, Ask, Failed, Patience, Recovery, Step, rule_for
 from helmdeck_core.runtime import Runtime
 from helmdeck_core.telling import Teller
 from helmdeck_core.trail import Trail, Try
@@ -32,6 +34,8 @@ from helmdeck_core.watching import Watch, overrun, too_slow
 from helmdeck_core.work import Done, Work, fingerprint, provider_of
 
 T = TypeVar("T")
+
+NOTHING = Usage()
 
 MOST_UNKNOWN_STOPS = 1_000
 """Words that are remembered as reported; providers choose them, so that memory needs a bound."""
@@ -106,6 +110,7 @@ class Dispatcher:
             self.clock(),
             moves_on_at=self.runtime.config.recovery.fallback_on,
             drops_turns=self.runtime.config.recovery.drop_turns,
+            is_free=self._is_free,
             window_of=self._window_of,
             jitter=self._jitter,
         )
@@ -115,6 +120,9 @@ class Dispatcher:
     def _window_of(self, model: str) -> int | None:
         found = self.runtime.budgets.find(model)
         return None if found.is_fallback else found.budget.input_tokens
+
+    def _is_free(self, model: str) -> bool:
+        return self.runtime.pricer.is_free(self.runtime.budgets.find(model).budget, model)
 
     def report_unknown_cost(self, model: str) -> None:
         """Report, once per model, that a cost limit cannot count what it costs."""
@@ -138,8 +146,8 @@ class Dispatcher:
                     self.runtime.emit(StopReasonUnknown(provider=seen[0], model=seen[1], raw=seen[2]))
 
 
-class _Spent(Exception):
-    """The request that was made is one that must not be sent again."""
+class _Refused(Exception):
+    """The request that was made must not be sent; the argument says why."""
 
 
 class _Call(Generic[T]):
@@ -186,9 +194,9 @@ class _Call(Generic[T]):
                             await self._send_off(this)
                             await self._answered(this)
                     value = self._read(this)
-                except _Spent:
+                except _Refused as exc:
                     now_s = home.clock()
-                    step = policy.refused(now_s, home.cooling.resting(now_s))
+                    step = policy.refused(now_s, home.cooling.resting(now_s), str(exc))
                 except CallFailed as exc:
                     self._trail.goes_on(step)
                     failure = home.gateway.hushed(exc, this.ask.model)
@@ -221,14 +229,36 @@ class _Call(Generic[T]):
 
     async def _send_off(self, this: Try) -> None:
         """Prepare, and wait until it is time to send."""
-        this.prepared = await self._work.prepare(this.ask, this.call)
-        if self._policy.has_spent and self._policy.is_spent(fingerprint(this.prepared.request)):
-            raise _Spent
+        this.prepared = prepared = await self._work.prepare(this.ask, this.call, self._trail.helped)
+        if self._policy.has_spent and self._policy.is_spent(fingerprint(prepared.request)):
+            raise _Refused(SENT_BEFORE)
+        if this.ask.left_usd is not None and (too_dear := self._too_dear(this, prepared.request)):
+            if self._policy.attempts:
+                raise _Refused(too_dear)
+            headline = "the request would cost more than the call may"
+            raise QuotaExhausted(headline, model=this.ask.model, sub_cause="cost_limit", detail=too_dear)
         self._trail.goes_on(this.ask)
         if this.ask.wait_s:
             await self._home.sleep(this.ask.wait_s)
         this.sent_s = self._home.clock()
-        self._teller.sent(this.ask, this.call, this.prepared)
+        self._teller.sent(this.ask, this.call, prepared)
+
+    def _too_dear(self, this: Try, request: ChatRequest, paid: Usage = NOTHING) -> str:
+        """Why the cost limit does not allow a request; empty where it does.
+
+        :param paid: tokens of this attempt so far.
+        """
+        if this.ask.left_usd is None or this.prepared is None:
+            return ""
+        pricer, budget = self._home.runtime.pricer, this.prepared.budget
+        left_usd = this.ask.left_usd - self._trail.help_usd - (pricer.cost_usd(budget, request.model, paid) or 0.0)
+        most_usd = self._policy.limits.max_cost_usd
+        if left_usd <= 0:
+            return "" if pricer.is_free(budget, request.model) else f"max_cost_usd {most_usd:g} reached"
+        least_usd = pricer.least_usd(budget, request.model, request)
+        if least_usd is None or least_usd <= left_usd:
+            return ""
+        return f"its input alone costs about {least_usd:.6f} US dollars, and {left_usd:.6f} are left of {most_usd:g}"
 
     async def _answered(self, this: Try) -> None:
         """Send and receive. Models that think are watched, so that they do not think until the caller's time is over."""
@@ -239,7 +269,9 @@ class _Call(Generic[T]):
                     pass
         request, until_s = this.prepared.request, this.ask.until_s
         judge = AnswerJudge(self._home.runtime, request, self._work.type)
-        this.response = await self._home.completer.complete(request, judge, this.call, until_s, first=this.response)
+        this.response = await self._home.completer.complete(
+            request, judge, this.call, until_s, first=this.response, refuses=functools.partial(self._too_dear, this)
+        )
 
     async def _continued(self, this: Try) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """What completes a streamed answer that was cut; the whole response stays with the attempt."""
@@ -247,7 +279,9 @@ class _Call(Generic[T]):
         assert this.response is not None
         request = this.prepared.request
         judge = AnswerJudge(self._home.runtime, request, self._work.type)
-        more = self._home.completer.continued(request, this.response, judge, this.call, this.ask.until_s)
+        more = self._home.completer.continued(
+            request, this.response, judge, this.call, this.ask.until_s, refuses=functools.partial(self._too_dear, this)
+        )
         async with contextlib.aclosing(more):
             async for batch in more:
                 if isinstance(batch, ChatResponse):
@@ -290,9 +324,10 @@ class _Call(Generic[T]):
                     raise self._overrun(this, watch, LengthTruncated)
                 if watch.is_spinning:
                     # As much as the limit would have left of it, without paying for the rest.
+                    this.guess(watch)
                     latency_s = home.clock() - this.sent_s
                     this.response = ChatResponse(
-                        text=watch.text, stop_reason=StopReason.MAX_TOKENS, latency_s=latency_s
+                        text=watch.text, stop_reason=StopReason.MAX_TOKENS, usage=this.guessed, latency_s=latency_s
                     )
 
     def _read(self, this: Try) -> T:
@@ -332,6 +367,7 @@ class _Call(Generic[T]):
             budget=budget,
             disposition=disposition,
             fingerprint=fingerprint(this.prepared.request) if this.prepared and attempt.is_sent else "",
+            helpers=self._trail.take_helpers(attempt.number),
             final=self._final(this, failure),
         )
         now_s = home.clock()
@@ -359,4 +395,5 @@ class _Call(Generic[T]):
 
     def _overrun(self, this: Try, watch: Watch, kind: type[CallFailed]) -> CallFailed:
         assert this.sent_s is not None
+        this.guess(watch)
         return overrun(kind, this.ask.model, self._home.clock() - this.sent_s, watch, self._home.think_share)

@@ -34,7 +34,7 @@ from helmdeck_core.prompting import with_schema
 from helmdeck_core.recovering import Ask
 from helmdeck_core.runtime import Runtime
 from helmdeck_core.turns import without_oldest
-from helmdeck_core.work import Done, Prepared, provider_of
+from helmdeck_core.work import Done, Helped, Prepared, provider_of
 
 T = TypeVar("T")
 
@@ -115,7 +115,7 @@ class Engine:
         work = _Written(self, request, allows_empty)
         done = await self.dispatcher.run(work, request.model.strip(), pack="", caller=caller, limits=limits)
         self._finished(done, "", ())
-        return done.response
+        return attrs.evolve(done.response, attempts=done.attempts)
 
     async def stream(
         self,
@@ -135,7 +135,7 @@ class Engine:
             async for batch in batches:
                 if isinstance(batch, Done):
                     self._finished(batch, "", ())
-                    yield batch.response
+                    yield attrs.evolve(batch.response, attempts=batch.attempts)
                 else:
                     yield batch
 
@@ -154,7 +154,7 @@ class Engine:
                 usage=response.usage,
                 cached_cost_usd=_cached_cost(done.prepared.budget, response),
                 saved_usd=saved_usd(done.prepared.budget, response.usage),
-                cost_usd=total_cost(done.attempts),
+                cost_usd=total_cost([each for each in done.attempts if not each.purpose]),
                 latency_s=response.latency_s,
                 decode_step=step,
                 repairs=repairs,
@@ -167,10 +167,13 @@ class Engine:
 
     # -- how a question is put -----------------------------------------------------------------------------
 
-    async def prepare(self, question: Question[Any], ask: Ask, call: CallRef, known: dict[str, FilterCall]) -> Prepared:
+    async def prepare(
+        self, question: Question[Any], ask: Ask, call: CallRef, known: dict[str, FilterCall], helped: Helped
+    ) -> Prepared:
         """Make the request for one model: its budget, its catalog, its prompt variant, its flags.
 
         :param known: filter calls of this question that were made already, by the model that was asked.
+        :param helped: is given the attempts of those that are made now.
         :raises CallFailed: it cannot be made.
         """
         model = str(self.gateway.check(ask.model))
@@ -183,7 +186,7 @@ class Engine:
             filtered = known.get(prompt.filter_model)
             if filtered is None:
                 filtered = known[prompt.filter_model] = await self._second_opinion(
-                    prompt, prompt.filter_model, ask, call
+                    prompt, prompt.filter_model, ask, call, helped
                 )
             prompt = self._narrowed(prompt, filtered, call)
         messages = prompt.messages
@@ -215,13 +218,19 @@ class Engine:
             filter=filtered,
         )
 
-    async def _second_opinion(self, prompt: Prompt, model: str, ask: Ask, call: CallRef) -> FilterCall:
+    async def _second_opinion(self, prompt: Prompt, model: str, ask: Ask, call: CallRef, helped: Helped) -> FilterCall:
         """Ask once which entries are needed; whatever goes wrong, there is the ranking."""
         left_s = None if ask.until_s is None else (ask.until_s - self.dispatcher.clock()) * FILTER_SHARE
-        limits = Limits(max_attempts=1, deadline_s=left_s)
+        limits = Limits(max_attempts=1, deadline_s=left_s, max_cost_usd=ask.left_usd)
 
         async def asked(question: Question[T]) -> Answer[T]:
-            return await self.ask(question, caller=call.caller, limits=limits, parent=call.call_id)
+            try:
+                answer = await self.ask(question, caller=call.caller, limits=limits, parent=call.call_id)
+            except CallFailed as exc:
+                helped(exc.attempts)
+                raise
+            helped(answer.attempts)
+            return answer
 
         return await second_opinion(asked, prompt.question.request, model, self.library.catalog)
 
@@ -290,8 +299,8 @@ class _Asked(Generic[T]):
     def type(self) -> type[T]:
         return self.question.type
 
-    async def prepare(self, ask: Ask, call: CallRef) -> Prepared:
-        return await self.engine.prepare(self.question, ask, call, self.filter_calls)
+    async def prepare(self, ask: Ask, call: CallRef, helped: Helped) -> Prepared:
+        return await self.engine.prepare(self.question, ask, call, self.filter_calls, helped)
 
     def read(self, prepared: Prepared, response: ChatResponse) -> Decoded[T]:
         try:
@@ -317,7 +326,7 @@ class _Written:
     allows_empty: bool
     type: None = None
 
-    async def prepare(self, ask: Ask, call: CallRef) -> Prepared:  # noqa: ARG002
+    async def prepare(self, ask: Ask, call: CallRef, helped: Helped) -> Prepared:  # noqa: ARG002
         model = str(self.engine.gateway.check(ask.model))
         request = self.request if model == self.request.model else attrs.evolve(self.request, model=model)
         budget = self.engine.runtime.budgets.find(model).budget

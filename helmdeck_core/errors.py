@@ -198,6 +198,8 @@ class CallFailed(HelmdeckError):
     :ivar max_tokens: the output limit that was sent; ``None`` for none, or where no answer came.
     :ivar call_id: what the events of the call have in common; empty outside of a call.
     :ivar attempts: what was tried, this failure last; at most eight, the first and the last ones.
+    :ivar cost_usd: US dollars of everything that the call paid for, attempts that are not listed included; ``None`` where a
+        price is not known.
     """
 
     failure_class: ClassVar[FailureClass] = FailureClass.TRANSIENT_UNKNOWN
@@ -226,6 +228,7 @@ class CallFailed(HelmdeckError):
     request_id: str = ""
     usage: Usage = Usage()
     max_tokens: int | None = None
+    cost_usd: float | None = None
 
     def __str__(self) -> str:
         facts = ", ".join(self.facts())

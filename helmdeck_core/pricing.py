@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterable
 from helmdeck_core import calling
 from helmdeck_core.attempts import Usage
 from helmdeck_core.calling import Owned
+from helmdeck_core.domain.chat import ChatRequest, TextPart
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.prices import PriceSource
 
 MTOK = 1e6
+
+CHARS_PER_TOKEN_AT_MOST = 5
+"""English prose, which takes the fewest tokens, has 4 to 4.8 characters a token with the vocabularies of today."""
 
 MOST_UNKNOWN = 4_096
 """Models without a price that are remembered; ids come from callers, so that memory needs a bound."""
@@ -38,6 +42,23 @@ class Pricer:
         paid = (usage.input_tokens - cached) * by_input + usage.output_tokens * by_output
         return (paid + cached * (by_cached or 0.0)) / MTOK
 
+    def least_usd(self, budget: Budget, model: str, request: ChatRequest) -> float | None:
+        """What the input of a request costs at least; ``None`` where no price is known.
+
+        Its tokens are reckoned low, images count as nothing, and what is marked as a prefix is taken for cached where the
+        budget says that the provider caches.
+        """
+        cached, other = _chars(request)
+        usage = Usage(
+            input_tokens=(cached + other) // CHARS_PER_TOKEN_AT_MOST,
+            cached_input_tokens=cached // CHARS_PER_TOKEN_AT_MOST if budget.supports_prefix_cache else 0,
+        )
+        return self.cost_usd(budget, model, usage) if usage.input_tokens else 0.0
+
+    def is_free(self, budget: Budget, model: str) -> bool:
+        """Whether a model is known to cost nothing."""
+        return self.cost_usd(budget, model, Usage(input_tokens=1_000_000, output_tokens=1_000_000)) == 0.0
+
     def _asked(self, model: str, usage: Usage) -> float | None:
         """What the first source says that knows the model; a model that none knows is not asked for again."""
         if model in self._unknown:
@@ -46,6 +67,17 @@ class Pricer:
         if found is None and len(self._unknown) < MOST_UNKNOWN:
             self._unknown.add(model)
         return found
+
+
+def _chars(request: ChatRequest) -> tuple[int, int]:
+    """Characters of the part that is marked as a prefix, and of the rest."""
+    parts = [part for message in request.messages for part in message.parts]
+    sizes = [len(part.text) if isinstance(part, TextPart) else 0 for part in parts]
+    ends = [number for number, part in enumerate(parts, 1) if isinstance(part, TextPart) and part.ends_prefix]
+    cached = sum(sizes[: ends[-1]]) if ends else 0
+    calls = sum(len(call.arguments) for message in request.messages for call in message.tool_calls)
+    tools = sum(len(tool.description) + len(str(tool.input_schema)) for tool in request.tools)
+    return cached, sum(sizes) - cached + calls + tools
 
 
 def _priced(source: PriceSource) -> Callable[[str, Usage], tuple[float, ...]]:

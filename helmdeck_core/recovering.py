@@ -44,6 +44,7 @@ _SAME_ANSWER = frozenset(
 _LONGEST_EXPONENT = 16
 
 NOTHING_ELSE = "nothing else can be tried"
+SENT_BEFORE = "a further change gives a request that failed already"
 
 
 @attrs.frozen(kw_only=True)
@@ -68,6 +69,7 @@ class Ask:
     :ivar changes: how it differs from what the model's budget says.
     :ivar wait_s: seconds to wait before.
     :ivar until_s: when the attempt must be over, on the driver's clock; ``None`` for never.
+    :ivar left_usd: US dollars that the call may still spend; ``None`` for any sum.
     :ivar notes: what else is to be known of it, such as models that were passed over.
     """
 
@@ -75,6 +77,7 @@ class Ask:
     changes: Changes = NO_CHANGES
     wait_s: float = 0.0
     until_s: float | None = None
+    left_usd: float | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -99,6 +102,7 @@ class Failed:
 
     :ivar disposition: what the provider's word for the stop allows; ``None`` where no answer came.
     :ivar fingerprint: of what was sent; empty when nothing was.
+    :ivar helpers: attempts of other calls that were made for this one.
     :ivar final: why nothing else may be tried, whatever the rules say; empty where it may.
     """
 
@@ -107,6 +111,7 @@ class Failed:
     budget: Budget
     disposition: Disposition | None = None
     fingerprint: str = ""
+    helpers: tuple[Attempt, ...] = ()
     final: str = ""
 
 
@@ -117,6 +122,7 @@ class Recovery:
     :param now_s: the driver's clock at the start of the call.
     :param moves_on_at: the causes after which another model may be asked; ``None`` is all of them.
     :param drops_turns: whether the oldest turns of a conversation may be left out.
+    :param is_free: whether a model is known to cost nothing, so that it may still be asked when the money is spent.
     :param window_of: how large a prompt a model takes, in tokens; ``None`` where that is not known.
     :param jitter: gives numbers from 0 to 1.
     :ivar deadline_s: when the call must be over, on the driver's clock; ``None`` for never.
@@ -134,6 +140,7 @@ class Recovery:
         *,
         moves_on_at: Collection[str] | None = None,
         drops_turns: bool = True,
+        is_free: Callable[[str], bool] = lambda _: False,
         window_of: Callable[[str], int | None] = lambda _: None,
         jitter: Callable[[], float] = lambda: 0.5,
     ) -> None:
@@ -143,12 +150,14 @@ class Recovery:
         self._patience = patience
         self._moves_on_at = moves_on_at
         self._drops_turns = drops_turns
+        self._is_free = is_free
         self._window_of = window_of
         self._jitter = jitter
-        self._place = 0
+        self._place = self._failed_place = 0
+        self._moved_by: NextModel | None = None
         self._changes = self._changes_before = NO_CHANGES
         self._sent = 0
-        self._cost_usd = 0.0
+        self._spent_usd = 0.0
         self._taken: Counter[tuple[int, Action]] = Counter()
         self._spent: set[str] = set()
         self._wanted: list[Action] = []
@@ -173,11 +182,11 @@ class Recovery:
 
     def failed(self, failed: Failed, now_s: float, cooling: Collection[str] = ()) -> Step:
         """Say how the last attempt ended; returns what to do about it."""
-        self._failed = failed
+        self._failed, self._failed_place = failed, self._place
         self._changes_before = self._changes
         self._sent += failed.attempt.is_sent
-        self._cost_usd += failed.attempt.cost_usd or 0.0
-        self.attempts = (*self.attempts, failed.attempt)
+        self._spent_usd += sum(each.cost_usd or 0.0 for each in (*failed.helpers, failed.attempt))
+        self.attempts = (*self.attempts, *failed.helpers, failed.attempt)
         cause = failed.failure.failure_class
         # A model that thinks has spent its thoughts on this request before it fell silent.
         is_hopeless = cause is FailureClass.LIKELY_TIMEOUT and failed.budget.is_hybrid_reasoning
@@ -193,16 +202,23 @@ class Recovery:
         self._passed_up = {}
         return self._next(now_s, cooling)
 
-    def refused(self, now_s: float, cooling: Collection[str] = ()) -> Step:
-        """Take the next wish; the driver asks for it when the request of the one before would be spent."""
-        self._passed_up["a further change gives a request that failed already"] = None
+    def refused(self, now_s: float, cooling: Collection[str] = (), why: str = SENT_BEFORE) -> Step:
+        """Take the next wish; the driver asks for it when the request of the one before must not be sent."""
+        self._passed(why)
+        if self._moved_by is not None:  # the model behind that one may do
+            self._wanted.insert(0, self._moved_by)
         return self._next(now_s, cooling)
+
+    @property
+    def left_usd(self) -> float | None:
+        """US dollars that may still be spent; ``None`` for any sum."""
+        return None if self.limits.max_cost_usd is None else max(0.0, self.limits.max_cost_usd - self._spent_usd)
 
     def _next(self, now_s: float, cooling: Collection[str]) -> Step:
         self._changes = self._changes_before
         if self.limits.max_attempts is not None and self._sent >= self.limits.max_attempts:
             return GiveUp(f"max_attempts {self.limits.max_attempts} reached")
-        if self.limits.max_cost_usd is not None and self._cost_usd >= self.limits.max_cost_usd:
+        if self.left_usd == 0.0 and not any(map(self._is_free, self._chain[self._place + 1 :])):
             return GiveUp(f"max_cost_usd {self.limits.max_cost_usd:g} reached")
         left_s = self._left_s(now_s)
         if left_s is not None and left_s <= 0:
@@ -234,8 +250,10 @@ class Recovery:
     def _take(self, action: Action, now_s: float, left_s: float | None, cooling: Collection[str]) -> Ask | None:
         assert self._failed is not None
         if isinstance(action, NextModel):
+            self._moved_by = action
             return self._moved(action, now_s, cooling)
-        if action.changes.history_factor != 1.0 and not self._drops_turns:
+        self._place, self._moved_by = self._failed_place, None
+        if (action.changes.history_factor != 1.0 and not self._drops_turns) or self.left_usd == 0.0:
             return None
         taken = self._taken[self._place, action]
         wait_s = self._wait_s(action.wait, taken)
@@ -270,7 +288,11 @@ class Recovery:
             return None
         before = self._place
         avoided = {*cooling, _provider(self._chain[before])} if action.other_provider else cooling
-        place = self._next_place(self._next_larger(before) if action.larger_window else before + 1, avoided)
+        start = self._next_larger(before) if action.larger_window else before + 1
+        if self.left_usd == 0.0:
+            start = next(each for each in range(before + 1, len(self._chain)) if self._is_free(self._chain[each]))
+            avoided = ()
+        place = self._next_place(start, avoided)
         if place is None:
             self._passed("no further model in [fallback]")
             return None
@@ -279,7 +301,7 @@ class Recovery:
             return None
         self._place = place
         self._changes = NO_CHANGES
-        return self._asked(now_s, 0.0, self._passed_over(before + 1))
+        return self._asked(now_s, 0.0, self._passed_over(self._failed_place + 1))
 
     def _passed(self, why: str) -> None:
         """Note why a wish is passed over, for whoever asks why nothing more was tried."""
@@ -309,7 +331,14 @@ class Recovery:
         if until_s is not None and self._place + 1 < len(self._chain):
             start_s = now_s + wait_s
             until_s = start_s + (until_s - start_s) * self._patience.attempt_share
-        return Ask(model=self._chain[self._place], changes=self._changes, wait_s=wait_s, until_s=until_s, notes=notes)
+        return Ask(
+            model=self._chain[self._place],
+            changes=self._changes,
+            wait_s=wait_s,
+            until_s=until_s,
+            left_usd=self.left_usd,
+            notes=notes,
+        )
 
     def _left_s(self, now_s: float) -> float | None:
         return None if self.deadline_s is None else self.deadline_s - now_s

@@ -5,24 +5,33 @@ Of an attempt that failed nobody is told before it is clear what follows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
 
-from helmdeck_core.attempts import Attempt, Usage
+from helmdeck_core.attempts import Attempt, FailureClass, PaidRequest, Usage, total_cost
 from helmdeck_core.domain.chat import ChatResponse
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import CallFailed
 from helmdeck_core.pricing import Pricer
 from helmdeck_core.recovering import Ask, Recovery
 from helmdeck_core.telling import Teller
+from helmdeck_core.watching import CHARS_PER_TOKEN, Watch
 from helmdeck_core.work import Prepared, provider_of
+
+_SILENT = FailureClass.LIKELY_TIMEOUT
+
+FOR_THE_SELECTION = "selection"
+"""The purpose of a call that settles which entries of a catalog are sent."""
 
 
 @attrs.define
 class Try:
-    """One attempt while it runs."""
+    """One attempt while it runs.
+
+    :ivar guessed: about how many tokens it took, where the answer was cut off before the provider told; else nothing.
+    """
 
     ask: Ask
     call: CallRef
@@ -30,6 +39,14 @@ class Try:
     sent_s: float | None = None
     has_spoken: bool = False
     response: ChatResponse | None = attrs.field(default=None, repr=False)
+    guessed: Usage = Usage()
+
+    def guess(self, watch: Watch) -> None:
+        """The answer is cut off: reckon what it took by what went out and what has come."""
+        assert self.prepared is not None
+        came = watch.thought_tokens + len(watch.text) // CHARS_PER_TOKEN
+        went = sum(len(message.text) for message in self.prepared.request.messages) // CHARS_PER_TOKEN
+        self.guessed = Usage(input_tokens=went, output_tokens=came, reasoning_tokens=watch.thought_tokens)
 
 
 class Trail:
@@ -51,14 +68,30 @@ class Trail:
         self._policy = policy
         self._pricer = pricer
         self._report_unknown_cost = report_unknown_cost
+        self._helpers: tuple[Attempt, ...] = ()
         self.untold: Attempt | None = None
+
+    def helped(self, attempts: Sequence[Attempt]) -> None:
+        """Another call was made for the attempt that comes next; what cost nothing for sure is left out."""
+        paid = [each for each in attempts if each.stop_reason or each.usage != Usage() or each.cause is _SILENT]
+        self._helpers += tuple(attrs.evolve(attempt, purpose=FOR_THE_SELECTION) for attempt in paid)
+
+    @property
+    def help_usd(self) -> float:
+        """What the other calls for this attempt cost, as far as that is known."""
+        return sum(helper.cost_usd or 0.0 for helper in self._helpers)
+
+    def take_helpers(self, number: int) -> tuple[Attempt, ...]:
+        """The attempts of other calls for the attempt of this number."""
+        helpers, self._helpers = self._helpers, ()
+        return tuple(attrs.evolve(each, number=number) for each in helpers)
 
     def answered(self, this: Try) -> tuple[Attempt, ...]:
         """The attempt gave the answer; returns all of them."""
         assert this.response is not None
         attempt = self._made(this, then="answered")
         self._teller.attempted(attempt)
-        return (*self._policy.attempts, attempt)
+        return (*self._policy.attempts, *self.take_helpers(attempt.number), attempt)
 
     def failed(self, this: Try, failure: CallFailed, latency_s: float) -> Attempt:
         """The attempt gave nothing usable."""
@@ -90,7 +123,8 @@ class Trail:
         """Nothing more is tried; returns the failure with everything that was."""
         if self.untold is not None:
             self._tell(f"given up: {reason}")
-        attempts, pack = self._policy.attempts, self._call.pack
+        *before, last = self._policy.attempts
+        attempts, pack = (*before, *self.take_helpers(last.number), last), self._call.pack
         asked = failure.model or attempts[-1].model
         failure = attrs.evolve(
             failure,
@@ -99,6 +133,7 @@ class Trail:
             provider=failure.provider or (provider_of(asked) if attempts[-1].is_sent else ""),
             attempt=attempts[-1].number,
             attempts=attempts,
+            cost_usd=total_cost(attempts),
             call_id=self._call.call_id,
         )
         self._teller.gave_up(failure, reason, total_s)
@@ -113,6 +148,8 @@ class Trail:
 
     def _made(self, this: Try, **how: Any) -> Attempt:
         response = this.response
+        if this.guessed != Usage():
+            how |= {"usage": this.guessed, "cost_usd": self._cost_usd(this, this.guessed), "is_estimated": True}
         if response is not None:
             how |= {
                 "served_model": response.served_model,
@@ -123,8 +160,11 @@ class Trail:
                 "raw_length": len(response.text.encode("utf-8", "surrogatepass")),
                 "request_id": response.request_id,
                 "cost_usd": self._cost_usd(this, response.usage),
-                "continuations": response.continuation.attempts if response.continuation else 0,
             }
+            if response.continuation is not None:
+                how["continuations"] = response.continuation.attempts
+                if len(response.continuation.requests) > 1:
+                    how |= self._several(this, response.continuation.requests)
         return Attempt(
             number=this.call.attempt,
             model=this.ask.model,
@@ -133,6 +173,11 @@ class Trail:
             is_sent=this.sent_s is not None,
             **how,
         )
+
+    def _several(self, this: Try, requests: Sequence[PaidRequest]) -> dict[str, Any]:
+        """What an attempt of several requests cost, one by one: prices may depend on how large a request is."""
+        priced = tuple(attrs.evolve(each, cost_usd=self._cost_usd(this, each.usage)) for each in requests)
+        return {"requests": priced, "cost_usd": total_cost(priced)}
 
     def _cost_usd(self, this: Try, usage: Usage) -> float | None:
         assert this.prepared is not None

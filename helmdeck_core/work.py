@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
@@ -36,6 +37,10 @@ class Prepared:
     downgrades: tuple[str, ...] = ()
 
 
+Helped = Callable[[Sequence[Attempt]], None]
+"""Takes the attempts of a call that was made for another one."""
+
+
 class Work(Protocol[T_co]):
     """What is wanted of a model: how it is asked for a thing, and how that is read from its answer."""
 
@@ -44,9 +49,10 @@ class Work(Protocol[T_co]):
         """What the answer is decoded into; ``None`` for plain text."""
         ...
 
-    async def prepare(self, ask: Ask, call: CallRef) -> Prepared:
+    async def prepare(self, ask: Ask, call: CallRef, helped: Helped) -> Prepared:
         """Make the request for one model.
 
+        :param helped: is given the attempts of every other call that is made for it, whether or not that call succeeded.
         :raises CallFailed: it cannot be made, for instance because the prompt does not fit.
         """
         ...

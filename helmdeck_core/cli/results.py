@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 
+from helmdeck_core.attempts import Attempt
 from helmdeck_core.cli.tables import hanging
 from helmdeck_core.domain.catalog import TrimRecord
 from helmdeck_core.domain.plans import Plan, Route
@@ -51,9 +52,17 @@ def failure(error: CallFailed, code: int) -> Iterable[str]:
     if any(attempt.is_sent for attempt in error.attempts):
         for label, attempt in zip(_labels("tried"), error.attempts, strict=False):
             yield fact(label, str(attempt))
+    if error.cost_usd:
+        yield fact("cost", dollars(error.cost_usd, error.attempts))
     hint, next_action = error.advice()
     yield fact("hint", hint)
     yield fact("next", next_action)
+
+
+def dollars(cost: float, attempts: Iterable[Attempt]) -> str:
+    """A cost for people, and whether a part of it is reckoned."""
+    about = "about " if any(attempt.is_estimated for attempt in attempts) else ""
+    return f"{about}{cost:.6f} US dollars"
 
 
 def _labels(first: str) -> Iterator[str]:
@@ -80,13 +89,15 @@ def footer(result: Plan | Route) -> Iterable[str]:
         thought = f" ({usage.reasoning_tokens:,} thought)" if usage.reasoning_tokens else ""
         spent.append(f"{usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out{thought}")
     if result.cost_usd:
-        spent.append(f"{result.cost_usd:.6f} US dollars")
+        spent.append(dollars(result.cost_usd, result.attempts))
     yield fact("usage", ", ".join(spent))
     if result.served_model and result.served_model not in (result.model, result.model.partition("/")[2]):
         yield fact("served by", result.served_model)
     if result.requested_model and result.requested_model != result.model:
         yield fact("asked for", f"{result.requested_model}; {result.model} took over")
-    for label, attempt in zip(_labels("tried"), result.attempts[:-1], strict=False):
+    # What the line about the filter call says is not said twice.
+    tried = [attempt for attempt in result.attempts[:-1] if attempt.cause or not attempt.purpose]
+    for label, attempt in zip(_labels("tried"), tried, strict=False):
         yield fact(label, str(attempt))
     if result.repairs:
         yield fact("repaired", f"the answer was not clean JSON and was repaired: {', '.join(result.repairs)}")

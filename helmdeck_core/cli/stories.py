@@ -142,8 +142,11 @@ def _ended(outcome: Mapping[str, Any]) -> Iterator[str]:
     usage = outcome.get("usage", {})
     if any(usage.values()):
         yield f"{usage.get('input_tokens', 0):,} tokens in, {usage.get('output_tokens', 0):,} out"
+    if outcome.get("requests"):
+        yield f"{len(outcome['requests'])} requests"
     if outcome.get("cost_usd") is not None:
-        yield f"{outcome['cost_usd']:.6f} US dollars"
+        about = "about " if outcome.get("is_estimated") else ""
+        yield f"{about}{outcome['cost_usd']:.6f} US dollars"
     yield f"then {outcome['then']}" if outcome.get("cause") and outcome.get("then") else ""
 
 

@@ -218,10 +218,12 @@ class Answer(Generic[T]):
 
     @property
     def cost_usd(self) -> float | None:
-        """US dollars of all attempts; ``None`` where a price is not known."""
+        """US dollars of all attempts, those of a filter call included; ``None`` where a price is not known."""
         return total_cost(self.attempts)
 
     @property
     def rejected_usage(self) -> Usage:
-        """Tokens of the attempts that gave nothing usable."""
-        return sum((attempt.usage for attempt in self.attempts if attempt.cause is not None), Usage())
+        """Tokens that were paid for and did not lead to the answer; ``usage`` does not count them."""
+        if len(self.attempts) < 2:
+            return Usage()
+        return sum((attempt.usage for attempt in self.attempts), Usage()) - self.usage

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 import attrs
 import msgspec
 
+from helmdeck_core.attempts import Attempt, total_cost
 from helmdeck_core.attempts import Usage as Usage
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.continuation import Continuation
@@ -214,6 +215,7 @@ class ChatResponse:
     :ivar unread: kinds of content in the answer that have no place here, such as ``image``, in the provider's words.
     :ivar continuation: what was done to complete an answer that was cut; ``None`` where one answer was enough.
     :ivar request_id: the provider's own name for the request, where it gave one; its support asks for it.
+    :ivar attempts: everything that a deck tried, the one that gave the answer last; empty as a provider gives it.
     """
 
     text: str
@@ -233,6 +235,12 @@ class ChatResponse:
     unread: tuple[str, ...] = ()
     continuation: Continuation | None = None
     request_id: str = ""
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def cost_usd(self) -> float | None:
+        """US dollars of all attempts; ``None`` where a price is not known."""
+        return total_cost(self.attempts)
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True, gc=False):

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import attrs
 
+from helmdeck_core.attempts import PaidRequest
+
 
 class TurnState(enum.StrEnum):
     """Where a turn stands."""
@@ -104,6 +106,8 @@ class Outcome(enum.StrEnum):
     COMPLETED = "completed"
     RETRY_LIMIT = "retry_limit"
     BUDGET_EXHAUSTED = "budget_exhausted"
+    COST_LIMIT = "cost_limit"
+    """What it would cost is more than the call may."""
     SAFETY_BLOCKED = "safety_blocked"
     CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"
     PROVIDER_ERROR = "provider_error"
@@ -143,6 +147,7 @@ class Continuation:
     :ivar notice: what is to be said beside a partial answer; empty for a whole one.
     :ivar cause: the class of the failure that ended it, where one did.
     :ivar issue: what was wrong with tool calls that were asked for again: ``cut``, ``malformed`` and the like.
+    :ivar requests: everything that was sent for it, the first request included; what it cost stands in the attempt.
     """
 
     outcome: Outcome
@@ -153,6 +158,7 @@ class Continuation:
     notice: str = ""
     cause: str = ""
     issue: str = ""
+    requests: tuple[PaidRequest, ...] = ()
 
     @property
     def is_partial(self) -> bool:
@@ -160,8 +166,8 @@ class Continuation:
         return self.outcome is not Outcome.COMPLETED
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as plain data; what is empty is left out."""
-        wire = attrs.asdict(self, filter=lambda _, value: value not in ("", 0, ()))
+        """The record as plain data; what is empty is left out, and so are the requests, which are part of an attempt."""
+        wire = attrs.asdict(self, filter=lambda field, value: field.name != "requests" and value not in ("", 0, ()))
         return {**wire, "outcome": self.outcome.value, "parts": list(self.parts)}
 
 

@@ -302,7 +302,7 @@ class CallFinished(CallRef):
     :ivar usage: tokens of the call.
     :ivar cached_cost_usd: what the cached input cost; ``None`` where the budget has no price.
     :ivar saved_usd: what the cached input would have cost more without the cache; ``None`` where a price is not known.
-    :ivar cost_usd: what all attempts cost; ``None`` where a price is not known.
+    :ivar cost_usd: what all attempts cost; ``None`` where a price is not known. A call that helped this one tells its own.
     :ivar latency_s: seconds of the call.
     :ivar decode_step: what gave the value.
     :ivar repairs: decode steps that changed what the model wrote.

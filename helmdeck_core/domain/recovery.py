@@ -162,9 +162,12 @@ CAUSES_OF_RULES = (*(cause.value for cause in FailureClass), UNKNOWN_STOP)
 class Limits:
     """What bounds one call with all its attempts.
 
-    :ivar max_attempts: requests that are sent at most.
-    :ivar deadline_s: seconds until the call has ended, one way or the other; ``None`` is no limit.
-    :ivar max_cost_usd: once this much is spent, nothing more is sent; ``None`` is no limit.
+    :ivar max_attempts: how often an answer is asked for from its beginning, at most. What continues an answer that was cut,
+        and a call that settles a selection, have limits of their own.
+    :ivar deadline_s: seconds until the call has ended, one way or the other, whatever it asked for; ``None`` is no limit.
+    :ivar max_cost_usd: once this much is spent, on whatever, only models are asked that are known to cost nothing; nor is a
+        request sent whose input alone would take more than is left, by the prices that are known and at five characters
+        a token. What one request generates may go beyond it. ``None`` is no limit.
     """
 
     max_attempts: int | None = None

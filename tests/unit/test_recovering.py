@@ -210,6 +210,38 @@ def test_limits_end_a_call_and_say_so():
     assert machine.failed(failed(machine.begin(0.0), "likely_timeout"), 3.0) == GiveUp("the deadline is over")
 
 
+def test_when_the_money_is_spent_only_what_costs_nothing_is_asked():
+    free = {"local/last"}.__contains__
+    machine = Recovery(RULES, CHAIN, Limits(max_cost_usd=0.01), Patience(), 0.0, is_free=free)
+    begun = machine.begin(0.0)
+    assert begun.left_usd == 0.01
+    assert machine.failed(failed(begun, "likely_timeout", cost=0.004), 0.0).left_usd == pytest.approx(0.006)
+    machine = Recovery(RULES, CHAIN, Limits(max_cost_usd=0.01), Patience(), 0.0, is_free=free)
+    asked, _ = course(machine, "constrained_deadlock", cost=0.02)
+    assert told(asked) == [("a/one",), ("local/last", "b/two passed over")]
+
+
+def test_what_helped_an_attempt_costs_as_well():
+    machine = policy(max_cost_usd=0.01)
+    outcome = failed(machine.begin(0.0), "likely_timeout", cost=0.004)
+    helper = Attempt(number=1, model="a/small", cost_usd=0.006, purpose="selection")
+    assert machine.failed(attrs.evolve(outcome, helpers=(helper,)), 0.0) == GiveUp("max_cost_usd 0.01 reached")
+    assert machine.attempts == (helper, outcome.attempt)
+
+
+def test_behind_a_model_that_must_not_be_asked_the_next_one_is_and_other_wishes_are_for_the_one_that_failed():
+    machine = policy()
+    moved = machine.failed(failed(machine.begin(0.0), "length_truncated", sub_cause="reasoning_overrun"), 0.0)
+    assert moved.model == "b/two"
+    moved = machine.refused(0.0, why="too dear")
+    assert (moved.model, moved.notes) == ("local/last", ("b/two passed over",))
+    again = machine.refused(0.0, why="too dear")
+    assert told([again]) == [("a/one", "variant single_pick")]
+    assert machine.refused(0.0) == GiveUp(
+        "too dear; no further model in [fallback]; a further change gives a request that failed already"
+    )
+
+
 def test_an_attempt_leaves_time_for_those_behind_it():
     machine = policy(deadline_s=100.0)
     first = machine.begin(0.0)

@@ -1,0 +1,229 @@
+"""What a call pays for: every request of it is in the trail, counts against its limits, and is summed once."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from helmdeck_core import (
+    CallFinished,
+    ChatRequest,
+    Continuation,
+    ContinuationTerminated,
+    EventSink,
+    FilterFailed,
+    LengthTruncated,
+    LikelyTimeout,
+    Limits,
+    Message,
+    Outcome,
+    QuotaExhausted,
+    Role,
+    TextPart,
+    Usage,
+    hookimpl,
+)
+from helmdeck_core.testing import Fail, Reply, make_deck, scripted_provider
+
+ASK = "write about our launch and make something of it"
+SURE = "draft a blog post"
+GOOD = '{"steps":[{"order":1,"tool":"blog.draft","args":{"brief":"b"},"rationale":"r"}],"complexity":"single-action","reasoning":"x"}'
+PICKED = '{"ids":["text.diff","blog.draft"]}'
+A_DOLLAR = {"input_cost_usd_per_mtok": 1.0, "output_cost_usd_per_mtok": 10.0}
+FILTERED = {"allows_llm_filter": True, "filter_model": "b/small"}
+
+
+class Recorder:
+    def __init__(self):
+        self.events = []
+
+    @hookimpl
+    def helmdeck_event_sinks(self):
+        return [EventSink(name="recorder", handle=self.events.append)]
+
+    def of(self, kind):
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture
+def deck_of():
+    with contextlib.ExitStack() as stack:
+
+        def make(a=(), b=(), budgets=None, **config):
+            scripts = scripted_provider(a, "a"), scripted_provider(b, "b")
+            prices = {"a/": A_DOLLAR, "b/": A_DOLLAR, **(budgets or {})}
+            recorder = Recorder()
+            deck = stack.enter_context(make_deck(*scripts, recorder, config={"budgets": prices, **config}))
+            deck.a, deck.b, deck.recorder = *scripts, recorder
+            return deck
+
+        yield make
+
+
+def used(text, input_tokens=100, output_tokens=10, stop="stop", **more):
+    """An answer that costs 100 + 10 * 10 millionths of a dollar, unless it is said otherwise."""
+    return Reply(text, stop, usage=Usage(input_tokens=input_tokens, output_tokens=output_tokens), **more)
+
+
+def micro(dollars):
+    return None if dollars is None else round(dollars * 1e6)
+
+
+def written(text="hello", **more):
+    return ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart(text),)),), max_tokens=100, **more)
+
+
+# -- the trail -------------------------------------------------------------------------------------------------
+
+
+def test_each_request_that_completed_an_answer_is_listed_with_what_it_cost(deck_of):
+    deck = deck_of(
+        [used("The tide comes", stop="length"), used(" in twice", 200, stop="length"), Fail("provider_unavailable")]
+    )
+    response = deck.complete(written())
+    (attempt,) = response.attempts
+    assert [(each.kind, micro(each.cost_usd), each.cause) for each in attempt.requests] == [
+        ("answer", 200, None),
+        ("continuation", 300, None),
+        ("continuation", None, "provider_unavailable"),
+    ]
+    assert micro(attempt.cost_usd) == micro(response.cost_usd) == 500
+    assert str(attempt) == "1. a/one: answered in 3 requests"
+    wire = attempt.to_dict()["requests"]
+    assert wire[0]["usage"] == {"input_tokens": 100, "output_tokens": 10} and wire[2]["cause"] == "provider_unavailable"
+
+
+def test_one_request_is_no_list_of_one(deck_of):
+    response = deck_of([used("hi")]).complete(written())
+    assert [attempt.requests for attempt in response.attempts] == [()]
+    assert "requests" not in response.attempts[0].to_dict()
+
+
+def test_a_written_request_tells_what_was_tried_for_it(deck_of):
+    deck = deck_of([used("")], [used("hi")], fallback={"a/": ["b/two"]})
+    response = deck.complete(written())
+    assert [(each.model, each.cause) for each in response.attempts] == [("a/one", "likely_timeout"), ("b/two", None)]
+    assert micro(response.cost_usd) == 400
+    *_, streamed = deck_of([used("hi")]).stream(written())
+    assert micro(streamed.cost_usd) == 200
+
+
+def test_a_call_that_settles_the_selection_is_part_of_the_trail_and_of_the_cost(deck_of):
+    deck = deck_of([used("prose"), used(GOOD, 300)], [used(PICKED, 50, 0)], budgets={"a/": {**A_DOLLAR, **FILTERED}})
+    plan = deck.plan(ASK, model="a/one")
+    assert [(each.number, each.model, each.purpose, micro(each.cost_usd)) for each in plan.attempts] == [
+        (1, "b/small", "selection", 50),
+        (1, "a/one", "", 200),
+        (2, "a/one", "", 400),
+    ]
+    assert micro(plan.cost_usd) == 650
+    assert plan.usage + plan.rejected_usage == Usage(input_tokens=450, output_tokens=20)
+    assert plan.rejected_usage == Usage(input_tokens=100, output_tokens=10)
+    told = {event.call_id: micro(event.cost_usd) for event in deck.recorder.of(CallFinished)}
+    assert sorted(told.values()) == [50, 600], "sinks that add up what calls tell count nothing twice"
+
+
+def test_a_filter_call_that_gave_nothing_is_paid_for_all_the_same(deck_of):
+    deck = deck_of([used(GOOD)], [used("", 70, 0)], budgets={"a/": {**A_DOLLAR, **FILTERED}})
+    plan = deck.plan(ASK, model="a/one")
+    assert [(each.purpose, each.cause) for each in plan.attempts] == [("selection", "likely_timeout"), ("", None)]
+    assert micro(plan.cost_usd) == 270 and plan.rejected_usage == Usage(input_tokens=70)
+
+
+def test_a_failure_says_what_everything_cost(deck_of):
+    chain = {"": [f"b/{number}" for number in range(11)]}
+    deck = deck_of([used("")], [used("")] * 11, fallback=chain, recovery={"max_attempts": 12})
+    with pytest.raises(LikelyTimeout) as caught:
+        deck.plan(SURE, model="a/one")
+    assert len(caught.value.attempts) == 8 and micro(caught.value.cost_usd) == 12 * 200
+    assert micro(caught.value.to_dict()["cost_usd"]) == 12 * 200
+
+
+def test_what_was_cut_off_before_the_provider_told_its_tokens_is_reckoned_and_said_to_be(deck_of):
+    budget = {**A_DOLLAR, "is_hybrid_reasoning": True}
+    thinks = Reply(reasoning="hm, " * 9_000, usage=Usage(output_tokens=9_000))
+    deck = deck_of([thinks], [used(GOOD)], budgets={"a/": budget}, fallback={"a/": ["b/two"]})
+    plan = deck.plan(SURE, model="a/one")
+    first, last = plan.attempts
+    assert first.is_estimated and not last.is_estimated
+    assert 1_000 < first.usage.output_tokens < 9_000, "what was thought until then"
+    assert first.usage.input_tokens * 4 == pytest.approx(sum(len(m.text) for m in deck.a.requests[0].messages), abs=4)
+    assert plan.cost_usd == first.cost_usd + last.cost_usd
+
+
+# -- limits ------------------------------------------------------------------------------------------------------
+
+
+def test_a_request_whose_input_alone_goes_beyond_the_limit_is_not_sent(deck_of):
+    deck = deck_of()
+    with pytest.raises(QuotaExhausted, match=r"input alone costs about 0\.002000 .* 0\.001000 are left") as caught:
+        deck.complete(written("x" * 10_000), limits=Limits(max_cost_usd=0.001))
+    assert caught.value.sub_cause == "cost_limit" and caught.value.cost_usd is None
+    assert deck.a.requests == []
+
+
+def test_a_cheaper_model_takes_over_where_one_is_too_dear(deck_of):
+    budgets = {"b/two": {"input_cost_usd_per_mtok": 0.1, "output_cost_usd_per_mtok": 1.0}}
+    chain = {"a/": ["b/one", "b/two"]}
+    deck = deck_of([], [used("hi")], budgets=budgets, fallback=chain)
+    response = deck.complete(written("x" * 10_000), limits=Limits(max_cost_usd=0.001))
+    assert [request.model for request in deck.b.requests] == ["b/two"]
+    assert [(each.model, each.is_sent) for each in response.attempts] == [("a/one", False), ("b/two", True)]
+
+
+def test_what_a_provider_has_in_its_cache_is_reckoned_at_its_price_there(deck_of):
+    cached = {**A_DOLLAR, "cached_input_cost_usd_per_mtok": 0.1, "supports_prefix_cache": True}
+    parts = (TextPart("x" * 10_000, ends_prefix=True), TextPart("y"))
+    request = ChatRequest(model="a/one", messages=(Message(Role.USER, parts),), max_tokens=100)
+    deck = deck_of([used("hi")], budgets={"a/": cached})
+    assert deck.complete(request, limits=Limits(max_cost_usd=0.001)).text == "hi"
+
+
+def test_a_model_without_a_price_is_asked(deck_of):
+    deck = deck_of([used("hi")], budgets={"a/": {}})
+    assert deck.complete(written("x" * 10_000), limits=Limits(max_cost_usd=1e-9)).text == "hi"
+
+
+def test_when_the_money_is_spent_a_planner_that_costs_nothing_still_answers(deck_of):
+    chain = {"a/": ["b/two", "local/lexical"]}
+    deck = deck_of([used("prose")], [], fallback=chain)
+    plan = deck.plan(SURE, model="a/one", limits=Limits(max_cost_usd=0.0001))
+    assert plan.model == "local/lexical" and plan.attempts[-1].changed == ("b/two passed over",)
+
+
+def test_a_continuation_is_not_sent_when_the_money_is_spent(deck_of):
+    deck = deck_of([used("The tide comes", 1_000, 100, stop="length")])
+    response = deck.complete(written(), limits=Limits(max_cost_usd=0.002))
+    assert response.text == "The tide comes" and isinstance(response.continuation, Continuation)
+    assert response.continuation.outcome is Outcome.COST_LIMIT and response.continuation.attempts == 0
+    (told,) = deck.recorder.of(ContinuationTerminated)
+    assert told.outcome is Outcome.COST_LIMIT
+    deck = deck_of([used("The tide comes", 1_000, 90, stop="length"), used(" in.")])
+    assert deck.complete(written(), limits=Limits(max_cost_usd=0.002)).text == "The tide comes in."
+
+
+def test_a_filter_call_spends_of_the_same_money(deck_of):
+    budgets = {
+        "a/": {**A_DOLLAR, **FILTERED},
+        "b/": {"input_cost_usd_per_mtok": 500.0, "output_cost_usd_per_mtok": 0.0},
+    }
+    deck = deck_of([used(GOOD)], [], budgets=budgets)
+    plan = deck.plan(ASK, model="a/one", limits=Limits(max_cost_usd=0.05))
+    assert deck.b.requests == [] and deck.recorder.of(FilterFailed)[0].detail == "quota_exhausted/cost_limit"
+    assert [each.model for each in plan.attempts] == ["a/one"], "what was not sent was not paid for"
+    deck = deck_of([], [used(PICKED, 10_000, 0)], budgets={"a/": {**A_DOLLAR, **FILTERED}})
+    with pytest.raises(QuotaExhausted) as caught:
+        deck.plan(ASK, model="a/one", limits=Limits(max_cost_usd=0.01))
+    assert [each.purpose for each in caught.value.attempts] == ["selection", ""]
+    assert micro(caught.value.cost_usd) == 10_000 and deck.a.requests == []
+
+
+def test_continuations_and_filter_calls_do_not_count_as_attempts(deck_of):
+    deck = deck_of(
+        [used(GOOD[:60], stop="length"), used(GOOD[60:])], [used(PICKED)], budgets={"a/": {**A_DOLLAR, **FILTERED}}
+    )
+    assert deck.plan(ASK, model="a/one", limits=Limits(max_attempts=1)).steps
+    deck = deck_of([used("half of it", 10, 100, stop="length"), Reply("", "length")])
+    with pytest.raises(LengthTruncated):
+        deck.plan(ASK, model="a/one", limits=Limits(max_attempts=1))
