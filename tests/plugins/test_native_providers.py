@@ -439,10 +439,20 @@ def test_models_of_gemini_are_those_that_generate(chat_server):
     assert [request.path for request in server.requests][1] == "/v1/models?pageSize=1000&pageToken=x%2Fy"
 
 
-def test_models_of_vertex_do_not_depend_on_the_project(chat_server):
-    server = chat_server(lambda body: {"publisherModels": [{"name": "publishers/google/models/g"}]})
-    assert listed("vertex", server, project="p") == (ModelInfo(id="g"),)
-    assert server.requests[0].path == "/v1/publishers/google/models?pageSize=1000"
+def test_a_page_on_which_nothing_generates_does_not_end_the_list(chat_server):
+    embedding = {"name": "models/embedding", "supportedGenerationMethods": ["embedContent"]}
+    pages = paged(
+        {"models": [embedding], "nextPageToken": "2"}, {"nextPageToken": "3"}, {"models": [{"name": "models/g"}]}
+    )
+    assert listed("gemini", chat_server(pages)) == (ModelInfo(id="g"),)
+
+
+def test_models_of_vertex_do_not_depend_on_the_project_and_come_page_by_page(chat_server):
+    first = {"publisherModels": [{"name": "publishers/google/models/g"}], "nextPageToken": "b"}
+    server = chat_server(paged(first, {"publisherModels": [{"name": "publishers/google/models/h"}]}))
+    assert listed("vertex", server, project="p") == (ModelInfo(id="g"), ModelInfo(id="h"))
+    path = "/v1/publishers/google/models?pageSize=1000"
+    assert [request.path for request in server.requests] == [path, f"{path}&pageToken=b"]
 
 
 def test_models_of_ollama_are_those_on_the_machine(chat_server):

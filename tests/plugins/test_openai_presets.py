@@ -233,6 +233,8 @@ def test_models_are_listed_with_their_limits_whatever_these_are_called(chat_serv
         {"id": "b", "max_model_len": 4096},
         {"id": "c", "context_window": 1, "max_completion_tokens": 2},
         {"id": "d"},
+        {"id": "e", "max_context_length": 5},
+        {"id": "f", "meta": {"n_ctx": 2048, "n_ctx_train": 8192}},
         {"name": "no id"},
         "junk",
     ]
@@ -244,6 +246,8 @@ def test_models_are_listed_with_their_limits_whatever_these_are_called(chat_serv
         ModelInfo(id="b", input_tokens=4096),
         ModelInfo(id="c", input_tokens=1, output_tokens=2),
         ModelInfo(id="d"),
+        ModelInfo(id="e", input_tokens=5),
+        ModelInfo(id="f", input_tokens=2048),
     )
     assert server.requests[0].path == "/v1/models"
     assert server.requests[0].headers["authorization"] == "Bearer the-key"

@@ -151,7 +151,7 @@ class NativeChat:
                 raise TransientUnknown(headline, status=received.status, sub_cause="wrong_shape")
             page, path = self._dialect.models(data)
             found += page
-            if not path or not page:
+            if not path:
                 break
         return tuple(found)
 

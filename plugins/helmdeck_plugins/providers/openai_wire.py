@@ -386,10 +386,10 @@ def models(page: Mapping[str, Any]) -> tuple[Sequence[ModelInfo], str]:
     """Read a list of models; the limits have a name per server."""
     found = []
     for model in rows(page.get("data")):
-        top = table(model.get("top_provider"))  # OpenRouter
+        top, meta = table(model.get("top_provider")), table(model.get("meta"))  # OpenRouter; llama.cpp
         limit = count(
             model, "context_length", "context_window", "max_model_len", "max_context_length", "max_input_tokens"
-        )
+        ) or count(meta, "n_ctx", "n_ctx_train")
         output = count(model, "max_completion_tokens", "max_output_tokens") or count(top, "max_completion_tokens")
         info = ModelInfo(id=string(model.get("id")), input_tokens=limit or None, output_tokens=output or None)
         found += [info] if info.id else []
