@@ -18,7 +18,8 @@ from helmdeck_core import (
     RateLimited,
     SafetyFiltered,
 )
-from tests.plugins.openai_support import parse_response
+from helmdeck_plugins.providers.openai_wire import ChatAnswer
+from tests.plugins.openai_support import events, parse_response, read_stream, terms
 
 
 def failure(status, body):
@@ -110,6 +111,10 @@ IN_A_200 = [
     (error("late", status="DEADLINE_EXCEEDED"), LikelyTimeout),
     (error("gone", status="NOT_FOUND"), InvalidRequest),
     (error("limit", type="rate_limit_reached_error"), RateLimited),
+    (error("bad call", type="invalid_request_error", code="tool_use_failed", status_code=400), ConstrainedDeadlock),
+    (error("lost", type="server_error", status_code=503), ProviderUnavailable),
+    (error("spent", code=402), QuotaExhausted),
+    (error("slow down", code="429"), RateLimited),
 ]
 
 
@@ -134,6 +139,18 @@ def test_an_error_of_a_vendor_has_its_finer_cause(status, body, kind, sub_cause)
 @pytest.mark.parametrize(("body", "kind"), IN_A_200)
 def test_an_error_in_a_200_has_the_cause_that_its_words_name(body, kind):
     assert type(failure(200, body)) is kind
+
+
+def test_an_error_event_in_a_stream_keeps_what_the_model_wrote():
+    told = error("the call is none", code="tool_use_failed", status_code=400, failed_generation="<function=look>")
+    answer = ChatAnswer(terms())
+    with pytest.raises(ConstrainedDeadlock) as caught:
+        read_stream(answer, events({"choices": [{"delta": {"content": "so"}}]}, done=False), events(told, name="error"))
+    assert (caught.value.excerpt, caught.value.sub_cause, caught.value.raw_length) == (
+        "<function=look>",
+        "tool_use_failed",
+        2,
+    )
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,7 @@ class ResponsesAnswer(Answer):
             return
         piece = string(data.get("delta"))
         item = self._item(kind, data.get("output_index"), string(data.get("item_id")))
+        item.kind = item.kind or kind
         if event == "response.refusal.delta":
             self._refuse(item, piece)
         elif item.call is not None:

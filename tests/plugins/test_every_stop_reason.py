@@ -1,0 +1,123 @@
+"""Every word that the built-in dialects know, what it means and what can be done about it; and that they know no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from helmdeck_core import Disposition, StopReason
+from helmdeck_core.testing import make_deck
+from helmdeck_plugins.providers import anthropic, gemini, ollama, openai, responses
+
+RUNTIME = make_deck().runtime
+TABLES = {
+    table.name: table
+    for plugin in (openai, responses, anthropic, gemini, ollama)
+    for table in plugin.helmdeck_stop_reasons()
+}
+
+END = (StopReason.END_TURN, Disposition.FINAL)
+CALL = (StopReason.TOOL_CALL, Disposition.TOOLS)
+CUT = (StopReason.MAX_TOKENS, Disposition.LONGER)
+FULL = (StopReason.CONTEXT_WINDOW_EXCEEDED, Disposition.SHRINK)
+SAFETY = (StopReason.SAFETY_BLOCKED, Disposition.STOP)
+AGAIN = (StopReason.UNKNOWN, Disposition.RETRY)
+STOP = (StopReason.UNKNOWN, Disposition.STOP)
+PAUSE = (StopReason.UNKNOWN, Disposition.RESUME)
+
+BLOCKS = (
+    "SAFETY",
+    "OTHER",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "IMAGE_SAFETY",
+    "MODEL_ARMOR",
+    "JAILBREAK",
+    "1",
+    "2",
+    "3",
+    "4",
+)
+
+WORDS = {
+    "openai": {
+        **dict.fromkeys(("stop", "eos", "eos_token", "stop_sequence", "end_turn"), END),
+        **dict.fromkeys(("tool_calls", "function_call"), CALL),
+        "length": CUT,
+        **dict.fromkeys(("model_length", "model_context_window_exceeded"), FULL),
+        **dict.fromkeys(("content_filter", "sensitive"), SAFETY),
+        "abort": (StopReason.CANCELLED, Disposition.RETRY),
+        **dict.fromkeys(("error", "insufficient_system_resource", "network_error"), AGAIN),
+        **dict.fromkeys(("load", "unload"), STOP),
+    },
+    "openai-responses": {
+        "completed": END,
+        **dict.fromkeys(("incomplete:max_output_tokens", "max_output_tokens"), CUT),
+        **dict.fromkeys(("incomplete:content_filter", "content_filter"), SAFETY),
+        "cancelled": (StopReason.CANCELLED, Disposition.STOP),
+        **dict.fromkeys(("incomplete", "queued", "in_progress"), AGAIN),
+    },
+    "anthropic": {
+        **dict.fromkeys(("end_turn", "stop_sequence"), END),
+        "tool_use": CALL,
+        "max_tokens": CUT,
+        "model_context_window_exceeded": FULL,
+        "refusal": SAFETY,
+        **dict.fromkeys(("pause_turn", "compaction"), PAUSE),
+    },
+    "gemini": {
+        **dict.fromkeys(("STOP", "1"), END),
+        **dict.fromkeys(("MAX_TOKENS", "2"), CUT),
+        "CONTINUATION": (StopReason.MAX_TOKENS, Disposition.RESUME),
+        **dict.fromkeys(
+            (
+                "SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "RECITATION", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT",
+                "IMAGE_RECITATION", "MODEL_ARMOR", "ESCALATION", "3", "4",
+            ),
+            SAFETY,
+        ),
+        **{f"promptFeedback:{why}": SAFETY for why in BLOCKS},
+        **dict.fromkeys(("LANGUAGE", "MISSING_THOUGHT_SIGNATURE"), STOP),
+        "PUP_LIMITED_DISABLED": (StopReason.UNKNOWN, Disposition.ACCOUNT),
+    },
+    "ollama": {
+        "stop": END,
+        "length": CUT,
+        **dict.fromkeys(("load", "unload"), STOP),
+    },
+}  # fmt: skip
+
+UNKNOWN = {
+    "gemini": (
+        "OTHER", "IMAGE_OTHER", "NO_IMAGE", "FINISH_REASON_UNSPECIFIED", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL",
+        "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE", "promptFeedback:BLOCK_REASON_UNSPECIFIED", "promptFeedback:NEW", "5",
+    ),
+    "openai-responses": ("failed", "incomplete:other"),
+    "anthropic": ("error",),
+    "openai": ("moderation_hold", "STOPPED"),
+    "ollama": ("connection_closed",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dialect", "word", "expected"),
+    [(dialect, word, expected) for dialect, words in WORDS.items() for word, expected in words.items()],
+)
+def test_a_word_has_its_reason_and_what_can_be_done(dialect, word, expected):
+    for spelled in (word, word.upper(), f" {word}\n"):
+        reason = RUNTIME.normalise_stop(spelled, dialect)
+        assert (reason, RUNTIME.disposition_of(spelled, reason, dialect)) == expected
+
+
+@pytest.mark.parametrize(
+    ("dialect", "word"),
+    [(dialect, word) for dialect in WORDS for word in (None, "", "  ", "null", "quantum_halt", *UNKNOWN[dialect])],
+)
+def test_no_word_and_every_other_word_is_unknown_and_never_a_clean_end(dialect, word):
+    assert RUNTIME.normalise_stop(word, dialect) is StopReason.UNKNOWN
+    assert RUNTIME.disposition_of(word, StopReason.UNKNOWN, dialect) is Disposition.RETRY
+
+
+@pytest.mark.parametrize("dialect", WORDS)
+def test_a_table_lists_no_word_that_is_not_claimed_here(dialect):
+    table = TABLES[dialect]
+    assert {*table.reasons, *table.dispositions} == {word.casefold() for word in WORDS[dialect]}

@@ -1,0 +1,254 @@
+"""What changes nothing, whatever the dialect: fields to come, the order of keys, how a stream is cut, framed and ended."""
+
+from __future__ import annotations
+
+import json
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmdeck_core import CallFailed
+from helmdeck_core.testing import make_deck
+from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
+from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
+from helmdeck_plugins.providers.native import Events
+from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
+from helmdeck_plugins.providers.openai_wire import ChatAnswer
+from helmdeck_plugins.providers.reading import Terms
+from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from tests.plugins.natives_support import cut, ndjson, paths, replaced, sse
+
+RUNTIME = make_deck().runtime
+each = pytest.mark.parametrize("dialect", ["openai", "openai-responses", "anthropic", "gemini", "ollama"])
+
+ANSWERS = {
+    "openai": ChatAnswer,
+    "openai-responses": ResponsesAnswer,
+    "anthropic": MessageAnswer,
+    "gemini": GeminiAnswer,
+    "ollama": OllamaAnswer,
+}
+THOUGHT, TEXT, WRITTEN = "først tænke", "Blåbær og 🫐\n", '{"at": "sø", "deep": [1, null]}'
+
+
+def _chat(delta=None, reason=None, **more):
+    return {"id": "c1", "model": "m", "choices": [{"index": 0, "delta": delta or {}, "finish_reason": reason}], **more}
+
+
+def _anthropic(index, block, *deltas):
+    return [
+        {"type": "content_block_start", "index": index, "content_block": block},
+        *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+_ITEMS = [
+    {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": THOUGHT}], "encrypted_content": "x"},
+    {"type": "message", "id": "m", "content": [{"type": "output_text", "text": TEXT}]},
+    {"type": "function_call", "id": "f", "call_id": "c1", "name": "look", "arguments": WRITTEN},
+]
+
+STREAMS = {
+    "openai": [
+        _chat({"role": "assistant", "content": ""}),
+        _chat({"reasoning_content": THOUGHT}),
+        _chat({"content": TEXT[:3]}),
+        _chat({"content": TEXT[3:]}),
+        _chat({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "look", "arguments": ""}}]}),
+        _chat({"tool_calls": [{"index": 0, "function": {"arguments": WRITTEN}}]}),
+        _chat(reason="tool_calls"),
+        {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 7}},
+    ],
+    "openai-responses": [
+        {"type": "response.created", "response": {"model": "m", "status": "in_progress"}},
+        {"type": "response.output_item.added", "output_index": 0, "item": {**_ITEMS[0], "summary": []}},
+        {"type": "response.reasoning_summary_text.delta", "output_index": 0, "item_id": "r", "delta": THOUGHT},
+        {"type": "response.output_item.done", "output_index": 0, "item": _ITEMS[0]},
+        {"type": "response.output_item.added", "output_index": 1, "item": {**_ITEMS[1], "content": []}},
+        {"type": "response.output_text.delta", "output_index": 1, "item_id": "m", "delta": TEXT},
+        {"type": "response.output_item.added", "output_index": 2, "item": {**_ITEMS[2], "arguments": ""}},
+        {"type": "response.function_call_arguments.delta", "output_index": 2, "item_id": "f", "delta": WRITTEN},
+        {
+            "type": "response.completed",
+            "response": {"status": "completed", "output": _ITEMS, "usage": {"input_tokens": 9, "output_tokens": 7}},
+        },
+    ],
+    "anthropic": [
+        {"type": "message_start", "message": {"model": "m", "usage": {"input_tokens": 9, "output_tokens": 1}}},
+        *_anthropic(
+            0,
+            {"type": "thinking", "thinking": ""},
+            {"type": "thinking_delta", "thinking": THOUGHT},
+            {"type": "signature_delta", "signature": "x"},
+        ),
+        *_anthropic(1, {"type": "text", "text": ""}, {"type": "text_delta", "text": TEXT}),
+        *_anthropic(
+            2,
+            {"type": "tool_use", "id": "c1", "name": "look", "input": {}},
+            {"type": "input_json_delta", "partial_json": WRITTEN},
+        ),
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}},
+        {"type": "message_stop"},
+    ],
+    "gemini": [
+        {"candidates": [{"content": {"parts": [{"text": THOUGHT, "thought": True}]}}], "responseId": "r"},
+        {"candidates": [{"content": {"parts": [{"text": TEXT}]}}], "modelVersion": "m"},
+        {
+            "candidates": [
+                {
+                    "content": {"parts": [{"functionCall": {"id": "c1", "name": "look", "args": json.loads(WRITTEN)}}]},
+                    "finishReason": "STOP",
+                }
+            ],
+            "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 7},
+        },
+    ],
+    "ollama": [
+        {"model": "m", "message": {"role": "assistant", "content": "", "thinking": THOUGHT}, "done": False},
+        {"model": "m", "message": {"role": "assistant", "content": TEXT}, "done": False},
+        {
+            "model": "m",
+            "message": {"tool_calls": [{"id": "c1", "function": {"name": "look", "arguments": json.loads(WRITTEN)}}]},
+            "done": False,
+        },
+        {"model": "m", "message": {}, "done": True, "done_reason": "stop", "prompt_eval_count": 9, "eval_count": 7},
+    ],
+}  # fmt: skip
+
+
+def framed(dialect, events, *, done=True):
+    """The bytes of a stream."""
+    if dialect == "ollama":
+        return ndjson(*events)
+    body = sse(*events, named=dialect in ("anthropic", "openai-responses"))
+    return body + b"data: [DONE]\n\n" * (done and dialect == "openai")
+
+
+def read(dialect, *pieces):
+    """What a stream comes to; its arguments as values, since servers write them as they like."""
+    answer = ANSWERS[dialect](
+        Terms(
+            normalise=lambda raw: RUNTIME.normalise_stop(raw, dialect),
+            dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, dialect),
+        )
+    )
+    events = Events(answer, has_lines=dialect == "ollama")
+    for piece in pieces:
+        for _ in events.feed(piece):
+            pass
+    for _ in events.finish():
+        pass
+    response = attrs.evolve(answer.finish(), opaque={}, unread=())
+    calls = [attrs.evolve(call, arguments=json.loads(call.arguments)) for call in response.tool_calls]
+    return attrs.evolve(response, tool_calls=tuple(calls))
+
+
+def expected(dialect):
+    return read(dialect, framed(dialect, STREAMS[dialect]))
+
+
+def test_all_dialects_say_the_same():
+    found = [attrs.evolve(expected(dialect), raw_stop_reason="", strict_stop_reason=None) for dialect in STREAMS]
+    assert all(response == found[0] for response in found)
+    assert (found[0].text, found[0].reasoning, found[0].served_model) == (TEXT, THOUGHT, "m")
+    assert [(call.id, call.name, call.arguments) for call in found[0].tool_calls] == [
+        ("c1", "look", json.loads(WRITTEN))
+    ]
+    assert (found[0].stop_reason, found[0].usage.input_tokens, found[0].usage.output_tokens) == ("ToolCall", 9, 7)
+
+
+# -- fields ---------------------------------------------------------------------------------------------------
+
+NEW = st.sampled_from(["new_field", "annotations", "service_tier", "citations", "logprobs", "x"])
+VALUES = st.sampled_from([None, {}, [], "text", 7, {"type": "text", "text": "boo"}, [{"type": "text", "text": "boo"}]])
+
+
+def _objects(stream):
+    """The places of objects in a stream, without the arguments of calls, whose fields all count."""
+    found = [path for path in paths(stream) if path and isinstance(_at(stream, path), dict)]
+    return [path for path in found if not {"args", "arguments", "input"} & set(path)]
+
+
+def _at(value, path):
+    for step in path:
+        value = value[step]
+    return value
+
+
+@each
+@given(data=st.data())
+def test_fields_to_come_change_nothing_wherever_they_stand(dialect, data):
+    stream = STREAMS[dialect]
+    for place in data.draw(st.lists(st.sampled_from(_objects(stream)), min_size=1, max_size=4)):
+        name, value = data.draw(NEW), data.draw(VALUES)
+        stream = replaced(stream, place, {name: value, **_at(stream, place)})
+    assert read(dialect, framed(dialect, stream)) == expected(dialect)
+
+
+def _turned(value):
+    if isinstance(value, dict):
+        return {name: _turned(inner) for name, inner in reversed(value.items())}
+    return [_turned(inner) for inner in value] if isinstance(value, list) else value
+
+
+@each
+def test_the_order_of_keys_changes_nothing(dialect):
+    assert read(dialect, framed(dialect, _turned(STREAMS[dialect]))) == expected(dialect)
+
+
+@each
+@given(data=st.data())
+def test_what_goes_missing_gives_a_response_or_a_failure_and_never_more_text_or_calls(dialect, data):
+    stream, whole = STREAMS[dialect], expected(dialect)
+    places = [path for path in paths(stream) if len(path) > 1 and path[-1] != "thought"]
+    for place in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=3)):
+        try:
+            stream = replaced(stream, place, None)
+        except (KeyError, IndexError, TypeError):  # another one took the place away
+            continue
+    try:
+        response = read(dialect, framed(dialect, stream))
+    except CallFailed:
+        return
+    except json.JSONDecodeError:  # of our own: a call whose arguments lost a piece
+        return
+    assert response.text in (TEXT, TEXT[:3], TEXT[3:], "")
+    assert len(response.tool_calls) <= len(whole.tool_calls)
+
+
+# -- framing --------------------------------------------------------------------------------------------------
+
+PING = b": keep-alive\n\n"
+
+
+@each
+@given(places=st.lists(st.integers(0, 5_000), max_size=20), end=st.sampled_from([b"\n", b"\r\n", b"\r"]))
+def test_where_a_stream_is_cut_and_how_its_lines_end_changes_nothing(dialect, places, end):
+    body = framed(dialect, STREAMS[dialect]).replace(b"\n", end)
+    assert read(dialect, *cut(body, places)) == expected(dialect)
+
+
+@each
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+def test_a_mark_of_byte_order_and_a_missing_end_change_nothing(dialect, bom):
+    body = framed(dialect, STREAMS[dialect], done=False)
+    for end in (b"", b"\n", b"\n\n"):
+        assert read(dialect, bom + body.rstrip(b"\n") + end) == expected(dialect)
+
+
+@pytest.mark.parametrize("dialect", [dialect for dialect in STREAMS if dialect != "ollama"])
+def test_comments_ids_pauses_events_without_data_and_json_over_lines_change_nothing(dialect):
+    pieces = [PING]
+    for number, event in enumerate(STREAMS[dialect]):
+        written = json.dumps(event, indent=1).replace("\n", "\ndata: ")
+        pieces += [
+            f"id: {number}\nretry: 3000\ndata: {written}\n\n".encode(),
+            b"event: ping\n\n",
+            b"event: message\ndata:\n\n",
+            PING,
+        ]
+    assert read(dialect, b"".join(pieces)) == expected(dialect)
+    assert read(dialect, *pieces) == expected(dialect)
