@@ -6,7 +6,6 @@ It never retries and never follows a redirect: the first is decided elsewhere, t
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
@@ -28,7 +27,6 @@ from helmdeck_core.errors import (
     TransientUnknown,
 )
 from helmdeck_core.hiding import Secrets, header_secrets, url_secrets, without_scheme
-from helmdeck_core.http.ahead import ReadAhead
 from helmdeck_core.http.quoting import quoted
 from helmdeck_core.http.settings import checked_base_url, checked_headers
 from helmdeck_core.waiting import Limited
@@ -117,7 +115,9 @@ class Incoming:
         # Most bodies are not compressed, and the layers of decoding are paid for each piece.
         self._source: Any = _decompressed(reply) if "content-encoding" in self.headers else reply
         self._read = self._source.__anext__
-        self._ahead: ReadAhead | None = None
+        self._loop = asyncio.get_running_loop()
+        self._limit = deadline
+        self._has_given = False
         self._room = settings.max_response_bytes
 
     def __aiter__(self) -> Incoming:
@@ -128,28 +128,24 @@ class Incoming:
 
         :raises CallFailed: the body breaks off, is too large, takes too long or stands still for too long.
         """
-        if self._ahead is None:
-            self._ahead = ReadAhead(self._source, self._deadline, self._idle_s)
-        return await self._next(anext(self._ahead))
+        if (
+            self._idle_s is not None and self._has_given
+        ):  # only a wait can be too long, not what the reader does between
+            self._limit = min(self._deadline, self._loop.time() + self._idle_s)
+        piece = await self._next(Limited(self._read().__await__(), self._limit))
+        self._has_given = True
+        return piece
 
     async def received(self) -> Received:
         """Read the rest and return the whole answer.
 
         :raises CallFailed: as while iterating.
         """
-        if self._ahead is not None:
-            return Received(self.status, self.headers, b"".join([piece async for piece in self]))
-        pieces: list[bytes] = []
-        with contextlib.suppress(StopAsyncIteration):
-            while True:
-                pieces.append(await self._next(Limited(self._read().__await__(), self._deadline)))
-        return Received(self.status, self.headers, b"".join(pieces))
+        return Received(self.status, self.headers, b"".join([piece async for piece in self]))
 
     async def aclose(self) -> None:
         """Let go of the connection; one that was not read to its end is dropped."""
         try:
-            if self._ahead is not None:
-                await self._ahead.aclose()
             await self._source.aclose()
         finally:
             await self._reply.aclose()
@@ -160,8 +156,7 @@ class Incoming:
         except StopAsyncIteration:
             raise
         except Exception as exc:
-            is_idle = self._ahead is not None and self._ahead.is_idle
-            failure = _failure(exc, self._settings, self._url, self._secrets, is_idle)
+            failure = _failure(exc, self._settings, self._url, self._secrets, self._limit < self._deadline)
             if failure is None:
                 raise
         else:

@@ -11,6 +11,7 @@ import pytest
 from helmdeck_core import InvalidRequest, LikelyTimeout, ProviderSettings, ProviderUnavailable, TransientUnknown
 from helmdeck_core.http import Transport
 from helmdeck_core.testing import Ending, Pieces
+from tests.unit.http_support import CHUNKED, Server
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -182,6 +183,90 @@ def test_the_time_that_the_reader_takes_is_never_cancelled(chat_server):
             return True
 
     assert using(server.base_url, use, timeout_s=0.08, idle_timeout_s=0.04)
+
+
+def streamed(act, *, timeout_s=100.0, idle_timeout_s=5.0):
+    """Run ``act(answer, connection)`` on a stream whose pieces the test writes to the connection."""
+
+    async def run():
+        async with Server(CHUNKED) as server:
+            base_url = f"http://127.0.0.1:{server.port}"
+            limits = {"timeout_s": timeout_s, "idle_timeout_s": idle_timeout_s}
+            transport = Transport(ProviderSettings(name="test", base_url=base_url, **limits))
+            try:
+                async with transport.stream("/x", b"{}") as answer:
+                    return await act(answer, server.last.transport)
+            finally:
+                await transport.aclose()
+                assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    return asyncio.run(run())
+
+
+async def pass_by(seconds):
+    """Let time pass on the loop's clock, without waiting for it; what is on its way arrives."""
+    loop = asyncio.get_running_loop()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    clock = loop.time
+    loop.time = lambda: clock() + seconds
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def test_a_pause_counts_only_where_somebody_waits_and_not_before_the_first_piece():
+    async def act(answer, server):
+        first = asyncio.create_task(anext(answer))
+        await pass_by(20)
+        server.write(b"1\r\na\r\n")
+        assert await first == b"a"
+        await pass_by(20)  # the reader's own time
+        second = asyncio.create_task(anext(answer))
+        await pass_by(4)
+        server.write(b"1\r\nb\r\n")
+        assert await second == b"b"
+        third = asyncio.create_task(anext(answer))
+        await pass_by(4)
+        assert not third.done()
+        await pass_by(1)
+        with pytest.raises(LikelyTimeout, match="nothing new within 5 s"):
+            await third
+
+    streamed(act)
+
+
+def test_what_came_before_the_time_was_over_is_still_given():
+    async def act(answer, server):
+        server.write(b"1\r\na\r\n")
+        await pass_by(101)
+        assert await anext(answer) == b"a"
+        with pytest.raises(LikelyTimeout, match="no complete answer within 100 s"):
+            await anext(answer)
+
+    streamed(act, idle_timeout_s=1_000.0)
+
+
+def test_a_reader_that_is_cancelled_takes_nothing_and_the_next_one_gets_all():
+    async def act(answer, server):
+        reader = asyncio.create_task(anext(answer))
+        await pass_by(0)
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+        server.write(b"1\r\na\r\n")
+        assert await anext(answer) == b"a"
+
+    streamed(act)
+
+
+def test_pieces_that_come_while_the_reader_is_busy_are_one():
+    async def act(answer, server):
+        for char in (b"a", b"b", b"c"):
+            server.write(b"1\r\n%b\r\n" % char)
+            await pass_by(0)
+        assert await anext(answer) == b"abc"
+
+    streamed(act)
 
 
 def test_a_stream_over_the_limit_of_bytes_is_not_read_on(chat_server):
