@@ -6,6 +6,7 @@ and JSON is read from bytes anyway.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -23,46 +24,28 @@ class ServerEvent(NamedTuple):
     data: bytes
 
 
-class LineDecoder:
-    """Cuts pieces into lines that end with LF, CR or CRLF, as server-sent events and NDJSON both have them."""
+class _LineEnds:
+    """Turns line ends that are CR or CRLF into LF, and takes a byte order mark off the beginning."""
 
     def __init__(self) -> None:
-        self._rest = bytearray()  # a line that is not complete; grows in place, so that its length costs once
         self._start: bytes | None = b""
         self._after_cr = False
 
-    def feed(self, piece: bytes) -> Sequence[bytes]:
-        """Take the next piece; return the lines that are now complete, without their ends."""
+    def feed(self, piece: bytes) -> bytes:
         if self._start is not None:
             piece = self._without_bom(piece)
-        if not piece:
-            return ()
-        if self._after_cr and piece[:1] == b"\n":  # the second half of a line end that was cut in two
-            piece = piece[1:]
-        self._after_cr = False
+        if self._after_cr and piece:
+            piece = piece.removeprefix(b"\n")  # the second half of a line end that was cut in two
+            self._after_cr = False
         if b"\r" in piece:
             self._after_cr = piece.endswith(b"\r")
             piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        if b"\n" not in piece:
-            self._rest += piece
-            return ()
-        lines = piece.split(b"\n")
-        if self._rest:
-            lines[0] = bytes(self._rest) + lines[0]
-            self._rest.clear()
-        self._rest += lines.pop()
-        return lines
-
-    def is_within(self) -> bool:
-        """Whether what comes next goes on with what has come, or may be the very beginning."""
-        return bool(self._rest) or self._after_cr or self._start is not None
+        return piece
 
     def finish(self) -> bytes:
-        """The line that the end of the body left without an end."""
-        rest = (self._start or b"") + bytes(self._rest)
-        self._start = None
-        self._rest.clear()
-        return rest
+        """What would have become a byte order mark."""
+        start, self._start = self._start or b"", None
+        return start
 
     def _without_bom(self, piece: bytes) -> bytes:
         start = (self._start or b"") + piece
@@ -73,6 +56,33 @@ class LineDecoder:
         return start.removeprefix(_BOM)
 
 
+class LineDecoder:
+    """Cuts pieces into lines that end with LF, CR or CRLF, as NDJSON has them."""
+
+    def __init__(self) -> None:
+        self._ends = _LineEnds()
+        self._rest = bytearray()  # a line that is not complete; grows in place, so that its length costs once
+
+    def feed(self, piece: bytes) -> Sequence[bytes]:
+        """Take the next piece; return the lines that are now complete, without their ends."""
+        piece = self._ends.feed(piece)
+        if b"\n" not in piece:
+            self._rest += piece
+            return ()
+        lines = piece.split(b"\n")
+        if self._rest:
+            lines[0] = bytes(self._rest) + lines[0]
+            self._rest.clear()
+        self._rest += lines.pop()
+        return lines
+
+    def finish(self) -> bytes:
+        """The line that the end of the body left without an end."""
+        rest = self._ends.finish() + bytes(self._rest)
+        self._rest.clear()
+        return rest
+
+
 class EventDecoder:
     """Reads server-sent events as the HTML standard says, except that an event that the end of the body cuts is kept.
 
@@ -80,46 +90,56 @@ class EventDecoder:
     """
 
     def __init__(self) -> None:
-        self._lines = LineDecoder()
-        self._is_between = False
-        self._data: list[bytes] = []
-        self._name = ""
+        self._ends = _LineEnds()
+        self._rest = bytearray()  # what follows the last empty line
 
     def feed(self, piece: bytes) -> list[ServerEvent]:
         """Take the next piece; return the events that are now complete."""
-        if self._is_between and piece.startswith(b"data: ") and piece.endswith(b"\n\n") and b"\r" not in piece:
-            # Whole events of one line each, as nearly all pieces are.
-            line_ends = piece.count(b"\n")
-            if line_ends == 2:
-                return [ServerEvent("message", piece[6:-2])]
-            whole = piece[6:-2].split(b"\n\ndata: ")
-            if line_ends == 2 * len(whole):
-                return [ServerEvent("message", data) for data in whole]
-        events: list[ServerEvent] = []
-        data = self._data
-        for line in self._lines.feed(piece):
-            if line.startswith(b"data: "):
-                data.append(line[6:])
-            elif line:
-                self._field(line)
-            else:
-                if data:
-                    events.append(ServerEvent(self._name or "message", data[0] if len(data) == 1 else b"\n".join(data)))
-                    data.clear()
-                self._name = ""
-        self._is_between = not (data or self._name or self._lines.is_within())
-        return events
+        piece = self._ends.feed(piece)
+        end = piece.rfind(b"\n\n") + 2
+        if end == 1 and not (piece.startswith(b"\n") and self._rest.endswith(b"\n")):
+            self._rest += piece
+            return []
+        whole = piece[:end]  # one line feed, where the last piece ended with the other one
+        if self._rest:
+            whole = bytes(self._rest) + whole
+            self._rest.clear()
+        self._rest += piece[end:]
+        return _events(whole)
 
     def finish(self) -> list[ServerEvent]:
         """The event that the end of the body left without an end."""
-        rest = self._lines.finish()
-        self._lines = LineDecoder()
+        rest = self._ends.finish() + bytes(self._rest)
+        self._ends = _LineEnds()
+        self._rest.clear()
         return self.feed(rest + b"\n\n")
 
-    def _field(self, line: bytes) -> None:
-        field, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
-        if field == b"data":
-            self._data.append(value)
-        elif field == b"event":
-            self._name = value.decode("utf-8", "replace")
+
+_USUAL: Final = re.compile(rb"(?m)^(?:event: ([^\n]+)\n)?data: ([^\n]*)\n\n")
+"""An event as nearly all are: one line of data, perhaps with a name before it."""
+
+
+def _events(whole: bytes) -> list[ServerEvent]:
+    """The events in lines of which the last one is empty."""
+    found = _USUAL.findall(whole)
+    names = {name: name.decode("utf-8", "replace") or "message" for name in {name for name, _ in found}}
+    named = sum(1 for name, _ in found if name) if len(names) > 1 or b"" not in names else 0
+    if whole.count(b"\n") == 2 * len(found) + named:  # every line belongs to one of them
+        return [ServerEvent(names[name], data) for name, data in found]
+    events: list[ServerEvent] = []
+    data: list[bytes] = []
+    name = ""
+    for line in whole.split(b"\n"):
+        if line:
+            field, _, value = line.partition(b":")
+            value = value.removeprefix(b" ")
+            if field == b"data":
+                data.append(value)
+            elif field == b"event":
+                name = value.decode("utf-8", "replace")
+            continue
+        if data:
+            events.append(ServerEvent(name or "message", b"\n".join(data)))
+            data = []
+        name = ""
+    return events

@@ -63,6 +63,41 @@ def test_where_pieces_are_cut_changes_nothing(lines, end, bom, places):
     assert read(*cut(body, places)) == read(body)
 
 
+def by_the_letter(body):
+    """The events as the HTML standard's text goes, line by line; only for whole ones."""
+    events, data, name = [], [], ""
+    for line in body.split(b"\n"):
+        field, _, value = line.partition(b":")
+        value = value[1:] if value[:1] == b" " else value
+        if not line:
+            events += [(name or "message", b"\n".join(data))] * bool(data)
+            data, name = [], ""
+        elif field == b"data":
+            data.append(value)
+        elif field == b"event":
+            name = value.decode()
+    return events
+
+
+USUAL = st.sampled_from(["data: {}\n\n", "event: a\ndata: {}\n\n", "event: b\ndata: \n\n", "data: é\n\n"])
+ODD = [
+    "\n",
+    ":c\n",
+    "data:{}\n\n",
+    "data: a\ndata: b\n\n",
+    "event: \ndata: x\n\n",
+    "id: 1\ndata: x\n\n",
+    " data: x\n\n",
+]
+ODD += ["event: a\n\n", "event: a\nevent: b\ndata: x\n\n", "data: x\nevent: a\n\n", "event: a\n:c\ndata: x\n\n", "x"]
+
+
+@given(st.lists(USUAL | st.sampled_from(ODD), max_size=12), st.lists(st.integers(0, 200), max_size=4))
+def test_events_that_come_many_at_once_are_those_that_the_standard_names(blocks, places):
+    body = "".join([*blocks, "\n"]).encode()
+    assert read(*cut(body, places)) == by_the_letter(body + b"\n\n")
+
+
 @given(st.lists(st.sampled_from(["{}", "", "a b", "é"]), max_size=8), st.lists(st.integers(0, 100), max_size=8))
 def test_lines_come_whole_whatever_the_pieces(lines, places):
     body = "\n".join(lines).encode()
