@@ -5,8 +5,8 @@ Text and tool calls are read; blocks of every other kind are kept as they came, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
@@ -38,6 +38,24 @@ _TEXTS = {
     "compaction_delta": "content",
 }
 """Kinds of pieces, and the field that each of them adds to, which has the same name in the block."""
+
+
+class _Text(msgspec.Struct, tag_field="type", tag="text_delta", gc=False):
+    text: str
+
+
+class _Thought(msgspec.Struct, tag_field="type", tag="thinking_delta", gc=False):
+    thinking: str
+
+
+class _Piece(msgspec.Struct, gc=False):
+    """A piece of text or reasoning."""
+
+    type: Literal["content_block_delta"]
+    index: int
+    delta: _Text | _Thought
+    error: None = None
+    object: None = None
 
 
 class _Block:
@@ -78,11 +96,24 @@ class _Block:
 class MessageAnswer(Answer):
     """An answer of the messages interface."""
 
+    usual = msgspec.json.Decoder(_Piece)
+
     def __init__(self, terms: Terms) -> None:
         super().__init__(terms)
         self._blocks: list[_Block] = []
         self._open: dict[object, _Block] = {}
         self._usage: dict[str, Any] = {}
+
+    def take_usual(self, piece: _Piece) -> Sequence[ChatDelta] | None:
+        """What a piece of text or reasoning adds."""
+        block, delta = self._open.get(piece.index), piece.delta
+        if block is None:
+            return None
+        if isinstance(delta, _Text):
+            block.add("text", delta.text)
+            return self._say(delta.text)
+        block.add("thinking", delta.thinking)
+        return self._think(delta.thinking)
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
         """Take the next event, decoded; give what it adds."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
 
 from helmdeck_core import ChatDelta, ChatResponse, Disposition, StopReason, Usage
 from helmdeck_core.http import count, string
@@ -66,8 +68,39 @@ _PLAIN = ({"text"}, {"text", "thought"})
 _READ = {"text", "thought", "thoughtSignature"}
 
 
+class _Part(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    text: str
+    thought: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Content(msgspec.Struct, gc=False):
+    parts: tuple[_Part]
+
+
+class _Candidate(msgspec.Struct, rename="camel", gc=False):
+    content: _Content
+    index: Literal[0] = 0
+    finish_reason: None = None
+    finish_message: None = None
+    continuation_token: None = None
+
+
+class _Piece(msgspec.Struct, rename="camel", gc=False):
+    """A piece of text or reasoning."""
+
+    candidates: tuple[_Candidate]
+    prompt_feedback: None = None
+    usage_metadata: dict[str, Any] | None = None
+    model_version: str = ""
+    response_id: str = ""
+    error: None = None
+    object: None = None
+
+
 class GeminiAnswer(Answer):
     """An answer of generateContent."""
+
+    usual = msgspec.json.Decoder(_Piece)
 
     def __init__(self, terms: Terms) -> None:
         super().__init__(terms)
@@ -75,7 +108,19 @@ class GeminiAnswer(Answer):
         self._usage: dict[str, Any] = {}
         self._token: object = None
         self._blocked: str | None = None
+        self._growing_text: tuple[object, list[str]] | None = None
         self._growing: tuple[dict[str, Any], dict[str, Any]] | None = None
+
+    def take_usual(self, piece: _Piece) -> Sequence[ChatDelta] | None:
+        """What a piece of text or reasoning adds."""
+        self._told(piece.model_version, piece.response_id, piece.usage_metadata)
+        (part,) = piece.candidates[0].content.parts
+        text, thought = part.text, part.thought
+        if self._growing_text is not None and self._growing_text[0] is thought:
+            self._growing_text[1].append(text)
+        else:
+            self._keep({"text": text} if thought is msgspec.UNSET else {"text": text, "thought": thought})
+        return self._think(text) if thought else self._say(text)
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
         """Take the next event, decoded; give what it adds."""
@@ -87,10 +132,7 @@ class GeminiAnswer(Answer):
             return
         if not isinstance(event, dict) or not any(name in event for name in _FIELDS):
             raise self._alien(event, "Gemini's")
-        self._model = string(event.get("modelVersion")) or self._model
-        self._seed = self._seed or string(event.get("responseId"))
-        # Totals so far; some chunks tell none or not all.
-        self._usage |= {name: value for name, value in table(event.get("usageMetadata")).items() if value is not None}
+        self._told(string(event.get("modelVersion")), string(event.get("responseId")), event.get("usageMetadata"))
         feedback = table(event.get("promptFeedback"))
         self._blocked = native_word(feedback.get("blockReason")) or self._blocked
         self._refusal = string(feedback.get("blockReasonMessage")) or self._refusal
@@ -122,6 +164,12 @@ class GeminiAnswer(Answer):
             kept["parts"] = [{**part, "text": "".join(texts)} if texts else part for part, texts in self._parts]
         return {OPAQUE: kept} if kept else {}
 
+    def _told(self, model: str, response_id: str, usage: object) -> None:
+        self._model = model or self._model
+        self._seed = self._seed or response_id
+        if usage:  # totals so far; some chunks tell none or not all
+            self._usage |= {name: value for name, value in table(usage).items() if value is not None}
+
     def _candidate(self, candidate: Mapping[str, Any]) -> Iterator[ChatDelta]:
         for part in rows(table(candidate.get("content")).get("parts")):
             yield from self._part(part)
@@ -129,26 +177,28 @@ class GeminiAnswer(Answer):
         self._refusal = string(candidate.get("finishMessage")) or self._refusal
         self._token = candidate.get("continuationToken") or self._token
 
-    def _part(self, part: dict[str, Any]) -> Iterator[ChatDelta]:
+    def _part(self, part: dict[str, Any]) -> Iterable[ChatDelta]:
         call = part.get("functionCall")
         if isinstance(call, dict):
-            yield from self._function_call(part, call)
-            return
+            return self._function_call(part, call)
         self._keep(part)
         if "text" not in part:
             for kind in sorted(part.keys() - _READ):
                 self._pass_over(kind)
         text = string(part.get("text"))
-        yield from self._think(text) if part.get("thought") is True else self._say(text)
+        return self._think(text) if part.get("thought") is True else self._say(text)
 
     def _keep(self, part: dict[str, Any]) -> None:
         """Keep a part to send it back; pieces of a text without signatures become one."""
         texts = [part["text"]] if isinstance(part.get("text"), str) else []
-        if self._parts and texts and part.keys() in _PLAIN:
-            last, pieces = self._parts[-1]
-            if part.keys() == last.keys() and part.get("thought") == last.get("thought"):
-                pieces += texts
+        if texts and part.keys() in _PLAIN:
+            thought = part.get("thought", msgspec.UNSET)
+            if self._growing_text is not None and self._growing_text[0] is thought:
+                self._growing_text[1].extend(texts)
                 return
+            self._growing_text = (thought, texts)
+        elif part:
+            self._growing_text = None
         if part:
             self._parts.append((part, texts))
 

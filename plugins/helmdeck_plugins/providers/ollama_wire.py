@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
+import msgspec
 
 from helmdeck_core import ChatDelta, ChatResponse, Disposition, StopReason, Usage
 from helmdeck_core.http import count, string
@@ -30,6 +31,25 @@ _CERTAIN_BYTES_PER_TOKEN = 12
 _MIN_PROMPT_BYTES = 4_096
 
 
+class _Message(msgspec.Struct, gc=False):
+    content: str
+    thinking: str = ""
+    tool_calls: None = None
+
+
+class _Piece(msgspec.Struct, gc=False):
+    """A piece of text or reasoning."""
+
+    message: _Message
+    done: bool
+    model: str = ""
+    created_at: str = ""
+    done_reason: None = None
+    error: None = None
+    object: None = None
+    eval_count: msgspec.UnsetType = msgspec.UNSET
+
+
 class OllamaAnswer(Answer):
     """An answer of Ollama's chat, or of its older generate.
 
@@ -37,11 +57,22 @@ class OllamaAnswer(Answer):
     :param window: tokens that the model was loaded with, where it is known.
     """
 
+    usual = msgspec.json.Decoder(_Piece)
+
     def __init__(self, terms: Terms, *, prompt_bytes: int = 0, window: int | None = None) -> None:
         super().__init__(terms)
         self._prompt_bytes = prompt_bytes
         self._window = window
         self._last: Mapping[str, Any] = {}
+
+    def take_usual(self, piece: _Piece) -> Sequence[ChatDelta] | None:
+        """What a piece of text or reasoning adds."""
+        if piece.done:
+            return None
+        self._model = piece.model or self._model
+        self._seed = self._seed or piece.created_at
+        message = piece.message
+        return (*self._think(message.thinking), *self._say(message.content))
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
         """Take the next event, decoded; give what it adds."""

@@ -6,10 +6,11 @@ only where no piece of it has come before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import attrs
+import msgspec
 
 from helmdeck_core import CallFailed, ChatDelta, Disposition, StopReason, TransientUnknown, Usage
 from helmdeck_core.http import ErrorFacts, arguments, count, read_error, string, word
@@ -47,6 +48,17 @@ _KIND_OF_PIECE = {
 }
 
 
+class _Piece(msgspec.Struct, gc=False):
+    """A piece of text or reasoning."""
+
+    type: Literal[
+        "response.output_text.delta", "response.reasoning_text.delta", "response.reasoning_summary_text.delta"
+    ]
+    delta: str
+    item_id: str = ""
+    output_index: int | None = None
+
+
 @attrs.define(eq=False)
 class _Item:
     """One item of the output, as far as it has come."""
@@ -61,11 +73,15 @@ class _Item:
 class ResponsesAnswer(Answer):
     """A response, as far as its events have come; one in a single piece is the last event alone."""
 
+    usual = msgspec.json.Decoder(_Piece)
+
     def __init__(self, terms: Terms) -> None:
         super().__init__(terms)
         self._items: dict[object, _Item] = {}
         self._order: list[_Item] = []
         self._told: object = None
+        self._last: tuple[object, ...] = ()
+        self._last_item = _Item("")
 
     def read(self, body: object) -> Iterator[ChatDelta]:
         """Take a response that came in one piece.
@@ -81,6 +97,7 @@ class ResponsesAnswer(Answer):
 
         :raises CallFailed: it is an error, or the end of a response that failed.
         """
+        self._last = ()
         data = table(event)
         kind = string(data.get("type"))
         if kind.endswith(".delta"):
@@ -97,6 +114,14 @@ class ResponsesAnswer(Answer):
             self._model = string(table(data.get("response")).get("model"))
         else:
             self._raise_error(event)
+
+    def take_usual(self, piece: _Piece) -> Sequence[ChatDelta] | None:
+        """What a piece of text or reasoning adds."""
+        about = (piece.type, piece.output_index, piece.item_id)
+        if about != self._last:
+            self._last_item = self._item(_KIND_OF_PIECE[piece.type], piece.output_index, piece.item_id)
+            self._last = about
+        return self._add(self._last_item, piece.delta)
 
     # -- pieces -------------------------------------------------------------------------------------------------
 
@@ -143,9 +168,9 @@ class ResponsesAnswer(Answer):
         elif kind not in _CALLS:
             yield from self._add(item, piece)
 
-    def _add(self, item: _Item, piece: str) -> Iterator[ChatDelta]:
+    def _add(self, item: _Item, piece: str) -> Sequence[ChatDelta]:
         item.pieces.append(piece)
-        yield from self._think(piece) if item.kind == "reasoning" else self._say(piece)
+        return self._think(piece) if item.kind == "reasoning" else self._say(piece)
 
     def _refuse(self, item: _Item, piece: str) -> None:
         item.is_refused = True
