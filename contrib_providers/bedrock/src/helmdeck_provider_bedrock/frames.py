@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 from zlib import crc32
-
-import attrs
 
 MAX_FRAME_BYTES = 25 * 2**20
 """The format allows a payload of 24 MB and 128 KB of headers; a frame of Converse has some hundred bytes."""
@@ -27,8 +26,7 @@ class DamagedFrame(ValueError):
     """The bytes are no frame; the text says what is wrong with them."""
 
 
-@attrs.frozen
-class Frame:
+class Frame(NamedTuple):
     """One message of the stream.
 
     :ivar headers: those whose values are texts.
@@ -44,6 +42,9 @@ class FrameReader:
     def __init__(self, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
         self._max_bytes = max_frame_bytes
         self._held = bytearray()
+        # Pieces of an answer have the same headers, one frame after the other.
+        self._headers = b""
+        self._read: Mapping[str, str] = {}
 
     @property
     def held_bytes(self) -> int:
@@ -64,7 +65,7 @@ class FrameReader:
                     break
                 frame = bytes(self._held[start : start + total])
                 start += total
-                yield _frame(frame, headers)
+                yield self._frame(frame, headers)
         finally:
             del self._held[:start]
 
@@ -78,13 +79,15 @@ class FrameReader:
             raise DamagedFrame(f"a frame of {total:,} bytes with {headers:,} bytes of headers")
         return total, headers
 
-
-def _frame(data: bytes, headers_bytes: int) -> Frame:
-    (crc,) = _CRC.unpack_from(data, len(data) - _CRC.size)
-    if crc32(data[: -_CRC.size]) != crc:
-        raise DamagedFrame("the checksum of a frame is wrong")
-    end = _PRELUDE.size + headers_bytes
-    return Frame(_headers(data[_PRELUDE.size : end]), data[end : -_CRC.size])
+    def _frame(self, data: bytes, headers_bytes: int) -> Frame:
+        (crc,) = _CRC.unpack_from(data, len(data) - _CRC.size)
+        if crc32(data[: -_CRC.size]) != crc:
+            raise DamagedFrame("the checksum of a frame is wrong")
+        end = _PRELUDE.size + headers_bytes
+        headers = data[_PRELUDE.size : end]
+        if headers != self._headers:
+            self._headers, self._read = headers, _headers(headers)
+        return Frame(self._read, data[end : -_CRC.size])
 
 
 def _headers(data: bytes) -> dict[str, str]:

@@ -41,6 +41,10 @@ class StreamReader:
             raise self._answer.broken(failure) from exc
 
     def _read(self, frame: Frame) -> ChatDelta | None:
+        if frame.headers.get(":event-type") == "contentBlockDelta" and frame.headers.get(":message-type") == "event":
+            piece = self._answer.feed_piece(frame.payload)
+            if piece is not None:
+                return piece
         data = decoded(frame.payload) if frame.payload else {}
         if (kind := frame.headers.get(":message-type")) in ("exception", "error"):
             name = frame.headers.get(":exception-type") or frame.headers.get(":error-code") or kind

@@ -7,9 +7,10 @@ a clean end either. What the model plans to do with its tools (``tool_plan``) is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import attrs
+import msgspec
 
 from helmdeck_core import (
     CallFailed,
@@ -90,6 +91,31 @@ class _Call:
         return ToolCall(self.id, self.name, "{}" if self.is_closed and text.strip() in ("", "null") else text)
 
 
+class _Content(msgspec.Struct, gc=False):
+    text: str = ""
+    thinking: str = ""
+
+
+class _Message(msgspec.Struct, gc=False):
+    content: _Content
+
+
+class _Delta(msgspec.Struct, gc=False):
+    message: _Message
+
+
+class _Piece(msgspec.Struct, gc=False):
+    """A piece of text or reasoning, as nearly all events of a stream are."""
+
+    type: Literal["content-delta"]
+    delta: _Delta
+    error: None = None
+    object: None = None
+
+
+_read_piece = msgspec.json.Decoder(_Piece).decode
+
+
 class AnswerReader:
     """Adds events up to a response.
 
@@ -144,6 +170,12 @@ class AnswerReader:
 
         :raises CallFailed: it says that something failed, or is damaged.
         """
+        try:
+            content = _read_piece(payload).delta.message.content
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass  # it says more
+        else:
+            return self._said(content.text, content.thinking)
         if payload.strip() in (b"", b"[DONE]"):
             return None
         data = decoded(payload)
@@ -189,9 +221,12 @@ class AnswerReader:
         )
 
     def _content(self, block: Mapping[str, Any]) -> ChatDelta | None:
-        if reasoning := string(block.get("thinking")):
+        return self._said(string(block.get("text")), string(block.get("thinking")))
+
+    def _said(self, text: str, reasoning: str) -> ChatDelta | None:
+        if reasoning:
             self._reasoning.append(reasoning)
-        if text := string(block.get("text")):
+        if text:
             self._text.append(text)
         return ChatDelta(text=text, reasoning=reasoning) if text or reasoning else None
 

@@ -1,0 +1,55 @@
+"""A piece that is read the quick way says the same as if it were read as any other event."""
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmdeck_core import CallFailed
+from helmdeck_provider_cohere import answer
+from helmdeck_provider_cohere.answer import AnswerReader
+
+VALUES = st.sampled_from([None, "", "a", 0, True, {}, {"text": "t"}, {"message": "no"}, ["a"]])
+CONTENTS = st.dictionaries(st.sampled_from(["text", "thinking", "type"]), VALUES, max_size=3)
+EVENTS = st.fixed_dictionaries(
+    {
+        "delta": st.fixed_dictionaries({"message": st.fixed_dictionaries({"content": CONTENTS | VALUES}) | VALUES})
+        | VALUES
+    },
+    optional={
+        "type": st.sampled_from(["content-delta", "content-start", "message-end", None]),
+        "index": VALUES,
+        "error": VALUES,
+        "object": st.sampled_from(["error", "message", None]),
+    },
+)
+PIECE = {"type": "content-delta", "delta": {"message": {"content": {"text": "a"}}}}
+
+
+def read(events):
+    reader = AnswerReader({})
+    try:
+        deltas = [reader.feed(json.dumps(event).encode()) for event in events]
+    except CallFailed as exc:
+        return type(exc), exc.to_dict()
+    return deltas, reader.response()
+
+
+@given(st.lists(EVENTS | st.just(PIECE), max_size=4))
+def test_a_piece_read_quickly_says_what_it_says_read_as_any_other(events):
+    quickly = read(events)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answer, "_read_piece", not_at_all)
+        assert read(events) == quickly
+
+
+def not_at_all(payload):
+    raise msgspec.DecodeError
+
+
+def test_a_piece_of_text_is_read_quickly(monkeypatch):
+    monkeypatch.setattr(answer, "decoded", None)
+    deltas, response = read([PIECE])
+    assert deltas[0].text == response.text == "a"
