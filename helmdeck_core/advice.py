@@ -98,6 +98,10 @@ FINER: Mapping[FailureClass, Mapping[str, Advice]] = {
         "unclosed_reasoning": _ONLY_THOUGHT,
         "whitespace_loop": _RAN_IN_A_CIRCLE,
         "repeated_token": _RAN_IN_A_CIRCLE,
+        "tool_call": Advice(
+            "the model called a tool where the answer itself was wanted",
+            "let the pack read calls (Question.read_calls), offer no tools, or choose another model",
+        ),
         "tool_use_failed": Advice(
             "the model called a tool in a form that the provider refused",
             "offer fewer or simpler tools, or choose another model",

@@ -165,6 +165,7 @@ class Composer:
 
     def _other_tokens(self, question: Question[Any], budget: Budget, variant: PromptVariant, task: Task) -> int:
         fixed = sum(map(estimate_tokens, (variant.instructions, variant.catalog_heading, variant.details_heading)))
+        fixed += sum(estimate_tokens(f"{tool.name}{tool.description}{tool.input_schema}") for tool in question.tools)
         tail = estimate_tokens(variant.render(task))
         if not budget.supports_prefix_cache or not question.needs_catalog:
             return fixed + tail

@@ -25,7 +25,7 @@ from helmdeck_core.domain.events import CallFinished, CallRef, CatalogSelected, 
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.recovery import NO_CHANGES, NO_LIMITS, Changes, Limits
 from helmdeck_core.domain.tasks import Task
-from helmdeck_core.errors import CallFailed, InvalidRequest, PackError, PackErrorCode
+from helmdeck_core.errors import CallFailed, FailureClass, InvalidRequest, PackError, PackErrorCode
 from helmdeck_core.filtering import second_opinion
 from helmdeck_core.gateway import Gateway
 from helmdeck_core.library import Library
@@ -104,16 +104,18 @@ class Engine:
         request: ChatRequest,
         *,
         allows_empty: bool = False,
+        pack: str = "",
         caller: str = LOCAL_CALLER,
         limits: Limits = NO_LIMITS,
     ) -> ChatResponse:
         """Send a request that the caller wrote; what fails is recovered from as far as the rules say.
 
         :param allows_empty: an answer without text and tool calls is as good as any.
+        :param pack: the pack that wrote it; failures start with its name.
         :raises CallFailed: the subclass of the last cause.
         """
         work = _Written(self, request, allows_empty)
-        done = await self.dispatcher.run(work, request.model.strip(), pack="", caller=caller, limits=limits)
+        done = await self.dispatcher.run(work, request.model.strip(), pack=pack, caller=caller, limits=limits)
         self._finished(done, "", ())
         return attrs.evolve(done.response, attempts=done.attempts)
 
@@ -207,6 +209,8 @@ class Engine:
             messages=messages,
             max_tokens=budget.max_tokens,
             temperature=question.temperature,
+            tools=question.tools,
+            tool_choice=question.tool_choice,
             response_format=_response_format(question, budget, prompt.task),
             task=prompt.task,
         )
@@ -276,7 +280,8 @@ class Engine:
 
 
 def _response_format(question: Question[Any], budget: Budget, task: Task) -> ResponseFormat | None:
-    if not budget.asks_for_json:
+    # A model that is held to the form of an answer cannot call a tool, and some servers refuse to be asked for both.
+    if not budget.asks_for_json or (question.tools and question.tool_choice != "none"):
         return None
     schema = question.schema if question.constraint is None else question.constraint(task)
     return ResponseFormat("json_object", question.task, schema)
@@ -303,6 +308,8 @@ class _Asked(Generic[T]):
         return await self.engine.prepare(self.question, ask, call, self.filter_calls, helped)
 
     def read(self, prepared: Prepared, response: ChatResponse) -> Decoded[T]:
+        if response.tool_calls and (called := self._called(response)) is not None:
+            return called
         try:
             return self.engine.runtime.decoder.decode(
                 response.text, self.question.type, response.stop_reason, output_tokens=response.usage.output_tokens
@@ -312,6 +319,13 @@ class _Asked(Generic[T]):
             if salvaged is None:
                 raise _unusable(self.question, prepared.request, response, exc) from exc
             return salvaged
+
+    def _called(self, response: ChatResponse) -> Decoded[T] | None:
+        """What the calls of an answer come to; a call counts only if the turn ended for it."""
+        if self.question.read_calls is None or response.stop_reason is not StopReason.TOOL_CALL:
+            return None
+        value = self.question.read_calls(response.tool_calls)
+        return None if value is None else Decoded(value, "tool_calls")
 
     def is_final(self, failure: CallFailed) -> bool:
         return self.question.allows_empty and failure.is_empty
@@ -394,7 +408,10 @@ def _unusable(question: Question[Any], request: ChatRequest, response: ChatRespo
         if exc.is_empty
         else "the model's output is not the JSON that was asked for"
     )
-    if exc.sub_cause in ("empty", "empty_though_finished") and _has_thought(response):
+    if response.tool_calls:
+        what = "the model called a tool instead of answering"
+        exc = attrs.evolve(exc, cause=FailureClass.CONSTRAINED_DEADLOCK, sub_cause="tool_call", is_empty=False)
+    elif exc.sub_cause in ("empty", "empty_though_finished") and _has_thought(response):
         exc = attrs.evolve(exc, sub_cause="only_reasoning")  # the decoder sees the text alone
     return _other(response, exc.as_call(f"{question.caller}: {what}", response.text, **_facts(request, response)))
 

@@ -15,6 +15,7 @@ import attrs
 from helmdeck_core.config import HistoryConfig
 from helmdeck_core.domain.asking import Answer, Question
 from helmdeck_core.domain.catalog import Catalog
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.events import HistoryFailed
 from helmdeck_core.domain.history import HistoryStore, PlanRecord, intent_sha
 from helmdeck_core.domain.packs import Output, Pack
@@ -68,7 +69,9 @@ class Runner:
         longest_s = None if limits.deadline_s is None else max(0.0, limits.deadline_s) + GRACE_S
         try:
             async with asyncio.timeout(longest_s):
-                output = await pack.run(_Context(self, model, caller, progress or _silent, limits, start_s), given)
+                output = await pack.run(
+                    _Context(self, name, model, caller, progress or _silent, limits, start_s), given
+                )
         except HelmdeckError:
             raise
         except TimeoutError as exc:
@@ -177,6 +180,7 @@ class _Context:
     """What a running pack sees of the engine."""
 
     _runner: Runner
+    _pack: str
     model: str | None
     caller: str
     _tell: Callable[[str], None]
@@ -199,7 +203,19 @@ class _Context:
     async def ask(self, question: Question[T]) -> Answer[T]:
         if question.model is None:
             question = attrs.evolve(question, model=self.model)
+        return await self._runner.engine.ask(question, caller=self.caller, limits=self._left())
+
+    async def complete(self, request: ChatRequest, *, allows_empty: bool = False) -> ChatResponse:
+        if not request.model.strip():
+            engine = self._runner.engine
+            request = attrs.evolve(request, model=engine.runtime.config.model if self.model is None else self.model)
+        return await self._runner.engine.dispatch(
+            request, allows_empty=allows_empty, pack=self._pack, caller=self.caller, limits=self._left()
+        )
+
+    def _left(self) -> Limits:
+        """The limits of the pack's next call: of the deadline what is left."""
         limits = self._limits
-        if limits.deadline_s is not None:
-            limits = attrs.evolve(limits, deadline_s=max(0.0, self._start_s + limits.deadline_s - time.monotonic()))
-        return await self._runner.engine.ask(question, caller=self.caller, limits=limits)
+        if limits.deadline_s is None:
+            return limits
+        return attrs.evolve(limits, deadline_s=max(0.0, self._start_s + limits.deadline_s - time.monotonic()))

@@ -10,7 +10,7 @@ import attrs
 from helmdeck_core.attempts import Attempt, Usage, total_cost
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import Catalog, Entry, TrimRecord
-from helmdeck_core.domain.chat import ChatResponse, ImagePart
+from helmdeck_core.domain.chat import ChatResponse, ImagePart, ToolCall, ToolDefinition
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.domain.recovery import NO_LIMITS, Limits
@@ -63,6 +63,10 @@ class Question(Generic[T]):
     :ivar constraint: makes the JSON Schema for providers that constrain, of what a model is shown; ``None`` of it leaves
         it at any JSON. It is asked for once per request that is strict, and should keep what it made.
     :ivar images: go with the request, behind its words.
+    :ivar tools: that the model may call instead of answering; where there are any, it is not held to a schema.
+    :ivar tool_choice: as that of a ``ChatRequest``.
+    :ivar read_calls: makes the value of an answer that calls the tools; it gets the complete calls of a turn that ended for
+        them, and returns ``None`` when they are of no use. Without it, calls alone are no answer.
     :ivar allows_empty: an empty answer is the model's last word: it is surfaced, and nobody else is asked.
     :ivar limits: bounds of the call; what they leave open is the configuration's.
     :ivar planned_before: ids that the same caller's earlier plans for the same request picked, the most frequent first;
@@ -84,6 +88,9 @@ class Question(Generic[T]):
     schema: Mapping[str, Any] | None = None
     constraint: Callable[[Task], Mapping[str, Any] | None] | None = None
     images: tuple[ImagePart, ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
+    tool_choice: str | None = None
+    read_calls: Callable[[tuple[ToolCall, ...]], T | None] | None = None
     temperature: float | None = None
     allows_empty: bool = False
     limits: Limits = NO_LIMITS
@@ -187,7 +194,7 @@ class Answer(Generic[T]):
     :ivar requested_model: the model that was asked for; another one where a fallback answered.
     :ivar variant: the prompt variant that asked.
     :ivar response: what the provider answered: stop reason, usage, reasoning, who served it.
-    :ivar step: the decode step that gave the value; ``repairs`` those that changed what the model wrote.
+    :ivar step: the decode step that gave the value, ``tool_calls`` where calls did; ``repairs`` those that changed what the model wrote.
     :ivar filter: the call before this one that settled the selection; ``None`` when there was none.
     :ivar attempts: everything that was tried, the one that gave the answer last.
     :ivar call_id: what the events of the call have in common.

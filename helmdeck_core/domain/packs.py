@@ -11,6 +11,7 @@ import attrs
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.asking import Answer, Question
 from helmdeck_core.domain.catalog import Catalog, Entry, EntryKind
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.history import PlanRecord
 
 T = TypeVar("T")
@@ -36,6 +37,15 @@ class PackContext(Protocol):
 
     async def ask(self, question: Question[T]) -> Answer[T]:
         """Put a question to a model: budget, selection, prompt, dispatch, decode.
+
+        :raises CallFailed: the subclass of the cause.
+        """
+        ...
+
+    async def complete(self, request: ChatRequest, *, allows_empty: bool = False) -> ChatResponse:
+        """Send a request that the pack wrote, such as a conversation with tools, as ``Helmdeck.acomplete`` does.
+
+        It counts as the pack's own and within its limits. An empty ``model`` is the one that the caller asked for.
 
         :raises CallFailed: the subclass of the cause.
         """

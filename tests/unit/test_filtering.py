@@ -23,6 +23,7 @@ from helmdeck_core import (
     Tier,
     Usage,
     hookimpl,
+    log,
 )
 from helmdeck_core.composing import Composer
 from helmdeck_core.filtering import filter_question, known_ids, merged, preferring, salvage
@@ -275,7 +276,10 @@ def test_a_filter_that_gives_nothing_leaves_the_selection_by_rank_and_a_warning_
 
 def test_the_warning_is_a_log_line(filtering, capsys):
     deck, _, _ = filtering("", GOOD, config={"log_level": "warning"})
-    deck.plan(ASK, model=FREE)
+    try:
+        deck.plan(ASK, model=FREE)
+    finally:
+        log.disable()  # what is switched on stays on for the tests that follow
     assert "the filter call gave nothing" in capsys.readouterr().err
 
 

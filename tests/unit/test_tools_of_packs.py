@@ -1,0 +1,164 @@
+"""Packs that offer tools: with a question, whose value may be made of calls, and in a conversation of their own."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from helmdeck_core import (
+    CallStarted,
+    ChatRequest,
+    ConstrainedDeadlock,
+    EventSink,
+    ImagePart,
+    LengthTruncated,
+    LikelyTimeout,
+    Limits,
+    Message,
+    Pack,
+    Question,
+    Role,
+    TextPart,
+    ToolCall,
+    ToolDefinition,
+    hookimpl,
+)
+from helmdeck_core.testing import Fail, Reply, make_deck, scripted_provider
+
+LOOK = ToolDefinition("look", "Looks at something.", {"type": "object", "properties": {"at": {"type": "string"}}})
+CALL = ToolCall("c1", "look", '{"at": "the tide"}')
+STRICT = {"a/": {"tier": "A", "wants_strict_json": True}}
+
+
+class Asks:
+    """A pack whose handler a test gives, and who is told of calls."""
+
+    def __init__(self, handler):
+        self.handler = handler
+        self.started = []
+
+    @hookimpl
+    def helmdeck_packs(self):
+        return [Pack(name="test.ask", version="1", description="Asks.", run=lambda context, _: self.handler(context))]
+
+    @hookimpl
+    def helmdeck_event_sinks(self):
+        return [EventSink(name="calls", handle=self._keep)]
+
+    def _keep(self, event):
+        if isinstance(event, CallStarted):
+            self.started.append((event.pack, event.caller))
+
+
+def run(handler, *replies, budgets=None, **options):
+    """The pack's output, and what the model was asked."""
+    script, pack = scripted_provider(replies, "a"), Asks(handler)
+    with make_deck(script, pack, config={"budgets": budgets or {}}, model="a/one") as deck:
+        return deck.run("test.ask", {}, **options), script.requests, pack
+
+
+def question(**more):
+    wanted = {"instructions": "Answer.", "needs_catalog": False, "schema": {"type": "object"}, "tools": (LOOK,)}
+    return Question(caller="test.ask", task="ask", type=dict, request="what?", **{**wanted, **more})
+
+
+def asks(**more):
+    async def handler(context):
+        answer = await context.ask(question(**more))
+        return {"value": answer.value, "step": answer.step}
+
+    return handler
+
+
+def named(calls):
+    return {"called": [call.name for call in calls]}
+
+
+def test_tools_and_images_of_a_question_reach_the_provider_and_nothing_holds_the_model_to_a_form():
+    picture = ImagePart("image/png", b"x")
+    found, (request,), _ = run(asks(images=(picture,), tool_choice="auto"), '{"a": 1}', budgets=STRICT)
+    assert found == {"value": {"a": 1}, "step": "strict"}
+    assert (request.tools, request.tool_choice, request.response_format) == ((LOOK,), "auto", None)
+    assert request.messages[-1].parts[-1] == picture
+    _, (request,), _ = run(asks(tool_choice="none"), '{"a": 1}', budgets=STRICT)
+    assert request.response_format is not None
+
+
+def test_calls_become_the_value_where_the_pack_reads_them():
+    found, _, _ = run(asks(read_calls=named), Reply("", tool_calls=(CALL,)))
+    assert found == {"value": {"called": ["look"]}, "step": "tool_calls"}
+    found, _, _ = run(asks(read_calls=named), '<tool_call>{"name": "look", "arguments": {}}</tool_call>')
+    assert found["value"] == {"called": ["look"]}, "also where the model writes them as text"
+    assert run(asks(read_calls=named), '{"a": 1}')[0]["value"] == {"a": 1}
+    both = Reply('{"a": 1}', tool_calls=(CALL,))
+    assert run(asks(read_calls=lambda _: None), both)[0]["value"] == {"a": 1}
+
+
+def test_calls_that_nobody_reads_are_no_answer_and_are_called_what_they_are():
+    with pytest.raises(ConstrainedDeadlock, match=r"test\.ask: the model called a tool .*read_calls") as caught:
+        run(asks(), *[Reply("", tool_calls=(CALL,))] * 2)
+    assert caught.value.sub_cause == "tool_call"
+
+
+def test_a_call_that_was_cut_is_never_a_value():
+    cut = Reply("", "length", tool_calls=(ToolCall("c1", "look", '{"at": "th'),))
+    with pytest.raises(LengthTruncated):
+        run(asks(read_calls=named), *[cut] * 9)
+
+
+def test_tools_take_room_in_the_window():
+    large = ToolDefinition("look", "Looks. " * 20_000, {})
+    with pytest.raises(Exception, match="larger than the model's budget"):
+        run(asks(tools=(large,)))
+
+
+# -- a conversation of the pack's own ------------------------------------------------------------------------------
+
+
+def conversation(*messages, **more):
+    said = (Message(Role.USER, (TextPart("how high is the tide?"),)), *messages)
+    return ChatRequest(model="", messages=said, tools=(LOOK,), **more)
+
+
+async def looks_once(context):
+    asked = conversation()
+    first = await context.complete(asked)
+    turn = Message(Role.ASSISTANT, (), first.tool_calls, opaque=first.opaque)
+    result = Message(Role.TOOL, (TextPart("four metres"),), tool_call_id=first.tool_calls[0].id)
+    last = await context.complete(conversation(turn, result))
+    return {"text": last.text, "attempts": len(last.attempts)}
+
+
+def test_a_pack_talks_with_a_model_that_calls_tools_as_whoever_asked_the_pack():
+    found, requests, pack = run(looks_once, Reply("", tool_calls=(CALL,)), "Four metres.", caller="ada")
+    assert found == {"text": "Four metres.", "attempts": 1}
+    assert [request.model for request in requests] == ["a/one"] * 2
+    assert requests[1].messages[1].tool_calls == (CALL,)
+    assert pack.started == [("test.ask", "ada")] * 2
+
+
+def test_the_model_that_the_caller_asked_for_counts_unless_the_pack_names_one():
+    assert [request.model for request in run(looks_once, Reply("", tool_calls=(CALL,)), "4", model="a/two")[1]] == [
+        "a/two"
+    ] * 2
+
+
+def test_a_failure_of_it_starts_with_the_packs_name_and_an_empty_answer_may_be_allowed():
+    async def asks_once(context):
+        return {"text": (await context.complete(conversation(), allows_empty=True)).text}
+
+    assert run(asks_once, "")[0] == {"text": ""}
+    with pytest.raises(LikelyTimeout, match=r"^test\.ask: "):
+        run(asks_once, Fail("likely_timeout"))
+
+
+def test_all_calls_of_a_pack_share_its_deadline():
+    async def asks_for_ever(context):
+        while True:
+            await context.complete(conversation())
+
+    start = time.monotonic()
+    with pytest.raises(LikelyTimeout):
+        run(asks_for_ever, *[Reply("hm", delay_s=0.15)] * 9, limits=Limits(deadline_s=0.4))
+    assert time.monotonic() - start < 0.9
