@@ -73,6 +73,7 @@ _OPENAI = Quirks(
     without_stop_models=_REASONING_MODELS,
     most_stops=4,
     has_strict_schemas=True,
+    has_cache_key=True,
 )
 _AZURE = attrs.evolve(_OPENAI, key_header="api-key")
 
@@ -91,7 +92,9 @@ PRESETS = (
         "Azure OpenAI by deployments; wants a base_url that ends in /openai",
         None,
         "AZURE_OPENAI_API_KEY",
-        attrs.evolve(_AZURE, path="/deployments/{model}/chat/completions", api_version="2024-10-21"),
+        attrs.evolve(
+            _AZURE, has_cache_key=False, path="/deployments/{model}/chat/completions", api_version="2024-10-21"
+        ),
     ),
     _preset(
         "openrouter",
@@ -112,7 +115,7 @@ PRESETS = (
         "https://api.mistral.ai/v1",
         "MISTRAL_API_KEY",
         # Usage comes unasked, and fields that it does not know are refused.
-        Quirks(has_strict_schemas=True, has_stream_usage=False, prefill="prefix"),
+        Quirks(has_strict_schemas=True, has_stream_usage=False, has_cache_key=True, prefill="prefix"),
     ),
     _preset(
         "groq",
@@ -142,7 +145,7 @@ PRESETS = (
         "Fireworks",
         "https://api.fireworks.ai/inference/v1",
         "FIREWORKS_API_KEY",
-        Quirks(prefill="continue_final_message"),
+        Quirks(has_cache_key=True, prefill="continue_final_message"),
     ),
     _preset(
         "xai",

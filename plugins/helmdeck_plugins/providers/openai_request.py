@@ -20,7 +20,15 @@ from helmdeck_core import (
     ToolDefinition,
 )
 from helmdeck_plugins.providers.options import one_of, read_options
-from helmdeck_plugins.providers.writing import Rendered, encoded, first_stops, image_url, is_closed, offered_schema
+from helmdeck_plugins.providers.writing import (
+    Rendered,
+    cache_key,
+    encoded,
+    first_stops,
+    image_url,
+    is_closed,
+    offered_schema,
+)
 
 _ANY_OBJECT = {"type": "object"}
 
@@ -38,6 +46,7 @@ class Quirks:
     :ivar has_json_mode_schemas: JSON mode takes a schema in its field ``schema``, and every schema goes there.
     :ivar has_strict_schemas: a schema that is closed in every part is marked strict.
     :ivar has_stream_usage: a stream is asked to end with its usage.
+    :ivar has_cache_key: a cached prefix is named in ``prompt_cache_key``, so that requests with it come together.
     :ivar cache_marker_models: beginnings of model names whose cached prefix needs a marker at its end.
     :ivar fixed_temperature_models: beginnings of model names that refuse a temperature.
     :ivar without_stop_models: beginnings of model names that refuse stop sequences.
@@ -60,6 +69,7 @@ class Quirks:
     has_json_mode_schemas: bool = False
     has_strict_schemas: bool = False
     has_stream_usage: bool = True
+    has_cache_key: bool = False
     cache_marker_models: tuple[str, ...] = ()
     fixed_temperature_models: tuple[str, ...] = ()
     without_stop_models: tuple[str, ...] = ()
@@ -128,6 +138,8 @@ def render(request: ChatRequest, quirks: Quirks) -> Rendered:
     if request.stop:
         most = 0 if model.startswith(quirks.without_stop_models) else quirks.most_stops or None
         payload |= {"stop": stops} if (stops := first_stops(request.stop, most, downgrades)) else {}
+    if quirks.has_cache_key and (key := cache_key(request.messages)):
+        payload["prompt_cache_key"] = key
     if request.stream:
         payload["stream"] = True
         if quirks.has_stream_usage:

@@ -19,7 +19,7 @@ from helmdeck_core import (
     ToolCall,
 )
 from helmdeck_plugins.providers.reading import rows
-from helmdeck_plugins.providers.writing import Rendered, encoded, image_url, is_closed
+from helmdeck_plugins.providers.writing import Rendered, cache_key, encoded, image_url, is_closed
 
 _ANY_OBJECT = {"type": "object"}
 
@@ -30,11 +30,13 @@ class Options:
 
     :ivar reasoning_models: beginnings of model names that refuse a temperature and can return their reasoning encrypted.
     :ivar is_stored: the server keeps what it answered, as it does unless it is told not to.
+    :ivar has_cache_key: a cached prefix is named in ``prompt_cache_key``, so that requests with it come together.
     :ivar key_header: the header with the key, where it is not ``authorization``.
     """
 
     reasoning_models: tuple[str, ...] = ()
     is_stored: bool = False
+    has_cache_key: bool = False
     key_header: str = "authorization"
 
 
@@ -85,6 +87,8 @@ def render(request: ChatRequest, options: Options) -> Rendered:
         payload["text"] = {"format": form}
     if request.stop:
         downgrades.append("stop left out")
+    if options.has_cache_key and (key := cache_key(request.messages)):
+        payload["prompt_cache_key"] = key
     if request.stream:
         payload["stream"] = True
     return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import functools
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +13,12 @@ from typing import Any
 import attrs
 import msgspec
 
-from helmdeck_core import ImagePart, InvalidRequest, Message, ResponseFormat, Role, ToolCall
+from helmdeck_core import ImagePart, InvalidRequest, Message, ResponseFormat, Role, TextPart, ToolCall
 
 _DATA_URL = re.compile(r"data:(?P<kind>[^;,]*)(?:;[^;,]*)*;base64,(?P<data>.*)", re.DOTALL)
+
+_KEPT_NAMES = 32
+"""Names of prefixes that are kept with their texts; a deployment has one for each catalog, variant and tier."""
 
 
 @attrs.frozen
@@ -50,6 +55,22 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]
         below = merged.get(key)
         merged[key] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
     return merged
+
+
+def cache_key(messages: Iterable[Message]) -> str | None:
+    """A name for what stands up to the last mark of a cached prefix; ``None`` where nothing is marked.
+
+    Providers route requests of one name to where the prefix was seen before. It is a hash and tells nothing of the prompt.
+    """
+    texts = [(part.text, part.ends_prefix) for each in messages for part in each.parts if isinstance(part, TextPart)]
+    ends = [number for number, (_, ends_prefix) in enumerate(texts, 1) if ends_prefix]
+    return _named(tuple(text for text, _ in texts[: ends[-1]])) if ends else None
+
+
+@functools.lru_cache(_KEPT_NAMES)
+def _named(texts: tuple[str, ...]) -> str:
+    """A prefix comes again and again; a look-up takes half as long as the hash."""
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any]:

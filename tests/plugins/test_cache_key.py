@@ -1,0 +1,63 @@
+"""The name of a cached prefix, which brings requests with the same prefix to where it was seen before."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from helmdeck_core import ChatRequest, Message, ProviderSettings, Role, TextPart
+from helmdeck_core.testing import completion, make_deck
+from helmdeck_plugins.providers import openai_request, responses_request
+from helmdeck_plugins.providers.options import read_options
+from tests.plugins.openai_support import PRESETS
+
+TAKERS = {"openai", "azure", "mistral", "fireworks", "openai-responses", "azure-responses", "xai-responses"}
+RULES = "the rules of the house, and the catalog"
+
+
+def key_of(preset="openai", prefix=(RULES,), said="hello", **more):
+    """What a request of a preset names its prefix."""
+    system = [*(TextPart(text) for text in prefix[:-1]), TextPart(prefix[-1], ends_prefix=True)] if prefix else []
+    messages = (Message(Role.SYSTEM, (*system, TextPart("behind"))), Message(Role.USER, (TextPart(said),)))
+    request = ChatRequest(model=f"{preset}/m", messages=messages, **more)
+    settings = ProviderSettings(name=preset, options=PRESETS[preset].options)
+    if preset.endswith("responses"):
+        written = responses_request.render(request, read_options(responses_request.Options, settings))
+    else:
+        written = openai_request.render(request, openai_request.Quirks.read(settings))
+    assert written.downgrades == ()
+    return json.loads(written.body).get("prompt_cache_key")
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_it_is_sent_where_the_field_is_documented_and_nowhere_else(preset):
+    assert (key_of(preset) is not None) == (preset in TAKERS)
+
+
+def test_it_depends_on_the_prefix_alone():
+    assert key_of() == key_of(said="something else", max_tokens=7) == key_of("azure-responses")
+    assert key_of() != key_of(prefix=("other rules",))
+    assert key_of(prefix=("a", "b")) != key_of(prefix=("a", "c")) and key_of(prefix=("a\ud800",))
+    assert key_of(prefix=()) is None, "nothing is marked"
+
+
+def test_it_tells_nothing_of_the_prefix_and_fits_every_limit():
+    key = key_of()
+    assert len(key) == 32 and set(key) <= set("0123456789abcdef")
+
+
+def test_a_caller_may_name_it():
+    assert key_of(extra={"prompt_cache_key": "mine"}) == "mine"
+
+
+def test_plans_of_different_requests_name_the_same_prefix(chat_server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    answer = '{"steps": [{"tool": "blog.draft", "args": {"brief": "b"}}]}'
+    server = chat_server(lambda body: completion(answer))
+    config = {"providers": {"openai": {"base_url": server.base_url}}}
+    with make_deck(config=config) as deck:
+        for intent in ("draft a blog post", "translate this page into French"):
+            deck.plan(intent, model="openai/gpt-4o")
+    first, second = (request.body["prompt_cache_key"] for request in server.requests)
+    assert first == second
