@@ -311,10 +311,10 @@ def test_the_form_before_tools_is_read_too():
 
 
 def test_a_call_that_comes_in_both_forms_is_one_call():
-    old = ({"name": "look", "arguments": "{"}, {"name": "look", "arguments": "}"})
+    old = [{"name": "look", "arguments": written} for written in ("{", "}", " ")]
     new = (call(index=0, id="a", **piece) for piece in old)
     both = ({"function_call": one, **calling(other)} for one, other in zip(old, new, strict=True))
-    assert read(*map(chunk, both), chunk(reason="tool_calls")).tool_calls == (ToolCall("a", "look", "{}"),)
+    assert read(*map(chunk, both), chunk(reason="tool_calls")).tool_calls == (ToolCall("a", "look", "{} "),)
 
 
 def test_a_refusal_in_pieces_is_blocked_and_kept_beside_the_text():

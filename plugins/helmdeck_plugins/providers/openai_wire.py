@@ -290,12 +290,15 @@ class ChatAnswer(Answer):
         call = self._open.get(place)
         if call is None:
             return place
+        is_blank = (
+            isinstance(given, str) and not given.strip()
+        )  # what a grammar lets a model write behind its arguments
         is_another = (
             (call_id and call.id and call_id != call.id)
             # Some servers send whole calls and give all of them the same index, or none, or the same id.
             or (index is None and name and not call_id)
             or (name and name != call.name)
-            or (name and given and given != call.written and call.pieces and not call.is_cut())
+            or (name and given and not is_blank and given != call.written and call.pieces and not call.is_cut())
         )
         return (place, len(self._calls)) if is_another else place
 
