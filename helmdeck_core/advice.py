@@ -22,7 +22,8 @@ class Advice(NamedTuple):
 
 _RAN_IN_A_CIRCLE = Advice(
     "the model wrote the same thing over and over, as constrained decoding does that finds no way out",
-    "switch wants_strict_json off in the model's budget, or choose another model",
+    "bound what the schema leaves free (maxLength, maxItems), switch wants_strict_json off in the model's budget, or choose "
+    "another model",
 )
 _ONLY_THOUGHT = Advice(
     "the model thought and gave no answer",
@@ -88,7 +89,7 @@ FINER: Mapping[FailureClass, Mapping[str, Advice]] = {
             "ask once more, or choose another model",
         ),
         "wrong_shape": Advice(
-            "the model answered in another shape than it was asked for",
+            "the model answered in another shape than it was asked for, as it may where a server drops a schema without a word",
             "ask once more, or choose another model",
         ),
         "reasoning_leak": Advice(
@@ -201,7 +202,8 @@ FINER: Mapping[FailureClass, Mapping[str, Advice]] = {
         ),
         "broken_off": Advice(
             "the connection broke off in the middle",
-            "try again; if it stays, look at what stands in between, such as a proxy with a time limit",
+            "try again; if it stays, look at the server's own log, and at what stands in between, such as a proxy with a time "
+            "limit",
         ),
         "not_json": _NO_JSON_AT_ALL,
         "cut_body": _DAMAGED,

@@ -199,6 +199,10 @@ def shortened(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     return kept if len(kept) <= MOST_IN_A_TRAIL else (kept[0], *kept[1 - MOST_IN_A_TRAIL :])
 
 
+NO_RULE = "no rule tries anything else"
+"""Why a call is given up whose cause nothing helps with; it says no more than the cause."""
+
+
 def summary(attempts: Sequence[Attempt]) -> str:
     """A trail as text of at most ``TRAIL_BYTES``; it holds no word of a provider's."""
     text = "; ".join(map(str, shortened(attempts)))

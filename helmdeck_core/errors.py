@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 import attrs
 
 from helmdeck_core.advice import ANY_PROVIDER, FINER, WINDOW_FULL
-from helmdeck_core.attempts import Attempt, Usage, shortened, summary
+from helmdeck_core.attempts import NO_RULE, Attempt, Usage, shortened, summary
 from helmdeck_core.attempts import FailureClass as FailureClass
 from helmdeck_core.codes import PackErrorCode as PackErrorCode
 from helmdeck_core.codes import known_code
@@ -234,8 +234,13 @@ class CallFailed(HelmdeckError):
         facts = ", ".join(self.facts())
         hint, next_action = self.advice()
         parts = [self.headline, f" ({facts})" if facts else "", f": {self.detail}" if self.detail else ""]
-        tried = f"; tried: {self.trail()}" if len(self.attempts) > 1 else ""
-        return f"{''.join(parts)}; {hint}; next: {next_action}{tried}"
+        return f"{''.join(parts)}; {hint}; next: {next_action}{self._tried()}"
+
+    def _tried(self) -> str:
+        """What else was tried, or why nothing else was."""
+        if len(self.attempts) > 1:
+            return f"; tried: {self.trail()}"
+        return "".join(f"; {one.then}" for one in self.attempts if one.then and not one.then.endswith(NO_RULE))
 
     @property
     def code(self) -> PackErrorCode:
@@ -376,7 +381,8 @@ class ContextWindowExceeded(CallFailed):
     failure_class = FailureClass.CONTEXT_WINDOW_EXCEEDED
     hint = "the prompt is larger than the model's context window"
     next_action = (
-        "lower max_catalog_bytes or input_tokens in the model's budget, or choose a model with a larger window"
+        "shorten the request, lower max_catalog_bytes or input_tokens in the model's budget, or choose a model, or start the "
+        "server, with a larger window"
     )
 
 

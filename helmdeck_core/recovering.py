@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import attrs
 
-from helmdeck_core.attempts import Attempt, FailureClass
+from helmdeck_core.attempts import NO_RULE, Attempt, FailureClass
 from helmdeck_core.calling import Owned
 from helmdeck_core.domain.chat import Disposition, StopReason
 from helmdeck_core.domain.models import Budget
@@ -44,7 +44,7 @@ _SAME_ANSWER = frozenset(
 _LONGEST_EXPONENT = 16
 
 NOTHING_ELSE = "nothing else can be tried"
-SENT_BEFORE = "a further change gives a request that failed already"
+SENT_BEFORE = "no change is left that makes another request"
 
 
 @attrs.frozen(kw_only=True)
@@ -198,7 +198,7 @@ class Recovery:
         if not failed.attempt.is_sent:  # what cannot be sent to this model cannot be sent to it again
             self._wanted = [action for action in self._wanted if isinstance(action, NextModel)]
         if not self._wanted:
-            return GiveUp("no rule tries anything else")
+            return GiveUp(NO_RULE)
         self._passed_up = {}
         return self._next(now_s, cooling)
 

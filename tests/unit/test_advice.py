@@ -8,7 +8,7 @@ import pytest
 
 from helmdeck_core import FAILURES, CallFailed, ChatRequest, Disposition, FailureClass, Message, Role, TextPart, Usage
 from helmdeck_core.advice import ANY_PROVIDER, FINER
-from helmdeck_core.attempts import Attempt
+from helmdeck_core.attempts import NO_RULE, Attempt
 from helmdeck_core.cli import results
 from helmdeck_core.testing import Fail, Reply, completion, cut_json, draft_in_reasoning, make_deck, scripted_provider
 
@@ -138,11 +138,14 @@ def test_a_call_that_is_not_tried_again_says_why():
             {"fallback": {"a/": ["a/two"]}},
             Reply("", "odd", disposition=Disposition.ACCOUNT),
         ),
-        "no rule tries anything else": ({}, Fail("auth_failed")),
+        NO_RULE: ({}, Fail("auth_failed")),
     }
     for reason, (config, reply) in reasons.items():
-        then = fail([reply], config=config).attempts[-1].then
+        failure = fail([reply], config=config)
+        then = failure.attempts[-1].then
         assert then.startswith("given up: ") and reason in then, then
+        # That nothing helps with a cause is what the cause says already.
+        assert str(failure).endswith(then) == (reason != NO_RULE), str(failure)
 
 
 # -- the provider's own name for a request -------------------------------------------------------------------

@@ -238,7 +238,7 @@ def test_behind_a_model_that_must_not_be_asked_the_next_one_is_and_other_wishes_
     again = machine.refused(0.0, why="too dear")
     assert told([again]) == [("a/one", "variant single_pick")]
     assert machine.refused(0.0) == GiveUp(
-        "too dear; no further model in [fallback]; a further change gives a request that failed already"
+        "too dear; no further model in [fallback]; no change is left that makes another request"
     )
 
 

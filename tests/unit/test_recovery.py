@@ -145,7 +145,7 @@ def test_a_model_that_is_asked_for_one_step_already_is_not_asked_the_same_again(
     failure = stage.fail(LengthTruncated)
     assert (
         len(stage.sent) == 2
-        and "gives a request that failed already; no further model in [fallback]" in failure.attempts[-1].then
+        and "no change is left that makes another request; no further model in [fallback]" in failure.attempts[-1].then
     )
 
 
