@@ -24,7 +24,7 @@ for tool in cmake ninja; do
     command -v "$tool" >/dev/null || pip install --quiet "$tool"
 done
 [ -d "$source" ] || {
-    pip download --quiet --no-deps --no-binary :all: -d . "llama-cpp-python==$version"
+    pip download --quiet --no-deps --no-binary llama-cpp-python -d . "llama-cpp-python==$version"
     tar xzf "$source.tar.gz"
 }
 

@@ -1,6 +1,6 @@
 """Writes tiny Llama models as GGUF files, without a library and without a download: the same seed, the same bytes.
 
-    python tests/real/tiny_gguf.py OUT.gguf [random|bigram] [SEED]
+    python -m benchmarks.real_servers.tiny_gguf OUT.gguf [random|bigram] [SEED]
 
 ``random`` makes noise and never stops by itself; ``bigram`` knows which letter follows which in a few sentences and stops by
 itself at some full stop. Both read bytes: a token below 256 is a byte, written as GPT-2 writes it.
@@ -177,4 +177,5 @@ def _following(size: int, end: int) -> Iterable[list[float]]:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_bytes(model(*sys.argv[2:3], *map(int, sys.argv[3:4])))
+    file, kind, seed = [*sys.argv[1:], *("random", "0")[len(sys.argv) - 2 :]]
+    Path(file).write_bytes(model(kind, int(seed)))

@@ -1,0 +1,62 @@
+"""A catalog of four entries and a deck that plans over it with a tiny model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from helmdeck_core import Helmdeck, PromptVariant, hookimpl
+from helmdeck_core.testing import make_deck
+
+CATALOG = {
+    "packs": [
+        {"name": "web.read", "input_schema": {"properties": {"deep": {"type": "boolean"}}, "required": ["deep"]}},
+        {"name": "image.make", "input_schema": {"properties": {"size": {"enum": ["s", "l"]}}, "required": ["size"]}},
+        {"name": "clock.now"},
+    ],
+    "pipelines": [{"id": "read-draw", "metadata": {"inputs": {"width": {"type": "integer"}}}}],
+}
+IDS = frozenset({"web.read", "image.make", "clock.now", "read-draw"})
+CONTEXT = 2048
+
+
+class Brief:
+    """Prompts that leave a small window to the answer."""
+
+    @hookimpl
+    def helmdeck_prompt_variants(self) -> Iterable[PromptVariant]:
+        """Contribute one for each task."""
+        return [
+            PromptVariant(task=name, variant="single_pick", instructions="Answer.", render=lambda task: task.request)
+            for name in ("plan", "route")
+        ]
+
+
+def planning_deck(
+    url: str, folder: Path, *, is_strict: bool = True, output_tokens: int = 1_500, **config: Any
+) -> Helmdeck:
+    """A deck whose every plan is one request to a model with a window of ``CONTEXT`` tokens.
+
+    :param folder: where the catalog is written.
+    :param is_strict: the answer is held to the schema of a plan.
+    """
+    source = folder / "catalog.json"
+    source.write_text(json.dumps(CATALOG), encoding="utf-8")
+    budget: Mapping[str, Any] = {
+        "tier": "B",
+        "wants_strict_json": is_strict,
+        "prompt_variant": "single_pick",
+        "input_tokens": 4_000,
+        "output_tokens": output_tokens,
+        "allows_llm_filter": False,
+    }
+    settings = {
+        "catalog": {"sources": [str(source)]},
+        "providers": {"llamacpp": {"base_url": url, "timeout_s": 300}},
+        "budgets": {"llamacpp/": budget},
+        "agent": {"continuation_max_attempts": 0},
+        "recovery": {"max_attempts": 1},
+    }
+    return make_deck(Brief(), config={**settings, **config})

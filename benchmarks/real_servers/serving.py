@@ -1,0 +1,101 @@
+"""Starts llama.cpp's two servers with a tiny model; ``build.sh`` makes both."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import attrs
+
+from benchmarks.real_servers.tiny_gguf import model
+
+READY_S = 60.0
+
+
+@attrs.frozen(kw_only=True)
+class Program:
+    """A server's program.
+
+    :ivar variable: of the environment, which holds its path.
+    :ivar options: what it is started with; ``{}`` stands for model, context and port.
+    :ivar ready: a path that answers 200 once the model is loaded.
+    """
+
+    name: str
+    variable: str
+    options: str
+    ready: str
+
+    def path(self) -> str | None:
+        """Where it is; ``None`` where there is none."""
+        found = os.environ.get(self.variable, "")
+        return found if Path(found).is_file() else None
+
+    def missing(self) -> str:
+        """What to do where there is none."""
+        return f"set {self.variable} to {self.name}; benchmarks/real_servers/build.sh makes it"
+
+
+PROGRAMS: Mapping[str, Program] = {
+    each.name: each
+    for each in (
+        Program(
+            name="llama-server",
+            variable="HELMDECK_LLAMA_SERVER",
+            options="-m {model} -c {context} --port {port} --parallel 1 --jinja --alias tiny -t 1 --host 127.0.0.1",
+            ready="/health",
+        ),
+        Program(
+            name="llama-cpp-python",
+            variable="HELMDECK_LLAMA_CPP_PYTHON",
+            options="--model {model} --n_ctx {context} --port {port} --model_alias tiny --n_threads 1 --host 127.0.0.1",
+            ready="/v1/models",
+        ),
+    )
+}
+
+
+@contextlib.contextmanager
+def serving(program: Program, kind: str, folder: Path, *, context: int) -> Iterator[str]:
+    """Serve a kind of model for the length of a ``with`` block; gives the base URL.
+
+    :param folder: where the model is written.
+    :param context: tokens of the context window.
+    :raises FileNotFoundError: the program is not there.
+    :raises RuntimeError: it ended before it answered.
+    :raises TimeoutError: it does not answer in time.
+    """
+    binary = program.path()
+    if binary is None:
+        raise FileNotFoundError(program.missing())
+    file = folder / f"{kind}.gguf"
+    file.write_bytes(model(kind))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = program.options.format(model=file, context=context, port=port).split()
+    with subprocess.Popen([binary, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            _await_answer(f"http://127.0.0.1:{port}{program.ready}", process)
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            process.terminate()
+
+
+def _await_answer(url: str, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + READY_S
+    while True:
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(url, timeout=5).close()
+            return
+        if time.monotonic() > end:
+            raise TimeoutError(f"{url} does not answer")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            raise RuntimeError(f"the server ended with {process.wait(0.05)} before it answered")
