@@ -135,6 +135,10 @@ FINER: Mapping[FailureClass, Mapping[str, Advice]] = {
             "the provider took longer than it may",
             f"raise {ANY_PROVIDER}.timeout_s, choose a faster model, or ask for less",
         ),
+        "pending": Advice(
+            "the provider made the answer in the background, and was not done in time",
+            f"raise {ANY_PROVIDER}.timeout_s and deadline_s under [recovery], or ask for less",
+        ),
         "idle": Advice(
             "the stream stood still for longer than it may",
             f"try again; for a model that is silent while it thinks, raise {ANY_PROVIDER}.idle_timeout_s",
@@ -224,7 +228,7 @@ FINER: Mapping[FailureClass, Mapping[str, Advice]] = {
             f"raise {ANY_PROVIDER}.max_response_bytes, or ask for less",
         ),
         "pending": Advice(
-            "the provider accepted the request, and has not answered it yet",
+            "the provider makes the answer in the background, and it cannot be waited for",
             "ask without background mode, or choose another model",
         ),
     },

@@ -45,6 +45,8 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "provider_unavailable/retry_in_vain": (NextModel(),),
     # Sent again, it would be as large again.
     "transient_unknown/too_large": (NextModel(),),
+    # The answer is being made there all the same; asked for once more, it would be made twice.
+    "transient_unknown/pending": (NextModel(),),
     "auth_failed": (),
     "invalid_request": (),
     # The server cannot decode under the schema; a question can do without, and for a request that somebody wrote there may

@@ -34,6 +34,7 @@ from helmdeck_core.http import (
     one_by_one,
     together,
 )
+from helmdeck_plugins.providers.background import Background, cancel, waited_for
 from helmdeck_plugins.providers.error_words import ERROR_WORDS
 from helmdeck_plugins.providers.reading import DONE, Answer, Terms
 from helmdeck_plugins.providers.writing import Rendered
@@ -52,6 +53,7 @@ class Dialect:
     :ivar render: writes a request.
     :ivar answer: makes what the events of an answer are put together in.
     :ivar has_lines: a stream consists of lines of JSON, not of server-sent events.
+    :ivar background: how to wait for an answer that is made in the background; ``None`` where there are none.
     :ivar models_path: where the list of models stands, from the base URL on.
     :ivar models: reads a page of the list: the models on it, and the path of the next one; empty after the last.
     """
@@ -62,6 +64,7 @@ class Dialect:
     render: Callable[[ChatRequest], Rendered]
     answer: Callable[[ChatRequest, Terms], Answer]
     has_lines: bool = False
+    background: Background | None = None
     models_path: str
     models: Callable[[Mapping[str, Any]], tuple[Sequence[ModelInfo], str]]
 
@@ -85,6 +88,7 @@ class NativeChat:
         self._context = context
         self._dialect = dialect
         self._transport = Transport(settings)
+        self._timeout_s = settings.timeout_s
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
         """Ask once.
@@ -93,8 +97,8 @@ class NativeChat:
         """
         asked = self._asked(attrs.evolve(request, stream=False))
         received = await self._transport.post(asked.path, asked.body, asked.headers, asked.secrets)
+        received, body = await self._done(asked, received)
         answer = self._answer(asked, received)
-        body = _checked(asked, received)
         with _told(answer):
             for _ in answer.read(body):
                 pass
@@ -114,22 +118,27 @@ class NativeChat:
         """
         asked = self._asked(attrs.evolve(request, stream=True))
         async with self._transport.stream(asked.path, asked.body, asked.headers, asked.secrets) as incoming:
-            answer = self._answer(asked, incoming)
             kind = incoming.headers.get("content-type", "").partition(";")[0].strip().lower()
             if incoming.status != 200 or kind == "application/json":
                 # An error, or a server that does not stream.
-                body = _checked(asked, await incoming.received())
+                received, body = await self._done(asked, await incoming.received())
+                answer = self._answer(asked, received)
                 with _told(answer):
                     for batch in together(answer.read(body)):
                         yield batch
             else:
+                answer = self._answer(asked, incoming)
                 events = Events(answer, has_lines=self._dialect.has_lines)
-                with _told(answer):
-                    async for piece in incoming:
-                        for batch in together(events.feed(piece)):
+                try:
+                    with _told(answer):
+                        async for piece in incoming:
+                            for batch in together(events.feed(piece)):
+                                yield batch
+                        for batch in together(events.finish()):
                             yield batch
-                    for batch in together(events.finish()):
-                        yield batch
+                finally:
+                    if answer.goes_on_at and (background := self._dialect.background):
+                        await cancel(self._transport, background, answer.goes_on_at, asked.headers, asked.secrets)
             yield answer.finish()
 
     async def models(self) -> tuple[ModelInfo, ...]:
@@ -158,6 +167,14 @@ class NativeChat:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._transport.aclose()
+
+    async def _done(self, asked: _Asked, received: Received) -> tuple[Received, Any]:
+        """An answer that came in one piece, and its decoded body; one that is still being made is waited for."""
+        body = checked(received.status, received.headers, received.body, ERROR_WORDS, asked.secrets)
+        background = self._dialect.background
+        if background is None or not (path := background.path(body)):
+            return received, body
+        return await waited_for(self._transport, background, path, asked.headers, asked.secrets, self._timeout_s)
 
     def _asked(self, request: ChatRequest) -> _Asked:
         rendered = self._dialect.render(request)
@@ -192,10 +209,6 @@ def _told(answer: Answer) -> Iterator[None]:
         yield
     except CallFailed as exc:
         raise answer.broken(exc) from exc.__cause__
-
-
-def _checked(asked: _Asked, received: Received) -> Any:
-    return checked(received.status, received.headers, received.body, ERROR_WORDS, asked.secrets)
 
 
 class Events:

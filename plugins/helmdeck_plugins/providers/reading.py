@@ -107,7 +107,11 @@ class Answer(abc.ABC):
     """An answer as far as it has come; a subclass per dialect says what an event adds to it.
 
     Fed once with every event, then finished, also when the events just end.
+
+    :ivar goes_on_at: where it can be cancelled, from the base URL on, if it goes on without its reader; else empty.
     """
+
+    goes_on_at: str = ""
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 import attrs
 
 from helmdeck_core import Provider, ProviderContext, ProviderSettings, ProviderSpec, StopReasonTable, hookimpl
+from helmdeck_plugins.providers.background import Background
 from helmdeck_plugins.providers.native import Dialect, NativeChat
 from helmdeck_plugins.providers.openai_request import key_headers
 from helmdeck_plugins.providers.openai_wire import models
 from helmdeck_plugins.providers.options import read_options
 from helmdeck_plugins.providers.responses_request import Options, render
-from helmdeck_plugins.providers.responses_wire import DISPOSITIONS, REASONS, ResponsesAnswer
+from helmdeck_plugins.providers.responses_wire import DISPOSITIONS, REASONS, ResponsesAnswer, path_of_pending
 
 DIALECT = "openai-responses"
 
@@ -30,6 +31,7 @@ def dialect(options: Options) -> Dialect:
         path=lambda _: "/responses",
         render=lambda request: render(request, options),
         answer=lambda _, terms: ResponsesAnswer(terms),
+        background=Background(path=path_of_pending, pause_s=options.poll_ms / 1_000),
         models_path="/models",
         models=models,
     )

@@ -30,12 +30,14 @@ class Options:
 
     :ivar reasoning_models: beginnings of model names that refuse a temperature and can return their reasoning encrypted.
     :ivar is_stored: the server keeps what it answered, as it does unless it is told not to.
+    :ivar poll_ms: milliseconds before an answer that is made in the background is first looked at; then ever longer.
     :ivar has_cache_key: a cached prefix is named in ``prompt_cache_key``, so that requests with it come together.
     :ivar key_header: the header with the key, where it is not ``authorization``.
     """
 
     reasoning_models: tuple[str, ...] = ()
     is_stored: bool = False
+    poll_ms: int = 500
     has_cache_key: bool = False
     key_header: str = "authorization"
 
@@ -59,7 +61,8 @@ def render(request: ChatRequest, options: Options) -> Rendered:
         "input": [item for message in request.messages for item in _items(message)],
     }
     if not options.is_stored:
-        payload["store"] = False
+        if not request.extra.get("background"):  # what is not kept cannot be looked at later
+            payload["store"] = False
         if thinks:  # without it the next turn could not go on from the thoughts of this one
             payload["include"] = ["reasoning.encrypted_content"]
     if request.max_tokens is not None:

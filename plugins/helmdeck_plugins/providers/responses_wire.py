@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
+from urllib.parse import quote
 
 import attrs
 import msgspec
@@ -111,7 +112,9 @@ class ResponsesAnswer(Answer):
         elif kind == "error" and not data.get("error"):
             self._raise_error({"error": data})
         elif kind == "response.created":
-            self._model = string(table(data.get("response")).get("model"))
+            begun = table(data.get("response"))
+            self._model = string(begun.get("model"))
+            self.goes_on_at = path_of_pending(begun) if begun.get("background") is True else ""
         else:
             self._raise_error(event)
 
@@ -218,6 +221,7 @@ class ResponsesAnswer(Answer):
     # -- the end ------------------------------------------------------------------------------------------------
 
     def _end(self, response: Mapping[str, Any], named: str | None = None) -> Iterator[ChatDelta]:
+        self.goes_on_at = ""
         self._model = string(response.get("model")) or self._model
         self._told = response.get("usage") or self._told
         state = word(response.get("status")) or named  # the event at the end says it as well
@@ -240,7 +244,7 @@ class ResponsesAnswer(Answer):
             stop_reason=StopReason.UNKNOWN.value,
             raw_stop_reason=self._native(),
             sub_cause="pending",
-            detail="it runs in the background there; ask without background",
+            detail="it is made in the background there, and has no id to look at it by",
         )
 
     def usage(self) -> Usage:
@@ -265,6 +269,13 @@ class ResponsesAnswer(Answer):
     def is_call_cut(self) -> bool:
         """Not known here: a custom tool takes any text."""
         return False
+
+
+def path_of_pending(body: object) -> str:
+    """Where to look at a response that is still being made, from the base URL on; empty for one that is done."""
+    response = table(body)
+    pending = word(response.get("status")) in _PENDING and read_error(body) is None
+    return f"/responses/{quote(string(response.get('id')), safe='')}" if pending and response.get("id") else ""
 
 
 def _rest(begun: str, whole: str) -> str:

@@ -1,0 +1,193 @@
+"""Responses that are made in the background: looked at until they are there, given up in time, and then cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+
+import pytest
+
+from helmdeck_core import CallFailed, ChatRequest, LikelyTimeout, Limits, Message, Role, TextPart, TransientUnknown
+from helmdeck_core.testing import ChatServer, Fail, Pieces, make_deck, scripted_provider
+from tests.plugins.openai_support import ask, events, opened, streamed
+
+MESSAGE = {
+    "type": "message",
+    "id": "m",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "done at last"}],
+}
+REQUEST = ChatRequest(
+    model="openai-responses/gpt-4o",
+    messages=(Message(Role.USER, (TextPart("x"),)),),
+    extra={"background": True},
+)
+
+
+def response(status, **more):
+    output = [MESSAGE] if status == "completed" else []
+    usage = {"input_tokens": 9, "output_tokens": 7}
+    return {"object": "response", "id": "resp/1", "status": status, "output": output, "usage": usage, **more}
+
+
+class Slow(ChatServer):
+    """Answers a request with the first state, each look at it with the next one, the last one again and again."""
+
+    def __init__(self, *states):
+        self.states = list(states)
+        self.looked = threading.Event()
+        super().__init__(lambda body: {})
+
+    def respond(self, request):
+        if request.method == "GET":
+            self.looked.set()
+        if request.path.endswith("/cancel"):
+            return response("cancelled")
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        return response(state) if isinstance(state, str) else state
+
+    def asked(self):
+        return [(each.method, each.path.removeprefix("/v1/responses")) for each in self.requests]
+
+
+@pytest.fixture
+def slow():
+    with contextlib.ExitStack() as stack:
+
+        def serve(*states):
+            server = Slow(*states)
+            stack.callback(server.close)
+            return server
+
+        yield serve
+
+
+GIVEN = {"preset": "openai-responses", "options": {"poll_ms": 1}}
+LOOK, CANCEL = ("GET", "/resp%2F1"), ("POST", "/resp%2F1/cancel")
+BUSY = (503, {}, {"error": {"message": "busy"}})
+
+
+def failing(server, **given):
+    with pytest.raises(CallFailed) as caught:
+        ask(server.base_url, REQUEST, **{**GIVEN, **given})
+    return caught.value
+
+
+def test_it_is_looked_at_until_it_is_there(slow):
+    server = slow("queued", "in_progress", "completed")
+    (found,) = ask(server.base_url, REQUEST, **GIVEN)
+    assert (found.text, found.raw_stop_reason, found.usage.output_tokens) == ("done at last", "completed", 7)
+    assert server.asked() == [("POST", ""), LOOK, LOOK]
+    assert "store" not in server.requests[0].body and server.requests[0].body["background"] is True
+
+
+def test_whoever_wants_a_stream_gets_it_in_one_piece(slow):
+    server = slow("queued", "completed")
+    (delta,), found = streamed(server.base_url, REQUEST, **GIVEN)
+    assert delta.text == found.text == "done at last"
+
+
+def test_a_look_that_fails_for_a_moment_loses_nothing(slow):
+    server = slow("queued", BUSY, BUSY, BUSY, "in_progress", BUSY, "completed")
+    assert ask(server.base_url, REQUEST, **GIVEN)[0].text == "done at last"
+
+
+@pytest.mark.parametrize(
+    ("states", "status"),
+    [(["queued", BUSY], 503), (["queued", (404, {}, {"error": {"message": "no such response"}})], 404)],
+)
+def test_one_that_cannot_be_looked_at_is_given_up_and_cancelled(slow, states, status):
+    server = slow(*states)
+    assert failing(server).status == status
+    assert server.asked()[-1] == CANCEL
+
+
+def test_one_that_failed_there_is_a_failure(slow):
+    failed = response("failed", error={"code": "server_error", "message": "out of luck"})
+    assert "out of luck" in failing(slow("queued", failed)).detail
+
+
+def test_one_that_takes_longer_than_a_request_may_is_cancelled(slow):
+    server = slow("queued")
+    failure = failing(server, timeout_s=0.15)
+    assert isinstance(failure, LikelyTimeout) and failure.sub_cause == "pending"
+    assert server.asked()[-1] == CANCEL
+
+
+def test_one_without_an_id_is_pending_for_good(slow):
+    failure = failing(slow(response("queued", id=None)))
+    assert isinstance(failure, TransientUnknown) and failure.sub_cause == "pending"
+
+
+def test_the_deadline_of_a_call_cancels_it_and_the_next_model_is_asked(slow, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    server = slow("queued")
+    providers = {"openai-responses": {"base_url": server.base_url, "options": {"poll_ms": 1}}}
+    config = {"providers": providers, "fallback": {"openai-responses/": ["b/two"]}}
+    with make_deck(scripted_provider(["from another"], "b"), config=config) as deck:
+        start = time.monotonic()
+        assert deck.complete(REQUEST, limits=Limits(deadline_s=0.5)).text == "from another"
+        assert time.monotonic() - start < 1.0
+    assert server.asked()[-1] == CANCEL and server.asked().count(("POST", "")) == 1
+
+
+def test_whoever_goes_away_leaves_nothing_running(slow, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    server = slow("queued")
+    config = {"providers": {"openai-responses": {"base_url": server.base_url, "options": {"poll_ms": 1}}}}
+
+    async def run():
+        async with make_deck(config=config) as deck:
+            task = asyncio.create_task(deck.acomplete(REQUEST))
+            assert await asyncio.to_thread(server.looked.wait, 5.0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(run())
+    assert server.asked()[-1] == CANCEL
+
+
+def test_an_answer_that_cannot_be_waited_for_is_not_asked_for_once_more():
+    script = scripted_provider([Fail("transient_unknown", sub_cause="pending")], "a")
+    with make_deck(script, scripted_provider(["hi"], "b"), config={"fallback": {"a/": ["b/two"]}}) as deck:
+        assert deck.complete(ChatRequest(model="a/one", messages=REQUEST.messages)).text == "hi"
+
+
+# -- streams -------------------------------------------------------------------------------------------------------
+
+
+def begun(**more):
+    created = {"type": "response.created", "response": {**response("queued"), **more}}
+    piece = {"type": "response.output_text.delta", "output_index": 0, "item_id": "m", "delta": "done"}
+    return events(created, piece, done=False)
+
+
+def left(server, after=1):
+    """Read so many pieces of a stream and go."""
+
+    async def run():
+        provider = opened(server.base_url, **GIVEN)
+        pieces = provider.stream(REQUEST)
+        for _ in range(after):
+            await anext(pieces, None)
+        await pieces.aclose()
+        await provider.aclose()
+
+    asyncio.run(run())
+
+
+def test_a_stream_that_is_left_is_cancelled_there(slow):
+    server = slow(Pieces([begun(background=True), b": still at it\n\n"]))
+    left(server)
+    assert server.asked() == [("POST", ""), CANCEL]
+
+
+def test_one_that_ends_or_is_not_made_in_the_background_is_not(slow):
+    end = events({"type": "response.completed", "response": response("completed")}, done=False)
+    for pieces, after in (([begun(background=True), end], 9), ([begun(), b": \n\n"], 1)):
+        server = slow(Pieces(pieces))
+        left(server, after)
+        assert server.asked() == [("POST", "")]
