@@ -16,7 +16,7 @@ from helmdeck_core.domain.batches import one_by_one, together
 from helmdeck_core.hiding import Secrets
 from helmdeck_core.http.bodies import NOT_JSON, arguments, checked, count, decoded, quota, string, word
 from helmdeck_core.http.endings import in_context, looks_cut
-from helmdeck_core.http.events import EventDecoder, LineDecoder, ServerEvent
+from helmdeck_core.http.events import EventDecoder, LineDecoder, ServerEvent, may_be_events
 from helmdeck_core.http.failures import (
     Cause,
     ErrorFacts,
@@ -55,6 +55,7 @@ __all__ = [
     "failure_of",
     "in_context",
     "looks_cut",
+    "may_be_events",
     "one_by_one",
     "plain_text",
     "quota",

@@ -24,6 +24,15 @@ class ServerEvent(NamedTuple):
     data: bytes
 
 
+_FIELDS: Final = (b":", b"data", b"event", b"id", b"retry")
+
+
+def may_be_events(body: bytes) -> bool:
+    """Whether a body may consist of server-sent events, or is the beginning of one, by how it begins; blanks may."""
+    start = body.removeprefix(_BOM).lstrip()[:6]
+    return not start or start.startswith(_FIELDS) or any(field.startswith(start) for field in _FIELDS)
+
+
 class _LineEnds:
     """Turns line ends that are CR or CRLF into LF, and takes a byte order mark off the beginning."""
 

@@ -10,7 +10,7 @@ import functools
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import attrs
@@ -27,6 +27,7 @@ from helmdeck_core.errors import (
     TransientUnknown,
 )
 from helmdeck_core.hiding import Secrets, header_secrets, url_secrets, without_scheme
+from helmdeck_core.http.compressed import ENCODINGS, decompressed
 from helmdeck_core.http.quoting import quoted
 from helmdeck_core.http.settings import checked_base_url, checked_headers
 from helmdeck_core.waiting import Limited
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
     from helmdeck_core.http.proxied import Proxied
 
 _KEPT_ADDRESSES = 64
-_COMPRESSED_BYTES = 16_384
+_MOST_OF_AN_ERROR = 100_000
+"""Bytes: more of the body of an error is not read."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 FOREIGN: Mapping[str, type[CallFailed]] = {
@@ -75,7 +77,7 @@ FOREIGN: Mapping[str, type[CallFailed]] = {
 
 Those of h11 and of ``connections`` have the same names for the same causes.
 """
-_OF_HTTP = ("httpx", "h11", "helmdeck_core.http.connections")
+_OF_HTTP = ("httpx", "h11", "helmdeck_core.http.connections", "helmdeck_core.http.compressed")
 """Beginnings of the modules whose exceptions are looked up."""
 
 
@@ -113,7 +115,8 @@ class Incoming:
         self._idle_s = idle_s
         self._secrets = secrets
         # Most bodies are not compressed, and the layers of decoding are paid for each piece.
-        self._source: Any = _decompressed(reply) if "content-encoding" in self.headers else reply
+        encoding = self.headers.get("content-encoding")
+        self._source: AsyncIterator[bytes] = (encoding and decompressed(reply, encoding)) or reply
         self._read = self._source.__anext__
         self._loop = asyncio.get_running_loop()
         self._limit = deadline
@@ -128,27 +131,34 @@ class Incoming:
 
         :raises CallFailed: the body breaks off, is too large, takes too long or stands still for too long.
         """
-        if (
-            self._idle_s is not None and self._has_given
-        ):  # only a wait can be too long, not what the reader does between
+        # Only a wait can be too long, not what the reader does between.
+        if self._idle_s is not None and self._has_given:
             self._limit = min(self._deadline, self._loop.time() + self._idle_s)
         piece = await self._next(Limited(self._read().__await__(), self._limit))
         self._has_given = True
         return piece
 
     async def received(self) -> Received:
-        """Read the rest and return the whole answer.
+        """Read the rest and return the whole answer; of an error what comes, which has its cause in its status.
 
         :raises CallFailed: as while iterating.
         """
-        return Received(self.status, self.headers, b"".join([piece async for piece in self]))
+        pieces: list[bytes] = []
+        is_error, size = self.status >= 400, 0
+        try:
+            async for piece in self:
+                pieces.append(piece)
+                size += len(piece)
+                if is_error and size >= _MOST_OF_AN_ERROR:
+                    break
+        except CallFailed:
+            if not is_error:
+                raise
+        return Received(self.status, self.headers, b"".join(pieces))
 
     async def aclose(self) -> None:
         """Let go of the connection; one that was not read to its end is dropped."""
-        try:
-            await self._source.aclose()
-        finally:
-            await self._reply.aclose()
+        await self._reply.aclose()
 
     async def _next(self, step: Awaitable[bytes]) -> bytes:
         try:
@@ -174,22 +184,6 @@ class Incoming:
             sub_cause="too_large",
             detail=f"more than {settings.max_response_bytes:,} bytes; see providers.{settings.name}.max_response_bytes",
         )
-
-
-def _decompressed(reply: Reply) -> AsyncIterator[bytes]:
-    """The body as it was before the server compressed it.
-
-    A piece is at most a thousand times as large as what it is made of, so that the limit of bytes is seen in time.
-    """
-    import httpx
-
-    async def small() -> AsyncIterator[bytes]:
-        async for piece in reply:
-            for start in range(0, len(piece), _COMPRESSED_BYTES):
-                yield piece[start : start + _COMPRESSED_BYTES]
-
-    kind = {"content-encoding": reply.headers["content-encoding"]}
-    return httpx.Response(reply.status, headers=kind, content=small()).aiter_bytes()
 
 
 def _proxied(settings: ProviderSettings) -> Proxied:
@@ -237,7 +231,7 @@ class Transport:
         self._told = (Secrets(), self._own_secrets)
         self._always = {
             "host": base.netloc.decode("ascii"),
-            "accept-encoding": "gzip, deflate",
+            "accept-encoding": ENCODINGS,
             "connection": "keep-alive",
             "user-agent": f"helmdeck/{__version__}",
         }

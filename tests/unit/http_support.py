@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import enum
+import socket
+import struct
 
 import httpx
 
@@ -108,3 +111,53 @@ def closing(answer):
         connection.transport.close()
 
     return act
+
+
+# -- answers in steps -----------------------------------------------------------------------------------------
+
+
+class Step(enum.Enum):
+    """What a server does beside sending bytes; without one of the first three it closes at the end."""
+
+    RESET = "reset"
+    STALL = "stall"
+    KEEP = "keep"
+    TICK = "tick"
+    """It waits a little."""
+
+
+def saying(*steps):
+    """Say one thing after the other; all bytes before a pause are one write."""
+
+    def act(connection, left=steps):
+        written = []
+        for number, step in enumerate(left, 1):
+            if isinstance(step, bytes):
+                written.append(step)
+                continue
+            connection.transport.write(b"".join(written))
+            if step is Step.TICK:
+                asyncio.get_running_loop().call_later(0.01, act, connection, left[number:])
+            elif step is Step.RESET:
+                plug = connection.transport.get_extra_info("socket")
+                plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.transport.abort()
+            return
+        connection.transport.write(b"".join(written))
+        connection.transport.close()
+
+    return act
+
+
+def http(body, status=200, reason="OK", **headers):
+    """An answer; a header that is ``None`` is left out."""
+    named = {"content-length": len(body), **{name.replace("_", "-"): value for name, value in headers.items()}}
+    lines = [f"{name}: {value}" for name, value in named.items() if value is not None]
+    return "\r\n".join([f"HTTP/1.1 {status} {reason}", *lines, "", ""]).encode("latin-1") + body
+
+
+def chunked(body, size=64, *, ends=True, **headers):
+    """The same in chunks."""
+    pieces = (body[start : start + size] for start in range(0, len(body), size))
+    head = http(b"", content_length=None, transfer_encoding="chunked", **headers)
+    return head + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n" * ends

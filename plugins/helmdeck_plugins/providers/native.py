@@ -31,6 +31,7 @@ from helmdeck_core.http import (
     Transport,
     checked,
     decoded,
+    may_be_events,
     one_by_one,
     together,
 )
@@ -129,13 +130,21 @@ class NativeChat:
             else:
                 answer = self._answer(asked, incoming)
                 events = Events(answer, has_lines=self._dialect.has_lines)
+                start: list[bytes] = []
                 try:
                     with _told(answer):
                         async for piece in incoming:
+                            if not events.have_come:
+                                start.append(piece)
                             for batch in together(events.feed(piece)):
                                 yield batch
                         for batch in together(events.finish()):
                             yield batch
+                        if not events.have_come and not may_be_events(whole := b"".join(start)):
+                            # A page, an error that is no event, or an answer in one piece, whatever it calls itself.
+                            _, body = await self._done(asked, Received(incoming.status, incoming.headers, whole))
+                            for batch in together(answer.read(body)):
+                                yield batch
                 finally:
                     if answer.goes_on_at and (background := self._dialect.background):
                         await cancel(self._transport, background, answer.goes_on_at, asked.headers, asked.secrets)
@@ -212,9 +221,13 @@ def _told(answer: Answer) -> Iterator[None]:
 
 
 class Events:
-    """The events of a stream, decoded, and what they say."""
+    """The events of a stream, decoded, and what they say.
+
+    :ivar have_come: whether there was one.
+    """
 
     def __init__(self, answer: Answer, *, has_lines: bool) -> None:
+        self.have_come = False
         self._answer = answer
         self._decoder: LineDecoder | EventDecoder = LineDecoder() if has_lines else EventDecoder()
 
@@ -225,6 +238,7 @@ class Events:
         """
         answer = self._answer
         for found in self._decoder.feed(piece):
+            self.have_come = True
             name, data = ("message", found) if isinstance(found, bytes) else found
             if name == "error":
                 event = decoded(data)
@@ -242,4 +256,5 @@ class Events:
             if data.strip() == DONE:
                 self._answer.done()
             elif event is not NOT_JSON:
+                self.have_come = True
                 yield from self._answer.feed(event)

@@ -16,7 +16,7 @@ from helmdeck_core import (
     ProviderContext,
     ProviderSettings,
 )
-from helmdeck_core.http import Secrets, Transport, checked, one_by_one, refused_setting, together
+from helmdeck_core.http import Secrets, Transport, checked, may_be_events, one_by_one, refused_setting, together
 from helmdeck_provider_cohere.answer import DIALECT, WORDS, AnswerReader, read_models
 from helmdeck_provider_cohere.request import Rendered, render
 from helmdeck_provider_cohere.stream import StreamReader
@@ -84,11 +84,17 @@ class Cohere:
                     yield batch
             else:
                 stream = StreamReader(answer)
+                start: list[bytes] = []
                 async for piece in incoming:
+                    if not stream.has_begun:
+                        start.append(piece)
                     for batch in together(stream.feed(piece)):
                         yield batch
                 for batch in together(stream.finish()):
                     yield batch
+                if not stream.has_begun and not may_be_events(whole := b"".join(start)):
+                    for batch in together(answer.read(checked(200, incoming.headers, whole, WORDS, secrets))):
+                        yield batch
         yield self._finished(answer, rendered, started)
 
     async def models(self) -> tuple[ModelInfo, ...]:

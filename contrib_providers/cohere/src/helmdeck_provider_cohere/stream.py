@@ -13,9 +13,12 @@ class StreamReader:
     """Feeds the events of a stream to the reader of an answer.
 
     A stream that just ends, also in the middle of an event, is no failure: the answer then has no stop reason.
+
+    :ivar has_begun: whether there was an event.
     """
 
     def __init__(self, answer: AnswerReader) -> None:
+        self.has_begun = False
         self._answer = answer
         self._events = EventDecoder()
 
@@ -25,11 +28,13 @@ class StreamReader:
         :raises CallFailed: the stream says that something failed, or is damaged.
         """
         for event in self._events.feed(piece):
+            self.has_begun = True
             if (delta := self._answer.feed(event.data)) is not None:
                 yield delta
 
     def finish(self) -> Iterator[ChatDelta]:
         """Take the end; an event that only lacks its last line end counts."""
         for event in self._events.finish():
+            self.has_begun = True
             if decoded(event.data) is not NOT_JSON and (delta := self._answer.feed(event.data)) is not None:
                 yield delta
