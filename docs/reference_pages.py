@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
+import testing_page
 from continuation_page import continuation
 
 NOTICE = "<!-- Written by `python docs/generate.py --write`; a test compares. Change the code instead. -->"
@@ -42,7 +43,7 @@ def ticked(text: str) -> str:
     return text.replace("``", "`")
 
 
-def documented(cls: type) -> tuple[str, dict[str, str]]:
+def documented(cls: object) -> tuple[str, dict[str, str]]:
     """A class's docstring without its fields, and the fields' own texts."""
     text, fields, name = [], {}, ""
     for line in (inspect.getdoc(cls) or "").splitlines():
@@ -411,9 +412,17 @@ def _entry(name: str, value: Any, said: Mapping[str, str]) -> str:
     lines = [f"### {name}", "", summary(value)]
     if signature := _signature(name, value):
         lines += ["", "```python", signature, "```"]
-    if methods := list(_methods(value)):
-        lines += ["", *methods]
+    fields = {name: said for name, said in documented(value)[1].items() if name}
+    listed = [f"- {'raises ' * name[0].isupper()}`{name}`: {said}" for name, said in fields.items()]
+    methods = list(_methods(value))
+    for lists in filter(None, (listed, methods)):
+        lines += ["", *lists]
     return "\n".join(lines)
+
+
+def testing() -> str:
+    """What tests use."""
+    return page("Testing", *testing_page.parts(_entry, table, said_of_names))
 
 
 def _signature(name: str, value: Any) -> str:
@@ -620,5 +629,6 @@ REFERENCE: Mapping[str, Callable[[], str]] = {
     "failures.md": failures,
     "ladder.md": ladder,
     "public-api.md": public_api,
+    "testing.md": testing,
 }
 """Every page and what writes it."""

@@ -138,6 +138,10 @@ def table(cells: Mapping[str, Mapping[str, Cell]], modes: Sequence[str]) -> list
     return lines
 
 
+BESIDE_THE_POINT = {"tool_call_at_limit", "unauthorized", "bad_request", "redirect", "html_page", "alien_json"}
+"""Modes that no other model can mend, or that are about an adapter and not about a model that fails."""
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -147,7 +151,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(CONTESTANTS), choices=list(CONTESTANTS))
     parser.add_argument("--write", type=Path, help="a page with the marks <!-- table --> and <!-- end -->")
     given = parser.parse_args()
-    modes = [name for name, mode in MODES.items() if mode.cause is not None]
+    modes = [name for name, mode in MODES.items() if mode.cause is not None and name not in BESIDE_THE_POINT]
     with failing_server(OPENAI_CHAT, mode_of, text=TEXT) as server:
         cells = {each: measure(each, given.venvs, server, modes) for each in given.only}
     lines = table(cells, modes)

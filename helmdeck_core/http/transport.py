@@ -126,6 +126,12 @@ class Incoming:
     def __aiter__(self) -> Incoming:
         return self
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether this is no stream: an error, a page of somebody in between, or the answer of a server that does not stream."""
+        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return self.status != 200 or kind in ("application/json", "text/html")
+
     async def __anext__(self) -> bytes:
         """The next piece: all that has come off the network since the last one.
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         OPENAI_RESPONSES,
         Dialect,
         Said,
+        in_pieces,
         sse,
     )
     from helmdeck_core.testing.failing import MODES, FailingServer, Mode, failing_server
@@ -85,6 +86,7 @@ _HOME = {
     "error_in_200": "scripted",
     "failing_server": "failing",
     "faulty_proxy": "proxy",
+    "in_pieces": "dialects",
     "make_deck": "making",
     "no_end": "scripted",
     "scripted_provider": "scripted",
@@ -131,6 +133,7 @@ __all__ = [
     "error_in_200",
     "failing_server",
     "faulty_proxy",
+    "in_pieces",
     "make_deck",
     "no_end",
     "scripted_provider",
@@ -145,4 +148,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if _HOME[name] == "contract":
+        import pytest
+
+        # Whoever subclasses the contract sees what its assertions compared.
+        pytest.register_assert_rewrite(
+            *(f"{__name__}.{module}" for module in ("bench", "contract_requests", "contract"))
+        )
     return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

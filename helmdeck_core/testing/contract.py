@@ -15,133 +15,39 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, ClassVar
 
 import pytest
 
 from helmdeck_core.domain.chat import (
     BatchingProvider,
     ChatDelta,
-    ChatRequest,
     ChatResponse,
-    Message,
+    ListingProvider,
+    ModelInfo,
     Provider,
-    Role,
     StopReason,
     StreamingProvider,
-    TextPart,
 )
-from helmdeck_core.domain.decode import DecodeFailed
-from helmdeck_core.errors import CallFailed, LikelyTimeout, RateLimited
-from helmdeck_core.gateway import Gateway
-from helmdeck_core.runtime import Runtime
-from helmdeck_core.testing.dialects.base import Dialect
-from helmdeck_core.testing.failing import MODES, RETRY_AFTER_S, FailingServer
-from helmdeck_core.testing.making import make_deck
+from helmdeck_core.errors import AuthFailed, CallFailed, LikelyTimeout, RateLimited
+from helmdeck_core.testing.bench import Act, answered
+from helmdeck_core.testing.contract_requests import TOOL, RequestContract
+from helmdeck_core.testing.dialects.base import Said
+from helmdeck_core.testing.failing import CALL, FAULT, MODELS, MODES, RETRY_AFTER_S, STATUSES, FailingServer
 
 _GONE_S = 5.0
 """How long a server waits to see that its client has gone; it sees it at its next piece."""
 
-Act = Callable[[Provider, FailingServer], Awaitable[Any]]
 
-
-class ProviderContract:
-    """The contract.
+class ProviderContract(RequestContract):
+    """The contract: what is asked is in the class below, and what is answered here.
 
     :cvar plugin: the plugin that contributes the provider; ``None`` for one that is built in.
     :cvar name: the provider's name.
     :cvar dialect: how its servers write.
     :cvar settings: further keys of ``[providers.NAME]``.
     :cvar streams: whether it can stream.
-    :cvar environ: variables that are set while it runs, the key among them.
+    :cvar environ: variables that are set while it runs, the key among them as ``SECRET``.
     """
-
-    SECRET: ClassVar[str] = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"  # noqa: S105  # nobody's
-
-    plugin: ClassVar[object] = None
-    name: ClassVar[str]
-    dialect: ClassVar[Dialect]
-    settings: ClassVar[Mapping[str, Any]] = {}
-    environ: ClassVar[Mapping[str, str]] = {}
-    streams: ClassVar[bool] = True
-
-    _server: ClassVar[FailingServer]
-    _runtimes: ClassVar[dict[float, Runtime]]
-
-    # -- how it is run -----------------------------------------------------------------------------------------
-
-    @classmethod
-    def setup_class(cls) -> None:
-        """Start the server."""
-        cls._server = FailingServer(cls.dialect, echo=cls.SECRET)
-        cls._runtimes = {}
-
-    @classmethod
-    def teardown_class(cls) -> None:
-        """Stop it."""
-        cls._server.close()
-        cls._server.raise_faults()
-
-    @pytest.fixture(autouse=True)
-    def _environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name, value in self.environ.items():
-            monkeypatch.setenv(name, value)
-
-    def request(self, text: str = "say #0", **fields: Any) -> ChatRequest:
-        """What is asked."""
-        message = Message(Role.USER, (TextPart(text),))
-        return ChatRequest(model=f"{self.name}/loopback", messages=(message,), max_tokens=256, **fields)
-
-    def runtime(self, timeout_s: float = 30.0) -> Runtime:
-        """A deck's runtime whose provider is connected with the server."""
-        if timeout_s not in self._runtimes:
-            plugins = () if self.plugin is None else (self.plugin,)
-            given = {"base_url": self._server.base_url, "headers": {"x-tenant": self.SECRET}, "timeout_s": timeout_s}
-            config = {"providers": {self.name: {**given, **self.settings}}}
-            self._runtimes[timeout_s] = make_deck(*plugins, config=config).runtime
-        return self._runtimes[timeout_s]
-
-    def run(self, mode: str, act: Act, **settings: float) -> Any:
-        """Let ``act`` use an open provider whose server is in a mode; return what it returns.
-
-        :raises CallFailed: what ``act`` does not catch.
-        """
-        if mode in self.dialect.lacks:
-            pytest.skip(f"{self.dialect.name} has no words for {mode}")
-        self._server.mode = mode
-        gateway = Gateway(self.runtime(**settings))
-
-        async def main() -> Any:
-            try:
-                return await act(gateway.open_provider(self.name), self._server)
-            finally:
-                await gateway.aclose()
-
-        return asyncio.run(main())
-
-    def ask(self, mode: str, *, streams: bool, **settings: float) -> ChatResponse:
-        """Ask once, whole or as a stream."""
-        response = self.run(mode, lambda provider, _: _answer(provider, self.request(), streams), **settings)
-        assert isinstance(response, ChatResponse)
-        return response
-
-    def failure(self, mode: str, *, streams: bool, **settings: float) -> CallFailed:
-        """How a provider fails, or how its answer does, which was to hold an object of JSON."""
-        try:
-            response = self.ask(mode, streams=streams, **settings)
-        except CallFailed as exc:
-            return exc
-        try:
-            self.runtime().decoder.decode(response.text, dict, response.stop_reason)
-        except DecodeFailed as exc:
-            return exc.as_call("the answer cannot be used", response.text, raw_stop_reason=response.raw_stop_reason)
-        raise AssertionError(f"{mode} came to an answer: {response}")
-
-    @property
-    def ways(self) -> tuple[bool, ...]:
-        """Whether to stream: never, and if the provider can, always."""
-        return (False, True) if self.streams else (False,)
 
     # -- the contract ------------------------------------------------------------------------------------------
 
@@ -153,7 +59,40 @@ class ProviderContract:
             assert response.raw_stop_reason
             assert (response.usage.input_tokens, response.usage.output_tokens) == (5, 2)
 
-    @pytest.mark.parametrize("mode", [name for name, each in MODES.items() if each.said is not None])
+    def test_what_stands_beside_an_answer_is_kept(self) -> None:
+        for streams in self.ways:
+            response = self.ask("good", streams=streams)
+            names_model = "loopback" in json.dumps(self.dialect.whole(Said()))
+            assert response.served_model == ("loopback" if names_model else "")
+            assert response.quota.items() >= self.dialect.quota.items()
+            assert response.request_id == next(iter(self.dialect.headers.values()), "")
+
+    def test_input_that_was_read_from_a_cache_is_part_of_all_input(self) -> None:
+        for streams in self.ways:
+            usage = self.ask("cached", streams=streams).usage
+            assert (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens) == (5, 3, 2)
+
+    def test_a_call_of_a_tool_is_read_and_the_turn_ended_for_it(self) -> None:
+        for streams in self.ways:
+            response = self.run("tool_call", self._with_tools(streams=streams))
+            (call,) = response.tool_calls
+            assert (call.name, json.loads(call.arguments)) == (CALL.name, json.loads(CALL.arguments))
+            assert call.id
+            assert response.stop_reason is StopReason.TOOL_CALL
+
+    def test_a_call_in_a_turn_that_was_cut_is_not_what_the_turn_ended_for(self) -> None:
+        for streams in self.ways:
+            response = self.run("tool_call_at_limit", self._with_tools(streams=streams))
+            assert response.stop_reason is StopReason.MAX_TOKENS
+
+    def test_a_word_that_nobody_knows_and_no_word_are_no_clean_end(self) -> None:
+        for streams in self.ways:
+            odd, none = (self.ask(mode, streams=streams) for mode in ("empty_error", "no_end"))
+            assert {response.strict_stop_reason for response in (odd, none)} == {StopReason.UNKNOWN}
+            assert odd.raw_stop_reason
+            assert none.raw_stop_reason is None
+
+    @pytest.mark.parametrize("mode", [name for name, each in MODES.items() if each.said and "tool" not in name])
     def test_a_stream_comes_to_the_same_response_as_an_answer_in_one_piece(self, mode: str) -> None:
         if not self.streams:
             return
@@ -171,12 +110,15 @@ class ProviderContract:
             assert failure.failure_class is wanted, f"{mode}, {streams=}: {failure}"
             if isinstance(failure, RateLimited):
                 assert failure.retry_after_s == RETRY_AFTER_S
+            if mode in STATUSES:
+                assert (failure.status, FAULT in failure.detail) == (STATUSES[mode], True)
+                assert failure.request_id == next(iter(self.dialect.headers.values()), "")
 
     def test_what_takes_too_long_is_a_timeout(self) -> None:
         for streams in self.ways:
             assert isinstance(self.failure("slow_think", streams=streams, timeout_s=0.2), LikelyTimeout)
 
-    @pytest.mark.parametrize("mode", ["error_in_200", "rate_limited", "unavailable", "cut_body"])
+    @pytest.mark.parametrize("mode", ["error_in_200", "rate_limited", "unavailable", "unauthorized", "cut_body"])
     def test_no_secret_is_repeated(self, mode: str) -> None:
         for streams in self.ways:
             failure = self.failure(mode, streams=streams)
@@ -188,7 +130,7 @@ class ProviderContract:
             for streams in self.ways:
                 server.arrived.clear()
                 server.dropped.clear()
-                call = asyncio.ensure_future(_answer(provider, self.request(), streams))
+                call = asyncio.ensure_future(answered(provider, self.request(), streams))
                 await asyncio.to_thread(server.arrived.wait, _GONE_S)
                 call.cancel()
                 with pytest.raises(asyncio.CancelledError):
@@ -227,28 +169,33 @@ class ProviderContract:
     def test_answers_to_many_requests_at_once_are_not_mixed_up(self) -> None:
         async def act(provider: Provider, _: FailingServer) -> list[ChatResponse]:
             asked = [(self.request(f"say #{number}"), streams) for number in range(1, 17) for streams in self.ways]
-            return await asyncio.gather(*(_answer(provider, request, streams) for request, streams in asked))
+            return await asyncio.gather(*(answered(provider, request, streams) for request, streams in asked))
 
         found = [json.loads(response.text)["answer"] for response in self.run("good", act)]
         assert found == [f"#{number}" for number in range(1, 17) for _ in self.ways]
 
+    def test_an_answer_that_is_larger_than_it_may_be_is_cut_off(self) -> None:
+        for streams in self.ways:
+            with pytest.raises(CallFailed):
+                self.ask("good", streams=streams, max_response_bytes=20)
+
+    def test_models_are_listed_by_the_names_that_they_are_asked_for(self) -> None:
+        async def act(provider: Provider, _: FailingServer) -> tuple[ModelInfo, ...] | None:
+            return await provider.models() if isinstance(provider, ListingProvider) else None
+
+        if self.dialect.models is None:
+            pytest.skip(f"{self.dialect.name} does not say how models are listed")
+        assert [model.id for model in self.run("good", act)] == [*MODELS]
+        with pytest.raises(AuthFailed):
+            self.run("unauthorized", act)
+
     def test_it_can_be_closed_twice(self) -> None:
         async def act(provider: Provider, _: FailingServer) -> None:
-            await _answer(provider, self.request(), False)
+            await answered(provider, self.request(), False)
             await provider.aclose()
             await provider.aclose()
 
         self.run("good", act)
 
-
-async def _answer(provider: Provider, request: ChatRequest, streams: bool) -> ChatResponse:
-    if not streams:
-        return await provider.complete(request)
-    assert isinstance(provider, StreamingProvider)
-    *deltas, response = [item async for item in provider.stream(request)]
-    assert isinstance(response, ChatResponse)
-    pieces = [each for each in deltas if isinstance(each, ChatDelta)]
-    assert len(pieces) == len(deltas), "a response before the end"
-    for field in ("text", "reasoning"):
-        assert "".join(getattr(piece, field) for piece in pieces) == getattr(response, field)
-    return response
+    def _with_tools(self, *, streams: bool) -> Act:
+        return lambda provider, _: answered(provider, self.request(tools=(TOOL,)), streams)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import attrs
 
 from helmdeck_core.attempts import FailureClass
+from helmdeck_core.domain.chat import ToolCall
 from helmdeck_core.testing.dialects.base import Dialect, Said
 from helmdeck_core.testing.scripted import CUT_JSON, DRAFT
 from helmdeck_core.testing.servers import Answer, ChatServer, Ending, Pieces, Recorded
@@ -18,23 +19,34 @@ from helmdeck_core.testing.servers import Answer, ChatServer, Ending, Pieces, Re
 RETRY_AFTER_S = 7
 """What ``rate_limited`` tells to wait."""
 
+CALL = ToolCall("call_1", "look_up", '{"word": "tide", "most": 3}')
+"""What is called in the modes with a tool call."""
+
+STATUSES: Mapping[str, int] = {"rate_limited": 429, "unavailable": 503, "unauthorized": 401, "bad_request": 400}
+"""The modes that are a status of HTTP."""
+
 FAULT = "upstream error"
 """What errors say, with ``FailingServer.echo`` behind it."""
+
+MODELS = ("loopback", "other/second")
+"""The models that a server lists."""
 
 _LIMIT = 1024
 _TICK_S = 0.02
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Mode:
     """A way of failing.
 
-    :ivar cause: what it is, for whoever wanted an object of JSON and got this.
+    :ivar what: what the server does, in a few words.
+    :ivar cause: what it is, for whoever wanted an object of JSON and got this; ``None`` for no failure.
     :ivar said: text of a good answer and output limit to what is said instead; ``None`` where the failure lies in how it
         is sent.
     """
 
     name: str
+    what: str
     cause: FailureClass | None
     said: Callable[[str, int], Said] | None = None
 
@@ -47,38 +59,52 @@ def _cut(stop: str | None) -> Callable[[str, int], Said]:
     return lambda _, limit: Said(text=CUT_JSON, stop=stop, output_tokens=limit)
 
 
-def _modes() -> Iterator[Mode]:
-    timeout, cut = FailureClass.LIKELY_TIMEOUT, FailureClass.LENGTH_TRUNCATED
-    yield Mode(name="good", cause=None, said=lambda text, _: Said(text=text))
-    yield Mode(name="empty_stop", cause=timeout, said=_empty("stop"))
-    yield Mode(name="empty_content_filter", cause=FailureClass.SAFETY_FILTERED, said=_empty("content_filter"))
-    yield Mode(name="empty_length", cause=cut, said=_empty("length", None))
-    yield Mode(name="empty_error", cause=timeout, said=_empty("error"))
-    yield Mode(name="cut_json_length", cause=cut, said=_cut("length"))
-    # The reason lies; that as many tokens came as were allowed tells.
-    yield Mode(name="cut_json_stop", cause=cut, said=_cut("stop"))
-    yield Mode(
-        name="draft_in_reasoning",
-        cause=timeout,
-        said=lambda _, __: Said(reasoning=f"I could answer {DRAFT} but first", output_tokens=40),
-    )
-    yield Mode(
-        name="whitespace_loop",
-        cause=cut,
-        said=lambda _, limit: Said(text="{" + "\n  " * 300, stop="length", output_tokens=limit),
-    )
-    yield Mode(name="error_in_200", cause=FailureClass.PROVIDER_UNAVAILABLE)
-    # It ends as if all were said, but does not say so.
-    yield Mode(name="no_end", cause=FailureClass.CONSTRAINED_DEADLOCK, said=_cut(None))
-    yield Mode(name="cut_body", cause=FailureClass.PROVIDER_UNAVAILABLE)
-    yield Mode(name="rate_limited", cause=FailureClass.RATE_LIMITED)
-    yield Mode(name="unavailable", cause=FailureClass.PROVIDER_UNAVAILABLE)
-    # Nothing but thoughts, or blanks before an answer in one piece, until the client goes.
-    yield Mode(name="slow_think", cause=timeout)
+_TIMEOUT, _LENGTH = FailureClass.LIKELY_TIMEOUT, FailureClass.LENGTH_TRUNCATED
+_DOWN = FailureClass.PROVIDER_UNAVAILABLE
 
+_MODES = (
+    Mode("good", "it answers", None, lambda text, _: Said(text=text)),
+    Mode("cached", "it answers, with input from a cache", None, lambda text, _: Said(text=text, cached_input_tokens=3)),
+    Mode("tool_call", "it calls a tool", None, lambda _, __: Said(stop="tool_calls", tool_calls=(CALL,))),
+    Mode("empty_stop", "nothing, and it calls itself finished", _TIMEOUT, _empty("stop")),
+    Mode("empty_content_filter", "a filter withholds all", FailureClass.SAFETY_FILTERED, _empty("content_filter")),
+    Mode("empty_length", "the whole limit is used up, and nothing is to be seen", _LENGTH, _empty("length", None)),
+    Mode("empty_error", "nothing, with a word that nobody knows", _TIMEOUT, _empty("error")),
+    Mode("cut_json_length", "JSON that breaks off at the limit", _LENGTH, _cut("length")),
+    Mode("cut_json_stop", "JSON that breaks off at the limit and calls itself finished", _LENGTH, _cut("stop")),
+    Mode(
+        "draft_in_reasoning",
+        "a draft of the answer in the reasoning, and no answer",
+        _TIMEOUT,
+        lambda _, __: Said(reasoning=f"I could answer {DRAFT} but first", output_tokens=40),
+    ),
+    Mode(
+        "whitespace_loop",
+        "a brace and then blanks up to the limit",
+        _LENGTH,
+        lambda _, limit: Said(text="{" + "\n  " * 300, stop="length", output_tokens=limit),
+    ),
+    Mode(
+        "tool_call_at_limit",
+        "a whole call of a tool in a turn that was cut, so that others may be missing",
+        _LENGTH,
+        lambda _, limit: Said(stop="length", tool_calls=(CALL,), output_tokens=limit),
+    ),
+    Mode("error_in_200", "an error with HTTP 200, in a stream after the first piece", _DOWN),
+    Mode("no_end", "half an answer without a word of why it ends", FailureClass.CONSTRAINED_DEADLOCK, _cut(None)),
+    Mode("cut_body", "the connection is closed in the middle of the body", _DOWN),
+    Mode("rate_limited", f"HTTP 429 with Retry-After: {RETRY_AFTER_S}", FailureClass.RATE_LIMITED),
+    Mode("unavailable", "HTTP 503", _DOWN),
+    Mode("unauthorized", "HTTP 401", FailureClass.AUTH_FAILED),
+    Mode("bad_request", "HTTP 400", FailureClass.INVALID_REQUEST),
+    Mode("redirect", "HTTP 302", FailureClass.INVALID_REQUEST),
+    Mode("html_page", "HTTP 200 with a login page", _DOWN),
+    Mode("alien_json", "HTTP 200 with JSON of somebody else", FailureClass.TRANSIENT_UNKNOWN),
+    Mode("slow_think", "thoughts without end; blanks without end before an answer in one piece", _TIMEOUT),
+)
 
-MODES: Mapping[str, Mode] = {mode.name: mode for mode in _modes()}
-"""Every mode by its name; ``good`` does not fail."""
+MODES: Mapping[str, Mode] = {mode.name: mode for mode in _MODES}
+"""Every mode by its name; ``good``, ``cached`` and ``tool_call`` do not fail."""
 
 Choice = str | Callable[[Recorded], str]
 """The name of a mode, or what chooses one for a request."""
@@ -120,10 +146,20 @@ class FailingServer(ChatServer):
             raise ValueError(f"{self.dialect.name} has no words for {name!r}")
         self.served.append(name)
         self.arrived.set()
+        answer = self._answered(name, request)
+        headers = {**self.dialect.headers, **self.dialect.quota}
+        if isinstance(answer, Pieces):
+            return attrs.evolve(answer, headers={**headers, **answer.headers})
+        status, given, body = answer if isinstance(answer, tuple) else (200, {}, answer)
+        return status, {**headers, **given}, body
+
+    def _answered(self, name: str, request: Recorded) -> Answer:
         streams = self.dialect.wants_stream(request)
         said = MODES[name].said
         if said is None:
             return self._broken(name, streams)
+        if request.method == "GET" and self.dialect.models is not None:
+            return 200, {}, self.dialect.models(MODELS)
         mark = re.search(r"#\d+", str(request.body))
         text = self.text.replace("#0", mark.group()) if mark else self.text
         answer = said(text, self.dialect.limit(request.body) or _LIMIT)
@@ -137,10 +173,15 @@ class FailingServer(ChatServer):
     def _broken(self, name: str, streams: bool) -> Answer:
         dialect, message = self.dialect, f"{FAULT} {self.echo}".strip()
         half = dialect.events(Said(text='{"answer": ', stop=None))
-        if name == "rate_limited":
-            return 429, {"retry-after": str(RETRY_AFTER_S)}, dialect.error(429, message)
-        if name == "unavailable":
-            return 503, {}, dialect.error(503, message)
+        if status := STATUSES.get(name):
+            wait = {"retry-after": str(RETRY_AFTER_S)} if status == 429 else {}
+            return status, wait, dialect.error(status, message)
+        if name == "redirect":
+            return 302, {"location": f"{self.base_url}/elsewhere"}, ""
+        if name == "html_page":
+            return 200, {"content-type": "text/html"}, "<html><title>Log in</title><p>Who are you?</p></html>"
+        if name == "alien_json":
+            return {"hello": "world"}
         if name == "error_in_200":
             if streams:
                 return self._streamed([*half, dialect.error_event(message)])

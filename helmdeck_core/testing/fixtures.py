@@ -15,9 +15,6 @@ from helmdeck_core.deck import Helmdeck
 from helmdeck_core.testing import failing, servers
 from helmdeck_core.testing.making import make_deck, write_distribution
 
-# Whoever subclasses the contract sees what its assertions compared.
-pytest.register_assert_rewrite("helmdeck_core.testing.contract")
-
 
 @pytest.fixture
 def deck_with() -> Iterator[Callable[..., Helmdeck]]:

@@ -21,7 +21,7 @@ import attrs
 
 from helmdeck_core.domain.plans import PIPELINE_RUN
 
-Body = bytes | str | Mapping[str, Any]
+Body = bytes | str | Mapping[str, Any] | list[Any]
 
 
 class Ending(enum.Enum):
@@ -183,7 +183,7 @@ class ChatServer:
 def _encoded(answer: Mapping[str, Any] | tuple[int, Mapping[str, str], Body]) -> bytes:
     """The whole answer as one piece, so that no client ever meets half a head."""
     status, headers, body = answer if isinstance(answer, tuple) else (200, {}, answer)
-    if isinstance(body, Mapping):
+    if isinstance(body, (Mapping, list)):
         headers = {"content-type": "application/json", **headers}
         body = json.dumps(body)
     data = body.encode() if isinstance(body, str) else body

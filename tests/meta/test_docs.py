@@ -271,7 +271,7 @@ def test_the_ranker_names_every_entry_once_for_any_text(deck_with, request_text)
     assert len(deck.select(request_text, model="x/y").text.encode()) <= 10_000
 
 
-def test_the_tests_of_the_pack_pass():
+def test_the_tests_on_the_pages_pass():
     command = [
         sys.executable,
         "-m",
@@ -281,12 +281,13 @@ def test_the_tests_of_the_pack_pass():
         "no:cacheprovider",
         "docs/examples/test_ticket.py",
         "docs/examples/test_chain.py",
+        "docs/examples/test_acme_stream.py",
     ]
     done = subprocess.run(
         command, cwd=ROOT, env=environment(EXAMPLES), capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"\b15 passed\b", done.stdout)
+    assert int(re.search(r"\b(\d+) passed\b", done.stdout)[1]) > 70
 
 
 def test_the_budget_row_and_the_house_rule_count_and_say_so(deck_with):

@@ -1,5 +1,6 @@
 """The provider keeps the contract of providers."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,25 +8,38 @@ import pytest
 
 import helmdeck_provider_bedrock
 from contrib_providers.bedrock.tests.conftest import encode
-from helmdeck_core.testing import Dialect, ProviderContract, Said
+from helmdeck_core.testing import Dialect, ProviderContract, Said, in_pieces
 
 _WORDS = {
     "stop": "end_turn",
     "length": "max_tokens",
     "content_filter": "content_filtered",
     "error": "malformed_model_output",
+    "tool_calls": "tool_use",
 }
 
-_ERRORS = {429: "ThrottlingException", 503: "ServiceUnavailableException"}
+_ERRORS = {
+    400: "ValidationException",
+    401: "UnrecognizedClientException",
+    429: "ThrottlingException",
+    503: "ServiceUnavailableException",
+}
 
 
 def _usage(said: Said) -> Mapping[str, Any]:
-    return {"inputTokens": said.input_tokens, "outputTokens": said.output_tokens}
+    """Input that was read from the cache is not counted as input."""
+    cached = said.cached_input_tokens
+    given = {"inputTokens": said.input_tokens - cached, "cacheReadInputTokens": cached}
+    return {**given, "outputTokens": said.output_tokens}
 
 
 def _whole(said: Said) -> Mapping[str, Any]:
     thought = {"reasoningContent": {"reasoningText": {"text": said.reasoning}}}
     content = [thought] * bool(said.reasoning) + [{"text": said.text}] * bool(said.text)
+    content += [
+        {"toolUse": {"toolUseId": call.id, "name": call.name, "input": json.loads(call.arguments)}}
+        for call in said.tool_calls
+    ]
     reason = {} if said.stop is None else {"stopReason": _WORDS[said.stop]}
     return {"output": {"message": {"role": "assistant", "content": content}}, "usage": _usage(said), **reason}
 
@@ -34,6 +48,13 @@ def _events(said: Said) -> Sequence[bytes]:
     deltas = [{"reasoningContent": {"text": piece}} for piece in said.thoughts] + [{"text": p} for p in said.pieces]
     found = [encode("messageStart", {"role": "assistant"})]
     found += [encode("contentBlockDelta", {"contentBlockIndex": 0, "delta": delta}) for delta in deltas]
+    for index, call in enumerate(said.tool_calls, 1):
+        place = {"contentBlockIndex": index}
+        start = {"toolUse": {"toolUseId": call.id, "name": call.name}}
+        found.append(encode("contentBlockStart", {**place, "start": start}))
+        pieces = in_pieces(call.arguments)
+        found += [encode("contentBlockDelta", {**place, "delta": {"toolUse": {"input": piece}}}) for piece in pieces]
+        found.append(encode("contentBlockStop", place))
     if said.stop is None:
         return found
     return [
@@ -52,6 +73,7 @@ CONVERSE = Dialect(
     error_event=lambda message: encode("internalServerException", {"message": message}, "exception"),
     wants_stream=lambda request: request.path.endswith("/converse-stream"),
     content_type="application/vnd.amazon.eventstream",
+    headers={"x-amzn-requestid": "req-loopback-1"},
 )
 
 

@@ -4,21 +4,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import helmdeck_provider_cohere
-from helmdeck_core import FailureClass
-from helmdeck_core.testing import Dialect, ProviderContract, Said, sse
+from helmdeck_core import FailureClass, ToolCall
+from helmdeck_core.testing import Dialect, ProviderContract, Said, in_pieces, sse
 
-_WORDS = {"stop": "COMPLETE", "length": "MAX_TOKENS", "error": "ERROR"}
+_WORDS = {"stop": "COMPLETE", "length": "MAX_TOKENS", "error": "ERROR", "tool_calls": "TOOL_CALL"}
 
 
 def _usage(said: Said) -> Mapping[str, Any]:
-    return {"tokens": {"input_tokens": said.input_tokens, "output_tokens": said.output_tokens}}
+    tokens = {"input_tokens": said.input_tokens, "output_tokens": said.output_tokens}
+    return {"tokens": tokens, "cached_tokens": said.cached_input_tokens}
+
+
+def _call(call: ToolCall, arguments: str) -> Mapping[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
 def _whole(said: Said) -> Mapping[str, Any]:
     blocks = [{"type": "thinking", "thinking": said.reasoning}, {"type": "text", "text": said.text}]
     content = [block for block in blocks if block[block["type"]]]
     reason = {} if said.stop is None else {"finish_reason": _WORDS[said.stop]}
-    return {"id": "r1", "message": {"role": "assistant", "content": content}, "usage": _usage(said), **reason}
+    message = {"role": "assistant", "content": content}
+    if said.tool_calls:
+        message["tool_calls"] = [_call(call, call.arguments) for call in said.tool_calls]
+    return {"id": "r1", "message": message, "usage": _usage(said), **reason}
 
 
 def _events(said: Said) -> Sequence[bytes]:
@@ -27,6 +35,13 @@ def _events(said: Said) -> Sequence[bytes]:
         {"type": "content-delta", "index": 0, "delta": {"message": {"content": {kind: piece}}}}
         for kind, piece in pieces
     ]
+    for index, call in enumerate(said.tool_calls):
+        delta = {"message": {"tool_calls": _call(call, "")}}
+        found.append({"type": "tool-call-start", "index": index, "delta": delta})
+        for piece in in_pieces(call.arguments):
+            delta = {"message": {"tool_calls": {"function": {"arguments": piece}}}}
+            found.append({"type": "tool-call-delta", "index": index, "delta": delta})
+        found.append({"type": "tool-call-end", "index": index})
     if said.stop is None:
         return sse({"type": "message-start"}, *found, named=True)
     end = {"type": "message-end", "delta": {"finish_reason": _WORDS[said.stop], "usage": _usage(said)}}
@@ -40,6 +55,8 @@ COHERE = Dialect(
     limit=lambda body: body.get("max_tokens"),
     error=lambda _, message: {"id": "r1", "message": message},
     error_event=lambda message: sse({"type": "message-end", "delta": {"error": message, "finish_reason": "ERROR"}})[0],
+    models=lambda names: {"models": [{"name": name, "endpoints": ["chat"]} for name in names]},
+    quota={"x-endpoint-monthly-call-limit": "41"},
     lacks=frozenset(("empty_content_filter",)),  # it has no word for it
     causes={"error_in_200": FailureClass.TRANSIENT_UNKNOWN},
 )

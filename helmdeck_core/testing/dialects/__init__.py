@@ -6,12 +6,13 @@ A dialect is data and a few functions; whoever writes a provider for another fam
 from __future__ import annotations
 
 from helmdeck_core.testing.dialects.anthropic import ANTHROPIC
-from helmdeck_core.testing.dialects.base import Dialect, Said, sse
+from helmdeck_core.testing.dialects.base import Dialect, Said, in_pieces, sse
 from helmdeck_core.testing.dialects.gemini import GEMINI
 from helmdeck_core.testing.dialects.ollama import OLLAMA
 from helmdeck_core.testing.dialects.openai import OPENAI_CHAT, OPENAI_RESPONSES
 
 DIALECTS = {each.name: each for each in (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC, GEMINI, OLLAMA)}
+"""The dialects that are built in, by name."""
 
 __all__ = [
     "ANTHROPIC",
@@ -22,5 +23,6 @@ __all__ = [
     "OPENAI_RESPONSES",
     "Dialect",
     "Said",
+    "in_pieces",
     "sse",
 ]

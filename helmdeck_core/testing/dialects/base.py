@@ -10,7 +10,11 @@ from typing import Any
 import attrs
 
 from helmdeck_core.attempts import FailureClass
+from helmdeck_core.domain.chat import ToolCall
 from helmdeck_core.testing.servers import Recorded
+
+REQUEST_ID = "req-loopback-1"
+"""What a server calls every request, where its dialect does not say otherwise."""
 
 _PIECE_CHARS = 12
 
@@ -19,30 +23,35 @@ _PIECE_CHARS = 12
 class Said:
     """An answer as a model gives it.
 
-    :ivar stop: ``stop``, ``length``, ``content_filter`` or ``error``, which each dialect has its own word for; ``None``
-        for an answer that does not say why it ends.
+    :ivar stop: ``stop``, ``length``, ``content_filter``, ``tool_calls`` or ``error``, which each dialect has its own word
+        for; ``None`` for an answer that does not say why it ends.
+    :ivar tool_calls: with ids and the whole JSON text of their arguments.
+    :ivar input_tokens: all of them, also where the dialect counts cached ones apart.
     :ivar model: the name that the answer carries.
     """
 
     text: str = ""
     reasoning: str = ""
     stop: str | None = "stop"
+    tool_calls: tuple[ToolCall, ...] = ()
     input_tokens: int = 5
+    cached_input_tokens: int = 0
     output_tokens: int = 2
     model: str = "loopback"
 
     @property
     def pieces(self) -> Sequence[str]:
         """The text in pieces of a stream."""
-        return _pieces(self.text)
+        return in_pieces(self.text)
 
     @property
     def thoughts(self) -> Sequence[str]:
         """The reasoning in pieces of a stream."""
-        return _pieces(self.reasoning)
+        return in_pieces(self.reasoning)
 
 
-def _pieces(text: str) -> Sequence[str]:
+def in_pieces(text: str) -> Sequence[str]:
+    """A text as a stream brings it."""
     return [text[start : start + _PIECE_CHARS] for start in range(0, len(text), _PIECE_CHARS)]
 
 
@@ -65,9 +74,12 @@ class Dialect:
     :ivar error_event: message to the event that breaks a stream off.
     :ivar failed: message to the body of an error that comes with HTTP 200; by default what ``error`` says of a status 500.
     :ivar limit: the body of a request to the output limit in it.
+    :ivar models: names of models to the body of their list; ``None`` where the family has none.
     :ivar wants_stream: whether a request asks for a stream.
     :ivar content_type: of a stream.
-    :ivar lacks: names of the modes of failing that the dialect has no words for.
+    :ivar headers: of every answer; the name of the request, unless the family gives none.
+    :ivar quota: headers that tell how much is left, as the family has them.
+    :ivar lacks: names of the modes that the dialect has no words for.
     :ivar causes: what a mode comes to where the dialect says more than others, by the mode's name.
     """
 
@@ -78,8 +90,11 @@ class Dialect:
     error: Callable[[int, str], Mapping[str, Any]] = _error
     error_event: Callable[[str], bytes]
     failed: Callable[[str], Mapping[str, Any]] | None = None
+    models: Callable[[Sequence[str]], Mapping[str, Any] | list[Any]] | None = None
     wants_stream: Callable[[Recorded], bool] = _asks_for_a_stream
     content_type: str = "text/event-stream"
+    headers: Mapping[str, str] = MappingProxyType({"x-request-id": REQUEST_ID})
+    quota: Mapping[str, str] = MappingProxyType({})
     lacks: frozenset[str] = frozenset()
     causes: Mapping[str, FailureClass] = MappingProxyType({})
 

@@ -5,17 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from helmdeck_core.testing.dialects.base import Dialect, Said, sse
+from helmdeck_core.domain.chat import ToolCall
+from helmdeck_core.testing.dialects.base import Dialect, Said, in_pieces, sse
+
+_ERRORS: Mapping[int, tuple[str, str | None]] = {
+    400: ("invalid_request_error", None),
+    401: ("invalid_request_error", "invalid_api_key"),
+    429: ("requests", "rate_limit_exceeded"),
+}
 
 
 def _counts(said: Said) -> Mapping[str, Any]:
     total = said.input_tokens + said.output_tokens
-    return {"prompt_tokens": said.input_tokens, "completion_tokens": said.output_tokens, "total_tokens": total}
+    counts = {"prompt_tokens": said.input_tokens, "completion_tokens": said.output_tokens, "total_tokens": total}
+    return {**counts, "prompt_tokens_details": {"cached_tokens": said.cached_input_tokens}}
 
 
 def _error(status: int, message: str) -> Mapping[str, Any]:
-    kind, code = ("requests", "rate_limit_exceeded") if status == 429 else ("server_error", None)
+    kind, code = _ERRORS.get(status, ("server_error", None))
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+def _models(names: Sequence[str]) -> Mapping[str, Any]:
+    return {
+        "object": "list",
+        "data": [{"id": name, "object": "model", "created": 1, "owned_by": "us"} for name in names],
+    }
 
 
 def _frame(said: Said, kind: str, choice: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,21 +43,31 @@ def _frame(said: Said, kind: str, choice: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _call(call: ToolCall, arguments: str) -> dict[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
 def _whole(said: Said) -> Mapping[str, Any]:
-    message = {"role": "assistant", "content": said.text}
+    message: dict[str, Any] = {"role": "assistant", "content": said.text}
     if said.reasoning:
         message["reasoning_content"] = said.reasoning
+    if said.tool_calls:
+        message["tool_calls"] = [_call(call, call.arguments) for call in said.tool_calls]
     frame = _frame(said, "chat.completion", {"message": message, "finish_reason": said.stop})
     return {**frame, "usage": _counts(said)}
 
 
 def _events(said: Said) -> Sequence[bytes]:
-    def chunk(finish: str | None = None, **delta: str) -> dict[str, Any]:
+    def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
         return _frame(said, "chat.completion.chunk", {"delta": delta, "finish_reason": finish})
 
     found = [chunk(role="assistant", content="")]
     found += [chunk(reasoning_content=piece) for piece in said.thoughts]
     found += [chunk(content=piece) for piece in said.pieces]
+    for index, call in enumerate(said.tool_calls):
+        found.append(chunk(tool_calls=[{"index": index, **_call(call, "")}]))
+        pieces = in_pieces(call.arguments)
+        found += [chunk(tool_calls=[{"index": index, "function": {"arguments": piece}}]) for piece in pieces]
     if said.stop is None:
         return sse(*found)
     last = {**_frame(said, "chat.completion.chunk", {}), "choices": [], "usage": _counts(said)}
@@ -56,6 +81,8 @@ OPENAI_CHAT = Dialect(
     limit=lambda body: body.get("max_completion_tokens") or body.get("max_tokens"),
     error=_error,
     error_event=lambda message: sse(_error(500, message))[0],
+    models=_models,
+    quota={"x-ratelimit-remaining-requests": "41"},
 )
 """Chat completions, as OpenAI and everybody who is compatible writes them."""
 
@@ -64,6 +91,7 @@ _STATES: Mapping[str, tuple[str, Mapping[str, str] | None]] = {
     "stop": ("completed", None),
     "length": ("incomplete", {"reason": "max_output_tokens"}),
     "content_filter": ("incomplete", {"reason": "content_filter"}),
+    "tool_calls": ("completed", None),
     "error": ("incomplete", None),
 }
 
@@ -82,12 +110,22 @@ def _response(said: Said) -> dict[str, Any]:
         output.append(
             {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
         )
-    usage = {"input_tokens": said.input_tokens, "output_tokens": said.output_tokens}
+    output += [_function_call(number, call, call.arguments) for number, call in enumerate(said.tool_calls, 1)]
+    usage = {
+        "input_tokens": said.input_tokens,
+        "input_tokens_details": {"cached_tokens": said.cached_input_tokens},
+        "output_tokens": said.output_tokens,
+    }
     base = {"id": "resp_1", "object": "response", "model": said.model, "output": output, "usage": usage}
     if said.stop is None:
         return base
     state, details = _STATES[said.stop]
     return {**base, "status": state, "incomplete_details": details}
+
+
+def _function_call(number: int, call: ToolCall, arguments: str) -> dict[str, Any]:
+    item = {"type": "function_call", "id": f"fc_{number}", "call_id": call.id, "name": call.name}
+    return {**item, "arguments": arguments, "status": "completed"}
 
 
 def _response_events(said: Said) -> Sequence[bytes]:
@@ -108,6 +146,17 @@ def _response_events(said: Said) -> Sequence[bytes]:
         place = {"item_id": "msg_1", "content_index": 0}
         part = {"type": "output_text", "annotations": []}
         found += _item(1 if said.reasoning else 0, item, place, "output", part, said.pieces, done(-1))
+    before = len(output) - len(said.tool_calls)
+    for number, call in enumerate(said.tool_calls, 1):
+        at = {"output_index": before + number - 1}
+        begun = {**_function_call(number, call, ""), "status": "in_progress"}
+        found.append({"type": "response.output_item.added", **at, "item": begun})
+        of = {**at, "item_id": f"fc_{number}"}
+        kind = "response.function_call_arguments"
+        found += [{"type": f"{kind}.delta", **of, "delta": piece} for piece in in_pieces(call.arguments)]
+        found.append({"type": f"{kind}.done", **of, "name": call.name, "arguments": call.arguments})
+        item = _function_call(number, call, call.arguments)
+        found.append({"type": "response.output_item.done", **at, "item": item})
     if said.stop is not None:
         whole = _response(said)
         found.append({"type": f"response.{whole['status']}", "response": whole})
@@ -149,5 +198,7 @@ OPENAI_RESPONSES = Dialect(
     error=_error,
     error_event=lambda message: sse({"type": "error", **_fault(message)}, named=True)[0],
     failed=lambda message: {**_response(Said()), "status": "failed", "output": [], "error": _fault(message)},
+    models=_models,
+    quota={"x-ratelimit-remaining-requests": "41"},
 )
 """OpenAI's Responses."""

@@ -119,9 +119,7 @@ class NativeChat:
         """
         asked = self._asked(attrs.evolve(request, stream=True))
         async with self._transport.stream(asked.path, asked.body, asked.headers, asked.secrets) as incoming:
-            kind = incoming.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if incoming.status != 200 or kind == "application/json":
-                # An error, or a server that does not stream.
+            if incoming.is_whole:
                 received, body = await self._done(asked, await incoming.received())
                 answer = self._answer(asked, received)
                 with _told(answer):
