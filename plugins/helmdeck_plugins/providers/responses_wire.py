@@ -68,6 +68,7 @@ class _Item:
     pieces: list[str] = attrs.field(factory=list)
     call: Call | None = None
     is_refused: bool = False
+    has_place: bool = False
     plain: Mapping[str, Any] = attrs.field(factory=dict)
 
 
@@ -132,11 +133,20 @@ class ResponsesAnswer(Answer):
         """The item that an event is about: the one of its id, else the one of its place that is of its kind."""
         index = index if isinstance(index, int) else None
         item = self._items.get(item_id) if item_id else None
-        if item is None and (there := self._items.get(index)) and there.kind == kind and not (is_new and index is None):
+        if (
+            item is None
+            and (there := self._items.get(index))
+            and there.kind in (kind, "")
+            and not (is_new and index is None)
+        ):
             item = there
+        if item is None and not is_new:  # one that began without what this event names it by
+            named = (each for each in reversed(self._order) if each.kind == kind and not each.plain)
+            item = next((each for each in named if index is None or not each.has_place), None)
         if item is None:
             item = _Item(kind)
             self._order.append(item)
+        item.has_place = item.has_place or index is not None
         self._items[index] = item
         if item_id:
             self._items[item_id] = item
@@ -185,6 +195,7 @@ class ResponsesAnswer(Answer):
     def _whole(self, item: _Item, data: Mapping[str, Any], *, is_done: bool) -> Iterator[ChatDelta]:
         """Take an item as a whole: what no piece of it has brought yet."""
         kind = string(data.get("type"))
+        item.kind = item.kind or kind
         item.plain = data if is_done else item.plain
         if kind not in _READ or data.get("name") in _RUN_BY_SERVER:
             self._pass_over(kind)
