@@ -247,6 +247,30 @@ def test_signatures_go_back_on_their_parts_and_own_ids_with_the_result():
     assert body["contents"][2]["parts"][0]["functionResponse"]["id"] == "own"
 
 
+def test_calls_of_another_model_are_marked_for_models_that_want_signatures():
+    calls = (ToolCall("a", "look", "{}"), ToolCall("b", "see", "{}"))
+    foreign = said(Role.ASSISTANT, "let me see", tool_calls=calls)
+    unsigned = said(
+        Role.ASSISTANT, tool_calls=calls[:1], opaque={"gemini": {"parts": [{"functionCall": {"name": "look"}}]}}
+    )
+    signed = {"functionCall": {"name": "look"}, "thoughtSignature": "c2ln"}
+    own = said(Role.ASSISTANT, tool_calls=calls[:1], opaque={"gemini": {"parts": [signed]}})
+    plain = said(Role.ASSISTANT, "done")
+
+    def marks(model):
+        turns = sent(asking(model, user("a"), foreign, user("b"), unsigned, user("c"), own, user("d"), plain))[
+            "contents"
+        ]
+        parts = [part for turn in turns for part in turn["parts"]]
+        return [part.get("thoughtSignature") for part in parts if "functionCall" in part], parts
+
+    found, parts = marks("gemini/gemini-3-pro")
+    assert found == ["skip_thought_signature_validator", None, "skip_thought_signature_validator", "c2ln"]
+    assert all("thoughtSignature" not in part for part in parts if "text" in part)
+    assert marks("gemini/gemini-2.5-pro")[0] == [None, None, None, "c2ln"]
+    assert "thoughtSignature" not in unsigned.opaque["gemini"]["parts"][0]
+
+
 def test_a_plain_turn_needs_nothing_but_its_words():
     response, message = turn([{"text": "x"}, {"functionCall": {"name": "look", "args": {}}}])
     assert response.opaque == {}

@@ -352,7 +352,7 @@ def test_encrypted_reasoning_goes_back_where_it_stood():
     request = ChatRequest(model="r/gpt-5", messages=(turn,))
     from helmdeck_plugins.providers.responses_request import Options, render
 
-    written = json.loads(render(request, Options(reasoning_models=("gpt-5",))).body)
+    written = json.loads(render(request, Options(encrypting_models=("gpt-5",))).body)
     kinds = [(item.get("type") or item.get("role"), item.get("encrypted_content")) for item in written["input"]]
     assert kinds == [("reasoning", "xyz"), ("assistant", None), ("reasoning", "uvw"), ("function_call", None)]
     assert written["include"] == ["reasoning.encrypted_content"]

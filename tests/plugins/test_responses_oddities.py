@@ -10,7 +10,7 @@ import pytest
 from helmdeck_core import Message, Role, StopReason, TextPart
 from helmdeck_plugins.providers.responses_request import Options, render
 from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
-from tests.plugins.openai_support import REQUEST, events, joined, read_stream, terms
+from tests.plugins.openai_support import REQUEST, ask, events, joined, read_stream, terms
 
 
 def reading(read):
@@ -152,3 +152,19 @@ def test_a_history_that_the_server_made_shorter_goes_back():
     answer = Message(Role.ASSISTANT, (TextPart(response.text),), opaque=response.opaque)
     sent = json.loads(render(attrs.evolve(REQUEST, messages=(answer,)), Options()).body)["input"]
     assert sent == [short, {"role": "assistant", "content": "ok"}]
+
+
+@pytest.mark.parametrize(
+    ("model", "includes", "temperature"),
+    [
+        ("openai-responses/gpt-5-mini", ["reasoning.encrypted_content"], None),
+        ("openai-responses/gpt-4.1", None, 0.5),
+        ("xai-responses/grok-4", ["reasoning.encrypted_content"], 0.5),
+        ("xai-responses/grok-3", None, 0.5),
+    ],
+)
+def test_thoughts_are_asked_for_encrypted_where_a_model_gives_them(chat_server, model, includes, temperature):
+    server = chat_server(lambda _: {"status": "completed", "output": [said("ok")]})
+    ask(server.base_url, attrs.evolve(REQUEST, model=model, temperature=0.5), preset=model.partition("/")[0])
+    body = server.requests[0].body
+    assert (body.get("include"), body.get("temperature"), body["store"]) == (includes, temperature, False)

@@ -30,6 +30,8 @@ OPAQUE = "gemini"
 """Where in ``opaque`` the parts of an answer stand."""
 
 _MOST_STOPS = 5
+_NO_SIGNATURE = "skip_thought_signature_validator"
+"""Google's word for a call that comes without a signature because another model made it (ai.google.dev, Thought signatures)."""
 
 
 @attrs.frozen(kw_only=True)
@@ -42,6 +44,7 @@ class Options:
     :ivar location: of Google Cloud, such as ``europe-west1``.
     :ivar schemas: ``json_schema``, or ``openapi`` for servers that know only the older fields.
     :ivar json_with_tools_models: beginnings of the names of models that take a response format beside tools.
+    :ivar signed_models: beginnings of the names of models that refuse an earlier call without a signature.
     """
 
     auth: str = "key"
@@ -50,6 +53,7 @@ class Options:
     location: str = "global"
     schemas: str = "json_schema"
     json_with_tools_models: tuple[str, ...] = ("gemini-3",)
+    signed_models: tuple[str, ...] = ("gemini-3",)
 
     @classmethod
     def read(cls, settings: ProviderSettings) -> Options:
@@ -93,7 +97,8 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     downgrades: list[str] = []
     # The token stands for the answer so far, which is not sent again.
     token = _continuation(request.messages) if request.continues else {}
-    system, contents = _conversation(request.messages[:-1] if token else request.messages)
+    is_signed = ModelId.parse(request.model).name.startswith(options.signed_models)
+    system, contents = _conversation(request.messages[:-1] if token else request.messages, is_signed=is_signed)
     payload: dict[str, Any] = {"contents": contents, **token}
     if system:
         payload["systemInstruction"] = {"parts": system}
@@ -119,7 +124,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
 # -- messages -------------------------------------------------------------------------------------------------
 
 
-def _conversation(messages: Sequence[Message]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _conversation(messages: Sequence[Message], *, is_signed: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The parts of the system, and the turns: all results of one turn's calls have to stand in one turn."""
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
@@ -131,6 +136,9 @@ def _conversation(messages: Sequence[Message]) -> tuple[list[dict[str, Any]], li
             continue
         if message.role is Role.ASSISTANT:
             role, parts = "model", _answer(message)
+            first = next((part for part in parts if "functionCall" in part), None)
+            if is_signed and first is not None:
+                first.setdefault("thoughtSignature", _NO_SIGNATURE)
             own_ids |= {str(table["id"]) for part in parts if "id" in (table := part.get("functionCall") or {})}
         elif message.role is Role.TOOL:
             role, parts = "user", _result(message, tools[place], own_ids)

@@ -60,21 +60,27 @@ PRESETS = (
         "OpenAI, by its Responses",
         "https://api.openai.com/v1",
         "OPENAI_API_KEY",
-        Options(reasoning_models=_REASONING_MODELS, has_cache_key=True),
+        Options(reasoning_models=_REASONING_MODELS, encrypting_models=_REASONING_MODELS, has_cache_key=True),
     ),
     _preset(
         "azure-responses",
         "Azure OpenAI, by its Responses; wants a base_url that ends in /openai/v1",
         None,
         "AZURE_OPENAI_API_KEY",
-        Options(reasoning_models=_REASONING_MODELS, has_cache_key=True, key_header="api-key"),
+        Options(
+            reasoning_models=_REASONING_MODELS,
+            encrypting_models=_REASONING_MODELS,
+            has_cache_key=True,
+            key_header="api-key",
+        ),
     ),
     _preset(
         "xai-responses",
         "xAI, by its Responses",
         "https://api.x.ai/v1",
         "XAI_API_KEY",
-        Options(has_cache_key=True),
+        # docs.x.ai, Reasoning: these return their thoughts encrypted, and take a temperature.
+        Options(encrypting_models=("grok-4",), has_cache_key=True),
     ),
     _preset("responses", "any server that speaks OpenAI's Responses; wants a base_url", None),
 )

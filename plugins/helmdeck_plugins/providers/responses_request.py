@@ -28,7 +28,8 @@ _ANY_OBJECT = {"type": "object"}
 class Options:
     """How one server differs; every field is also an option of ``[providers.NAME.options]``.
 
-    :ivar reasoning_models: beginnings of model names that refuse a temperature and can return their reasoning encrypted.
+    :ivar reasoning_models: beginnings of model names that refuse a temperature.
+    :ivar encrypting_models: beginnings of model names that can return their reasoning encrypted.
     :ivar is_stored: the server keeps what it answered, as it does unless it is told not to.
     :ivar poll_ms: milliseconds before an answer that is made in the background is first looked at; then ever longer.
     :ivar has_cache_key: a cached prefix is named in ``prompt_cache_key``, so that requests with it come together.
@@ -36,6 +37,7 @@ class Options:
     """
 
     reasoning_models: tuple[str, ...] = ()
+    encrypting_models: tuple[str, ...] = ()
     is_stored: bool = False
     poll_ms: int = 500
     has_cache_key: bool = False
@@ -63,7 +65,8 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     if not options.is_stored:
         if not request.extra.get("background"):  # what is not kept cannot be looked at later
             payload["store"] = False
-        if thinks:  # without it the next turn could not go on from the thoughts of this one
+        # Without it the next turn could not go on from the thoughts of this one.
+        if model.startswith(options.encrypting_models):
             payload["include"] = ["reasoning.encrypted_content"]
     if request.max_tokens is not None:
         payload["max_output_tokens"] = request.max_tokens
