@@ -146,6 +146,7 @@ class ResponsesAnswer(Answer):
         if item is None:
             item = _Item(kind)
             self._order.append(item)
+        item.kind = item.kind or kind
         item.has_place = item.has_place or index is not None
         self._items[index] = item
         if item_id:
@@ -173,7 +174,6 @@ class ResponsesAnswer(Answer):
             return
         piece = string(data.get("delta"))
         item = self._item(kind, data.get("output_index"), string(data.get("item_id")))
-        item.kind = item.kind or kind
         if event == "response.refusal.delta":
             self._refuse(item, piece)
         elif item.call is not None:
@@ -195,7 +195,6 @@ class ResponsesAnswer(Answer):
     def _whole(self, item: _Item, data: Mapping[str, Any], *, is_done: bool) -> Iterator[ChatDelta]:
         """Take an item as a whole: what no piece of it has brought yet."""
         kind = string(data.get("type"))
-        item.kind = item.kind or kind
         item.plain = data if is_done else item.plain
         if kind not in _READ or data.get("name") in _RUN_BY_SERVER:
             self._pass_over(kind)
