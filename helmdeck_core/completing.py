@@ -59,7 +59,7 @@ class Completer:
 
         :param until_s: when the answer must be there, on the clock; what is there by then is kept.
         :param first: the answer to the request, where it came already.
-        :param refuses: takes a request and the tokens of the turn so far; says why it must not be sent, or nothing.
+        :param refuses: whether something else than the limits of the turn forbids a request.
         :raises CallFailed: the first request failed; a later one that fails leaves a partial answer.
         """
         response = first if first is not None else await self._gateway.complete(request)

@@ -120,8 +120,8 @@ class Finished:
 
 Step = Send | Finished
 
-Refuses = Callable[[ChatRequest, Usage], str]
-"""Takes a request and the tokens of the turn so far; says why the request must not be sent, or nothing."""
+Refuses = Callable[[ChatRequest, RequestKind, Usage], Outcome | None]
+"""Takes a request, what it is for, and the tokens of the turn so far; says how the turn ends if it must not be sent."""
 
 
 class Turn:
@@ -320,8 +320,8 @@ class Turn:
             limit = self._left()
         is_native = is_paused or self._takes_native()
         request = self._resumed(response, limit) if is_native else self._hinted(CONTINUE_HINT, limit)
-        if self._refuses is not None and self._refuses(request, self._usage):
-            return self._partial(Outcome.COST_LIMIT, Trigger.LIMIT)
+        if self._refuses is not None and (refused := self._refuses(request, RequestKind.CONTINUATION, self._usage)):
+            return self._partial(refused, Trigger.LIMIT)
         self._move(Trigger.UNDER_LIMITS)
         self._attempts += 1
         return self._send(request, self._attempts, is_native=is_native and not is_paused)
@@ -335,8 +335,8 @@ class Turn:
         # The payload was too large for the limit once already.
         limit = min(2 * (self._request.max_tokens or self._left()), self._left())
         request = self._hinted(hint, limit, has_tools=True)
-        if self._refuses is not None and self._refuses(request, self._usage):
-            return self._partial(Outcome.COST_LIMIT, Trigger.LIMIT)
+        if self._refuses is not None and (refused := self._refuses(request, RequestKind.REPAIR, self._usage)):
+            return self._partial(refused, Trigger.LIMIT)
         self._move(Trigger.UNDER_LIMITS)
         self._repairs += 1
         return self._send(request, self._repairs, is_repair=True)

@@ -16,10 +16,11 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from helmdeck_core.attempts import Usage
+from helmdeck_core.attempts import RequestKind, Usage
 from helmdeck_core.completing import Completer
 from helmdeck_core.cooling import CoolDown
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
+from helmdeck_core.domain.continuation import Outcome
 from helmdeck_core.domain.events import CallRef, CostUnknown, ProviderRests, StopReasonUnknown
 from helmdeck_core.domain.recovery import Limits
 from helmdeck_core.errors import CallFailed, FailureClass, LengthTruncated, LikelyTimeout, QuotaExhausted
@@ -166,6 +167,8 @@ class _Call(Generic[T]):
         self._start_s = home.clock()
         self._trail = Trail(self._teller, call, policy, home.runtime.pricer, home.report_unknown_cost)
         self._streams = False
+        # Models that only repeated an answer when they were asked to go on with it.
+        self._repeating: set[str] = set()
 
     async def course(self, *, streams: bool) -> AsyncGenerator[Sequence[ChatDelta] | Done[T], None]:
         """Everything that is tried: pieces, where they are wanted, and last the answer."""
@@ -230,7 +233,7 @@ class _Call(Generic[T]):
     async def _send_off(self, this: Try) -> None:
         """Prepare, and wait until it is time to send."""
         this.prepared = prepared = await self._work.prepare(this.ask, this.call, self._trail.helped)
-        if self._policy.has_spent and self._policy.is_spent(fingerprint(prepared.request)):
+        if self._policy.has_seen and self._policy.is_spent(fingerprint(prepared.request)):
             raise _Refused(SENT_BEFORE)
         if this.ask.left_usd is not None and (too_dear := self._too_dear(this, prepared.request)):
             if self._policy.attempts:
@@ -260,6 +263,12 @@ class _Call(Generic[T]):
             return ""
         return f"its input alone costs about {least_usd:.6f} US dollars, and {left_usd:.6f} are left of {most_usd:g}"
 
+    def _refused(self, this: Try, request: ChatRequest, kind: RequestKind, paid: Usage) -> Outcome | None:
+        """Whether a request that completes an answer must not be sent, and how the answer ends then."""
+        if kind is RequestKind.CONTINUATION and request.model in self._repeating:
+            return Outcome.NO_PROGRESS
+        return Outcome.COST_LIMIT if self._too_dear(this, request, paid) else None
+
     async def _answered(self, this: Try) -> None:
         """Send and receive. Models that think are watched, so that they do not think until the caller's time is over."""
         assert this.prepared is not None
@@ -270,7 +279,7 @@ class _Call(Generic[T]):
         request, until_s = this.prepared.request, this.ask.until_s
         judge = AnswerJudge(self._home.runtime, request, self._work.type)
         this.response = await self._home.completer.complete(
-            request, judge, this.call, until_s, first=this.response, refuses=functools.partial(self._too_dear, this)
+            request, judge, this.call, until_s, first=this.response, refuses=functools.partial(self._refused, this)
         )
 
     async def _continued(self, this: Try) -> AsyncGenerator[Sequence[ChatDelta], None]:
@@ -280,7 +289,7 @@ class _Call(Generic[T]):
         request = this.prepared.request
         judge = AnswerJudge(self._home.runtime, request, self._work.type)
         more = self._home.completer.continued(
-            request, this.response, judge, this.call, this.ask.until_s, refuses=functools.partial(self._too_dear, this)
+            request, this.response, judge, this.call, this.ask.until_s, refuses=functools.partial(self._refused, this)
         )
         async with contextlib.aclosing(more):
             async for batch in more:
@@ -336,6 +345,8 @@ class _Call(Generic[T]):
         if this.prepared.downgrades:
             downgrades = (*this.response.downgrades, *this.prepared.downgrades)
             this.response = attrs.evolve(this.response, downgrades=downgrades)
+        if (record := this.response.continuation) is not None and record.outcome is Outcome.NO_PROGRESS:
+            self._repeating.add(this.prepared.request.model)
         self._home.report(this.prepared.request, this.response)
         self._teller.answered(this.call, this.prepared.request.model, this.response)
         return self._work.read(this.prepared, this.response)

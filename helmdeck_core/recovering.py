@@ -159,6 +159,7 @@ class Recovery:
         self._sent = 0
         self._spent_usd = 0.0
         self._taken: Counter[tuple[int, Action]] = Counter()
+        self._seen: set[str] = set()
         self._spent: set[str] = set()
         self._wanted: list[Action] = []
         self._passed_up: dict[str, None] = {}
@@ -172,13 +173,13 @@ class Recovery:
         return self._asked(now_s, 0.0, self._passed_over(0))
 
     def is_spent(self, fingerprint: str) -> bool:
-        """Whether this very request is known to fail."""
-        return fingerprint in self._spent
+        """Whether this very request is known to fail, or was to be another one than before and is not."""
+        return fingerprint in self._spent or (self._changes != self._changes_before and fingerprint in self._seen)
 
     @property
-    def has_spent(self) -> bool:
-        """Whether there are requests that must not be sent again."""
-        return bool(self._spent)
+    def has_seen(self) -> bool:
+        """Whether requests were sent that a further one may be the same as."""
+        return bool(self._seen)
 
     def failed(self, failed: Failed, now_s: float, cooling: Collection[str] = ()) -> Step:
         """Say how the last attempt ended; returns what to do about it."""
@@ -190,8 +191,10 @@ class Recovery:
         cause = failed.failure.failure_class
         # A model that thinks has spent its thoughts on this request before it fell silent.
         is_hopeless = cause is FailureClass.LIKELY_TIMEOUT and failed.budget.is_hybrid_reasoning
-        if failed.fingerprint and (cause in _SAME_ANSWER or is_hopeless):
-            self._spent.add(failed.fingerprint)
+        if failed.fingerprint:
+            self._seen.add(failed.fingerprint)
+            if cause in _SAME_ANSWER or is_hopeless:
+                self._spent.add(failed.fingerprint)
         if failed.final:
             return GiveUp(failed.final)
         self._wanted = list(self._decided(failed, now_s))
@@ -255,6 +258,9 @@ class Recovery:
         self._place, self._moved_by = self._failed_place, None
         if (action.changes.history_factor != 1.0 and not self._drops_turns) or self.left_usd == 0.0:
             return None
+        if self._is_left_alone(cooling):
+            self._passed("the provider rests")
+            return None
         taken = self._taken[self._place, action]
         wait_s = self._wait_s(action.wait, taken)
         if taken >= action.times:
@@ -269,6 +275,12 @@ class Recovery:
         self._taken[self._place, action] += 1
         self._changes = self._changes.and_then(action.changes)
         return self._asked(now_s, wait_s)
+
+    def _is_left_alone(self, cooling: Collection[str]) -> bool:
+        """Whether the provider rests, as other calls found out, and a wish is left for a model of one that does not."""
+        others = [model for model in self._chain[self._place + 1 :] if _provider(model) not in cooling]
+        moves = any(isinstance(action, NextModel) for action in self._wanted)
+        return moves and bool(others) and _provider(self._chain[self._place]) in cooling
 
     def _wait_s(self, wait: Wait, taken: int) -> float:
         assert self._failed is not None

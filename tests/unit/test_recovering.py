@@ -263,6 +263,24 @@ def test_providers_that_rest_are_passed_over_as_long_as_others_are_left():
     assert machine.failed(failed(machine.begin(0.0), "likely_timeout"), 0.0, {"b"}).model == "local/last"
 
 
+def test_a_provider_that_other_calls_found_down_is_not_asked_again_while_another_one_is_left():
+    machine = policy()
+    assert machine.failed(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a"}).model == "b/two"
+    machine = policy(chain=("a/one",))
+    assert machine.failed(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a"}).model == "a/one"
+    machine = policy(chain=("a/one", "b/two"))
+    assert machine.failed(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a", "b"}).model == "a/one"
+
+
+def test_a_change_that_changes_nothing_is_passed_over_whatever_the_cause():
+    stop = {"stop_reason": "Unknown", "raw_stop_reason": "odd", "disposition": Disposition.RETRY}
+    machine = policy()
+    again = machine.failed(failed(machine.begin(0.0), "likely_timeout", fingerprint="x", **stop), 0.0)
+    assert (again.model, again.changed, machine.is_spent("x")) == ("a/one", (), False)
+    changed = machine.failed(failed(again, "likely_timeout", fingerprint="x", **stop), 0.0)
+    assert changed.changed and machine.is_spent("x") and not machine.is_spent("y")
+
+
 def test_what_could_not_be_sent_is_not_tried_again_but_elsewhere():
     asked, _ = course(policy(), "context_window_exceeded", is_sent=False)
     assert told(asked) == [(model,) for model in CHAIN]

@@ -1,0 +1,193 @@
+"""The table of recovery, row by row, against servers that really fail: what is sent, to whom, and what is told."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+
+import attrs
+import pytest
+
+from helmdeck_core import (
+    CallFailed,
+    ChatRequest,
+    ChatResponse,
+    Limits,
+    Message,
+    RateLimited,
+    ResponseFormat,
+    Role,
+    TextPart,
+)
+from helmdeck_core.testing import MODES, OPENAI_CHAT, FailingServer, Pieces, Said, make_deck
+
+PLAN = '{"steps": [{"tool": "blog.draft", "args": {"brief": "b"}}]}'
+ASK = "draft a blog post"
+WRITTEN = ChatRequest(model="vllm/m", messages=(Message(Role.USER, (TextPart("hello"),)),), max_tokens=256)
+STRICT = {"tier": "B", "wants_strict_json": True}
+
+FREE_OF_GRAMMAR = "no strict JSON, schema in the prompt"
+ROOM, STEP = "output limit x2", "output limit x2, variant single_pick"
+THREE_TIMES = ["", "", ""]
+
+PLANS = {
+    "empty_stop": [""],
+    "empty_length": ["", ROOM, STEP],
+    "empty_error": ["", "", FREE_OF_GRAMMAR],
+    "cut_json_length": ["", ROOM, STEP],
+    "cut_json_stop": ["", ROOM, STEP],
+    "draft_in_reasoning": [""],
+    "whitespace_loop": ["", FREE_OF_GRAMMAR],
+    "error_in_200": THREE_TIMES,
+    "no_end": ["", FREE_OF_GRAMMAR],
+    "cut_body": THREE_TIMES,
+    "rate_limited": [""],
+    "unavailable": THREE_TIMES,
+    "slow_think": [""],
+}
+"""How the failing model is asked before the next one answers, by mode; ``rate_limited`` would wait for longer than is left."""
+LISTENED_TO = {**PLANS, "empty_error": ["", FREE_OF_GRAMMAR]}
+"""The same for a model that thinks, which is not asked the same again after it fell silent."""
+WRITTEN_ONES = {
+    **{mode: [""] for mode in PLANS},
+    **dict.fromkeys(("error_in_200", "cut_body", "unavailable"), THREE_TIMES),
+    "empty_error": ["", ""],
+}
+"""The same for a request that a caller wrote, of which nothing is changed."""
+ANSWERS = ("cut_json_length", "cut_json_stop", "no_end", "whitespace_loop")
+"""What is an answer to a request that wants plain text: as it is, with its stop reason."""
+SPOKEN = ("error_in_200", "cut_body")
+"""What breaks off in the middle of a stream, when something was given on."""
+
+
+@pytest.fixture
+def servers():
+    with contextlib.ExitStack() as stack:
+
+        def serve(mode, **budget):
+            """A deck whose first model fails, with the servers of both."""
+            bad, good = FailingServer(OPENAI_CHAT, mode), FailingServer(OPENAI_CHAT, text=PLAN)
+            stack.callback(bad.close)
+            stack.callback(good.close)
+            config = {
+                "providers": {"vllm": {"base_url": bad.base_url}, "lmstudio": {"base_url": good.base_url}},
+                "fallback": {"vllm/": ["lmstudio/m"]},
+                "recovery": {"deadline_s": 0.8 if mode == "slow_think" else 5.0, "backoff_s": 0.001},
+                "budgets": {"vllm/": {**STRICT, **budget}},
+            }
+            return stack.enter_context(make_deck(config=config)), bad, good
+
+        yield serve
+
+
+def tried(attempts):
+    return [", ".join(attempt.changed) for attempt in attempts if attempt.model == "vllm/m"]
+
+
+def fingerprints(server):
+    return [str(request.body) for request in server.requests]
+
+
+@pytest.mark.parametrize("mode", PLANS)
+@pytest.mark.parametrize("thinks", [False, True])
+def test_a_plan_moves_on_as_the_table_says(servers, mode, thinks):
+    deck, bad, good = servers(mode, is_hybrid_reasoning=thinks)
+    plan = deck.plan(ASK, model="vllm/m")
+    assert plan.model == "lmstudio/m" and len(good.requests) == 1
+    assert tried(plan.attempts) == (LISTENED_TO if thinks else PLANS)[mode]
+    assert {attempt.cause for attempt in plan.attempts[:-1]} == {MODES[mode].cause}
+    # A model that only repeats its answer when it is asked to go on is not asked that again.
+    assert len(bad.requests) == len(plan.attempts) - 1 + mode.startswith("cut_json")
+    if mode in ("cut_json_length", "cut_json_stop", "no_end", "whitespace_loop", "empty_length"):
+        sent = fingerprints(bad)
+        assert len(set(sent)) == len(sent), "nothing that was cut or found no way out is sent twice"
+
+
+@pytest.mark.parametrize("mode", [mode for mode in PLANS if mode not in ANSWERS])
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_written_request_moves_on_unchanged(servers, mode, streams):
+    deck, bad, good = servers(mode)
+    if streams and mode in SPOKEN:
+        pieces = deck.stream(WRITTEN)
+        with pytest.raises(CallFailed, match="given on already"):
+            list(pieces)
+        assert len(bad.requests) == 1 and good.requests == []
+        return
+    *pieces, response = deck.stream(WRITTEN) if streams else [deck.complete(WRITTEN)]
+    assert response.text == PLAN and tried(response.attempts) == WRITTEN_ONES[mode]
+    assert len(set(fingerprints(bad))) == 1
+    if streams:
+        assert "".join(piece.text for piece in pieces) == PLAN, "of the failed one nothing was given on"
+
+
+@pytest.mark.parametrize("mode", ANSWERS)
+def test_plain_text_is_given_on_as_it_is_and_not_called_finished(servers, mode):
+    deck, _, good = servers(mode)
+    response = deck.complete(WRITTEN)
+    assert response.stop_reason in ("MaxTokens", "Unknown") and good.requests == []
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_refusal_is_told_and_nobody_else_is_asked(servers, streams):
+    deck, bad, good = servers("empty_content_filter")
+    for ask in (lambda: deck.plan(ASK, model="vllm/m"), lambda: list(deck.stream(WRITTEN))):
+        with pytest.raises(CallFailed) as caught:
+            ask()
+        assert caught.value.failure_class == "safety_filtered"
+    assert len(bad.requests) == 2 and good.requests == []
+
+
+def test_an_empty_answer_behind_the_result_of_a_tool_is_right(servers):
+    deck, bad, good = servers("empty_stop")
+    said = (*WRITTEN.messages, Message(Role.TOOL, (TextPart("sent"),), tool_call_id="c1"))
+    for response in (
+        deck.complete(attrs.evolve(WRITTEN, messages=said)),
+        list(deck.stream(attrs.evolve(WRITTEN, messages=said)))[-1],
+        deck.complete(WRITTEN, allows_empty=True),
+    ):
+        assert isinstance(response, ChatResponse) and response.text == ""
+    assert len(bad.requests) == 3 and good.requests == []
+
+
+def test_a_wait_that_outlasts_the_deadline_is_not_waited_for(servers):
+    deck, _, good = servers("rate_limited")
+    good.mode = "rate_limited"
+    start = time.monotonic()
+    with pytest.raises(RateLimited, match="longer than what is left of the deadline"):
+        deck.complete(WRITTEN, limits=Limits(deadline_s=2.0))
+    assert time.monotonic() - start < 1.0
+
+
+def test_calls_at_the_same_time_share_what_they_learn_of_a_provider(servers):
+    deck, bad, good = servers("unavailable")
+
+    async def run():
+        async with deck:
+            return await asyncio.gather(*(deck.acomplete(WRITTEN) for _ in range(24)))
+
+    assert all(response.text == PLAN for response in asyncio.run(run()))
+    assert len(good.requests) == 24
+    assert len(bad.requests) < 24 + 2 * 24 / 3, "alone each of them would have asked three times"
+
+
+def test_blanks_without_end_are_left_and_the_connection_is_dropped(chat_server):
+    is_over = threading.Event()
+
+    def blanks(_):
+        yield from OPENAI_CHAT.events(Said(text='{"steps": ', stop=None))
+        piece = OPENAI_CHAT.events(Said(text="\n" * 40, stop=None))[-1]
+        while not is_over.is_set():
+            yield piece
+
+    server = chat_server(lambda body: Pieces(blanks(body)))
+    request = attrs.evolve(WRITTEN, response_format=ResponseFormat("json_object"))
+    try:
+        config = {"providers": {"vllm": {"base_url": server.base_url}}}
+        with make_deck(config=config) as deck, pytest.raises(CallFailed) as caught:
+            list(deck.stream(request))
+        assert caught.value.sub_cause == "whitespace_loop"
+        assert server.dropped.wait(5.0)
+    finally:
+        is_over.set()
