@@ -113,8 +113,9 @@ class ContractBench:
                 await gateway.aclose()
 
         async def limited() -> Any:
+            scope = asyncio.timeout(_LONGEST_S)
             try:
-                async with asyncio.timeout(_LONGEST_S) as scope:
+                async with scope:
                     return await main()
             except TimeoutError:
                 assert not scope.expired(), f"{mode}: it does not come to an end within {_LONGEST_S:g} s"

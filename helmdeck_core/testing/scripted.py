@@ -93,6 +93,7 @@ class Reply:
     piece_chars: int = attrs.field(default=16, validator=attrs.validators.ge(1))
     piece_delay_s: float = 0.0
     breaks_after: int | None = None
+    request_id: str = ""
 
     def pieces(self) -> Iterator[ChatDelta]:
         """The answer as a stream gives it."""
@@ -303,6 +304,7 @@ class Scripted:
             downgrades=reply.downgrades,
             unread=reply.unread,
             disposition=reply.disposition,
+            request_id=reply.request_id,
         )
 
     def _stop_reason(self, raw: str | None) -> StopReason:

@@ -69,7 +69,7 @@ def test_what_a_server_said_over_http_is_replayed_when_the_server_is_gone(deck_w
     options["providers"]["tape"]["options"]["mode"] = "replay"
     again = deck_with(helmdeck_provider_tape, config=options).complete(ask(model="tape/openai/gpt-4o"))
     assert (again.text, again.served_model, again.usage.cached_input_tokens) == ("it rains", "rain-1", 5)
-    assert attrs.evolve(again, latency_s=0) == attrs.evolve(said, latency_s=0)
+    assert attrs.evolve(again, latency_s=0, attempts=()) == attrs.evolve(said, latency_s=0, attempts=())
     assert [request.body["model"] for request in server.requests] == ["gpt-4o"]
     assert server.requests[0].headers["authorization"] == "Bearer sk-very-secret"
     assert not re.search("secret|authorization|header|127.0.0.1", tape.read_text(), re.IGNORECASE)
@@ -92,11 +92,12 @@ def test_every_part_of_a_response_comes_back(deck_on):
         usage=Usage(input_tokens=9, output_tokens=4, cached_input_tokens=2, reasoning_tokens=1),
         served_model="any-2026",
         quota={"x-ratelimit-remaining": "3"},
+        request_id="req_1",
         downgrades=("response_format json_schema -> json_object",),
     )
     said = deck_on("record", reply).complete(ask())
     again = deck_on("replay").complete(ask())
-    assert attrs.evolve(again, latency_s=0) == attrs.evolve(said, latency_s=0)
+    assert attrs.evolve(again, latency_s=0, attempts=()) == attrs.evolve(said, latency_s=0, attempts=())
 
 
 @pytest.mark.parametrize("cause", list(FailureClass))
