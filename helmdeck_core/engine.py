@@ -357,7 +357,7 @@ class _Written:
         if not (text.strip() or response.tool_calls or self._is_empty_right(response)):
             sub_cause = empty_sub_cause(stop, text, has_reasoning=_has_thought(response), is_unclosed=False)
             what = "the model returned an empty answer"
-            raise _other(response, failure(stop, sub_cause, "", is_empty=True).as_call(what, text, **facts))
+            raise _told(response, failure(stop, sub_cause, "", is_empty=True).as_call(what, text, **facts))
         has_form = self.request.response_format is not None and not response.tool_calls
         if has_form and (loop := loop_of(text)) and not _is_json(text):
             what = "the model's output never came to the form that was asked for"
@@ -413,12 +413,14 @@ def _unusable(question: Question[Any], request: ChatRequest, response: ChatRespo
         exc = attrs.evolve(exc, cause=FailureClass.CONSTRAINED_DEADLOCK, sub_cause="tool_call", is_empty=False)
     elif exc.sub_cause in ("empty", "empty_though_finished") and _has_thought(response):
         exc = attrs.evolve(exc, sub_cause="only_reasoning")  # the decoder sees the text alone
-    return _other(response, exc.as_call(f"{question.caller}: {what}", response.text, **_facts(request, response)))
+    return _told(response, exc.as_call(f"{question.caller}: {what}", response.text, **_facts(request, response)))
 
 
-def _other(response: ChatResponse, failure: CallFailed) -> CallFailed:
-    """The failure of an answer; of an empty one it says what came instead of text."""
-    if not (failure.is_empty and response.unread):
-        return failure
-    kinds = excerpt_of(", ".join(response.unread))
-    return attrs.evolve(failure, detail=f"no text came, but content of other kinds: {kinds}")
+def _told(response: ChatResponse, failure: CallFailed) -> CallFailed:
+    """The failure of an answer, with what the answer says of itself: a refusal, and what came instead of text."""
+    said = [failure.detail]
+    if response.refusal:
+        said.append(f"the provider says: {excerpt_of(response.refusal)}")
+    if failure.is_empty and response.unread:
+        said.append(f"no text came, but content of other kinds: {excerpt_of(', '.join(response.unread))}")
+    return attrs.evolve(failure, detail="; ".join(filter(None, said)))

@@ -205,7 +205,8 @@ class ChatResponse:
     :ivar strict_stop_reason: the native word alone, by the table.
     :ivar raw_stop_reason: the native word; ``None`` when there was none.
     :ivar disposition: what can be done about the reason; ``None`` is what ``DISPOSITIONS`` says.
-    :ivar refusal: the model's own words of refusal, where they come beside the text.
+    :ivar refusal: the model's own words of refusal, or the provider's on why the turn did not end well, where they come
+        beside the text.
     :ivar opaque: what has to go back unchanged with this turn, such as signatures of reasoning; only the provider knows
         what it means.
     :ivar served_model: who answered, in the provider's words.

@@ -253,6 +253,13 @@ def test_whatever_is_spoiled_an_answer_is_a_response_or_a_failure(events):
     assert isinstance(response.text, str)
 
 
+def test_what_is_said_about_a_call_that_came_to_nothing_is_kept():
+    message = "Malformed function call: look(at="
+    response = answered("gemini", chunk(reason="MALFORMED_FUNCTION_CALL", finishMessage=message))
+    assert (response.stop_reason, response.refusal) == (StopReason.UNKNOWN, message)
+    assert answered("gemini", chunk(text("ok"), reason="STOP", finishMessage="all is well")).refusal == ""
+
+
 def test_parts_of_other_kinds_are_named_and_what_belongs_to_a_text_is_not():
     parts = [
         {"inlineData": {"mimeType": "image/png", "data": "x"}, "thoughtSignature": "c2ln"},

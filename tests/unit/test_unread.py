@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from helmdeck_core import (
@@ -40,6 +41,15 @@ def test_an_answer_without_text_is_empty_and_says_what_it_holds(answering):
         with pytest.raises(CallFailed) as caught:
             act(deck)
         assert caught.value.is_empty and caught.value.detail.endswith(r"content of other kinds: image, \x1b[31m")
+
+
+@pytest.mark.parametrize("stop", [StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN])
+def test_a_failure_repeats_what_the_provider_says_of_it(answering, stop):
+    for text in ("", "half of it"):
+        deck, _ = answering(attrs.evolve(answer(text), stop_reason=stop, refusal="no boats\x1b on Sundays"))
+        with pytest.raises(CallFailed) as caught:
+            deck.plan("paint a boat", model=FREE)
+        assert caught.value.detail.endswith(r"the provider says: no boats\x1b on Sundays")
 
 
 def test_what_stands_beside_a_text_is_told_in_the_response_and_in_the_event(answering):

@@ -76,6 +76,8 @@ class Terms:
 DONE = b"[DONE]"
 """The mark at the end of a stream, where the dialect has one."""
 
+_NOT_WELL = (StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN)
+
 _MOST_UNREAD = 20
 """Kinds of content that are told; more than these nobody reads."""
 
@@ -307,7 +309,7 @@ class Answer(abc.ABC):
             tool_calls=calls,
             usage=usage,
             reasoning="".join(self._reasoning),
-            refusal=echoed(self._refusal, terms.secrets) if meant is StopReason.SAFETY_BLOCKED else "",
+            refusal=echoed(self._refusal, terms.secrets) if meant in _NOT_WELL else "",
             opaque=self.opaque(),
             served_model=echoed(self._model, terms.secrets),
             quota=quota(terms.headers, _QUOTA_HEADERS, terms.secrets),
