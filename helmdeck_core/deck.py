@@ -176,8 +176,9 @@ class Helmdeck:
     ) -> ChatResponse:
         """Send a request as it is and return what came back, with its stop reason in one language.
 
-        A failure is recovered from as that of a plan is. An answer without text and tool calls is a failure, unless it
-        follows on the result of a tool.
+        A failure is recovered from as that of a plan is; ``attempts`` of the response lists what was tried. An answer without
+        text and tool calls is a failure, unless it follows on the result of a tool. A conversation that is too large is sent
+        again without its oldest turns, where ``[recovery] drop_turns`` allows it, and ``downgrades`` says so.
 
         :param allows_empty: an empty answer is as good as any.
         :raises CallFailed: the subclass of the cause.

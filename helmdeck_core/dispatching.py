@@ -400,6 +400,8 @@ class _Call(Generic[T]):
         now_s, deadline_s, until_s = home.clock(), self._policy.deadline_s, this.ask.until_s
         if watch is not None and watch.thought_tokens and until_s is not None and now_s < until_s:
             return self._overrun(this, watch, LikelyTimeout)
+        if watch is not None and (watch.thought_tokens or watch.has_spoken):
+            this.guess(watch)
         limit_s, latency_s = self._policy.limits.deadline_s, now_s - this.sent_s if this.sent_s is not None else 0.0
         share = home.patience.attempt_share if deadline_s is not None and now_s < deadline_s else None
         return too_slow(this.ask.model, latency_s, now_s - self._start_s, limit_s, share)
