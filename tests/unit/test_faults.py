@@ -29,9 +29,9 @@ CAUSES = {
 WIRES = {"vllm": OPENAI_CHAT, "anthropic": ANTHROPIC, "ollama": OLLAMA}
 
 
-def deck_at(base_url, name):
+def deck_at(base_url, name, deadline_s=30.0):
     settings = {"base_url": base_url, "api_key": "env:ANY_KEY"}
-    return make_deck(config={"providers": {name: settings}, "recovery": {"max_attempts": 1, "deadline_s": DEADLINE_S}})
+    return make_deck(config={"providers": {name: settings}, "recovery": {"max_attempts": 1, "deadline_s": deadline_s}})
 
 
 def request(name, **fields):
@@ -50,7 +50,7 @@ def outcome(name, base_url_of, streams):
     async def run():
         async with base_url_of() as proxy:
             start = time.monotonic()
-            async with deck_at(proxy.base_url, name) as deck:
+            async with deck_at(proxy.base_url, name, DEADLINE_S) as deck:
                 with pytest.raises(CallFailed) as caught:
                     await ask(deck, name, streams)
                 took = time.monotonic() - start
