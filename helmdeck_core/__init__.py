@@ -176,6 +176,7 @@ if TYPE_CHECKING:
         DoneStep,
         Task,
     )
+    from helmdeck_core.domain.texts import SharedText
     from helmdeck_core.domain.tool_calls import (
         BrokenCall,
         DialectKind,
@@ -266,6 +267,7 @@ _NAMES = {
     "helmdeck_core.domain.runs": "RunKeeper RunStory",
     "helmdeck_core.domain.sinks": "EventSink OpenSink event_data",
     "helmdeck_core.domain.tasks": "DoneStep Task",
+    "helmdeck_core.domain.texts": "SharedText",
     "helmdeck_core.domain.tool_calls": "BrokenCall DialectKind FoundCall ToolCallDialect ToolCalls",
     "helmdeck_core.errors": """
         ArtifactInvalid AuthFailed CallFailed Cancelled CatalogError ConfigError ConstrainedDeadlock
@@ -417,6 +419,7 @@ __all__ = [
     "Selection",
     "SelectionFiltered",
     "SelectionRules",
+    "SharedText",
     "Situation",
     "Step",
     "StopReason",

@@ -5,6 +5,7 @@ Providers discount a prefix that they have seen, and only when it is the same to
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Mapping
@@ -15,9 +16,13 @@ import attrs
 from helmdeck_core.domain.asking import PromptVariant, Selection
 from helmdeck_core.domain.chat import ImagePart, Message, Role, TextPart
 from helmdeck_core.domain.tasks import Task
+from helmdeck_core.domain.texts import SharedText
 
 BYTES_PER_TOKEN = 3
 """A cautious figure: English prose has about 4 bytes a token, compact JSON 3 to 3.5, Chinese 3."""
+
+KEPT_TEXTS = 32
+"""Texts that requests share and that are kept; a deployment has some for each catalog, variant and tier."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -43,24 +48,50 @@ def lay_out(
         its catalog in the system message, finds this one there too, behind the mark.
     :param images: of the request; they stand behind its words.
     """
-    head, tail = variant.instructions, variant.render(task)
+    tail = variant.render(task)
     cached, rest = _split(variant, selection, caches_prefix=caches_prefix)
-    system = [TextPart(_clean(_joined(head, cached)), ends_prefix=caches_prefix)]
+    steady = _shared(variant.instructions, *cached)
+    system = [TextPart(steady.text, ends_prefix=caches_prefix, shared=steady)]
     if rest and is_narrowed and caches_prefix:
-        system.append(TextPart(_clean(f"\n\n{rest}")))
-        rest = ""
-    user: tuple[TextPart | ImagePart, ...] = (TextPart(_clean(_joined(rest, tail))), *images)
+        system.append(TextPart(_clean(f"\n\n{_headed(*rest)}")))
+        rest = ()
+    user: tuple[TextPart | ImagePart, ...] = (_asking(rest, tail, is_shared=not _is_own(selection)), *images)
     return (Message(Role.SYSTEM, tuple(system)), Message(Role.USER, user))
 
 
-def _split(variant: PromptVariant, selection: Selection | None, *, caches_prefix: bool) -> tuple[str, str]:
-    """The catalog's part of the cached prefix, and what of it stands behind; each under its heading."""
+_Block = tuple[()] | tuple[str, str]
+"""A heading and what stands under it, or nothing."""
+
+
+def _split(variant: PromptVariant, selection: Selection | None, *, caches_prefix: bool) -> tuple[_Block, _Block]:
+    """The catalog's part of the cached prefix, and what of it stands behind."""
     if selection is None:
-        return "", ""
+        return (), ()
     if selection.index is not None:
-        return f"{variant.catalog_heading}\n{selection.index.text}", f"{variant.details_heading}\n{selection.text}"
-    block = f"{variant.catalog_heading}\n{selection.text}"
-    return (block, "") if caches_prefix and not selection.depends_on_request else ("", block)
+        return (variant.catalog_heading, selection.index.text), (variant.details_heading, selection.text)
+    block = (variant.catalog_heading, selection.text)
+    return (block, ()) if caches_prefix and not selection.depends_on_request else ((), block)
+
+
+def _is_own(selection: Selection | None) -> bool:
+    """Whether what is selected is this request's own."""
+    return selection is not None and selection.depends_on_request
+
+
+def _asking(block: _Block, tail: str, *, is_shared: bool) -> TextPart:
+    if not block or not is_shared:
+        return TextPart(_clean(_joined(_headed(*block), tail)))
+    shared = _shared("", *block)
+    return TextPart(_joined(shared.text, _clean(tail)), shared=shared)
+
+
+@functools.lru_cache(KEPT_TEXTS)
+def _shared(head: str, heading: str = "", text: str = "") -> SharedText:
+    return SharedText(_clean(_joined(head, _headed(heading, text))))
+
+
+def _headed(heading: str = "", text: str = "") -> str:
+    return f"{heading}\n{text}" if heading or text else ""
 
 
 def _joined(*blocks: str) -> str:

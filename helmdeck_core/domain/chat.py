@@ -15,6 +15,7 @@ from helmdeck_core.attempts import Usage as Usage
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.continuation import Continuation
 from helmdeck_core.domain.tasks import Task
+from helmdeck_core.domain.texts import SharedText, json_inside
 from helmdeck_core.hiding import hidden, hidden_texts, shown_url
 
 
@@ -86,10 +87,20 @@ class TextPart:
 
     :ivar ends_prefix: everything up to the end of this part is the same from call to call; providers that need a
         marker to cache a prefix set it here.
+    :ivar shared: what the text begins with, where other requests have it as well; it says nothing that ``text`` does not.
     """
 
     text: str
     ends_prefix: bool = False
+    shared: SharedText | None = attrs.field(default=None, eq=False, repr=False)
+
+    @property
+    def json(self) -> bytes:
+        """The inside of the JSON string that says the text, in UTF-8; of what is shared nothing is encoded again.
+
+        :raises UnicodeEncodeError: the text holds half a surrogate pair.
+        """
+        return json_inside(self.text, self.shared)
 
 
 @attrs.frozen
@@ -139,9 +150,14 @@ class Message:
     opaque: Mapping[str, Any] = attrs.field(default=EMPTY, repr=False)
 
     @property
+    def texts(self) -> tuple[TextPart, ...]:
+        """The text parts."""
+        return tuple(part for part in self.parts if isinstance(part, TextPart))
+
+    @property
     def text(self) -> str:
         """The text parts, joined."""
-        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+        return "".join(part.text for part in self.texts)
 
 
 @attrs.frozen

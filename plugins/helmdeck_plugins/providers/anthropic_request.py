@@ -22,7 +22,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.providers.options import one_of, read_options
 from helmdeck_plugins.providers.schemas import Unsayable, closed
-from helmdeck_plugins.providers.writing import Rendered, arguments_of, encoded, image_data
+from helmdeck_plugins.providers.writing import Rendered, arguments_of, encoded, image_data, said
 
 OPAQUE = "anthropic"
 """Where in ``opaque`` the blocks of an answer stand."""
@@ -222,7 +222,7 @@ def _blocks(parts: Iterable[TextPart | ImagePart], marks: _Marks) -> list[dict[s
         if isinstance(part, ImagePart):
             blocks.append(_image(part))
         elif part.text:  # an empty block is refused
-            blocks.append({"type": "text", "text": part.text})
+            blocks.append({"type": "text", "text": said((part,))})
         if isinstance(part, TextPart) and part.ends_prefix and blocks:
             marks.add(blocks[-1])
     return blocks

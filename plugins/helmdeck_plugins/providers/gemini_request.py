@@ -24,7 +24,15 @@ from helmdeck_core import (
 from helmdeck_core.http import refused_setting
 from helmdeck_plugins.providers.options import one_of, read_options
 from helmdeck_plugins.providers.schemas import openapi
-from helmdeck_plugins.providers.writing import Rendered, arguments_of, encoded, first_stops, image_data, names_of_calls
+from helmdeck_plugins.providers.writing import (
+    Rendered,
+    arguments_of,
+    encoded,
+    first_stops,
+    image_data,
+    names_of_calls,
+    said,
+)
 
 OPAQUE = "gemini"
 """Where in ``opaque`` the parts of an answer stand."""
@@ -185,7 +193,7 @@ def _result(message: Message, tool: str, own_ids: set[str]) -> list[dict[str, An
 
 def _parts(parts: Iterable[TextPart | ImagePart]) -> list[dict[str, Any]]:
     return [
-        _image(part) if isinstance(part, ImagePart) else {"text": part.text}
+        _image(part) if isinstance(part, ImagePart) else {"text": said((part,))}
         for part in parts
         if isinstance(part, ImagePart) or part.text
     ]

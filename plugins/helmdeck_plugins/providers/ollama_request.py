@@ -26,6 +26,7 @@ from helmdeck_plugins.providers.writing import (
     image_data,
     names_of_calls,
     offered_schema,
+    said,
 )
 
 OPAQUE = "ollama"
@@ -97,7 +98,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
 
 
 def _message(message: Message, tool: str | None) -> dict[str, Any]:
-    rendered: dict[str, Any] = {"role": message.role.value, "content": message.text}
+    rendered: dict[str, Any] = {"role": message.role.value, "content": said(message.texts)}
     images = [_image(part) for part in message.parts if isinstance(part, ImagePart)]
     if images:
         rendered["images"] = images

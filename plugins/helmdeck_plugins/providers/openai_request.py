@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import attrs
+import msgspec
 
 from helmdeck_core import (
     ChatRequest,
@@ -28,6 +29,7 @@ from helmdeck_plugins.providers.writing import (
     image_url,
     is_closed,
     offered_schema,
+    said,
 )
 
 _ANY_OBJECT = {"type": "object"}
@@ -177,16 +179,16 @@ def _message(message: Message, returned_fields: Sequence[str], *, marks: bool) -
     return rendered
 
 
-def _content(parts: Sequence[TextPart | ImagePart], *, marks: bool) -> str | list[dict[str, Any]]:
+def _content(parts: Sequence[TextPart | ImagePart], *, marks: bool) -> str | msgspec.Raw | list[dict[str, Any]]:
     # Every server takes a plain string; lists are for what a string cannot say.
     texts = [part for part in parts if isinstance(part, TextPart)]
     if len(texts) == len(parts) and not (marks and any(part.ends_prefix for part in texts)):
-        return "".join(part.text for part in texts)
+        return said(texts)
     return [_text(part, marks=marks) if isinstance(part, TextPart) else _image(part) for part in parts]
 
 
 def _text(part: TextPart, *, marks: bool) -> dict[str, Any]:
-    rendered: dict[str, Any] = {"type": "text", "text": part.text}
+    rendered: dict[str, Any] = {"type": "text", "text": said((part,))}
     if marks and part.ends_prefix:
         rendered["cache_control"] = {"type": "ephemeral"}
     return rendered

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
+import msgspec
 
 from helmdeck_core import (
     ChatRequest,
@@ -19,7 +20,7 @@ from helmdeck_core import (
     ToolCall,
 )
 from helmdeck_plugins.providers.reading import rows
-from helmdeck_plugins.providers.writing import Rendered, cache_key, encoded, image_url, is_closed
+from helmdeck_plugins.providers.writing import Rendered, cache_key, encoded, image_url, is_closed, said
 
 _ANY_OBJECT = {"type": "object"}
 
@@ -126,12 +127,12 @@ def _call(call: ToolCall) -> dict[str, Any]:
     return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
 
 
-def _content(message: Message) -> str | list[dict[str, Any]]:
+def _content(message: Message) -> str | msgspec.Raw | list[dict[str, Any]]:
     parts: Sequence[TextPart | ImagePart] = message.parts
     if all(isinstance(part, TextPart) for part in parts):
-        return message.text
+        return said(message.texts)
     return [
-        {"type": "input_text", "text": part.text}
+        {"type": "input_text", "text": said((part,))}
         if isinstance(part, TextPart)
         else {"type": "input_image", "image_url": image_url(part)}
         for part in parts

@@ -44,9 +44,20 @@ def encoded(payload: Mapping[str, Any], extra: Mapping[str, Any]) -> bytes:
         return msgspec.json.encode(payload)
     except UnicodeEncodeError:
         # Half a surrogate pair, as text that was cut by UTF-16 units has: nothing on the wire can carry it.
-        return json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
+        return json.dumps(payload, ensure_ascii=False, default=msgspec.json.decode).encode("utf-8", "replace")
     except TypeError as exc:
         raise InvalidRequest("the request holds a value that JSON cannot say", detail=str(exc)) from exc
+
+
+def said(parts: Iterable[TextPart]) -> str | msgspec.Raw:
+    """Texts as one, for a payload; as JSON already, where a part of it was written for another request."""
+    parts = tuple(parts)
+    if all(part.shared is None for part in parts):
+        return "".join(part.text for part in parts)
+    try:
+        return msgspec.Raw(b'"%b"' % b"".join(part.json for part in parts))
+    except UnicodeEncodeError:
+        return "".join(part.text for part in parts)
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

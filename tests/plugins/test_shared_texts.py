@@ -1,0 +1,129 @@
+"""Texts that requests share are written as JSON once; what goes over the wire is the same to the byte."""
+
+from __future__ import annotations
+
+import attrs
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmdeck_core import ChatRequest, ImagePart, Message, Role, SharedText, TextPart, Tier
+from helmdeck_core.composing import Composer
+from helmdeck_core.domain.asking import Question
+from helmdeck_core.testing import make_deck
+from helmdeck_plugins.providers import (
+    anthropic_request,
+    gemini_request,
+    ollama_request,
+    openai_request,
+    responses_request,
+)
+
+RENDERS = {
+    "openai": lambda request: openai_request.render(request, openai_request.Quirks()),
+    "openai with marks": lambda request: openai_request.render(
+        request, openai_request.Quirks(cache_marker_models=("",))
+    ),
+    "responses": lambda request: responses_request.render(request, responses_request.Options()),
+    "anthropic": lambda request: anthropic_request.render(request, anthropic_request.Options()),
+    "gemini": lambda request: gemini_request.render(request, gemini_request.Options()),
+    "ollama": lambda request: ollama_request.render(request, ollama_request.Options()),
+}
+HARD = 'a "quoted" \\ back\\slash,\ttabs,\nlines, …, \x00, \U0001f600 and é'
+IMAGE = ImagePart("image/png", b"png")
+
+
+@pytest.fixture(scope="module")
+def composer():
+    with make_deck() as deck:
+        yield Composer(deck.runtime, deck._engine.library)
+
+
+def messages(composer, request="draft a post", **fields):
+    budget = attrs.evolve(composer.runtime.budgets.find("vllm/any").budget, **fields)
+    asked = Question(caller="test", task="plan", type=dict, request=request)
+    return composer.compose(asked, budget).messages
+
+
+def without_sharing(message):
+    parts = [attrs.evolve(part, shared=None) if isinstance(part, TextPart) else part for part in message.parts]
+    return attrs.evolve(message, parts=tuple(parts))
+
+
+@given(st.text(), st.text(), st.text())
+def test_a_text_is_the_same_json_whatever_is_shared_of_it(shared, rest, other):
+    plain = msgspec.json.encode(shared + rest)[1:-1]
+    assert TextPart(shared + rest, shared=SharedText(shared)).json == plain
+    assert TextPart(shared + rest).json == plain
+    assert TextPart(shared + rest, shared=SharedText(other)).json == plain, "what is shared no longer fits the text"
+
+
+def test_sharing_is_no_difference_between_texts():
+    assert TextPart("ab", shared=SharedText("a")) == TextPart("ab")
+    assert "shared" not in repr(TextPart("ab", shared=SharedText("a")))
+
+
+@pytest.mark.parametrize("image", [(), (IMAGE,)], ids=["words", "words and an image"])
+@pytest.mark.parametrize("render", RENDERS.values(), ids=RENDERS)
+def test_every_adapter_sends_the_same_bytes_as_without_sharing(render, image):
+    parts = (TextPart(f"{HARD}{HARD}", shared=SharedText(HARD)), TextPart(HARD), *image)
+    system = Message(Role.SYSTEM, (TextPart(HARD, ends_prefix=True, shared=SharedText(HARD)),))
+    request = ChatRequest(model="acme/any", messages=(system, Message(Role.USER, parts)), max_tokens=9)
+    plain = attrs.evolve(request, messages=tuple(map(without_sharing, request.messages)))
+    assert render(request).body == render(plain).body
+    assert msgspec.json.encode(HARD)[1:-1] in render(request).body
+
+
+@pytest.mark.parametrize("render", RENDERS.values(), ids=RENDERS)
+@pytest.mark.parametrize("where", ["shared", "rest", "another part"])
+def test_half_a_surrogate_pair_is_replaced_wherever_it_stands(render, where):
+    half = {where: "\ud800"}
+    shared = SharedText(f"a{half.get('shared', '')}")
+    part = TextPart(f"{shared.text} b{half.get('rest', '')}", shared=shared)
+    other = TextPart(f" c{half.get('another part', '')}")
+    body = msgspec.json.decode(
+        render(ChatRequest(model="acme/any", messages=(Message(Role.USER, (part, other)),), max_tokens=9)).body
+    )
+    said = "".join(text for text in texts(body) if text != "text")  # the kind of a part
+    assert said.replace("?", "").endswith("a b c")
+    assert "?" in said
+
+
+def texts(value):
+    """All texts in a body, in order."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from texts(each)
+
+
+@pytest.mark.parametrize("caches", [True, False])
+def test_requests_over_one_catalog_share_what_does_not_depend_on_them(composer, caches):
+    fields = {"tier": Tier.A, "input_tokens": 100_000, "max_catalog_bytes": None, "supports_prefix_cache": caches}
+    first, second = messages(composer, "draft a post", **fields), messages(composer, "translate it", **fields)
+    shared = [part.shared for message in first for part in message.parts]
+    assert [part.shared for message in second for part in message.parts] == shared
+    catalog = shared[0 if caches else 1]
+    assert catalog is not None
+    assert '"packs":[' in catalog.text
+    assert catalog.json is catalog.json
+    for message in (*first, *second):
+        for part in message.parts:
+            assert part.shared is None or part.text.startswith(part.shared.text)
+    assert first[1].text.endswith("draft a post\n</request>")
+
+
+def test_a_catalog_that_was_chosen_for_one_request_is_not_kept(composer):
+    _, user = messages(composer, tier=Tier.C, max_catalog_bytes=4_000, supports_prefix_cache=False)
+    assert '"packs":[' in user.text
+    assert user.parts[0].shared is None
+
+
+def test_half_a_surrogate_pair_in_instructions_never_gets_into_a_message(composer):
+    budget = composer.runtime.budgets.find("vllm/any").budget
+    asked = Question(
+        caller="test", task="x", type=dict, request="go", instructions="be \ud800 kind", needs_catalog=False
+    )
+    assert composer.compose(asked, budget).messages[0].text == "be ? kind"
