@@ -29,7 +29,6 @@ from helmdeck_core.errors import CallFailed, FailureClass, InvalidRequest, PackE
 from helmdeck_core.filtering import second_opinion
 from helmdeck_core.gateway import Gateway
 from helmdeck_core.library import Library
-from helmdeck_core.pricing import saved_usd
 from helmdeck_core.prompting import with_schema
 from helmdeck_core.recovering import Ask
 from helmdeck_core.runtime import Runtime
@@ -97,6 +96,7 @@ class Engine:
             filter=done.prepared.filter,
             attempts=done.attempts,
             call_id=done.call.call_id,
+            saved_usd=self._saved_usd(done),
         )
 
     async def dispatch(
@@ -141,6 +141,10 @@ class Engine:
                 else:
                     yield batch
 
+    def _saved_usd(self, done: Done[Any]) -> float | None:
+        request, usage = done.prepared.request, done.response.usage
+        return self.runtime.pricer.saved_usd(done.prepared.budget, request.model, usage)
+
     def _finished(self, done: Done[Any], step: str, repairs: tuple[str, ...]) -> None:
         if not self.runtime.sinks:
             return
@@ -155,7 +159,7 @@ class Engine:
                 raw_stop_reason=response.raw_stop_reason,
                 usage=response.usage,
                 cached_cost_usd=_cached_cost(done.prepared.budget, response),
-                saved_usd=saved_usd(done.prepared.budget, response.usage),
+                saved_usd=self._saved_usd(done),
                 cost_usd=total_cost([each for each in done.attempts if not each.purpose]),
                 latency_s=response.latency_s,
                 decode_step=step,

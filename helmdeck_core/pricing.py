@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import attrs
+
 from helmdeck_core import calling
 from helmdeck_core.attempts import Usage
 from helmdeck_core.calling import Owned
@@ -41,6 +43,14 @@ class Pricer:
         cached = usage.cached_input_tokens if by_cached is not None else 0
         paid = (usage.input_tokens - cached) * by_input + usage.output_tokens * by_output
         return (paid + cached * (by_cached or 0.0)) / MTOK
+
+    def saved_usd(self, budget: Budget, model: str, usage: Usage) -> float | None:
+        """US dollars that the input from the cache would have cost more without one; ``None`` where no price is known."""
+        if budget.input_cost_usd_per_mtok is not None and budget.cached_input_cost_usd_per_mtok is None:
+            return None  # what the deployment says of input holds, and of cached input it says nothing
+        costs = [self.cost_usd(budget, model, each) for each in (usage, attrs.evolve(usage, cached_input_tokens=0))]
+        with_cache, without = costs
+        return None if with_cache is None or without is None else without - with_cache
 
     def least_usd(self, budget: Budget, model: str, request: ChatRequest) -> float | None:
         """What the input of a request costs at least; ``None`` where no price is known.
@@ -92,11 +102,3 @@ def _priced(source: PriceSource) -> Callable[[str, Usage], tuple[float, ...]]:
         return (float(cost),)
 
     return priced
-
-
-def saved_usd(budget: Budget, usage: Usage) -> float | None:
-    """US dollars that the cached input would have cost more without the cache."""
-    by_input, by_cached = budget.input_cost_usd_per_mtok, budget.cached_input_cost_usd_per_mtok
-    if by_input is None or by_cached is None:
-        return None
-    return usage.cached_input_tokens * (by_input - by_cached) / MTOK

@@ -89,7 +89,8 @@ def footer(result: Plan | Route) -> Iterable[str]:
         thought = f" ({usage.reasoning_tokens:,} thought)" if usage.reasoning_tokens else ""
         spent.append(f"{usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out{thought}")
     if result.cost_usd:
-        spent.append(dollars(result.cost_usd, result.attempts))
+        saved = f" (the cache saved {result.saved_usd:.6f})" if result.saved_usd else ""
+        spent.append(dollars(result.cost_usd, result.attempts) + saved)
     yield fact("usage", ", ".join(spent))
     if result.served_model and result.served_model not in (result.model, result.model.partition("/")[2]):
         yield fact("served by", result.served_model)

@@ -198,6 +198,8 @@ class Answer(Generic[T]):
     :ivar filter: the call before this one that settled the selection; ``None`` when there was none.
     :ivar attempts: everything that was tried, the one that gave the answer last.
     :ivar call_id: what the events of the call have in common.
+    :ivar saved_usd: US dollars that the input would have cost more without the provider's cache; ``None`` where no price is
+        known.
     """
 
     value: T
@@ -212,6 +214,7 @@ class Answer(Generic[T]):
     requested_model: str = ""
     attempts: tuple[Attempt, ...] = ()
     call_id: str = ""
+    saved_usd: float | None = None
 
     @property
     def usage(self) -> Usage:

@@ -119,6 +119,7 @@ class Plan:
     :ivar attempts: everything that was tried, the one that gave the plan last.
     :ivar rejected_usage: tokens of the attempts that gave nothing usable; ``usage`` does not count them.
     :ivar cost_usd: US dollars of all attempts; ``None`` where a price is not known.
+    :ivar saved_usd: US dollars that the input would have cost more without the provider's cache; ``None`` likewise.
     :ivar call_id: what log lines and other events of the call have in common.
     """
 
@@ -142,6 +143,7 @@ class Plan:
     attempts: tuple[Attempt, ...] = ()
     rejected_usage: Usage = Usage()
     cost_usd: float | None = None
+    saved_usd: float | None = None
     call_id: str = ""
 
     @property
@@ -215,6 +217,7 @@ class Route:
     attempts: tuple[Attempt, ...] = ()
     rejected_usage: Usage = Usage()
     cost_usd: float | None = None
+    saved_usd: float | None = None
     call_id: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -249,6 +252,8 @@ def _additions(result: Plan | Route) -> dict[str, Any]:
         wire["rejected_usage"] = attrs.asdict(result.rejected_usage)
     if result.cost_usd is not None:
         wire["cost_usd"] = result.cost_usd
+    if result.saved_usd:
+        wire["saved_usd"] = result.saved_usd
     if result.call_id:
         wire["call_id"] = result.call_id
     for name in ("repairs", "downgrades"):

@@ -13,6 +13,7 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
+from helmdeck_core.cli import results
 from helmdeck_core.testing import Reply, make_deck, scripted_provider
 from helmdeck_plugins import prices
 
@@ -107,9 +108,48 @@ def test_the_table_of_the_package_knows_hosted_models_and_nothing_else():
     usage = Usage(input_tokens=1_000, output_tokens=100, cached_input_tokens=10)
     assert 0 < prices.cost_usd("openai/gpt-4o", usage) < 0.1
     assert prices.cost_usd("gemini/gemini-2.5-pro", usage) > 0
-    for unknown in ("acme/x", "openai/nobody-knows", "vllm/any", "odd"):
+    for unknown in ("acme/x", "openai/nobody-knows", "vllm/any", "odd", "my-openai/gpt-4o", "ollama-openai/gpt-4o"):
         assert prices.cost_usd(unknown, usage) is None
     assert prices.cost_usd("openai/gpt-4o", Usage(input_tokens=1, cached_input_tokens=5)) in (
         None,
         pytest.approx(0, abs=1),
     )
+
+
+def test_the_figures_are_those_of_the_packages_table_tokens_times_price():
+    pytest.importorskip("genai_prices", reason="the extra 'prices' is not installed")
+    # Dollars per million tokens: 2.5 in, 1.25 from the cache, 10 out.
+    usage = Usage(input_tokens=8_000, cached_input_tokens=6_000, output_tokens=500, reasoning_tokens=200)
+    paid = (2_000 * 2.5 + 6_000 * 1.25 + 500 * 10) / 1e6
+    for model in ("openai/gpt-4o", "openai-responses/gpt-4o", "openrouter/openai/gpt-4o"):
+        assert prices.cost_usd(model, usage) == pytest.approx(paid)
+    # 3 in, 0.3 from the cache, 3.75 into the cache, 15 out; the two caches are parts of all input.
+    usage = Usage(input_tokens=10_000, cached_input_tokens=4_000, cache_write_tokens=1_000, output_tokens=100)
+    paid = (5_000 * 3 + 4_000 * 0.3 + 1_000 * 3.75 + 100 * 15) / 1e6
+    assert prices.cost_usd("anthropic/claude-sonnet-4-6", usage) == pytest.approx(paid)
+
+
+def test_what_the_cache_saved_is_told_whoever_knows_the_price():
+    def price(model, usage):
+        return (usage.input_tokens - usage.cached_input_tokens) * 2e-6 + usage.cached_input_tokens * 5e-7
+
+    class Source:
+        @hookimpl
+        def helmdeck_prices(self):
+            return [PriceSource(name="ours", cost_usd=price)]
+
+    for budget, saved in (({}, 0.6), (PRICES, 0.6), ({**PRICES, "cached_input_cost_usd_per_mtok": None}, None)):
+        config = {"budgets": {"acme/": {name: value for name, value in budget.items() if value is not None}}}
+        with make_deck(scripted_provider([Reply(GOOD, usage=USAGE)], "acme"), Source(), config=config) as deck:
+            plan = deck.plan("draft a post", model="acme/x")
+        assert plan.saved_usd == (None if saved is None else pytest.approx(saved))
+        assert plan.to_dict().get("saved_usd") == plan.saved_usd
+        shown = "\n".join(results.footer(plan))
+        assert ("the cache saved 0.600000" in shown) is (saved is not None)
+
+
+def test_a_price_that_nobody_knows_is_not_shown_as_nothing():
+    with deck_of(Watching(), Reply(GOOD, usage=USAGE)) as deck:
+        plan = deck.plan("draft a post", model="acme/x")
+    assert plan.cost_usd is None and "cost_usd" not in plan.to_dict()
+    assert "dollars" not in "\n".join(results.footer(plan))

@@ -171,6 +171,7 @@ def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[
         call_id=answer.call_id,
         rejected_usage=answer.rejected_usage,
         cost_usd=answer.cost_usd,
+        saved_usd=answer.saved_usd,
     )
 
 

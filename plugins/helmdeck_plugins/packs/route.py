@@ -116,6 +116,7 @@ async def route(context: PackContext, given: Mapping[str, Any]) -> Route:
         call_id=answer.call_id,
         rejected_usage=answer.rejected_usage,
         cost_usd=answer.cost_usd,
+        saved_usd=answer.saved_usd,
     )
 
 
