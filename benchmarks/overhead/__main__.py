@@ -2,12 +2,14 @@
 
 python -m benchmarks.overhead                         # makes the environments once, and prints the tables
 python -m benchmarks.overhead --write PAGE.md         # writes them between the page's marks as well
+python -m benchmarks.overhead --parts streams         # one of the two parts
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -15,35 +17,82 @@ from typing import Any
 
 from benchmarks.conformance.__main__ import ROOT, python_of
 from benchmarks.overhead.clients import CLIENTS
+from benchmarks.overhead.streams import AT_ONCE, DRIP_S, PIECES, WIRES
 
 CALLS = 20_000
+TITLES = {
+    "aiter_bytes": "`aiter_bytes` of `httpx`",
+    "aiter_raw": "`aiter_raw`",
+    "aiter_lines, msgspec": "`aiter_lines`, each decoded with msgspec",
+    "aiter_lines, json": "`aiter_lines`, each decoded with json",
+    "litellm.acompletion": "`litellm.acompletion`",
+    "pydantic_ai.Agent.run_stream": "`pydantic_ai.Agent.run_stream`",
+}
 
 
-def rows_of(name: str, python: str, url: str, *more: str) -> list[dict[str, Any]]:
+def rows_of(module: str, name: str, python: str, url: str, *more: str) -> list[dict[str, Any]]:
     """Run one client; what it prints."""
-    command = [python, "-m", "benchmarks.overhead.clients", name, url, *more]
+    command = [python, "-m", f"benchmarks.overhead.{module}", name, url, *more]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if ran.returncode:
         raise SystemExit(f"{name} failed:\n{ran.stderr[-2000:]}")
     return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
 
 
-def tables(url: str, clients: list[str], venvs: Path) -> list[str]:
-    """Everything, as Markdown."""
+def calls(url: str, clients: list[str], venvs: Path) -> list[str]:
+    """What calls cost, as Markdown."""
     lines = ["| call | at once | p50, µs | bare, µs | ratio of medians | ratio of bests |", "|---|--:|--:|--:|--:|--:|"]
     for name in clients:
-        for row in rows_of(name, python_of(name, venvs), url):
+        for row in rows_of("clients", name, python_of(name, venvs), url):
             times = f"{row['p50_us']:,.0f} | {row['bare_us']:,.0f} | {row['ratio']:.2f} | {row['best']:.2f}"
             lines.append(f"| `{row['call']}` | {row['at_once']} | {times} |")
-    (stream,) = rows_of("chunks", sys.executable, url)
-    best = stream["best"]
-    lines += ["", f"A stream of {stream['pieces']:,} chunks, best of twelve:", ""]
-    lines += ["| how it is read | seconds | ratio |", "|---|--:|--:|"]
-    titles = {"raw": "bytes alone", "lines": "lines, each decoded", "deck.astream": "`deck.astream`"}
-    lines += [f"| {title} | {best[key]:.3f} | {best[key] / best['raw']:.2f} |" for key, title in titles.items()]
-    (held,) = rows_of("memory", sys.executable, url, str(CALLS))
+    (held,) = rows_of("clients", "memory", sys.executable, url, str(CALLS))
     sizes = ", ".join(f"{size / 1024:,.0f}" for size in held["held_bytes"])
     return [*lines, "", f"KiB that {held['calls']:,} calls hold, looked at five times on the way: {sizes}."]
+
+
+def streams(url: str, clients: list[str], venvs: Path) -> list[str]:
+    """What streams cost, as Markdown."""
+    rows = {name: rows_of("streams", name, python_of(name, venvs), url) for name in clients}
+    (first,), (drip,) = (rows_of("streams", name, sys.executable, url) for name in ("first", "drip"))
+    lines = [
+        "| how it is read | gives | p50, µs a piece | ratio of medians | ratio of bests |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    chat, *_ = rows["helmdeck"]
+    for row in [chat, *(row for name in clients if name != "helmdeck" for row in rows[name])]:
+        for way in sorted(row["times"], key=lambda way: statistics.median(_cpu(row, way))):
+            if way != "aiter_bytes" or row is chat:
+                each = statistics.median(_cpu(row, way)) / PIECES * 1e6
+                ratios = " | ".join(f"{ratio:.2f}" for ratio in _ratios(_cpu(row, way), _cpu(row, "aiter_bytes")))
+                lines.append(f"| {TITLES.get(way, f'`{way}`')} | {row['counted'][way]:,} | {each:.1f} | {ratios} |")
+    lines += ["", "| `deck.astream` in | text | reasoning |", "|---|--:|--:|"]
+    dialects = {name: [row for row in rows["helmdeck"] if row["dialect"] == name] for name in WIRES}
+    for name, both in dialects.items():
+        found = (_ratios(_cpu(row, "deck.astream"), _cpu(row, "aiter_bytes")) for row in both)
+        lines.append(f"| {name} | {' | '.join(f'{median:.2f}, {best:.2f}' for median, best in found)} |")
+    head = [f"{statistics.median(first[way]) * 1e3:.2f} ms" for way in first]
+    slow = [f"{statistics.median(drip[way]) * 1e6:.0f} µs" for way in drip]
+    times = [_ratios(found["deck.astream"], found["aiter_bytes"])[0] for found in (first, drip)]
+    what = f"{AT_ONCE} streams at once of an event each {DRIP_S * 1e3:.0f} ms"
+    return [
+        *lines,
+        "",
+        f"Until the first bytes of a stream, bare: {head[0]}; until its first piece: {head[1]} ({times[0]:.2f}).",
+        f"{what}, the processor's time for each, bare: {slow[0]}; `deck.astream`: {slow[1]} ({times[1]:.2f}).",
+    ]
+
+
+def _cpu(row: dict[str, Any], way: str) -> list[float]:
+    return [cpu for cpu, _ in row["times"][way]]
+
+
+def _ratios(ours: list[float], bare: list[float]) -> tuple[float, float]:
+    """Of medians, and of bests."""
+    return statistics.median(ours) / statistics.median(bare), min(ours) / min(bare)
+
+
+PARTS = {"calls": calls, "streams": streams}
 
 
 def main() -> None:
@@ -53,27 +102,29 @@ def main() -> None:
         "--venvs", type=Path, default=Path.home() / ".cache" / "helmdeck-peers", help="where they stand"
     )
     parser.add_argument("--only", nargs="*", default=list(CLIENTS), choices=list(CLIENTS))
-    parser.add_argument("--write", type=Path, help="a page with the marks <!-- table --> and <!-- end -->")
+    parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
+    parser.add_argument("--write", type=Path, help="a page with the marks <!-- PART --> and <!-- end -->")
     given = parser.parse_args()
     command = [sys.executable, "-m", "benchmarks.overhead.server"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
             url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-            lines = tables(url, given.only, given.venvs)
+            for part in given.parts:
+                lines = PARTS[part](url, given.only, given.venvs)
+                print("\n".join(lines), flush=True)
+                if given.write:
+                    write(given.write, part, lines)
         finally:
             server.terminate()
-    print("\n".join(lines))
-    if given.write:
-        write(given.write, lines)
 
 
-def write(page: Path, lines: list[str]) -> None:
+def write(page: Path, part: str, lines: list[str]) -> None:
     """Put lines between the marks of a page."""
     text = page.read_text(encoding="utf-8")
-    head, _, rest = text.partition("<!-- table -->\n")
+    head, mark, rest = text.partition(f"<!-- {part} -->\n")
     _, _, tail = rest.partition("<!-- end -->")
-    page.write_text(f"{head}<!-- table -->\n{chr(10).join(lines)}\n<!-- end -->{tail}", encoding="utf-8")
+    page.write_text(f"{head}{mark}{chr(10).join(lines)}\n<!-- end -->{tail}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -151,50 +151,14 @@ async def memory(url: str, count: int) -> None:
     print(json.dumps({"calls": count, "held_bytes": held}), flush=True)
 
 
-async def chunks(url: str, rounds: int = 12) -> None:
-    """Print how long a streamed answer takes beside a bare read of it."""
-    core, testing = importlib.import_module("helmdeck_core"), importlib.import_module("helmdeck_core.testing")
-    client = importlib.import_module("httpx").AsyncClient()
-    deck = testing.make_deck(config={"providers": {"vllm": {"base_url": url}}})
-    request = core.ChatRequest(model="vllm/fast", messages=(core.Message(core.Role.USER, (core.TextPart(ASK),)),))
-    body = json.dumps({"model": "fast", "messages": [{"role": "user", "content": ASK}], "stream": True}).encode()
-    counted = [0]
-
-    async def ours() -> None:
-        counted[0] = 0
-        async for _ in deck.astream(request):
-            counted[0] += 1
-
-    async def raw() -> None:
-        async with client.stream("POST", url + PATH, content=body) as answer:
-            async for _ in answer.aiter_raw():
-                pass
-
-    async def lines() -> None:
-        async with client.stream("POST", url + PATH, content=body) as answer:
-            async for line in answer.aiter_lines():
-                if line.startswith("data: {"):
-                    json.loads(line[6:])
-
-    columns: dict[str, list[float]] = {"deck.astream": [], "raw": [], "lines": []}
-    for _ in range(rounds):
-        for name, call in (("deck.astream", ours), ("raw", raw), ("lines", lines)):
-            columns[name].append(await timed(call, 1))
-    found = {name: statistics.median(column) for name, column in columns.items()}
-    best = {name: min(column) for name, column in columns.items()}
-    print(json.dumps({"pieces": counted[0], "seconds": found, "best": best}), flush=True)
-
-
 def main() -> None:
-    """``clients.py NAME URL`` measures calls; ``memory`` and ``chunks`` are names, too."""
+    """``clients.py NAME URL`` measures calls; ``memory`` is a name, too."""
     warnings.simplefilter("ignore")
     name, url = sys.argv[1:3]
 
     async def run() -> None:
         if name == "memory":
             await memory(url, int(sys.argv[3]))
-        elif name == "chunks":
-            await chunks(url)
         else:
             await compare(await CLIENTS[name](url))
 

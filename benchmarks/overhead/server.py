@@ -6,16 +6,19 @@ python -m benchmarks.overhead.server      # prints its port
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
+import re
+from collections.abc import Iterator
 from typing import Any
+
+from benchmarks.overhead.streams import DRIP_S, WIRES, written
 
 PLAN = {
     "steps": [{"order": 1, "tool": "blog.draft", "args": {"brief": "tea"}, "rationale": "it drafts"}],
     "complexity": "single-action",
     "reasoning": "one entry does it",
 }
-CHUNKS = 10_000
-_PER_WRITE = 1
 
 
 def _answer() -> bytes:
@@ -26,26 +29,14 @@ def _answer() -> bytes:
     return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body) + body
 
 
-def _events(count: int) -> list[bytes]:
-    """The writes of a streamed answer; some events each, as they come off a busy network."""
-
-    def event(finish: str | None = None, **delta: str) -> bytes:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        frame = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "fast", "choices": [choice]}
-        return b"data: " + json.dumps(frame).encode() + b"\n\n"
-
-    events = [event(role="assistant", content=""), *(event(content=f" word{number}") for number in range(count))]
-    events += [event("stop"), b"data: [DONE]\n\n"]
-    writes = [b"".join(events[start : start + _PER_WRITE]) for start in range(0, len(events), _PER_WRITE)]
-    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-    return [head, *(b"%x\r\n%b\r\n" % (len(data), data) for data in writes), b"0\r\n\r\n"]
+_ASKED = re.compile(r"(?P<kind>text|reasoning|drip)-pieces-(?P<pieces>[0-9]+)")
+_written = functools.lru_cache(written)
 
 
 class Server(asyncio.Protocol):
     """One connection; the answers are ready."""
 
     answer = _answer()
-    events = _events(CHUNKS)
 
     def __init__(self) -> None:
         self._got = bytearray()
@@ -65,9 +56,25 @@ class Server(asyncio.Protocol):
             if len(self._got) < whole:
                 return
             body = bytes(self._got[end + 4 : whole])
+            path = bytes(self._got).split(b" ", 2)[1].decode()
             del self._got[:whole]
-            streams = b'"stream":true' in body.replace(b" ", b"")
-            self._transport.writelines(self.events if streams else [self.answer])
+            asked = _ASKED.search(path) or _ASKED.search(body.decode())
+            if asked is None:
+                self._transport.write(self.answer)
+                return
+            # The model's name says what is streamed.
+            name = next(name for name, wire in WIRES.items() if wire.path.rpartition("}")[2] in path)
+            writes = _written(name, asked["kind"], int(asked["pieces"]))
+            if asked["kind"] == "drip":
+                self._drip(iter(writes))
+            else:
+                self._transport.writelines(writes)
+
+    def _drip(self, writes: Iterator[bytes]) -> None:
+        for data in writes:
+            self._transport.write(data)
+            asyncio.get_running_loop().call_later(DRIP_S, self._drip, writes)
+            break
 
 
 async def main() -> None:

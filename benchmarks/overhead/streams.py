@@ -1,0 +1,268 @@
+"""What reading a stream takes beside a bare read of the same bytes; runs in the environment of the library that reads.
+
+python -m benchmarks.overhead.streams helmdeck|litellm|pydantic_ai|first|drip URL    # prints lines of JSON
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+import sys
+import time
+import warnings
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+for _name in ("bedrock", "cohere"):
+    # They are distributions of their own; where they are installed, this finds the same code.
+    sys.path.append(str(Path(__file__).parents[2] / "contrib_providers" / _name / "src"))
+
+PIECES = 10_000
+FEW = 20
+"""Pieces of an answer whose first one is timed."""
+ROUNDS = 15
+FIRST_ROUNDS = 400
+DRIPPED = 200
+DRIP_S = 0.005
+AT_ONCE = 24
+"""Pieces of an answer that comes slowly, seconds between two of them, and how many such answers there are at a time."""
+
+_PIECE_CHARS = 12
+_KEYS = (
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "CO_API_KEY",
+    "OPENAI_API_KEY",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+)
+_ASK = "tea"
+
+
+class Wire(NamedTuple):
+    """One dialect.
+
+    :ivar provider: who speaks it.
+    :ivar path: where its streams are asked for, with the model where that stands in the path.
+    :ivar home: where its dialect for tests stands, and the name there.
+    """
+
+    provider: str
+    path: str
+    home: tuple[str, str] = ("helmdeck_core.testing", "DIALECTS")
+
+
+_CONTRIB = "contrib_providers.{}.tests.test_contract"
+WIRES: Mapping[str, Wire] = {
+    "openai-chat": Wire("vllm", "/chat/completions"),
+    "openai-responses": Wire("openai-responses", "/responses"),
+    "anthropic": Wire("anthropic", "/messages"),
+    "gemini": Wire("gemini", "/models/{model}:streamGenerateContent"),
+    "ollama": Wire("ollama", "/api/chat"),
+    "cohere": Wire("cohere", "/v2/chat", (_CONTRIB.format("cohere"), "COHERE")),
+    "bedrock": Wire("bedrock", "/model/{model}/converse-stream", (_CONTRIB.format("bedrock"), "CONVERSE")),
+}
+"""By the names of the dialects."""
+
+
+def written(name: str, kind: str, pieces: int) -> list[bytes]:
+    """What a server writes: a head, and each event in a chunk of its own.
+
+    :param kind: ``reasoning``, which is followed by a word, or anything else for text.
+    """
+    wire, said = WIRES[name], importlib.import_module("helmdeck_core.testing").Said
+    found = getattr(importlib.import_module(wire.home[0]), wire.home[1])
+    dialect = found[name] if wire.home[1] == "DIALECTS" else found
+    text = "".join(f" word{number:07}" for number in range(pieces))
+    assert len(text) == pieces * _PIECE_CHARS
+    events = dialect.events(said(reasoning=text, text="so") if kind == "reasoning" else said(text=text))
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: {dialect.content_type}\r\ntransfer-encoding: chunked\r\n\r\n"
+    return [head.encode(), *(b"%x\r\n%b\r\n" % (len(data), data) for data in events), b"0\r\n\r\n"]
+
+
+Way = Callable[[], Awaitable[int]]
+"""Reads a stream once; how much came: pieces, chunks of bytes or lines."""
+
+
+def bare(library: str, url: str, name: str = "openai-chat", model: str = f"text-pieces-{PIECES}") -> Callable[[], Any]:
+    """What asks for a stream without anything around it."""
+    client = importlib.import_module(library).AsyncClient()
+    body = json.dumps({"model": model, "stream": True}).encode()
+    return lambda: client.stream("POST", url + WIRES[name].path.format(model=model), content=body)
+
+
+def of_bytes(ask: Callable[[], Any], how: str = "aiter_bytes") -> Way:
+    """The bare read that others are held against."""
+
+    async def read() -> int:
+        count = 0
+        async with ask() as answer:
+            async for _ in getattr(answer, how)():
+                count += 1
+        return count
+
+    return read
+
+
+def of_lines(ask: Callable[[], Any], decode: Callable[[str], Any]) -> Way:
+    """What people write by hand."""
+
+    async def read() -> int:
+        count = 0
+        async with ask() as answer:
+            async for line in answer.aiter_lines():
+                if line.startswith("data: {"):
+                    decode(line[6:])
+                    count += 1
+        return count
+
+    return read
+
+
+def asked(url: str, name: str = "openai-chat", model: str = f"text-pieces-{PIECES}") -> tuple[Any, Any]:
+    """A deck, and a request for a stream."""
+    core, testing = importlib.import_module("helmdeck_core"), importlib.import_module("helmdeck_core.testing")
+    os.environ.update(dict.fromkeys(_KEYS, "none"))
+    plugins = [importlib.import_module(f"helmdeck_provider_{name}")] if name in ("cohere", "bedrock") else []
+    options: dict[str, Any] = {"options": {"region": "eu-north-1"}} if name == "bedrock" else {}
+    provider = WIRES[name].provider
+    deck = testing.make_deck(*plugins, config={"providers": {provider: {"base_url": url, **options}}})
+    messages = (core.Message(core.Role.USER, (core.TextPart(_ASK),)),)
+    return deck, core.ChatRequest(model=f"{provider}/{model}", messages=messages)
+
+
+def of_deck(deck: Any, request: Any) -> Way:
+    """``deck.astream``."""
+
+    async def read() -> int:
+        count = 0
+        async for _ in deck.astream(request):
+            count += 1
+        return count
+
+    return read
+
+
+def of_waiting(deck: Any, request: Any) -> Way:
+    """``deck.stream``, in a thread of its own."""
+    return lambda: asyncio.to_thread(lambda: sum(1 for _ in deck.stream(request)))
+
+
+async def compare(ways: Mapping[str, Way], **about: str) -> None:
+    """Read one stream in every way, in turns, and print seconds of the processor and of the clock."""
+    times: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
+    counted: dict[str, int] = {}
+    for number in range(ROUNDS + 1):
+        for way, read in ways.items():
+            start, start_cpu = time.perf_counter(), time.process_time()
+            counted[way] = await read()
+            if number:  # the first ones open connections
+                times[way].append((time.process_time() - start_cpu, time.perf_counter() - start))
+    print(json.dumps({**about, "counted": counted, "times": times}), flush=True)
+
+
+async def helmdeck(url: str) -> None:
+    """All dialects; of one of them, other ways to read it as well."""
+    for name in WIRES:
+        for kind in ("text", "reasoning"):
+            model = f"{kind}-pieces-{PIECES}"
+            ask, (deck, request) = bare("httpx", url, name, model), asked(url, name, model)
+            ways = {"aiter_bytes": of_bytes(ask), "deck.astream": of_deck(deck, request)}
+            if model == f"text-pieces-{PIECES}" and name == "openai-chat":
+                ways |= {
+                    "deck.stream": of_waiting(deck, request),
+                    "aiter_raw": of_bytes(ask, "aiter_raw"),
+                    "aiter_lines": of_bytes(ask, "aiter_lines"),
+                    "aiter_lines, msgspec": of_lines(ask, importlib.import_module("msgspec").json.decode),
+                    "aiter_lines, json": of_lines(ask, json.loads),
+                }
+            await compare(ways, dialect=name, kind=kind)
+
+
+async def litellm(url: str) -> None:
+    """``acompletion`` of the library, in pieces."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    library: Any = importlib.import_module("litellm")
+    library.suppress_debug_info = True
+    messages = [{"role": "user", "content": _ASK}]
+    given = {"api_base": url, "api_key": "sk-none", "stream": True}
+
+    async def read() -> int:
+        count = 0
+        async for _ in await library.acompletion(model=f"openai/text-pieces-{PIECES}", messages=messages, **given):
+            count += 1
+        return count
+
+    await compare({"aiter_bytes": of_bytes(bare("httpx", url)), "litellm.acompletion": read})
+
+
+async def pydantic_ai(url: str) -> None:
+    """An agent without tools whose text comes in pieces."""
+    model = importlib.import_module("pydantic_ai.models.openai").OpenAIChatModel
+    provider = importlib.import_module("pydantic_ai.providers.openai").OpenAIProvider(base_url=url, api_key="sk-none")
+    agent = importlib.import_module("pydantic_ai").Agent(model(f"text-pieces-{PIECES}", provider=provider))
+
+    async def read() -> int:
+        count = 0
+        async with agent.run_stream(_ASK) as result:
+            async for _ in result.stream_text(delta=True, debounce_by=None):
+                count += 1
+        return count
+
+    await compare({"aiter_bytes": of_bytes(bare("httpx2", url)), "pydantic_ai.Agent.run_stream": read})
+
+
+async def first(url: str) -> None:
+    """Print the seconds until the first bytes of a short stream, and until its first piece, in turns."""
+    ask, (deck, request) = bare("httpx", url, model=f"text-pieces-{FEW}"), asked(url, model=f"text-pieces-{FEW}")
+    found: dict[str, list[float]] = {"aiter_bytes": [], "deck.astream": []}
+
+    async def bytes_alone() -> float:
+        start, took = time.perf_counter(), 0.0
+        async with ask() as answer:
+            async for _ in answer.aiter_bytes():
+                took = took or time.perf_counter() - start
+        return took
+
+    async def pieces() -> float:
+        start, took = time.perf_counter(), 0.0
+        async for _ in deck.astream(request):
+            took = took or time.perf_counter() - start
+        return took
+
+    for number in range(FIRST_ROUNDS + FIRST_ROUNDS // 10):
+        for column, timed in zip(found.values(), (bytes_alone, pieces), strict=True):
+            took = await timed()
+            if number >= FIRST_ROUNDS // 10:
+                column.append(took)
+    print(json.dumps(found), flush=True)
+
+
+async def drip(url: str) -> None:
+    """Print the processor's seconds for each event of several streams that come slowly at the same time."""
+    ask, (deck, request) = (
+        bare("httpx", url, model=f"drip-pieces-{DRIPPED}"),
+        asked(url, model=f"drip-pieces-{DRIPPED}"),
+    )
+    found: dict[str, list[float]] = {"aiter_bytes": [], "deck.astream": []}
+    for number in range(ROUNDS // 3 + 1):
+        for column, read in zip(found.values(), (of_bytes(ask), of_deck(deck, request)), strict=True):
+            start = time.process_time()
+            counted = await asyncio.gather(*(read() for _ in range(AT_ONCE)))
+            if number:
+                column.append((time.process_time() - start) / sum(counted))
+    print(json.dumps(found), flush=True)
+
+
+def main() -> None:
+    """Measure one of them."""
+    warnings.simplefilter("ignore")
+    name, url = sys.argv[1:]
+    asyncio.run({each.__name__: each for each in (helmdeck, litellm, pydantic_ai, first, drip)}[name](url))
+
+
+if __name__ == "__main__":
+    main()
