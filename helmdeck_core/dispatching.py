@@ -189,9 +189,11 @@ class _Call(Generic[T]):
                         async with contextlib.aclosing(self._pieces(this)) as batches:
                             async for batch in batches:
                                 yield batch
+                                del batch  # so that no traceback with variables shows what was said
                         async with contextlib.aclosing(self._continued(this)) as batches:
                             async for batch in batches:
                                 yield batch
+                                del batch  # so that no traceback with variables shows what was said
                     else:
                         async with self._limit(this):
                             await self._send_off(this)
@@ -329,6 +331,7 @@ class _Call(Generic[T]):
                 this.has_spoken = watch.has_spoken
                 if given:
                     yield given
+                del batch, given
                 if watch.is_overrun:
                     raise self._overrun(this, watch, LengthTruncated)
                 if watch.is_spinning:

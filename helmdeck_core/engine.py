@@ -140,6 +140,7 @@ class Engine:
                     yield attrs.evolve(batch.response, attempts=batch.attempts)
                 else:
                     yield batch
+                del batch  # so that no traceback with variables shows what was said
 
     def _saved_usd(self, done: Done[Any]) -> float | None:
         request, usage = done.prepared.request, done.response.usage

@@ -122,6 +122,7 @@ class Gateway:
                     else:
                         yield _timed(_checked(item), start)
                         return
+                    del item  # so that no traceback with variables shows what was said
             raise TypeError("the stream ended without a ChatResponse")
         except GeneratorExit:
             raise

@@ -245,7 +245,7 @@ def option_secrets(options: Mapping[str, Any]) -> Iterator[str]:
 def url_secrets(url: str) -> Iterator[str]:
     """What of an address must not be shown: the password, and the name with it."""
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(url if "://" in url else f"//{url}")
         password = parts.password
     except ValueError:  # brackets, or a port that is not a number
         return

@@ -19,6 +19,8 @@ async def one_by_one(
             else:
                 for piece in batch:
                     yield piece
+                    del piece  # so that no traceback with variables shows what was said
+            del batch
 
 
 def together(pieces: Iterable[ChatDelta]) -> Iterator[Sequence[ChatDelta]]:

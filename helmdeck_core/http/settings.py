@@ -45,7 +45,9 @@ def checked_headers(settings: ProviderSettings) -> Mapping[str, str]:
     :raises InvalidRequest: one of them cannot be sent; its value is not repeated.
     """
     for name, value in settings.headers.items():
-        if not (name.isascii() and name.isprintable() and value.isascii() and value.isprintable()) or " " in name:
+        if not (name.isascii() and name.isprintable()) or " " in name:  # it may be a value in the wrong place
+            raise refused_setting(settings, "headers", "a name has characters that no name of a header can carry")
+        if not (value.isascii() and value.isprintable()):
             raise refused_setting(settings, "headers", f"{name!r} has characters that no header can carry")
     return Hidden({name.lower(): value for name, value in settings.headers.items()})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -192,10 +192,17 @@ class Incoming:
         )
 
 
-def _proxied(settings: ProviderSettings) -> Proxied:
+def _proxied(settings: ProviderSettings, secrets: Callable[[], Secrets]) -> Proxied:
     from helmdeck_core.http.proxied import Proxied
 
-    return Proxied(settings)
+    try:
+        return Proxied(settings, secrets)
+    except ImportError as exc:  # what a proxy of its kind needs
+        problem = str(exc)
+    except Exception:  # what it says would quote the address, or a part of a password
+        problem = "HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is no address that can be used (it is not shown)"
+    headline = "the proxy that the environment names cannot be used"
+    raise InvalidRequest(headline, provider=settings.name, sub_cause="misconfigured", detail=problem)
 
 
 def _pool(base: httpx.URL, settings: ProviderSettings) -> Pool:
@@ -229,12 +236,12 @@ class Transport:
         # A proxy that the environment names can reach many hosts, but never this machine's own.
         found = {} if base.host in _LOOPBACK else getproxies()
         proxies = {name: url for name, url in found.items() if name != "no"}
-        self._pool: Pool | Proxied = _proxied(settings) if proxies else _pool(base, settings)
         # Of each request: what differs, and all together, with the forms in which it may come back.
         self._own_secrets = Secrets(
             (*header_secrets(self._headers), *itertools.chain(*map(url_secrets, proxies.values())))
         )
         self._told = (Secrets(), self._own_secrets)
+        self._pool: Pool | Proxied = _proxied(settings, lambda: self._told[1]) if proxies else _pool(base, settings)
         self._always = {
             "host": base.netloc.decode("ascii"),
             "accept-encoding": ENCODINGS,

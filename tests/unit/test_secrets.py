@@ -1,34 +1,117 @@
-"""A secret in a key, a header or an answer shows nowhere: not in logs, errors, reprs, events or rows, whatever happens."""
+"""A secret in a key, a header or a proxy's address shows nowhere, whatever a server repeats of it and whatever happens."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import contextlib
+import copy
+import html
+import io
 import json
+import logging
+import pickle
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from urllib.parse import quote
 
 import attrs
+import msgspec
 import pytest
 from loguru import logger
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from helmdeck_core import CallFailed, ChatRequest, EventSink, Message, Role, TextPart, hookimpl, log
-from helmdeck_core.testing import (
-    ANTHROPIC,
-    GEMINI,
-    MODES,
-    OLLAMA,
-    OPENAI_CHAT,
-    OPENAI_RESPONSES,
-    failing_server,
-    make_deck,
-)
+import helmdeck_provider_tape
+from helmdeck_core import CallFailed, ChatResponse, EventSink, hookimpl, log
+from helmdeck_core.hiding import Secrets
+from helmdeck_core.testing import Said, failing_server, make_deck
+from tests.unit.adapters_support import ADAPTERS, KEY, KEYS, PLACES, PLUGINS, ask, request
+from tests.unit.cli_support import Cli, leave_the_machine
+from tests.unit.http_support import Server, Step, chunked, http, saying
 
-SECRET = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
-WIRES = {
-    "openai": OPENAI_CHAT,
-    "openai-responses": OPENAI_RESPONSES,
-    "anthropic": ANTHROPIC,
-    "gemini": GEMINI,
-    "ollama": OLLAMA,
+TENANT = "Uu3Vv4/Ww5Xx6+Yy7Zz8=Aa9Bb0Cc1\\Dd2Ee"
+PASSWORD = "Pp5Qq6/Rr7Ss8+Tt9Uu0Vv1Ww2"
+BASIC = base64.b64encode(f"hugo:{PASSWORD}".encode()).decode()
+HEADERS = {"x-tenant": TENANT, "X-Pass": f"Basic {BASIC}", "cookie": f"session={TENANT}"}
+PLANTED = Secrets([KEY, TENANT, PASSWORD, BASIC])
+SIGNED = Secrets([*list(KEYS.values())[1:], *list(PLANTED)[1:]])
+"""For those that sign and send no key."""
+
+PARTS = {text[start : start + 12] for text in (KEY, *SIGNED) for start in range(0, len(text) - 11, 3)} | {
+    *SIGNED.forms,
+    *PLANTED.forms,
 }
+"""Every form of every secret, and pieces of all; none of them may be seen."""
+
+
+def echo_of(secrets):
+    """What a careless server says: all that it got, in all forms."""
+    plain = " | ".join([f"Bearer {secret}" for secret in secrets])
+    forms = (plain, quote(plain, safe=""), json.dumps(plain), html.escape(plain), repr(plain.encode()))
+    return " || ".join([*forms, *(base64.b64encode(secret.encode()).decode() for secret in secrets)])
+
+
+# -- what a server can do -------------------------------------------------------------------------------------
+
+
+def answers(dialect, secrets, streams):
+    """How a server can repeat a secret, or fail while one is around."""
+    echo = echo_of(secrets)
+    named = {"x_ratelimit_owner": echo, "set_cookie": echo, "x_request_id": echo, "content_type": "application/json"}
+    said = dialect.whole(Said(text="hello"))
+    error = json.dumps(dialect.error(401, echo)).encode()
+    yield "refused", [http(error, 401, **named)]
+    yield "its own error", [http(error, 500, retry_after=echo, **named)]
+    yield (
+        "codes",
+        [http(json.dumps({"error": {"message": "no", "type": echo, "code": echo, "status": echo}}).encode(), 400)],
+    )
+    yield "an error in a 200", [http(json.dumps({"error": {"message": echo}}).encode(), **named)]
+    yield "half an error", [http(error[:-5], 400, **named)]
+    yield "a page", [http(f"<html><title>{html.escape(echo)}</title>".encode(), 502, content_type=f"text/html; {echo}")]
+    yield "a page in a 200", [http(f"<p>{echo}".encode(), content_type=f"text/{echo}")]
+    yield "text", [http(echo.encode(), 503)]
+    yield "a text of JSON", [http(json.dumps(echo).encode(), **named)]
+    yield "a list of JSON", [http(json.dumps([echo]).encode(), **named)]
+    yield "its fields", [http(json.dumps({**said, "id": echo, "model": echo, "modelVersion": echo}).encode(), **named)]
+    yield "a redirect", [http(b"", 302, location=f"https://{quote(echo)}@host/{quote(echo)}?key={quote(echo)}")]
+    yield "a redirect to a path", [http(b"", 307, location=f"/{echo}")]
+    yield "a reason", [http(b"{}", 429, echo)]
+    yield "a status line", [f"HTTP/1.1 {echo}\r\n\r\n".encode("latin-1")]
+    yield "a line that is no header", [f"HTTP/1.1 200 OK\r\n{echo}\r\n\r\n".encode("latin-1")]
+    yield "a length", [http(b"", content_length=echo)]
+    yield "a way to transfer", [http(b"", content_length=None, transfer_encoding=echo)]
+    yield "a chunk", [http(b"", content_length=None, transfer_encoding="chunked") + echo.encode()]
+    yield "what is compressed", [http(echo.encode(), content_encoding="gzip")]
+    yield "nothing", []
+    yield "a reset", [Step.RESET]
+    yield "half a head", [b"HTTP/1.1 200 OK\r\nset-cookie: " + echo.encode()]
+    yield "half a body", [http(echo.encode(), content_length=10**6, **named), Step.RESET]
+    yield "silence", [Step.STALL]
+    yield "a caller who goes away", [Step.STALL]
+    yield "a caller who goes away in the body", [http(b"{", content_length=99, **named), Step.STALL]
+    if streams:
+        kind = {**named, "content_type": dialect.content_type}
+        begun = b"".join(dialect.events(Said(text=f"it is {echo}", stop=None)))
+        failed = dialect.error_event(echo)
+        yield "an error in a stream", [chunked(begun + failed, 7, **kind)]
+        yield "a stream that breaks off", [chunked(begun, 11, ends=False, **kind), Step.RESET]
+        yield (
+            "a stream with garbage",
+            [http(begun + b"data: {" + echo.encode() + b"\n\n" + echo.encode() + b"\n", **kind)],
+        )
+        yield "a caller who goes away in the stream", [chunked(begun, ends=False, **kind), Step.STALL]
+
+
+GONE = ("a caller who goes away", "a caller who goes away in the body", "a caller who goes away in the stream")
+
+
+# -- what can be seen -----------------------------------------------------------------------------------------
 
 
 class Listener:
@@ -42,57 +125,258 @@ class Listener:
         return [EventSink(name="listener", handle=self.events.append)]
 
 
+def everything_of(exc, seen=()):
+    """All that may be written of an exception: variables, arguments and causes that are not printed included."""
+    if exc is None or exc in seen:
+        return
+    for frame in traceback.StackSummary.extract(traceback.walk_tb(exc.__traceback__), capture_locals=True):
+        yield repr(frame.locals)
+    yield from (str(exc), repr(exc), repr(exc.args), repr(vars(exc)), *getattr(exc, "__notes__", ()))
+    if isinstance(exc, CallFailed):
+        yield from (json.dumps(exc.to_dict(), ensure_ascii=False), repr(attrs.asdict(exc)), str(pickle.dumps(exc)))
+    for each in (exc.__cause__, exc.__context__, *getattr(exc, "exceptions", ())):
+        yield from everything_of(each, (*seen, exc))
+
+
+def shown_in(texts):
+    """The secrets that can be seen, each with what is around it."""
+    text = "\n".join(texts)
+    return [f"{part}: {text[max(0, text.find(part) - 200) :][:400]!r}" for part in PARTS if part in text]
+
+
 @pytest.fixture
-def logged():
-    lines = []
+def written(monkeypatch):
+    """All lines of all logs at their lowest level, with the variables of exceptions, and all warnings."""
+    lines = io.StringIO()
     log.enable("TRACE")
-    number = logger.add(lines.append, level="TRACE", format="{message} {extra} {exception}", diagnose=True)
-    yield lines
+    number = logger.add(lines, level="TRACE", format="{message} {extra} {exception}", diagnose=True, backtrace=True)
+    root, handler = logging.getLogger(), logging.StreamHandler(lines)
+    root.addHandler(handler)
+    monkeypatch.setattr(root, "level", logging.DEBUG)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        yield lines
+        lines.write("\n".join(str(each.message) for each in warned))
+    root.removeHandler(handler)
     logger.remove(number)
     log.disable()
 
 
-@pytest.mark.parametrize("name", WIRES)
-def test_a_secret_shows_nowhere_whatever_happens(name, logged, monkeypatch, tmp_path):
-    monkeypatch.setenv("PLANTED", SECRET)
-    listener, said = Listener(), []
-
-    async def run(server):
-        key = {"base_url": server.base_url, "api_key": "env:PLANTED", "headers": {"x-tenant": SECRET}}
-        config = {
-            "providers": {name: key},
-            "recovery": {"max_attempts": 2, "backoff_s": 0.001, "max_wait_s": 0.01, "cool_down_after": 1000},
-            "history": {"url": f"sqlite:{tmp_path / 'rows.db'}"},
-        }
-        async with make_deck(listener, config=config) as deck:
-            for server.mode in [mode for mode in MODES if mode not in {"slow_think", *server.dialect.lacks}]:
-                for ask in (whole, streamed, planned):
-                    try:
-                        said.append(repr(await ask(deck, f"{name}/any")))
-                    except CallFailed as exc:
-                        said.extend((str(exc), repr(exc), json.dumps(exc.to_dict()), repr(attrs.asdict(exc))))
-            said.extend((repr(deck), repr(deck.runtime.config), *map(repr, deck.plan_history())))
-
-    with failing_server(WIRES[name], echo=SECRET) as server:
-        asyncio.run(run(server))
-    assert SECRET in repr(server.requests), "it was sent"
-    assert listener.events and logged
-    assert SECRET.encode() not in (tmp_path / "rows.db").read_bytes()
-    for text in (*said, *map(repr, listener.events), *map(str, logged)):
-        assert SECRET not in text
+@pytest.fixture
+def spans(monkeypatch):
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+    yield exporter.get_finished_spans
+    provider.shutdown()
 
 
-def request(model):
-    return ChatRequest(model=model, messages=(Message(Role.USER, (TextPart("hello"),)),), max_tokens=50)
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch):
+    for name in ("AWS_BEARER_TOKEN_BEDROCK", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
 
 
-async def whole(deck, model):
-    return await deck.acomplete(request(model))
+# -- the claim ------------------------------------------------------------------------------------------------
 
 
-async def streamed(deck, model):
-    return [item async for item in deck.astream(request(model))]
+@pytest.mark.parametrize("name", [*ADAPTERS, *PLACES])
+def test_a_secret_shows_nowhere_whatever_a_server_does(name, written, spans, tmp_path):
+    adapter, ways = {**ADAPTERS, **PLACES}[name], (False,) if name in PLACES else (False, True)
+    is_first = name == "chat"  # what does not depend on the adapter takes a while, and is looked at once
+    secrets = SIGNED if adapter.kind == "bedrock" and "api_key" not in adapter.settings else PLANTED
+    table = [(streams, *case) for streams in ways for case in answers(adapter.dialect, secrets, streams)]
+    listener, found, turn = Listener(), [], asyncio.Semaphore(16)
+
+    def look(label, texts):
+        found.extend((label, hit) for hit in shown_in(texts)[:1])
+
+    async def call(deck, label, model, streams):
+        try:
+            async with turn, asyncio.timeout(0.05 if label[1] in GONE else None):
+                response = await ask(deck, model, streams)
+        except Exception as exc:
+            look(label, everything_of(exc))
+            if is_first:
+                logger.opt(exception=exc).error("failed")
+        else:
+            assert isinstance(response, ChatResponse)
+            look(label, [repr(attrs.evolve(response, text=""))])
+
+    async def run():
+        asyncio.get_running_loop().set_debug(name == "azure")
+        async with contextlib.AsyncExitStack() as stack:
+            servers = [await stack.enter_async_context(Server(saying(*steps))) for _, _, steps in table]
+            config = config_of(adapter, servers, tmp_path)
+            for number, (_, label, _) in enumerate(table):
+                config["providers"][f"p{number}"]["timeout_s"] = 0.1 if label == "silence" else 30.0
+            plugins = (listener, helmdeck_provider_tape, *PLUGINS)
+            deck = await stack.enter_async_context(make_deck(*plugins, config=config))
+            calls = [
+                call(deck, (wrapper, label, streams), f"{wrapper}p{number}/any", streams)
+                for number, (streams, label, _) in enumerate(table)
+                for wrapper in (["", "tape/"] if is_first and not streams else [""])
+            ]
+            await asyncio.gather(*calls)
+            look("events", map(repr, listener.events))
+            look("metrics", [deck.sink("prometheus").render().decode()])
+            look("stories", [repr([deck.run_story(run.call_id) for run in deck.runs(1000)])])
+            # A caller may have gone before anything was sent.
+            heads = [b"".join(server.heads) for server in servers if server.heads]
+            assert len(heads) > 0.8 * len(servers)
+            assert secrets is SIGNED or all(KEY.encode() in head for head in heads), "it was sent"
+
+    asyncio.run(run())
+    look("spans", [repr((span.name, dict(span.attributes), span.events, span.status)) for span in spans()])
+    look("files", [path.read_bytes().decode("latin-1") for path in tmp_path.iterdir()])
+    look("logs", [written.getvalue()])
+    assert list(tmp_path.iterdir()) and listener.events and spans() and written.getvalue()
+    assert not found, "\n".join(f"{label}: {hit}" for label, hit in found[:20])
 
 
-async def planned(deck, model):
-    return await deck.aplan("draft a blog post", model=model)
+def config_of(adapter, servers, folder):
+    given = {"kind": adapter.kind, "headers": HEADERS, **adapter.settings}
+    providers = {f"p{n}": {**given, "base_url": f"http://127.0.0.1:{each.port}"} for n, each in enumerate(servers)}
+    providers["tape"] = {"options": {"file": str(folder / "tape.jsonl"), "mode": "record"}}
+    sinks = {"sinks": ["runs", "prometheus", "otel"], "options": {"runs": {"file": str(folder / "runs.db")}}}
+    recovery = {"max_attempts": 1, "cool_down_after": 0}
+    return {"providers": providers, "recovery": recovery, "events": sinks}
+
+
+# -- proxies --------------------------------------------------------------------------------------------------
+
+
+def repeated(connection):
+    """What a proxy says that repeats what it got, in plain words, too."""
+    head = connection._server.heads[-1].decode()
+    return f"{head.splitlines()!r} hugo:{PASSWORD} {quote(PASSWORD, safe='')}".replace("\r\n", " ")
+
+
+def refusing(connection):
+    said = repeated(connection)
+    saying(http(said.encode(), 407, said, proxy_authenticate=said, set_cookie=said))(connection)
+
+
+def babbling(connection):
+    saying(f"{repeated(connection)}\r\n\r\n".encode())(connection)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "HTTPS_PROXY"])
+@pytest.mark.parametrize("answer", [refusing, babbling, saying(Step.RESET), saying(http(b"")), saying(b"HTTP/1.1 2")])
+def test_the_password_of_a_proxy_shows_nowhere(variable, answer, streams, written, monkeypatch):
+    scheme = variable.partition("_")[0].lower()
+    address = f"{scheme}://models.acme.example/v1"
+    config = {"providers": {"openai": {"base_url": address, "api_key": "env:PLANTED"}}, "recovery": {"max_attempts": 1}}
+
+    async def run():
+        async with Server(answer) as server:
+            monkeypatch.setenv(variable, f"http://hugo:{quote(PASSWORD, safe='')}@127.0.0.1:{server.port}")
+            async with make_deck(config=config) as deck:
+                with pytest.raises(CallFailed) as caught:
+                    await ask(deck, "openai/any", streams)
+            assert BASIC.encode() in server.heads[0], "it was sent"
+            return caught.value
+
+    failure = asyncio.run(run())
+    assert not shown_in(everything_of(failure))
+    assert "httpcore" in repr(logging.root.manager.loggerDict) and not shown_in([written.getvalue()])
+
+
+BAD_PROXIES = {
+    "slashes": f"http://hugo:{PASSWORD}@host:1",
+    "a hash": f"http://hugo:x#{PASSWORD}@host:1",
+    "another scheme": f"foo://hugo:{quote(PASSWORD, safe='')}@host",
+    "no port": f"http://hugo:x@host:{PASSWORD}",
+    "what needs more": f"socks5://hugo:{quote(PASSWORD, safe='')}@host:1",
+    "half a host": f"http://hugo:{quote(PASSWORD, safe='')}@[::1",
+}
+
+
+@pytest.mark.parametrize("name", BAD_PROXIES)
+def test_the_address_of_a_proxy_that_cannot_be_used_is_not_repeated(name, written, monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", BAD_PROXIES[name])
+    config = {"providers": {"openai": {"base_url": "https://models.acme.example/v1", "api_key": "env:PLANTED"}}}
+    with (
+        make_deck(config=config) as deck,
+        pytest.raises(CallFailed, match="the proxy that the environment names") as caught,
+    ):
+        deck.complete(request("openai/any"))
+    assert caught.value.sub_cause == "misconfigured"
+    assert not shown_in([*everything_of(caught.value), written.getvalue()])
+
+
+# -- what a deck holds, and the command line --------------------------------------------------------------------
+
+
+def reachable(root):
+    """Every public object that can be reached from one, a few of each kind."""
+    found, waiting, kinds = [], [root], Counter()
+    while waiting:
+        each = waiting.pop()
+        if kinds[type(each)] > 20 or any(each is known for known in found[-50:]):
+            continue
+        kinds[type(each)] += 1
+        found.append(each)
+        if isinstance(each, Mapping):
+            waiting += [*each.keys(), *each.values()]
+        elif isinstance(each, (list, tuple, set, frozenset)):
+            waiting += each
+        elif type(each).__module__.startswith("helmdeck"):
+            for name in dir(each):
+                if not name.startswith("_") and name not in ("abc_data",):
+                    with contextlib.suppress(Exception):
+                        waiting.append(getattr(each, name))
+    return found
+
+
+def test_no_object_that_a_deck_holds_shows_a_secret(monkeypatch):
+    async def run():
+        async with Server(saying(http(json.dumps(ADAPTERS["chat"].dialect.whole(Said(text="hi"))).encode()))) as server:
+            given = {"base_url": f"http://127.0.0.1:{server.port}", "headers": HEADERS, "api_key": "env:PLANTED"}
+            async with make_deck(config={"providers": {"openai": given}}) as deck:
+                await ask(deck, "openai/any", False)
+                provider = deck._engine.gateway.open_provider("openai")
+                return [
+                    *reachable(deck),
+                    deck._engine.gateway,
+                    provider,
+                    provider._transport,
+                    provider._transport._pool,
+                ]
+
+    objects, shown = asyncio.run(run()), []
+    for each in objects:
+        for show in (repr, str, vars, pickle.dumps, attrs.asdict, msgspec.json.encode, copy.copy, json.dumps):
+            try:
+                shown.append(repr(show(each)))
+            except Exception as exc:
+                shown.append(repr(exc))
+    assert len({type(each) for each in objects}) > 40
+    assert not shown_in(shown)
+
+
+@pytest.mark.parametrize("mode", ["unavailable", "error_in_200", "empty_stop"])
+def test_the_command_line_shows_no_secret(mode, capsys, monkeypatch, tmp_path):
+    leave_the_machine(monkeypatch, tmp_path)
+    cli = Cli(capsys)
+    with failing_server(ADAPTERS["chat"].dialect, mode, echo=f"{KEY} {quote(KEY, safe='')} {TENANT}") as server:
+        (tmp_path / "helmdeck.toml").write_text(
+            f'[providers.openai]\nbase_url = "{server.base_url}"\napi_key = "env:PLANTED"\n'
+            f"[providers.openai.headers]\nx-tenant = {json.dumps(TENANT)}\n[recovery]\nmax_attempts = 1\n"
+            f'[events]\nsinks = ["runs"]\n[events.options.runs]\nfile = "{tmp_path / "runs.db"}"\n'
+        )
+        commands = ["plan hello --model openai/any --log-level TRACE", "route hello --model openai/any --json"]
+        commands += [
+            "explain --run last",
+            "explain hello --model openai/any",
+            "budgets openai/any --json",
+            "config show",
+        ]
+        shown = [cli(*command.split()) for command in commands]
+    log.disable()
+    assert KEY in repr(server.requests) and all(done.out + done.err for done in shown)
+    assert not shown_in([text for done in shown for text in (done.out, done.err)])
+    assert not shown_in([path.read_bytes().decode("latin-1") for path in tmp_path.iterdir() if "db" in path.suffix])
