@@ -100,6 +100,31 @@ def test_a_provider_is_asked_for_batches_where_it_has_them():
     assert streamed(provider)[0] == SO
 
 
+@pytest.mark.parametrize("has_batches", [True, False])
+def test_a_piece_that_comes_alone_is_given_before_the_next_one_comes(has_batches):
+    async def run():
+        more = asyncio.Event()
+
+        class Drip(Bulk):
+            async def batches(self, request):
+                yield [SO]
+                await more.wait()
+                yield [IT]
+                yield ANSWER
+
+        drip = Drip()
+        if not has_batches:
+            drip.batches, drip.stream = None, lambda request: one_by_one(Drip.batches(drip, request))
+        async with asyncio.timeout(5), deck_with(drip) as deck:
+            pieces = deck.astream(REQUEST)
+            assert await anext(pieces) == SO
+            more.set()
+            rest = [piece async for piece in pieces]
+            return rest[0]
+
+    assert asyncio.run(run()) == IT
+
+
 def test_whoever_leaves_in_the_middle_of_a_batch_closes_what_it_came_from():
     provider = Bulk([SO, IT, IS], ANSWER)
 
