@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Catalog, Entry, EntryKind, NameResolver, schema_problems
+from helmdeck_plugins.packs.arguments import as_declared, given_arguments
 
 SELF_NAMES = frozenset({"helmdeckplan", "helmdeckroute"})
 """The planners themselves, squashed; a plan that names them would never end."""
@@ -59,9 +60,13 @@ class StepChecker:
     def __init__(self, catalog: Catalog) -> None:
         self._names = resolver_of(catalog)
 
-    def check(self, tool: str | None, args: Mapping[str, Any] | None, rationale: str | None) -> Checked:
+    def check(self, tool: str | None, args: Mapping[str, Any] | str | None, rationale: str | None) -> Checked:
         """Return the step with a name that exists, or as a gap that says why."""
-        name, given, why = (tool or "").strip(), args or {}, (rationale or "").strip()
+        given, unread = given_arguments(args)
+        found = self._check((tool or "").strip(), given, (rationale or "").strip())
+        return attrs.evolve(found, problems=(*unread, *found.problems)) if unread else found
+
+    def _check(self, name: str, given: Mapping[str, Any], why: str) -> Checked:
         if not name or NameResolver.squash(name) == UNKNOWN_TOOL:
             return _gap(why or "no tool was named", given)
         if NameResolver.squash(name) in SELF_NAMES:
@@ -77,6 +82,7 @@ class StepChecker:
         corrected = name if name != entry.id else None
         if entry.kind is EntryKind.PIPELINE:
             return _run_of(entry, given if "inputs" in given else {"inputs": dict(given)}, why, name)
+        given = as_declared(entry, given)
         return Checked(
             tool=entry.id,
             args=given,
@@ -101,9 +107,16 @@ class StepChecker:
 
 def _run_of(pipeline: Entry, args: Mapping[str, Any], why: str, corrected: str | None) -> Checked:
     given = {"id": pipeline.id, **{key: value for key, value in args.items() if key != "id"}}
-    if not given.get("inputs"):
-        given.pop("inputs", None)
-    return Checked(tool=PIPELINE_RUN, args=given, rationale=why, entry_id=pipeline.id, corrected_from=corrected)
+    inputs = given.pop("inputs", None)
+    unread: tuple[str, ...] = ()
+    if inputs is None or isinstance(inputs, (Mapping, str)):
+        read, unread = given_arguments(inputs)
+        inputs = as_declared(pipeline, read)
+    if inputs:
+        given["inputs"] = inputs
+    return Checked(
+        tool=PIPELINE_RUN, args=given, rationale=why, entry_id=pipeline.id, problems=unread, corrected_from=corrected
+    )
 
 
 def _gap(why: str, args: Mapping[str, Any], corrected: str | None = None, suggestions: tuple[str, ...] = ()) -> Checked:
