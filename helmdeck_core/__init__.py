@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from helmdeck_core.decoding import (
         Decoder,
     )
+    from helmdeck_core.dialects import (
+        SchemaDialect,
+    )
     from helmdeck_core.domain.asking import (
         Answer,
         CatalogIndex,
@@ -223,6 +226,11 @@ if TYPE_CHECKING:
     from helmdeck_core.names import (
         NameResolver,
     )
+    from helmdeck_core.narrowing import (
+        NarrowedSchema,
+        UnsayableSchema,
+        narrow_schema,
+    )
     from helmdeck_core.rules import (
         SelectionRules,
     )
@@ -240,6 +248,7 @@ _NAMES = {
     "helmdeck_core.configuring": "Loaded load_config",
     "helmdeck_core.deck": "Helmdeck",
     "helmdeck_core.decoding": "Decoder",
+    "helmdeck_core.dialects": "SchemaDialect",
     "helmdeck_core.domain.asking": "Answer CatalogIndex FilterCall PromptVariant Question Selection",
     "helmdeck_core.domain.catalog": "Catalog CatalogSource Entry EntryData EntryKind TrimRecord TrimStep",
     "helmdeck_core.domain.chat": """
@@ -279,6 +288,7 @@ _NAMES = {
     "helmdeck_core.hookspecs": "hookimpl",
     "helmdeck_core.ladder": "PreparedCatalog",
     "helmdeck_core.names": "NameResolver",
+    "helmdeck_core.narrowing": "NarrowedSchema UnsayableSchema narrow_schema",
     "helmdeck_core.rules": "SelectionRules",
     "helmdeck_core.schemas": "schema_problems",
 }
@@ -368,6 +378,7 @@ __all__ = [
     "ModelId",
     "ModelInfo",
     "NameResolver",
+    "NarrowedSchema",
     "NativeContinuation",
     "NextModel",
     "OpenSink",
@@ -414,6 +425,7 @@ __all__ = [
     "RunKeeper",
     "RunStory",
     "SafetyFiltered",
+    "SchemaDialect",
     "Score",
     "SecretRef",
     "Selection",
@@ -441,6 +453,7 @@ __all__ = [
     "TransientUnknown",
     "TrimRecord",
     "TrimStep",
+    "UnsayableSchema",
     "Usage",
     "Wait",
     "args_sha",
@@ -449,6 +462,7 @@ __all__ = [
     "intent_sha",
     "load_catalog_file",
     "load_config",
+    "narrow_schema",
     "read_catalog",
     "resolve_variant",
     "schema_problems",

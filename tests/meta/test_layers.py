@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "helmdeck_core"
 
 LADDER = [
-    "attempts", "codes", "advice", "errors", "log", "hiding", "repetition", "merging", "waiting", "domain", "http", "hookspecs", "config", "configuring", "rules", "schemas", "fitting", "manager",
+    "attempts", "codes", "advice", "errors", "log", "hiding", "repetition", "merging", "waiting", "dialects", "narrowing", "domain", "http", "hookspecs", "config", "configuring", "rules", "schemas", "fitting", "manager",
     "calling", "listening",
     "marks", "stripping", "fragments", "diagnosis", "refusing", "reading", "decoding", "names", "toolcalls", "budgeting", "pricing", "runtime", "catalogs", "ladder", "selection",
     "prompting", "digest", "filtering", "priors", "library", "composing", "explaining", "cooling", "turns", "recovering", "watching", "work", "telling", "trail", "gateway", "continuing",
