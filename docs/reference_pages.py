@@ -576,6 +576,8 @@ def _options(options: Mapping[str, Any]) -> str:
 
 
 def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_quoted(key)} = {_toml(each)}' for key, each in value.items())} }}"
     return f"[{', '.join(map(_toml, value))}]" if isinstance(value, (list, tuple)) else _quoted(value)
 
 

@@ -72,7 +72,6 @@ if TYPE_CHECKING:
         ProviderContext,
         ProviderSettings,
         ProviderSpec,
-        ResponseFormat,
         Role,
         StopReason,
         StopReasonTable,
@@ -82,6 +81,13 @@ if TYPE_CHECKING:
         ToolCallDelta,
         ToolDefinition,
         Usage,
+    )
+    from helmdeck_core.domain.constraints import (
+        Constraint,
+        ResponseFormat,
+        SchemaForm,
+        SchemaOffer,
+        constrained,
     )
     from helmdeck_core.domain.continuation import Continuation, NativeContinuation, Outcome
     from helmdeck_core.domain.decode import (
@@ -253,9 +259,10 @@ _NAMES = {
     "helmdeck_core.domain.catalog": "Catalog CatalogSource Entry EntryData EntryKind TrimRecord TrimStep",
     "helmdeck_core.domain.chat": """
         BatchingProvider ChatDelta ChatRequest ChatResponse DISPOSITIONS Disposition ImagePart ListingProvider
-        Message ModelInfo Provider ProviderContext ProviderSettings ProviderSpec ResponseFormat Role StopReason
+        Message ModelInfo Provider ProviderContext ProviderSettings ProviderSpec Role StopReason
         StopReasonTable StreamingProvider TextPart ToolCall ToolCallDelta ToolDefinition Usage
     """,
+    "helmdeck_core.domain.constraints": "Constraint ResponseFormat SchemaForm SchemaOffer constrained",
     "helmdeck_core.domain.continuation": "Continuation NativeContinuation Outcome",
     "helmdeck_core.domain.decode": "DecodeFailed DecodeStep Decoded ReasoningTag StreamStripper Stripped",
     "helmdeck_core.domain.events": """
@@ -337,6 +344,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "ConstrainedDeadlock",
+    "Constraint",
     "ContextWindowExceeded",
     "Continuation",
     "ContinuationAttempt",
@@ -426,6 +434,8 @@ __all__ = [
     "RunStory",
     "SafetyFiltered",
     "SchemaDialect",
+    "SchemaForm",
+    "SchemaOffer",
     "Score",
     "SecretRef",
     "Selection",
@@ -457,6 +467,7 @@ __all__ = [
     "Usage",
     "Wait",
     "args_sha",
+    "constrained",
     "event_data",
     "hookimpl",
     "intent_sha",

@@ -111,6 +111,10 @@ FINER: Mapping[FailureClass, Mapping[str, Advice]] = {
             "the model wrote what the provider did not accept as the JSON that was asked for",
             "switch wants_strict_json off in the model's budget, or choose another model",
         ),
+        "output_parse_failed": Advice(
+            "the model wrote what the provider could not take apart into text and calls",
+            "offer fewer or simpler tools, or choose another model",
+        ),
     },
     FailureClass.LIKELY_TIMEOUT: {
         "empty": Advice(

@@ -6,7 +6,7 @@ Nothing is sent here, so that what would be sent can be looked at without asking
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -14,6 +14,7 @@ import attrs
 from helmdeck_core.domain.asking import PromptVariant, Question, Selection
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import Message
+from helmdeck_core.domain.constraints import ResponseFormat, SchemaForm, SchemaOffer
 from helmdeck_core.domain.models import Budget, resolve_variant
 from helmdeck_core.domain.ranking import should_escalate
 from helmdeck_core.domain.tasks import Task
@@ -25,6 +26,9 @@ from helmdeck_core.runtime import Runtime
 
 STEADY_TOKENS = 1_024
 """Room for a request is taken in powers of two from here on, so that a few words more or less leave a prefix as it is."""
+
+MOST_FORMS = 256
+"""Schemas of packs that are kept."""
 
 
 @attrs.frozen(kw_only=True)
@@ -61,6 +65,21 @@ class Prompt:
             name = "details" if selection is not None and selection.index is not None else "catalog"
             parts.append(PromptPart(name, "user", user - tail, False))
         return (*parts, PromptPart("request", "user", tail, False))
+
+    @property
+    def response_format(self) -> ResponseFormat | None:
+        """How the answer is to be constrained; ``None`` where the model's budget does not want that, or tools may be called.
+
+        A model that is held to the form of an answer cannot call a tool, and some servers refuse to be asked for both. The
+        schemas are only named here; whoever takes one makes it.
+        """
+        question, selection = self.question, self.selection
+        if not self.budget.asks_for_json or (question.tools and question.tool_choice != "none"):
+            return None
+        made = question.schema if question.constraint is None else question.constraint(self.task)
+        forms = (_form_of(made),) if isinstance(made, Mapping) else tuple(made or ())
+        is_steady = selection is None or selection.index is not None or not selection.depends_on_request
+        return ResponseFormat("json_object", question.task, SchemaOffer(forms, is_steady))
 
 
 @attrs.frozen
@@ -231,6 +250,19 @@ class Composer:
         config = self.runtime.config.providers.get(provider)
         owned = self.runtime.providers.get((config.kind if config else None) or provider)
         return owned is None or owned.value.tasks is None or task in owned.value.tasks
+
+
+_FORMS: dict[int, SchemaForm] = {}
+
+
+def _form_of(schema: Mapping[str, Any]) -> SchemaForm:
+    """The form of a schema that packs give with every question: made once, since it keeps what dialects make of it."""
+    form = _FORMS.get(id(schema))
+    if form is None or form.schema is not schema:
+        form = SchemaForm.of(schema)
+        if len(_FORMS) < MOST_FORMS:
+            _FORMS[id(schema)] = form
+    return form
 
 
 def _plain(task: Task) -> str:

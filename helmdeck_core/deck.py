@@ -265,6 +265,7 @@ class Helmdeck:
         :raises ContextWindowExceeded: the request leaves no room for a catalog.
         :raises InvalidRequest: there is no prompt variant for the task.
         """
+        pack = self.runtime.packs.get(f"helmdeck.{task}")
         question = Question(
             caller=f"helmdeck.{task}",
             task=task,
@@ -273,8 +274,10 @@ class Helmdeck:
             context=context,
             done=tuple(done),
             defaults=dict(defaults or {}),
+            constraint=pack.value.constraint if pack is not None else None,
         )
-        return explain(self._engine.composer, question, self.runtime.config.model if model is None else model)
+        asked = self.runtime.config.model if model is None else model
+        return explain(self._engine.composer, self._engine.gateway, question, asked)
 
     def budget(self, model: str | None = None) -> BudgetLookup:
         """What a model is asked to take and to give, and where each field comes from."""

@@ -19,12 +19,11 @@ from helmdeck_core.composing import Composer, Prompt
 from helmdeck_core.diagnosis import empty_sub_cause, excerpt_of, failure, loop_of
 from helmdeck_core.dispatching import Dispatcher
 from helmdeck_core.domain.asking import Answer, FilterCall, Question
-from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ResponseFormat, Role, StopReason
+from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Role, StopReason
 from helmdeck_core.domain.decode import Decoded, DecodeFailed
 from helmdeck_core.domain.events import CallFinished, CallRef, CatalogSelected, FilterFailed, SelectionFiltered
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.recovery import NO_CHANGES, NO_LIMITS, Changes, Limits
-from helmdeck_core.domain.tasks import Task
 from helmdeck_core.errors import CallFailed, FailureClass, InvalidRequest, PackError, PackErrorCode
 from helmdeck_core.filtering import second_opinion
 from helmdeck_core.gateway import Gateway
@@ -168,6 +167,7 @@ class Engine:
                 requested_model=done.model,
                 downgrades=response.downgrades,
                 unread=response.unread,
+                constraint=response.constraint,
                 total_s=done.total_s,
             )
         )
@@ -216,7 +216,7 @@ class Engine:
             temperature=question.temperature,
             tools=question.tools,
             tool_choice=question.tool_choice,
-            response_format=_response_format(question, budget, prompt.task),
+            response_format=prompt.response_format,
             task=prompt.task,
         )
         return Prepared(
@@ -282,14 +282,6 @@ class Engine:
         stripped = self.runtime.decoder.strip(text)
         value = None if stripped.is_unclosed else question.salvage(stripped.text)
         return None if value is None else Decoded(value, "salvage", ("salvage",))
-
-
-def _response_format(question: Question[Any], budget: Budget, task: Task) -> ResponseFormat | None:
-    # A model that is held to the form of an answer cannot call a tool, and some servers refuse to be asked for both.
-    if not budget.asks_for_json or (question.tools and question.tool_choice != "none"):
-        return None
-    schema = question.schema if question.constraint is None else question.constraint(task)
-    return ResponseFormat("json_object", question.task, schema)
 
 
 def _cached_cost(budget: Budget, response: ChatResponse) -> float | None:

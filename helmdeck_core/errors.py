@@ -366,6 +366,10 @@ class AuthFailed(CallFailed):
     next_action = f"check the key that {ANY_PROVIDER}.api_key refers to"
 
 
+SCHEMA_REFUSED = "schema_refused"
+"""The finer cause of a request that was refused because of the form in which the answer was asked for."""
+
+
 class InvalidRequest(CallFailed):
     """The request cannot be served as it is; ``detail`` names what exists."""
 

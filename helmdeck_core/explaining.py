@@ -8,9 +8,12 @@ import attrs
 
 from helmdeck_core.composing import Composer, PromptPart
 from helmdeck_core.domain.asking import Question, Selection
-from helmdeck_core.domain.chat import Message
+from helmdeck_core.domain.chat import ChatRequest, Message
+from helmdeck_core.domain.constraints import Constraint
 from helmdeck_core.domain.models import BudgetLookup
 from helmdeck_core.domain.ranking import Ranking
+from helmdeck_core.errors import ConfigError, InvalidRequest
+from helmdeck_core.gateway import Gateway
 from helmdeck_core.rules import SelectionRules
 
 
@@ -25,6 +28,8 @@ class Explanation:
     :ivar ranking: the whole catalog in the order of relevance, whether it had to be ranked or not.
     :ivar filter_model: who would be asked first which entries are needed; ``None`` when nobody would be.
     :ivar filter_reason: why, or why not.
+    :ivar constraint: what the answer would be held to; ``None`` where the provider does not say what it makes of an offer.
+    :ivar ids: entries that a schema would know.
     :ivar messages: the prompt as it would be sent if nothing were asked before.
     :ivar parts: its parts with their sizes.
     """
@@ -37,6 +42,8 @@ class Explanation:
     ranking: Ranking
     filter_model: str | None
     filter_reason: str
+    constraint: Constraint | None
+    ids: int
     messages: tuple[Message, ...]
     parts: tuple[PromptPart, ...]
 
@@ -64,6 +71,7 @@ class Explanation:
             "tier": self.lookup.budget.tier.value,
             "variant": self.variant,
             "response_format": "json_object" if self.lookup.budget.asks_for_json else None,
+            "constraint": None if self.constraint is None else _wire(self.constraint, self.ids),
             "max_tokens": self.lookup.budget.max_tokens,
             "max_catalog_bytes": selection.cap,
             "selection": selection.record.to_dict(),
@@ -85,7 +93,15 @@ class Explanation:
         }
 
 
-def explain(composer: Composer, question: Question[Any], model: str) -> Explanation:
+def _wire(constraint: Constraint, ids: int) -> dict[str, Any]:
+    wire: dict[str, Any] = {"kind": constraint.kind}
+    if constraint.schema is not None:
+        wire |= {"form": constraint.form, "ids": ids, "bytes": constraint.size}
+    found = {"lost": constraint.lost, "passed": constraint.passed}
+    return {**wire, **{name: list(values) for name, values in found.items() if values}}
+
+
+def explain(composer: Composer, gateway: Gateway, question: Question[Any], model: str) -> Explanation:
     """Compose a prompt over a catalog and say everything about it.
 
     :raises ContextWindowExceeded: it cannot be made to fit.
@@ -98,6 +114,7 @@ def explain(composer: Composer, question: Question[Any], model: str) -> Explanat
     selection = prompt.selection
     if selection is None:
         raise ValueError("a question without a catalog has nothing to explain")
+    request = ChatRequest(model=model, messages=prompt.messages, response_format=prompt.response_format)
     return Explanation(
         lookup=lookup,
         rules=library.rules(budget),
@@ -107,6 +124,16 @@ def explain(composer: Composer, question: Question[Any], model: str) -> Explanat
         ranking=selection.ranking or library.rank(question.request, budget),
         filter_model=prompt.filter_model,
         filter_reason=prompt.filter_reason,
+        constraint=_constraint(gateway, request),
+        ids=len(prompt.task.catalog),
         messages=prompt.messages,
         parts=prompt.parts,
     )
+
+
+def _constraint(gateway: Gateway, request: ChatRequest) -> Constraint | None:
+    """What a provider makes of the offer; a model that nobody serves, or whose settings are wrong, is explained without."""
+    try:
+        return gateway.constraint(request)
+    except (ConfigError, InvalidRequest):
+        return None

@@ -27,8 +27,9 @@ from helmdeck_core.domain.chat import (
     StopReason,
     ToolCallDelta,
 )
+from helmdeck_core.domain.constraints import Constraint
 from helmdeck_core.domain.models import ModelId
-from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
+from helmdeck_core.errors import SCHEMA_REFUSED, AuthFailed, CallFailed, HelmdeckError, InvalidRequest
 from helmdeck_core.fitting import misfit
 from helmdeck_core.hiding import (
     MIN_TELLING_CHARS,
@@ -39,6 +40,7 @@ from helmdeck_core.hiding import (
     without_cut_secret,
     without_scheme,
 )
+from helmdeck_core.offering import Offering
 from helmdeck_core.runtime import Runtime
 
 _MIN_UNIQUE_CHARS = 8
@@ -56,6 +58,7 @@ class Gateway:
         # hold their loop, so that weak keys would never go; those of closed loops are dropped when a new loop comes.
         self._open: dict[asyncio.AbstractEventLoop, dict[str, Provider]] = {}
         self._lock = threading.Lock()
+        self._offering = Offering()
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
@@ -87,6 +90,7 @@ class Gateway:
         """
         model_id = self.check(request.model)
         provider = self.open_provider(model_id.provider)
+        request = self._offering.fitted(request)
         start = time.perf_counter()
         try:
             return _timed(_checked(await provider.complete(request)), start)
@@ -112,6 +116,7 @@ class Gateway:
             yield list(_pieces_of(response))
             yield response
             return
+        request = self._offering.fitted(request)
         try:
             async with contextlib.aclosing(answer(attrs.evolve(request, stream=True))) as items:
                 async for item in items:
@@ -133,6 +138,9 @@ class Gateway:
     def _passed_on(self, exc: BaseException, provider: str, request: ChatRequest, start: float) -> BaseException:
         """What a provider raised, as it goes on from here: it says whose request it was, and for how long it ran."""
         if isinstance(exc, CallFailed):
+            if exc.sub_cause == SCHEMA_REFUSED:
+                with contextlib.suppress(HelmdeckError):  # the failure counts, whatever comes of taking note of it
+                    self._offering.refused(request, exc, self._constrained(provider, request))
             latency = exc.latency_s or time.perf_counter() - start
             return attrs.evolve(exc, model=exc.model or request.model, provider=provider, latency_s=latency)
         return self._alone(exc, provider, "raised")
@@ -147,6 +155,27 @@ class Gateway:
             exc.__cause__ = exc.__context__ = None
             return exc.with_traceback(None)
         return self._owned(provider).crash(f"provider {provider!r} {what}", exc, self._secrets(provider))
+
+    def constraint(self, request: ChatRequest) -> Constraint | None:
+        """How the answer to a request would be held to its form; ``None`` where the provider does not say.
+
+        Nobody is asked, and no connection is opened.
+
+        :raises InvalidRequest: there is no such provider, or a setting of it cannot be used.
+        """
+        return self._constrained(self.check(request.model).provider, self._offering.fitted(request))
+
+    def _constrained(self, name: str, request: ChatRequest) -> Constraint | None:
+        spec = self._owned(name).value
+        if request.response_format is None:
+            return Constraint()
+        if spec.constrain is None:
+            return None
+        try:
+            return spec.constrain(self._settings(name, spec), request)
+        except BaseException as exc:
+            failure = self._alone(exc, name, "cannot say what an answer is held to:")
+        raise failure
 
     def open_provider(self, name: str) -> Provider:
         """Return the open provider of that name, opening it at first."""

@@ -3,17 +3,33 @@
 from helmdeck_core import (
     AuthFailed,
     ChatResponse,
+    Constraint,
+    InvalidRequest,
     ProviderSpec,
     ProviderUnavailable,
     RateLimited,
+    SchemaDialect,
     StopReason,
     StopReasonTable,
     TransientUnknown,
     Usage,
+    constrained,
     hookimpl,
 )
 
 DIALECT = "acme"
+SCHEMAS = SchemaDialect(
+    name="acme",
+    keywords=frozenset(("description", "maxLength")),
+    closes_objects=True,
+    most_properties=500,
+)
+
+
+def held_to(request):
+    """What the server holds an answer to: a schema, in what it takes of JSON Schema, or nothing."""
+    wanted = request.response_format
+    return Constraint() if wanted is None else constrained(wanted, ("json_schema",), SCHEMAS)
 
 
 class Acme:
@@ -31,10 +47,12 @@ class Acme:
         """Ask once; whatever goes wrong becomes the exception of its cause."""
         import httpx
 
+        held = held_to(request)
         body = {
             "model": request.model.partition("/")[2],
             "prompt": "\n\n".join(message.text for message in request.messages),
             "limit": request.max_tokens,
+            "shape": held.schema,
         }
         # The key is read when it is needed and kept nowhere.
         headers = {"x-acme-key": self._settings.api_key()} if self._settings.api_key else {}
@@ -44,6 +62,8 @@ class Acme:
             raise ProviderUnavailable("the server cannot be reached", detail=type(exc).__name__) from exc
         if answer.status_code == 401:
             raise AuthFailed("the server refused the key", status=401)
+        if answer.status_code == 422:
+            raise InvalidRequest("the server refused the schema", status=422, sub_cause="schema_refused")
         if answer.status_code == 429:
             wait = answer.headers.get("retry-after", "")
             raise RateLimited("the server is busy", status=429, retry_after_s=float(wait) if wait.isdigit() else None)
@@ -56,8 +76,6 @@ class Acme:
         if "output" not in said:  # an error that came with HTTP 200
             raise TransientUnknown("the server gave no output", status=200, detail=str(said.get("error", "")))
         reason = self._context.normalise_stop(said.get("why"), DIALECT)
-        # What was asked for and not sent is reported, never dropped silently.
-        downgrades = ("response_format left out",) if request.response_format else ()
         return ChatResponse(
             text=said["output"],
             stop_reason=reason,
@@ -65,7 +83,8 @@ class Acme:
             raw_stop_reason=said.get("why"),
             usage=Usage(input_tokens=said.get("read", 0), output_tokens=said.get("written", 0)),
             served_model=said.get("model", ""),
-            downgrades=downgrades,
+            downgrades=held.downgrades,  # what was asked for and not sent is reported, never dropped silently
+            constraint=held.label,
         )
 
     async def aclose(self):
@@ -83,6 +102,7 @@ def helmdeck_providers():
             summary="our own server",
             base_url="https://models.acme.example",
             api_key="env:ACME_API_KEY",
+            constrain=lambda _, request: held_to(request),
         )
     ]
 

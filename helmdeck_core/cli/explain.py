@@ -88,7 +88,7 @@ def view(found: Explanation, top: int) -> Iterator[str]:
         yield fact(
             "filter", f"{found.filter_model} would be asked first which entries are needed: {found.filter_reason}"
         )
-    yield fact("answer", "JSON, by the provider's own means" if budget.asks_for_json else "JSON, asked for in words")
+    yield fact("answer", _held_to(found))
     yield ""
     rows = [(p.name, p.message, f"{p.size:,}", f"{p.tokens:,}", "yes" if p.is_cached else "") for p in found.parts]
     rows.append(("in all", "", f"{sum(p.size for p in found.parts):,}", f"{found.tokens:,}", ""))
@@ -99,6 +99,21 @@ def view(found: Explanation, top: int) -> Iterator[str]:
             yield hanging(f"part {number}: ", clause)
         yield ""
     yield _entries(found, top)
+
+
+def _held_to(found: Explanation) -> str:
+    constraint = found.constraint
+    if not found.lookup.budget.asks_for_json or (constraint is not None and not constraint.kind):
+        told = "JSON, asked for in words"
+    elif constraint is None:
+        told = "JSON, by the provider's own means"
+    elif constraint.schema is None:
+        told = f"any JSON ({constraint.kind})"
+    else:
+        what = {"arguments": f"{found.ids:,} ids and their arguments", "ids": f"{found.ids:,} ids"}
+        told = f"held to {what.get(constraint.form, 'a schema')}, {constraint.size:,} bytes of schema"
+    passed = constraint.passed if constraint is not None else ()
+    return "; ".join((told, *(f"no {each}" for each in passed)))
 
 
 def _entries(found: Explanation, top: int) -> str:

@@ -97,6 +97,7 @@ def said(event: Mapping[str, Any]) -> Iterator[str]:
             yield f"{event['stop_reason']} ({event.get('raw_stop_reason')!r})"
         case {"event": "call_finished"}:
             yield f"answered by {event.get('served_model') or event['model']}"
+            yield f"held to {event['constraint']}" if event.get("constraint") else ""
             yield "repaired: " + ", ".join(event["repairs"]) if event.get("repairs") else ""
             yield "left out: " + ", ".join(event["downgrades"]) if event.get("downgrades") else ""
             yield "not read: " + ", ".join(event["unread"]) if event.get("unread") else ""

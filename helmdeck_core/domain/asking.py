@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -11,6 +11,7 @@ from helmdeck_core.attempts import Attempt, Usage, total_cost
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import Catalog, Entry, TrimRecord
 from helmdeck_core.domain.chat import ChatResponse, ImagePart, ToolCall, ToolDefinition
+from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.domain.recovery import NO_LIMITS, Limits
@@ -60,8 +61,9 @@ class Question(Generic[T]):
     :ivar instructions: for a task without prompt variants: the text that does not depend on the request.
     :ivar schema: JSON Schema of the answer: for the prompt where nothing constrains the model, and for providers that
         constrain to one where there is no ``constraint``.
-    :ivar constraint: makes the JSON Schema for providers that constrain, of what a model is shown; ``None`` of it leaves
-        it at any JSON. It is asked for once per request that is strict, and should keep what it made.
+    :ivar constraint: the JSON Schemas for providers that constrain, of what a model is shown: one, or several in the order
+        in which they are tried, the most exact first; ``None`` of it leaves it at any JSON. It is called once per request
+        that is strict, so that it should give forms that make their schemas later, and the same ones again.
     :ivar images: go with the request, behind its words.
     :ivar tools: that the model may call instead of answering; where there are any, it is not held to a schema.
     :ivar tool_choice: as that of a ``ChatRequest``.
@@ -86,7 +88,7 @@ class Question(Generic[T]):
     salvage: Callable[[str], T | None] | None = None
     instructions: str | None = None
     schema: Mapping[str, Any] | None = None
-    constraint: Callable[[Task], Mapping[str, Any] | None] | None = None
+    constraint: Callable[[Task], Mapping[str, Any] | Sequence[SchemaForm] | None] | None = None
     images: tuple[ImagePart, ...] = ()
     tools: tuple[ToolDefinition, ...] = ()
     tool_choice: str | None = None

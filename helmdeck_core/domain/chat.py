@@ -13,6 +13,7 @@ import msgspec
 from helmdeck_core.attempts import Attempt, total_cost
 from helmdeck_core.attempts import Usage as Usage
 from helmdeck_core.domain import EMPTY
+from helmdeck_core.domain.constraints import Constraint, ResponseFormat
 from helmdeck_core.domain.continuation import Continuation
 from helmdeck_core.domain.tasks import Task
 from helmdeck_core.domain.texts import SharedText, json_inside
@@ -169,20 +170,6 @@ class ToolDefinition:
     input_schema: Mapping[str, Any]
 
 
-@attrs.frozen
-class ResponseFormat:
-    """How the answer should be constrained: ``json_object``, or ``json_schema`` with a schema.
-
-    A kind that an adapter does not know is left out, and the response says so in ``downgrades``. With ``json_schema`` the
-    schema is asked for. With ``json_object`` it is an offer: any JSON will do, and a provider that holds its models to
-    schemas reliably should do so; nothing is reported where it is not taken.
-    """
-
-    kind: str
-    name: str = "answer"
-    schema: Mapping[str, Any] | None = None
-
-
 @attrs.frozen(kw_only=True)
 class ChatRequest:
     """What a provider is asked.
@@ -230,6 +217,7 @@ class ChatResponse:
     :ivar quota: rate-limit headers, as they came.
     :ivar downgrades: what was asked for and left out, such as ``response_format json_schema -> json_object``.
     :ivar unread: kinds of content in the answer that have no place here, such as ``image``, in the provider's words.
+    :ivar constraint: what the answer was held to: ``Constraint.label``; empty where it is not known.
     :ivar continuation: what was done to complete an answer that was cut; ``None`` where one answer was enough.
     :ivar request_id: the provider's own name for the request, where it gave one; its support asks for it.
     :ivar attempts: everything that a deck tried, the one that gave the answer last; empty as a provider gives it.
@@ -250,6 +238,7 @@ class ChatResponse:
     quota: Mapping[str, str] = EMPTY
     downgrades: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    constraint: str = ""
     continuation: Continuation | None = None
     request_id: str = ""
     attempts: tuple[Attempt, ...] = ()
@@ -424,6 +413,8 @@ class ProviderSpec:
     :ivar api_key: where the key is kept if the deployment does not say: a reference such as ``env:ACME_API_KEY``.
     :ivar options: options where the deployment says nothing.
     :ivar tasks: the tasks that it can answer; ``None`` for a provider that takes any text.
+    :ivar constrain: takes what a deployment says and a request, and works out without asking anyone how the answer would be
+        held to ``response_format``; ``None`` for a provider that does not say.
     :ivar budget_of: for a provider that wraps others: takes the model's name under this provider and returns the whole
         id of the model whose budget and ladder apply.
     """
@@ -435,5 +426,6 @@ class ProviderSpec:
     api_key: str | None = None
     options: Mapping[str, Any] = EMPTY
     tasks: tuple[str, ...] | None = None
+    constrain: Callable[[ProviderSettings, ChatRequest], Constraint] | None = None
     budget_of: Callable[[str], str] | None = None
     order: int = 0

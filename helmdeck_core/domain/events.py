@@ -309,6 +309,7 @@ class CallFinished(CallRef):
     :ivar requested_model: the model that was asked for; another one than ``model`` where a fallback answered.
     :ivar downgrades: what was asked for and left out.
     :ivar unread: kinds of content in the answer that are neither text nor reasoning nor calls.
+    :ivar constraint: what the answer was held to, such as ``json_schema ids``; empty where it is not known.
     :ivar total_s: seconds of the call with all its attempts and waits.
     """
 
@@ -328,6 +329,7 @@ class CallFinished(CallRef):
     downgrades: tuple[str, ...]
     unread: tuple[str, ...] = ()
     total_s: float
+    constraint: str = ""
 
 
 @attrs.frozen(kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import attrs
@@ -12,7 +12,9 @@ from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.asking import Answer, Question
 from helmdeck_core.domain.catalog import Catalog, Entry, EntryKind
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
+from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.history import PlanRecord
+from helmdeck_core.domain.tasks import Task
 
 T = TypeVar("T")
 
@@ -88,6 +90,7 @@ class Pack:
     :ivar input_schema: JSON Schema of the input; checked before the handler runs.
     :ivar output_schema: JSON Schema of the output; checked after it.
     :ivar run: the handler; it gets the checked input and returns plain data, or a typed result that knows its wire form; what it raises beyond ``PackError`` and ``CallFailed`` becomes ``handler_failed``, and a ``TimeoutError`` becomes ``timeout``.
+    :ivar constraint: the ``Question.constraint`` of what it asks, for whoever wants to know what would be sent.
     :ivar is_listed: whether plans may use it.
     """
 
@@ -98,6 +101,7 @@ class Pack:
     metadata: Mapping[str, Any] = EMPTY
     input_schema: Mapping[str, Any] = EMPTY
     output_schema: Mapping[str, Any] = EMPTY
+    constraint: Callable[[Task], Mapping[str, Any] | Sequence[SchemaForm] | None] | None = None
     is_listed: bool = True
     order: int = 0
 

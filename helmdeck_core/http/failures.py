@@ -16,6 +16,7 @@ import attrs
 
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.errors import (
+    SCHEMA_REFUSED,
     AuthFailed,
     CallFailed,
     ContextWindowExceeded,
@@ -236,6 +237,8 @@ class ErrorWords:
     :ivar marks: phrases that decide, wherever in the error they stand; the first one that is found counts.
     :ivar context_marks: phrases that say that the prompt is too long; they decide unless the status is one that speaks
         for itself, such as 429.
+    :ivar form_marks: names of what an answer is held to a form with, such as the field of a request. Where a request is
+        refused as wrong and the error names one, what was refused is the form: the same request without it may work.
     :ivar vague_words: codes and types that decide only where there is no status: in a body that came with 200.
     :ivar statuses: statuses of HTTP that mean something of their own.
     """
@@ -243,6 +246,7 @@ class ErrorWords:
     words: Mapping[str, Cause] = EMPTY
     marks: Sequence[tuple[str, Cause]] = ()
     context_marks: Sequence[str] = ()
+    form_marks: Sequence[str] = ()
     vague_words: Mapping[str, Cause] = EMPTY
     statuses: Mapping[int, Cause] = attrs.field(factory=dict)
 
@@ -259,6 +263,9 @@ _BY_STATUS: Mapping[int, Cause] = {
     413: Cause(ContextWindowExceeded),
     429: Cause(RateLimited),
 }
+_WRONG = (400, 422)
+"""The request is not one that can be served."""
+
 _SPEAKS_FOR_ITSELF = (401, 402, 403, 429)
 """With these a mention of the context, as in "tokens of context per minute", changes nothing."""
 
@@ -279,6 +286,8 @@ def cause_of(status: int, facts: ErrorFacts, words: ErrorWords = _NO_WORDS) -> C
         return told
     if status not in _SPEAKS_FOR_ITSELF and any(mark in text for mark in words.context_marks):
         return Cause(ContextWindowExceeded)
+    if status in _WRONG and any(mark in text for mark in words.form_marks):
+        return Cause(InvalidRequest, SCHEMA_REFUSED)
     if not status:
         vague = (words.vague_words[word] for word in sorted(facts.words) if word in words.vague_words)
         return next(vague, Cause(TransientUnknown))

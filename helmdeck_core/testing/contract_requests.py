@@ -17,12 +17,12 @@ from helmdeck_core.domain.chat import (
     ImagePart,
     Message,
     Provider,
-    ResponseFormat,
     Role,
     TextPart,
     ToolCall,
     ToolDefinition,
 )
+from helmdeck_core.domain.constraints import ResponseFormat
 from helmdeck_core.errors import CallFailed, InvalidRequest
 from helmdeck_core.testing.bench import ContractBench, answered
 from helmdeck_core.testing.failing import FailingServer

@@ -19,11 +19,13 @@ from helmdeck_core import (
     ConstrainedDeadlock,
     DecodeFailed,
     FailureClass,
+    InvalidRequest,
     LengthTruncated,
     Message,
     ProviderSettings,
     ProviderUnavailable,
     RateLimited,
+    ResponseFormat,
     Role,
     SafetyFiltered,
     StopReason,
@@ -161,6 +163,20 @@ def asked(chat_server, deck_with, monkeypatch):
 
 
 PLAN = '{"steps": [{"tool": "blog.draft", "args": {"brief": "b"}}]}'
+
+
+def test_the_provider_holds_a_model_to_the_schema_that_is_offered_and_says_when_it_is_refused(asked, deck_with):
+    strict = {"budgets": {"acme/small": {"tier": "A", "wants_strict_json": True}}}
+    held = deck_with(example("acme_provider"), config=strict).explain("draft a post", model="acme/small").constraint
+    assert (held.kind, held.form, held.lost) == ("json_schema", "arguments", ("maxItems", "minItems"))
+    deck, server = asked({"output": PLAN, "why": "done"})
+    wanted = ResponseFormat("json_schema", "a", held.schema)
+    words = (Message(Role.USER, (TextPart("x"),)),)
+    response = deck.complete(ChatRequest(model="acme/small", messages=words, response_format=wanted))
+    assert server.requests[0].body["shape"] == held.schema and response.constraint == "json_schema"
+    with pytest.raises(InvalidRequest) as caught:
+        asked((422, {}, {}))[0].complete(ChatRequest(model="acme/small", messages=words, response_format=wanted))
+    assert caught.value.sub_cause == "schema_refused"
 
 
 def test_the_provider_sends_the_prompt_and_the_key_and_reads_the_answer(asked):

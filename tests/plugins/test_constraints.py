@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from helmdeck_core import Catalog, Complexity, Helmdeck, Task
-from helmdeck_plugins.packs.constraints import MOST_ENTRIES, VALUE, plan_schema, route_schema
+from helmdeck_plugins.packs import constraints
+from helmdeck_plugins.packs.constraints import ARGUMENTS, MOST_ENTRIES, MOST_IDS, VALUE, plan_forms, route_forms
 
 FREE = "openrouter/openrouter/free"
 FRONTIER = "openai/gpt-4o"
@@ -42,12 +43,12 @@ def task(entries, variant="full_steps", done=()):
     return Task(name="plan", variant=variant, model="a/b", request="x", catalog=entries, done=done)
 
 
-def planned(entries, **how):
-    return plan_schema(task(entries, **how), single_pick="single_pick")
+def planned(entries, form="arguments", **how):
+    return {each.name: each for each in plan_forms(task(entries, **how), single_pick="single_pick")}[form].schema
 
 
-def routed(entries):
-    return route_schema(task(entries), most_alternatives=3)
+def routed(entries, form="arguments"):
+    return {each.name: each for each in route_forms(task(entries), most_alternatives=3)}[form].schema
 
 
 def plan_of(tool, args=None):
@@ -78,7 +79,7 @@ def assert_it_ends(schema):
     for part in parts(schema):
         assert part.keys() <= {
             "type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "maxLength",
-            "enum", "anyOf", "$ref", "$defs",
+            "enum", "anyOf", "$ref", "$defs", "description",
         }  # fmt: skip
         if "$ref" in part:
             assert part["$ref"].removeprefix("#/$defs/") in schema["$defs"]
@@ -87,7 +88,7 @@ def assert_it_ends(schema):
         elif part.get("type") == "array":
             assert part["maxItems"] <= 20
         elif part.get("type") == "string":
-            assert "enum" in part or part["maxLength"] <= VALUE
+            assert "enum" in part or part["maxLength"] <= (ARGUMENTS if "description" in part else VALUE)
         else:
             assert part.get("enum") or part.get("anyOf") or part["type"] in ("integer", "number", "boolean", "null")
 
@@ -100,7 +101,8 @@ def everything():
 def ids_in(schema):
     steps = schema["properties"]["steps"]["items"]["anyOf"]
     tools = [tool for step in steps for tool in step["properties"]["tool"]["enum"]]
-    runs = [step["properties"]["args"]["properties"]["id"]["enum"] for step in steps if RUN in step_tools(step)]
+    args = [step["properties"]["args"] for step in steps if RUN in step_tools(step)]
+    runs = [run["properties"]["id"]["enum"] for each in args for run in each.get("anyOf", [each])]
     return [tool for tool in tools if tool not in (RUN, "unknown")], [each for ids in runs for each in ids]
 
 
@@ -108,9 +110,35 @@ def step_tools(step):
     return step["properties"]["tool"]["enum"]
 
 
-def test_every_part_of_the_schemas_is_closed_and_bounded(everything):
-    for schema in (planned(everything), planned(everything, variant="single_pick"), routed(everything)):
+@pytest.mark.parametrize("form", ["arguments", "ids"])
+def test_every_part_of_the_schemas_is_closed_and_bounded(everything, form):
+    for schema in (
+        planned(everything, form),
+        planned(everything, form, variant="single_pick"),
+        routed(everything, form),
+    ):
         assert_it_ends(schema)
+
+
+@pytest.mark.parametrize("form", ["arguments", "ids"])
+def test_objects_of_one_union_are_told_apart_by_the_values_of_their_first_property(everything, form):
+    for schema in (planned(everything, form), routed(everything, form)):
+        for part in parts(schema):
+            objects = [each["properties"] for each in part.get("anyOf", ()) if each.get("type") == "object"]
+            firsts = [next(iter(properties.items())) for properties in objects]
+            assert len({name for name, _ in firsts}) <= 1
+            values = [value for _, first in firsts for value in first["enum"]]
+            assert len(values) == len(set(values))
+
+
+def test_the_ids_alone_are_a_small_part_of_it_and_leave_the_arguments_to_a_text(everything):
+    exact, ids = planned(everything), planned(everything, "ids")
+    assert [sorted(found) for found in ids_in(exact)] == [sorted(found) for found in ids_in(ids)]
+    assert len(json.dumps(ids)) < len(json.dumps(exact)) / 5
+    assert fits(ids, plan_of("web.scrape", '{"urls": ["https://a.example"]}'))
+    assert fits(ids, plan_of(RUN, {"id": "grounded-blog"}))
+    assert fits(ids, plan_of(RUN, {"id": "grounded-blog", "inputs": "{}"}))
+    assert not fits(ids, plan_of("web.scrap", "{}")) and not fits(ids, plan_of(RUN, {"id": "web.scrape"}))
 
 
 def test_the_tools_are_the_packs_the_pipelines_and_the_gap_and_nothing_else(everything):
@@ -206,10 +234,13 @@ def test_the_same_catalog_gives_the_same_bytes_and_is_worked_out_once(everything
 
 @pytest.mark.parametrize("make", [planned, routed])
 def test_a_catalog_that_makes_too_large_a_grammar_is_not_constrained_to(make):
-    many = [{"name": f"tool.{number}"} for number in range(MOST_ENTRIES + 1)]
-    assert make(catalog({"packs": many})) is None and make(catalog({"packs": many[1:]})) is not None
+    many = [{"name": f"tool.{number}"} for number in range(MOST_IDS + 1)]
+    for form, most in (("arguments", MOST_ENTRIES), ("ids", MOST_IDS)):
+        assert make(catalog({"packs": many[: most + 1]}), form) is None
+        assert make(catalog({"packs": many[:most]}), form) is not None
     wide = {f"{'input' * 10}{number}": {"type": "integer"} for number in range(3_000)}
-    assert make(catalog({"packs": [{"name": "wide", "input_schema": {"properties": wide}}]})) is None
+    wide = catalog({"packs": [{"name": "wide", "input_schema": {"properties": wide}}]})
+    assert make(wide) is None and make(wide, "ids") is not None
 
 
 LEAVES = st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["string", "object", "array", "#/x", "a"])
@@ -264,11 +295,27 @@ def test_the_schema_stands_beside_the_prompt_and_not_in_it(answering):
     assert plain.response_format is None and strict.messages == plain.messages
 
 
-def test_a_catalog_that_is_too_large_leaves_plain_json(answering, tmp_path):
+@pytest.mark.parametrize(("number", "forms"), [(MOST_ENTRIES + 1, ["ids"]), (MOST_IDS + 1, [])])
+def test_a_catalog_that_is_too_large_leaves_the_ids_and_then_plain_json(answering, tmp_path, number, forms):
     source = tmp_path / "many.json"
-    source.write_text(json.dumps({"packs": [{"name": f"tool.{n}"} for n in range(MOST_ENTRIES + 1)]}))
+    source.write_text(json.dumps({"packs": [{"name": f"tool.{n}"} for n in range(number)]}))
     wanted = asked(answering, FRONTIER, config={"catalog": {"sources": [str(source)]}}).response_format
-    assert wanted.kind == "json_object" and wanted.schema is None
+    assert wanted.kind == "json_object"
+    assert [form.name for form in wanted.offer.forms if form.schema is not None] == forms
+
+
+def test_no_schema_is_made_before_a_provider_takes_it(answering, monkeypatch):
+    made = []
+    monkeypatch.setattr(constraints, "_whole", lambda properties: made.append(properties))
+    wanted = asked(answering, FRONTIER).response_format
+    assert [form.name for form in wanted.offer.forms] == ["arguments", "ids"] and made == []
+    assert wanted.schema is None and len(made) == 2
+
+
+@pytest.mark.parametrize("cap", [None, 1_500])
+def test_an_offer_says_whether_the_next_request_gets_the_same_schema(answering, cap):
+    config = {"budgets": {MIDDLE: {"max_catalog_bytes": cap}}} if cap else None
+    assert asked(answering, MIDDLE, config=config).response_format.offer.is_steady is (cap is None)
 
 
 def test_a_route_offers_a_schema_that_ends(answering):

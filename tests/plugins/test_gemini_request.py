@@ -145,12 +145,28 @@ SCHEMA = {
 }
 
 
-def test_json_mode_is_a_mime_type_and_a_schema_comes_as_it_is():
-    assert sent(asking("gemini/g", response_format=ResponseFormat("json_object", "a", SCHEMA)))["generationConfig"] == {
-        "responseMimeType": "application/json"
+OPEN = {name: value for name, value in SCHEMA.items() if name != "additionalProperties"}
+
+
+def test_json_mode_is_a_mime_type_and_a_schema_comes_in_the_words_that_are_taken():
+    for wanted in (ResponseFormat("json_object"), ResponseFormat("json_object", "a", OPEN)):
+        assert sent(asking("gemini/g", response_format=wanted))["generationConfig"] == {
+            "responseMimeType": "application/json"
+        }
+    request = asking("gemini/g", response_format=ResponseFormat("json_schema", "a", SCHEMA))
+    written = {
+        **SCHEMA["properties"],
+        "size": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]},
+        "kind": {"type": "string", "enum": ["a"]},
+        "either": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "both": {"anyOf": [{"type": "string"}, {"type": "number"}]},
+        "list": {"type": "array", "items": {"type": "string"}},
     }
-    body = sent(asking("gemini/g", response_format=ResponseFormat("json_schema", "a", SCHEMA)))
-    assert body["generationConfig"] == {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA}
+    assert sent(request)["generationConfig"] == {
+        "responseMimeType": "application/json",
+        "responseJsonSchema": {**SCHEMA, "properties": written},
+    }
+    assert left_out(request) == ("response_format json_schema loosened: uniqueItems",)
 
 
 def test_for_older_servers_a_schema_is_put_in_the_subset_of_openapi():

@@ -121,11 +121,38 @@ def test_a_server_that_reports_a_long_prompt_with_500_is_understood():
         "Grammar error: Unknown format: uri",
         "The provided JSON schema contains features not supported by xgrammar.",
         "Invalid schema for response_format 'plan': In context=(), 'additionalProperties' is required",
+        "This model does not support response format `json_schema`.",
+        "Schemas contains too many parameters with union types (49 parameters with type arrays or anyOf)",
+        "output_config.format: Extra inputs are not permitted",
+        "Invalid JSON payload received. Unknown name \"responseJsonSchema\" at 'generation_config'",
+        "The specified schema produces a constraint that has too many states for serving.",
     ],
 )
 def test_a_schema_that_a_server_cannot_decode_under_has_a_name_of_its_own(message):
     found = failure(400, error(message))
     assert type(found) is InvalidRequest and found.sub_cause == "schema_refused" and "schema" in found.advice()[1]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(429, RateLimited), (401, AuthFailed), (500, ProviderUnavailable), (413, ContextWindowExceeded)],
+)
+def test_a_field_that_an_error_names_by_the_way_changes_nothing(status, kind):
+    assert type(failure(status, error("tokens per minute, response_format counted"))) is kind
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "sub_cause"),
+    [
+        (400, "upstream: tool_use_failed", "tool_use_failed"),
+        (400, "Failed to call a function. Please adjust your prompt.", "tool_use_failed"),
+        (400, "Failed to validate JSON. See 'failed_generation' for more details.", "json_validate_failed"),
+        (500, "error parsing tool call: raw='{\"a\"', err=unexpected end of JSON input", "tool_use_failed"),
+    ],
+)
+def test_the_same_behind_a_gateway_or_as_an_error_of_the_server_is_no_bad_request_either(status, message, sub_cause):
+    found = failure(status, error(message))
+    assert (type(found), found.sub_cause) == (ConstrainedDeadlock, sub_cause)
 
 
 @pytest.mark.parametrize("code", ["tool_use_failed", "json_validate_failed"])

@@ -197,7 +197,19 @@ OFFERED = ResponseFormat("json_object", "plan", CLOSED)
         ),
         ("llamacpp", OFFERED, {"type": "json_object", "schema": CLOSED}, ()),
         ("llamacpp", ResponseFormat("json_schema", "plan", SCHEMA), {"type": "json_object", "schema": SCHEMA}, ()),
-        *((preset, OFFERED, {"type": "json_object"}, ()) for preset in ("openai", "openrouter", "mistral", "groq")),
+        *(
+            (
+                preset,
+                OFFERED,
+                {"type": "json_schema", "json_schema": {"name": "plan", "schema": CLOSED, "strict": True}},
+                (),
+            )
+            for preset in ("openai", "azure", "openrouter", "mistral", "xai", "cerebras", "huggingface", "snowflake")
+        ),
+        *(
+            (preset, OFFERED, {"type": "json_object"}, ())
+            for preset in ("groq", "deepseek", "zai", "moonshot", "alibaba")
+        ),
         ("vllm", ResponseFormat("json_object", "plan", SCHEMA), {"type": "json_object"}, ()),
         ("llamacpp", ResponseFormat("json_object", "plan", SCHEMA), {"type": "json_object"}, ()),
     ],
@@ -208,11 +220,10 @@ def test_a_response_format_is_sent_translated_or_left_out_and_reported(server, p
     assert response.downgrades == downgrades
 
 
-def test_a_deployment_says_with_the_order_of_formats_that_an_offered_schema_is_taken(server):
+def test_a_deployment_says_with_the_order_of_formats_whether_an_offered_schema_is_taken(server):
     wanted = asking("openai/m", response_format=OFFERED)
-    ask(server.base_url, wanted, preset="openai", options={"response_formats": ["json_schema", "json_object"]})
-    sent = {"name": "plan", "schema": CLOSED, "strict": True}
-    assert server.requests[0].body["response_format"] == {"type": "json_schema", "json_schema": sent}
+    ask(server.base_url, wanted, preset="openai", options={"response_formats": ["json_object", "json_schema"]})
+    assert server.requests[0].body["response_format"] == {"type": "json_object"}
 
 
 PREFIXED = Message(Role.SYSTEM, (TextPart("rules", ends_prefix=True), TextPart(" and the rest")))

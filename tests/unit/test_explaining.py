@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -64,6 +65,48 @@ def test_what_cannot_be_sent_is_an_error_and_so_is_a_task_that_nobody_serves(dec
         deck.explain("word " * 40_000, model=FREE)
     with pytest.raises(InvalidRequest, match="no prompt variant"):
         deck.explain(ASK, model=FREE, task="sing")
+
+
+ANY_JSON = {"providers": {"openai": {"options": {"response_formats": ["json_object"]}}}}
+
+
+@pytest.mark.parametrize(
+    ("model", "config", "kind", "form"),
+    [
+        (FRONTIER, {}, "json_schema", "arguments"),
+        ("anthropic/claude-sonnet-5", {}, "json_schema", "ids"),
+        (FRONTIER, ANY_JSON, "json_object", None),
+        ("anthropic/claude-3.7-sonnet", {}, "", None),
+        (FREE, {}, "", None),
+    ],
+)
+@pytest.mark.parametrize("task", ["plan", "route"])
+def test_an_explanation_tells_what_the_answer_would_be_held_to(deck_with, model, config, kind, form, task):
+    found = deck_with(config=config).explain(ASK, model=model, task=task)
+    wire = found.to_dict()["constraint"]
+    assert (wire["kind"], wire.get("form")) == (kind, form)
+    if form:
+        assert wire["ids"] == len(found.selection.catalog) == 70
+        assert wire["bytes"] == len(msgspec.json.encode(found.constraint.schema)) > 2_000
+    assert bool(wire.get("passed")) is (form == "ids")
+
+
+def test_a_provider_that_does_not_say_what_it_makes_of_an_offer_leaves_that_open(answering):
+    deck, _ = answering(GOOD)
+    assert deck.explain(ASK, model=FRONTIER).to_dict()["constraint"] is None
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (FRONTIER, "held to 70 ids and their arguments, 23,327 bytes of schema"),
+        ("anthropic/claude-sonnet-5", "held to 70 ids, 2,151 bytes of schema; no arguments: 102 optional properties"),
+        (FREE, "JSON, asked for in words"),
+    ],
+)
+def test_the_command_tells_it_too(cli, monkeypatch, model, told):
+    monkeypatch.setenv("COLUMNS", "240")
+    assert f"answer {told}" in " ".join(cli("explain", "--model", model, ASK).out.split())
 
 
 DECK = make_deck()

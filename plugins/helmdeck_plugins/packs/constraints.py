@@ -1,7 +1,10 @@
 """The schemas that a plan and a route are constrained to, where a provider can: what is in the catalog, and nothing else.
 
 A model that writes under a grammar cannot stop where the grammar does not let it, so everything here ends: objects are
-closed, texts and lists are bounded. The same catalog gives the same schema, to the byte.
+closed, texts and lists are bounded. The same catalog gives the same schema, to the byte. What tells objects apart comes
+first in them, for interfaces that look at nothing else.
+
+There are two forms. The first knows the arguments of every entry; the second knows the ids alone, and has room for more.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
-from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Catalog, Complexity, Entry, RouteKind, Task
+from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Catalog, Complexity, Entry, RouteKind, SchemaForm, Task
+from helmdeck_plugins.packs.arguments import inputs_of
 
 SENTENCE: Final = 300
 PARAGRAPH: Final = 800
@@ -24,15 +28,21 @@ MOST_ITEMS: Final = 20
 MOST_CHOICES: Final = 100
 """Values of an enumeration that an input may bring."""
 
+ARGUMENTS: Final = 20_000
+"""Characters of all arguments together, where they are one text."""
+
 MOST_ENTRIES: Final = 200
+MOST_IDS: Final = 1_000
 MOST_BYTES: Final = 100_000
-"""Entries of a catalog that can be constrained to, and size of the schema; grammars of larger ones take seconds to build."""
+"""Entries of a catalog whose arguments, and those whose ids can be constrained to, and size of a schema; grammars of larger
+ones take seconds to build."""
 
 DEEPEST: Final = 3
 """Objects and lists within an input; what lies deeper has to be a single value."""
 
 _TEXT: Final[Mapping[str, Any]] = {"$ref": "#/$defs/text"}
 _VALUE: Final[Mapping[str, Any]] = {"$ref": "#/$defs/value"}
+_AS_TEXT: Final[Mapping[str, Any]] = {"$ref": "#/$defs/object"}
 _WHY: Final[Mapping[str, Any]] = {"$ref": "#/$defs/sentence"}
 _SINGLE: Final = ("integer", "number", "boolean", "null")
 
@@ -40,70 +50,110 @@ Schema = Mapping[str, Any]
 
 
 @functools.lru_cache(8)
-def _plan_schema(catalog: Catalog, is_single: bool, fewest: int) -> Schema | None:
-    def step(tools: Sequence[str], args: Schema) -> Schema:
-        return _closed({"order": {"type": "integer"}, "tool": _one_of(tools), "args": args, "rationale": _WHY})
+def _plan_forms(catalog: Catalog, is_single: bool, fewest: int) -> Sequence[SchemaForm]:
+    def plan(steps: list[Schema]) -> Schema | None:
+        listed: dict[str, Any] = {
+            "steps": {
+                "type": "array",
+                "items": {"anyOf": steps},
+                "minItems": fewest,
+                "maxItems": 1 if is_single else MOST_STEPS,
+            },
+            "complexity": _one_of([each.value for each in Complexity]),
+            "reasoning": {"type": "string", "maxLength": PARAGRAPH},
+        }
+        return _whole({**listed, "more_steps_likely": {"type": "boolean"}} if is_single else listed)
 
-    def run(ids: Sequence[str], inputs: Schema) -> Schema:
-        args = {"id": _one_of(ids), "inputs": inputs}
-        return step((PIPELINE_RUN,), _closed(args, required=("id", "inputs") if inputs["required"] else ("id",)))
+    def arguments() -> Schema | None:
+        if len(catalog) > MOST_ENTRIES:
+            return None
+        runs = _by_inputs(catalog.pipelines, _run)
+        return plan(
+            [
+                *_by_inputs(catalog.packs, _step),
+                *([_step((PIPELINE_RUN,), _any_of(runs))] if runs else ()),
+                _step((UNKNOWN_TOOL,), _closed({})),
+            ]
+        )
 
-    if len(catalog) > MOST_ENTRIES:
-        return None
-    steps = [
-        *_by_inputs(catalog.packs, step),
-        *_by_inputs(catalog.pipelines, run),
-        step((UNKNOWN_TOOL,), _closed({})),
-    ]
-    plan: dict[str, Any] = {
-        "steps": {
-            "type": "array",
-            "items": {"anyOf": steps},
-            "minItems": fewest,
-            "maxItems": 1 if is_single else MOST_STEPS,
-        },
-        "complexity": _one_of([each.value for each in Complexity]),
-        "reasoning": {"type": "string", "maxLength": PARAGRAPH},
-    }
-    return _whole({**plan, "more_steps_likely": {"type": "boolean"}} if is_single else plan)
+    def ids() -> Schema | None:
+        if len(catalog) > MOST_IDS:
+            return None
+        runs = [entry.id for entry in catalog.pipelines]
+        others = _step([*(entry.id for entry in catalog.packs), UNKNOWN_TOOL], _AS_TEXT)
+        return plan([others, *([_step((PIPELINE_RUN,), _run(runs, _AS_TEXT))] if runs else ())])
+
+    return _forms(arguments, ids)
 
 
-def plan_schema(task: Task, *, single_pick: str) -> Schema | None:
-    """The schema of a plan over the entries that a model is shown; ``None`` when there are too many.
+def plan_forms(task: Task, *, single_pick: str) -> Sequence[SchemaForm]:
+    """The schemas of a plan over the entries that a model is shown.
 
-    Every step names an entry that exists and has the arguments of that entry. Where nothing was done yet there is at
-    least one step, for what nothing can do is a step as well.
+    Every step names an entry that exists, and in the first form has the arguments of that entry. Where nothing was done
+    yet there is at least one step, for what nothing can do is a step as well.
 
     :param single_pick: the variant that asks for one step.
     """
-    return _plan_schema(task.catalog, task.variant == single_pick, 0 if task.done else 1)
+    return _plan_forms(task.catalog, task.variant == single_pick, 0 if task.done else 1)
+
+
+def _forms(arguments: Callable[[], Schema | None], ids: Callable[[], Schema | None]) -> Sequence[SchemaForm]:
+    return tuple(SchemaForm(name, make, is_read_freely=True) for name, make in (("arguments", arguments), ("ids", ids)))
+
+
+def _step(tools: Sequence[str], args: Schema) -> Schema:
+    return _closed({"tool": _one_of(tools), "args": args, "order": {"type": "integer"}, "rationale": _WHY})
+
+
+def _run(ids: Sequence[str], inputs: Schema) -> Schema:
+    """The arguments that run a pipeline; its inputs may be left out where it requires none."""
+    args = {"id": _one_of(ids), "inputs": inputs}
+    return _closed(args, required=("id", "inputs") if inputs.get("required") else ("id",))
 
 
 @functools.lru_cache(8)
-def _route_schema(catalog: Catalog, most_alternatives: int) -> Schema | None:
-    def choice(kind: RouteKind, ids: Sequence[str], inputs: Schema | None = None) -> Schema:
-        suggested = {} if inputs is None else {"suggested_inputs": inputs}
-        return _closed({"kind": _one_of([kind.value]), "id": _one_of(ids), **suggested, "why": _WHY})
+def _route_forms(catalog: Catalog, most_alternatives: int) -> Sequence[SchemaForm]:
+    kinds = [
+        (kind, entries)
+        for kind, entries in ((RouteKind.PACK, catalog.packs), (RouteKind.PIPELINE, catalog.pipelines))
+        if entries
+    ]
 
-    if len(catalog) > MOST_ENTRIES:
-        return None
-    kinds = ((RouteKind.PACK, catalog.packs), (RouteKind.PIPELINE, catalog.pipelines))
-    chosen = [each for kind, entries in kinds for each in _by_inputs(entries, functools.partial(choice, kind))]
-    others = [choice(kind, [entry.id for entry in entries]) for kind, entries in kinds if entries]
-    alternatives = {"type": "array", "items": {"anyOf": others}, "maxItems": most_alternatives}
-    return _whole(
-        {
-            "recommendation": {"anyOf": [*chosen, choice(RouteKind.NONE, [""], _closed({}))]},
-            "alternatives": alternatives if others else {**alternatives, "items": _VALUE, "maxItems": 0},
-            "gap_warning": {"anyOf": [{"type": "string", "maxLength": PARAGRAPH}, {"type": "null"}]},
-            "reasoning": {"type": "string", "maxLength": PARAGRAPH},
-        }
-    )
+    def route(chosen: Sequence[Schema]) -> Schema | None:
+        others = [_choice(kind, [entry.id for entry in entries]) for kind, entries in kinds]
+        alternatives = {"type": "array", "items": {"anyOf": others}, "maxItems": most_alternatives}
+        return _whole(
+            {
+                "recommendation": {"anyOf": [*chosen, _choice(RouteKind.NONE, [""], _closed({}))]},
+                "alternatives": alternatives if others else {**alternatives, "items": _VALUE, "maxItems": 0},
+                "gap_warning": {"anyOf": [{"type": "string", "maxLength": PARAGRAPH}, {"type": "null"}]},
+                "reasoning": {"type": "string", "maxLength": PARAGRAPH},
+            }
+        )
+
+    def arguments() -> Schema | None:
+        if len(catalog) > MOST_ENTRIES:
+            return None
+        return route(
+            [each for kind, entries in kinds for each in _by_inputs(entries, functools.partial(_choice, kind))]
+        )
+
+    def ids() -> Schema | None:
+        if len(catalog) > MOST_IDS:
+            return None
+        return route([_choice(kind, [entry.id for entry in entries], _AS_TEXT) for kind, entries in kinds])
+
+    return _forms(arguments, ids)
 
 
-def route_schema(task: Task, *, most_alternatives: int) -> Schema | None:
-    """The schema of a route over the entries that a model is shown; ``None`` when there are too many."""
-    return _route_schema(task.catalog, most_alternatives)
+def route_forms(task: Task, *, most_alternatives: int) -> Sequence[SchemaForm]:
+    """The schemas of a route over the entries that a model is shown."""
+    return _route_forms(task.catalog, most_alternatives)
+
+
+def _choice(kind: RouteKind, ids: Sequence[str], inputs: Schema | None = None) -> Schema:
+    suggested = {} if inputs is None else {"suggested_inputs": inputs}
+    return _closed({"id": _one_of(ids), "kind": _one_of([kind.value]), **suggested, "why": _WHY})
 
 
 # -- the catalog ------------------------------------------------------------------------------------------------
@@ -118,20 +168,9 @@ def _by_inputs(entries: Iterable[Entry], make: Callable[[Sequence[str], Schema],
     return [make(ids, inputs) for ids, inputs in groups.values()]
 
 
-def _named(entry: Entry) -> Mapping[str, Any]:
-    """The inputs of an entry by name, as it declares them; those of an entry without a schema are what it accepts."""
-    if entry.input_schema is not None:
-        found = entry.input_schema.get("properties")
-    else:
-        found = entry.metadata.get("inputs") or entry.metadata.get("accepts")
-    if isinstance(found, Mapping):
-        return found
-    return dict.fromkeys((n for n in found if isinstance(n, str)) if isinstance(found, (list, tuple)) else ())
-
-
 def _inputs(entry: Entry) -> Schema:
     required = (entry.input_schema or {}).get("required")
-    named = _named(entry)
+    named = inputs_of(entry)
     wanted = [name for name in named if isinstance(required, (list, tuple)) and name in required]
     return _closed({name: _bounded(schema, DEEPEST) for name, schema in named.items()}, required=wanted)
 
@@ -176,13 +215,16 @@ def _enumerated(choices: Sequence[Any]) -> Schema | None:
 
 def _whole(properties: Mapping[str, Any]) -> Schema | None:
     text = {"type": "string", "maxLength": VALUE}
-    defs = {
+    defs: dict[str, Any] = {
         "sentence": {"type": "string", "maxLength": SENTENCE},
         "text": text,
         "value": {"anyOf": [text, {"type": "number"}, {"type": "boolean"}]},
+        "object": {"type": "string", "maxLength": ARGUMENTS, "description": "a JSON object, written as a text"},
     }
-    schema = {**_closed(properties), "$defs": defs}
-    return schema if len(msgspec.json.encode(schema)) <= MOST_BYTES else None
+    schema = _closed(properties)
+    written = msgspec.json.encode(schema)
+    used = {name: each for name, each in defs.items() if f'"#/$defs/{name}"'.encode() in written}
+    return {**schema, "$defs": used} if len(written) <= MOST_BYTES else None
 
 
 def _closed(properties: Mapping[str, Any], *, required: Iterable[str] | None = None) -> Schema:

@@ -30,18 +30,24 @@ from helmdeck_core import (
     intent_sha,
 )
 from helmdeck_plugins.packs.checking import Checked, StepChecker
-from helmdeck_plugins.packs.constraints import plan_schema
+from helmdeck_plugins.packs.constraints import plan_forms
 from helmdeck_plugins.packs.questions import INPUT_SCHEMA, compaction_of, make_question
 
 NAME = "helmdeck.plan"
 SINGLE_PICK = "single_pick"
 
 
+CONSTRAINT = functools.partial(plan_forms, single_pick=SINGLE_PICK)
+
+
 class StepAnswer(msgspec.Struct):
-    """One step as a model writes it; ``order`` is not believed, steps are renumbered."""
+    """One step as a model writes it; ``order`` is not believed, steps are renumbered.
+
+    Arguments are a text that holds JSON where a provider has no other way to hold a model to anything.
+    """
 
     tool: str | None = None
-    args: dict[str, Any] | None = None
+    args: dict[str, Any] | str | None = None
     rationale: str | None = None
 
 
@@ -87,6 +93,7 @@ def helmdeck_packs() -> Sequence[Pack]:
             description="Turns a request into an ordered, validated plan of packs and pipelines.",
             run=make_plan,
             input_schema=INPUT_SCHEMA,
+            constraint=CONSTRAINT,
             is_listed=False,
         ),
     )
@@ -101,7 +108,7 @@ async def make_plan(context: PackContext, given: Mapping[str, Any]) -> Plan:
     question = make_question(given, caller=NAME, task="plan", type=PlanAnswer, schema=ANSWER_SCHEMA)
     question = attrs.evolve(
         question,
-        constraint=functools.partial(plan_schema, single_pick=SINGLE_PICK),
+        constraint=CONSTRAINT,
         planned_before=await context.planned_before(question.request),
     )
     start = (time.time(), time.perf_counter())

@@ -19,12 +19,14 @@ from helmdeck_core import (
     RouteKind,
     hookimpl,
 )
+from helmdeck_plugins.packs.arguments import as_declared, given_arguments
 from helmdeck_plugins.packs.checking import EntryResolver, resolver_of
-from helmdeck_plugins.packs.constraints import route_schema
+from helmdeck_plugins.packs.constraints import route_forms
 from helmdeck_plugins.packs.questions import INPUT_SCHEMA, compaction_of, make_question
 
 NAME = "helmdeck.route"
 MOST_ALTERNATIVES = 3
+CONSTRAINT = functools.partial(route_forms, most_alternatives=MOST_ALTERNATIVES)
 
 
 class Choice(msgspec.Struct):
@@ -32,7 +34,7 @@ class Choice(msgspec.Struct):
 
     id: str | None = None
     why: str | None = None
-    suggested_inputs: dict[str, Any] | None = None
+    suggested_inputs: dict[str, Any] | str | None = None
 
 
 class RouteAnswer(msgspec.Struct):
@@ -76,6 +78,7 @@ def helmdeck_packs() -> Sequence[Pack]:
             description="Finds the one pack or pipeline that serves a request, and says what nothing serves.",
             run=route,
             input_schema=INPUT_SCHEMA,
+            constraint=CONSTRAINT,
             is_listed=False,
         ),
     )
@@ -90,7 +93,7 @@ async def route(context: PackContext, given: Mapping[str, Any]) -> Route:
     question = make_question(given, caller=NAME, task="route", type=RouteAnswer, schema=ANSWER_SCHEMA)
     question = attrs.evolve(
         question,
-        constraint=functools.partial(route_schema, most_alternatives=MOST_ALTERNATIVES),
+        constraint=CONSTRAINT,
         planned_before=await context.planned_before(question.request),
     )
     answer = await context.ask(question)
@@ -124,8 +127,9 @@ def _recommended(names: EntryResolver, choice: Choice) -> Recommendation:
     entry = names.find(choice.id or "")
     if entry is None:
         return Recommendation(kind=RouteKind.NONE, id="", why=choice.why or "")
+    inputs, _ = given_arguments(choice.suggested_inputs)
     return Recommendation(
-        kind=_kind(entry), id=entry.id, why=choice.why or "", suggested_inputs=choice.suggested_inputs or {}
+        kind=_kind(entry), id=entry.id, why=choice.why or "", suggested_inputs=as_declared(entry, inputs)
     )
 
 

@@ -19,7 +19,7 @@ from helmdeck_core import (
     hookimpl,
 )
 from helmdeck_core.http import count, string
-from helmdeck_plugins.providers.anthropic_request import Options, render
+from helmdeck_plugins.providers.anthropic_request import Options, constraint, render
 from helmdeck_plugins.providers.anthropic_wire import DISPOSITIONS, REASONS, MessageAnswer
 from helmdeck_plugins.providers.native import Dialect, NativeChat
 from helmdeck_plugins.providers.reading import rows
@@ -79,6 +79,7 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
             summary="Anthropic",
             base_url="https://api.anthropic.com/v1",
             api_key="env:ANTHROPIC_API_KEY",
+            constrain=lambda settings, request: constraint(request, Options.read(settings)),
         )
     ]
 

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import attrs
 
 from helmdeck_core import (
     ChatRequest,
+    Constraint,
     ImagePart,
     InvalidRequest,
     Message,
     ModelId,
     ProviderSettings,
-    ResponseFormat,
     Role,
     TextPart,
     ToolCall,
+    constrained,
 )
+from helmdeck_plugins.providers.dialects import ANTHROPIC, NONE, check_dialects, dialect_of
 from helmdeck_plugins.providers.options import one_of, read_options
-from helmdeck_plugins.providers.schemas import Unsayable, closed
 from helmdeck_plugins.providers.writing import Rendered, arguments_of, encoded, image_data, said
 
 OPAQUE = "anthropic"
@@ -31,6 +33,21 @@ _WITHOUT_SAMPLING = "2026-10-21"
 """From this version of the interface on, every temperature is refused."""
 _MAX_MARKS = 4
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+_SCHEMA_DIALECTS: Mapping[str, str] = MappingProxyType(
+    {
+        "": ANTHROPIC.name,
+        **dict.fromkeys(
+            (
+                "claude-2", "claude-instant", "claude-3", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2025",
+                "claude-sonnet-4-0", "claude-sonnet-4-2025",
+            ),
+            NONE,
+        ),
+    }
+)  # fmt: skip
+"""Structured outputs came with 4.5. Forcing a tool instead is refused by models from 5 on."""
 
 
 @attrs.frozen(kw_only=True)
@@ -43,6 +60,8 @@ class Options:
     :ivar max_tokens: the output limit of a request that names none; the interface wants one.
     :ivar cache_ttl: how long a marked prefix is kept: ``5m`` or ``1h``.
     :ivar response_formats: the kinds that the models take.
+    :ivar schema_dialects: beginnings of the names of models, and how a schema is written for those: the name of a dialect,
+        or ``none`` for models without structured outputs. The longest beginning counts.
     :ivar prefill_models: beginnings of the names of models that go on with an unfinished answer; newer ones refuse.
     :ivar temperature_models: beginnings of the names of models that take a temperature; newer ones refuse.
     """
@@ -53,6 +72,7 @@ class Options:
     max_tokens: int = 8_192
     cache_ttl: str = "5m"
     response_formats: tuple[str, ...] = ("json_schema",)
+    schema_dialects: Mapping[str, str] = attrs.field(default=_SCHEMA_DIALECTS, hash=False)
     prefill_models: tuple[str, ...] = (
         "claude-2", "claude-instant", "claude-3", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2025",
         "claude-opus-4-5", "claude-sonnet-4-0", "claude-sonnet-4-2025", "claude-sonnet-4-5", "claude-haiku-4-5",
@@ -71,6 +91,7 @@ class Options:
         options = read_options(cls, settings)
         one_of(settings, "auth", options.auth, ("x-api-key", "bearer"))
         one_of(settings, "cache_ttl", options.cache_ttl, ("5m", "1h"))
+        check_dialects(settings, "schema_dialects", options.schema_dialects)
         return options
 
 
@@ -83,13 +104,11 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     downgrades: list[str] = []
     marks = _Marks(options.cache_ttl)
     system, messages = _conversation(request.messages, marks)
-    wanted = request.response_format
     if request.continues and not _is_paused(request.messages):
         _check_prefill(model, request, options)
         _strip_end(messages)
-        if wanted is not None:
-            downgrades.append(f"response_format {wanted.kind} left out")
-            wanted = None
+    held = constraint(request, options)
+    downgrades += held.downgrades
     max_tokens = options.max_tokens if request.max_tokens is None else request.max_tokens
     payload: dict[str, Any] = {"model": model, "max_tokens": max_tokens, "messages": messages}
     if system:
@@ -110,8 +129,8 @@ def render(request: ChatRequest, options: Options) -> Rendered:
         ]
         if request.tool_choice is not None:
             payload["tool_choice"] = _tool_choice(request.tool_choice)
-    if wanted is not None:
-        payload |= _response_format(wanted, options.response_formats, downgrades)
+    if held.schema is not None:
+        payload["output_config"] = {"format": {"type": held.kind, "schema": held.schema}}
     if request.stop:
         # A sequence of nothing but blanks is refused.
         sequences = [sequence for sequence in request.stop if sequence.strip()]
@@ -121,7 +140,16 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     if request.stream:
         payload["stream"] = True
     marks.drop_all_but_last()
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), max_tokens)
+    return Rendered(encoded(payload, request.extra), tuple(downgrades), max_tokens, held.label)
+
+
+def constraint(request: ChatRequest, options: Options) -> Constraint:
+    """How the answer is held to what is wanted of it; one that is gone on with cannot be."""
+    if request.response_format is None:
+        return Constraint()
+    goes_on = request.continues and not _is_paused(request.messages)
+    dialect = dialect_of(ModelId.parse(request.model).name, options.schema_dialects)
+    return constrained(request.response_format, options.response_formats, None if goes_on else dialect)
 
 
 class _Marks:
@@ -276,14 +304,3 @@ def _strip_end(messages: list[dict[str, Any]]) -> None:
 def _tool_choice(choice: str) -> dict[str, Any]:
     kind = {"auto": "auto", "none": "none", "required": "any"}.get(choice)
     return {"type": kind} if kind else {"type": "tool", "name": choice}
-
-
-def _response_format(wanted: ResponseFormat, taken: Sequence[str], downgrades: list[str]) -> dict[str, Any]:
-    if wanted.kind == "json_schema" and wanted.schema is not None and wanted.kind in taken:
-        try:
-            return {"output_config": {"format": {"type": "json_schema", "schema": closed(wanted.schema)}}}
-        except Unsayable:
-            downgrades.append("response_format json_schema left out: it has open objects")
-            return {}
-    downgrades.append(f"response_format {wanted.kind} left out")
-    return {}

@@ -24,6 +24,9 @@ _SAFETY = Cause(SafetyFiltered)
 _AUTH = Cause(AuthFailed)
 _NOT_FOUND = Cause(InvalidRequest, "not_found")
 _PERMISSION = Cause(AuthFailed, "permission")
+_REFUSED = Cause(InvalidRequest, "schema_refused")
+_CALL_FAILED = Cause(ConstrainedDeadlock, "tool_use_failed")
+_JSON_FAILED = Cause(ConstrainedDeadlock, "json_validate_failed")
 _UNAVAILABLE = Cause(ProviderUnavailable)
 
 ERROR_WORDS = ErrorWords(
@@ -56,10 +59,10 @@ ERROR_WORDS = ErrorWords(
             _SAFETY,
         ),
         # Groq's words for an answer that the model got wrong: a 400 in name only.
-        **{
-            word: Cause(ConstrainedDeadlock, word)
-            for word in ("tool_use_failed", "json_validate_failed", "output_parse_failed")
-        },
+        "tool_use_failed": _CALL_FAILED,
+        "json_validate_failed": _JSON_FAILED,
+        "output_parse_failed": Cause(ConstrainedDeadlock, "output_parse_failed"),
+        "invalid_json_schema": _REFUSED,  # OpenAI's Responses
         "not_supported_error": Cause(InvalidRequest),  # llama.cpp: a 501 that stays one
         "model_not_found": _NOT_FOUND,
         "not_found_error": _NOT_FOUND,
@@ -100,9 +103,15 @@ ERROR_WORDS = ErrorWords(
         ),
         # xAI, Gemini: a wrong key is a 400.
         *((mark, _AUTH) for mark in ("incorrect api key", "api key not valid", "invalid api key", "api key expired")),
+        # The same behind a gateway, which passes the words on; and what servers say of what a model wrote, as a 500 too.
+        *((mark, _CALL_FAILED) for mark in ("tool_use_failed", "failed to call a function", "error parsing tool call")),
+        *(
+            (mark, _JSON_FAILED)
+            for mark in ("json_validate_failed", "failed to validate json", "failed to generate json")
+        ),
         # llama.cpp, Ollama, vLLM, OpenAI, Anthropic, Gemini: a schema that cannot be decoded under.
         *(
-            (mark, Cause(InvalidRequest, "schema_refused"))
+            (mark, _REFUSED)
             for mark in (
                 "json schema error",
                 "failed to parse grammar",
@@ -110,9 +119,16 @@ ERROR_WORDS = ErrorWords(
                 "grammar error",
                 "not supported by xgrammar",
                 "invalid schema for response_format",
+                "must not share identical first keys",
                 "schema is too complex",
+                "compiled grammar is too large",
+                "grammar compilation",
+                "too many optional parameters",
+                "parameters with union types",
                 "too many states for serving",
                 "'loc': ('body', 'response_format'",  # llama.cpp's Python server, with 500
+                "json mode is not enabled",
+                "no endpoints found that can handle the requested parameters",  # OpenRouter
             )
         ),
         ("'loc': ('body'", Cause(InvalidRequest)),  # the same, for every other field
@@ -144,6 +160,18 @@ ERROR_WORDS = ErrorWords(
         "too many tokens",  # Cohere
         "input is too long",  # Bedrock
         "reduce the length of the messages",  # Groq
+    ),
+    form_marks=(
+        "response_format",
+        "response format",
+        "text.format",
+        "json_schema",
+        "output_config",  # Anthropic
+        "response_schema",  # Gemini
+        "responseschema",
+        "response_json_schema",
+        "responsejsonschema",
+        "structured output",
     ),
     vague_words={
         "authentication": _AUTH,  # this and the other plain words: OpenRouter

@@ -12,6 +12,8 @@ from urllib.parse import quote
 import attrs
 
 from helmdeck_core import (
+    ChatRequest,
+    Constraint,
     ModelInfo,
     Provider,
     ProviderContext,
@@ -21,7 +23,7 @@ from helmdeck_core import (
     hookimpl,
 )
 from helmdeck_core.http import count, refused_setting, string
-from helmdeck_plugins.providers.gemini_request import Options, address, render
+from helmdeck_plugins.providers.gemini_request import Options, address, constraint, render
 from helmdeck_plugins.providers.gemini_wire import DISPOSITIONS, REASONS, GeminiAnswer
 from helmdeck_plugins.providers.native import Dialect, NativeChat
 from helmdeck_plugins.providers.reading import rows
@@ -74,6 +76,10 @@ def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
     return NativeChat(settings, context, dialect(Options.read(settings)))
 
 
+def _constrain(settings: ProviderSettings, request: ChatRequest) -> Constraint:
+    return constraint(request, Options.read(settings))
+
+
 def _open_vertex(settings: ProviderSettings, context: ProviderContext) -> Provider:
     options = Options.read(settings)
     if options.auth == "bearer" and not options.project:
@@ -94,6 +100,7 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
             summary="Gemini, with an API key",
             base_url="https://generativelanguage.googleapis.com/v1beta",
             api_key="env:GEMINI_API_KEY",
+            constrain=_constrain,
         ),
         ProviderSpec(
             name="vertex",
@@ -101,6 +108,7 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
             summary="Gemini in Vertex AI, with an access token",
             api_key="env:CLOUDSDK_AUTH_ACCESS_TOKEN",
             options={"auth": "bearer", "models_path": "publishers/google/models"},
+            constrain=_constrain,
         ),
     ]
 

@@ -10,20 +10,22 @@ import attrs
 
 from helmdeck_core import (
     ChatRequest,
+    Constraint,
     ImagePart,
     InvalidRequest,
     Message,
     ModelId,
     ProviderSettings,
-    ResponseFormat,
     Role,
     TextPart,
     ToolCall,
     ToolDefinition,
+    constrained,
+    narrow_schema,
 )
 from helmdeck_core.http import refused_setting
+from helmdeck_plugins.providers.dialects import GEMINI, OPENAPI
 from helmdeck_plugins.providers.options import one_of, read_options
-from helmdeck_plugins.providers.schemas import openapi
 from helmdeck_plugins.providers.writing import (
     Rendered,
     arguments_of,
@@ -50,6 +52,8 @@ class Options:
     :ivar models_path: where models stand.
     :ivar project: of Google Cloud; models are then asked for under it.
     :ivar location: of Google Cloud, such as ``europe-west1``.
+    :ivar response_formats: the kinds that the models take. A schema that is only offered is taken where ``json_schema``
+        stands first.
     :ivar schemas: ``json_schema``, or ``openapi`` for servers that know only the older fields.
     :ivar json_with_tools_models: beginnings of the names of models that take a response format beside tools.
     :ivar signed_models: beginnings of the names of models that refuse an earlier call without a signature.
@@ -59,6 +63,7 @@ class Options:
     models_path: str = "models"
     project: str = ""
     location: str = "global"
+    response_formats: tuple[str, ...] = ("json_schema", "json_object")
     schemas: str = "json_schema"
     json_with_tools_models: tuple[str, ...] = ("gemini-3",)
     signed_models: tuple[str, ...] = ("gemini-3",)
@@ -117,16 +122,30 @@ def render(request: ChatRequest, options: Options) -> Rendered:
         config["temperature"] = request.temperature
     if request.stop:
         config["stopSequences"] = first_stops(request.stop, _MOST_STOPS, downgrades)
-    if request.response_format is not None:
-        takes = not request.tools or ModelId.parse(request.model).name.startswith(options.json_with_tools_models)
-        config |= _response_format(request.response_format, options, downgrades, takes=takes)
+    held = constraint(request, options)
+    downgrades += held.downgrades
+    if held.kind:
+        config["responseMimeType"] = "application/json"
+    if held.schema is not None:
+        config["responseSchema" if options.schemas == "openapi" else "responseJsonSchema"] = held.schema
     if config:
         payload["generationConfig"] = config
     if request.tools:
         payload["tools"] = [{"functionDeclarations": [_tool(tool, options) for tool in request.tools]}]
         if request.tool_choice is not None:
             payload["toolConfig"] = {"functionCallingConfig": _tool_choice(request.tool_choice)}
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens)
+    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
+
+
+def constraint(request: ChatRequest, options: Options) -> Constraint:
+    """How the answer is held to what is wanted of it; beside tools, only newer models take it."""
+    wanted = request.response_format
+    if wanted is None:
+        return Constraint()
+    if request.tools and not ModelId.parse(request.model).name.startswith(options.json_with_tools_models):
+        said = () if wanted.is_own_idea else (f"response_format {wanted.kind} left out: there are tools",)
+        return Constraint(downgrades=said)
+    return constrained(wanted, options.response_formats, OPENAPI if options.schemas == "openapi" else GEMINI)
 
 
 # -- messages -------------------------------------------------------------------------------------------------
@@ -222,7 +241,7 @@ def _tool(tool: ToolDefinition, options: Options) -> dict[str, Any]:
     # A schema without properties is refused; leaving it out says the same.
     if tool.input_schema.get("properties"):
         narrow = options.schemas == "openapi"
-        schema = openapi(tool.input_schema) if narrow else dict(tool.input_schema)
+        schema = narrow_schema(tool.input_schema, OPENAPI).schema if narrow else dict(tool.input_schema)
         declaration["parameters" if narrow else "parametersJsonSchema"] = schema
     return declaration
 
@@ -230,18 +249,3 @@ def _tool(tool: ToolDefinition, options: Options) -> dict[str, Any]:
 def _tool_choice(choice: str) -> dict[str, Any]:
     mode = {"auto": "AUTO", "none": "NONE", "required": "ANY"}.get(choice)
     return {"mode": mode} if mode else {"mode": "ANY", "allowedFunctionNames": [choice]}
-
-
-def _response_format(wanted: ResponseFormat, options: Options, downgrades: list[str], *, takes: bool) -> dict[str, Any]:
-    if not takes or wanted.kind not in ("json_object", "json_schema"):
-        downgrades.append(f"response_format {wanted.kind} left out{'' if takes else ': there are tools'}")
-        return {}
-    config: dict[str, Any] = {"responseMimeType": "application/json"}
-    if wanted.kind == "json_schema":
-        if wanted.schema is None:
-            downgrades.append("response_format json_schema -> json_object")
-        elif options.schemas == "openapi":
-            config["responseSchema"] = openapi(wanted.schema)
-        else:
-            config["responseJsonSchema"] = dict(wanted.schema)
-    return config

@@ -80,6 +80,7 @@ class _Asked:
     headers: Mapping[str, str] = attrs.field(repr=False)
     secrets: Secrets
     downgrades: tuple[str, ...]
+    constraint: str
 
 
 class NativeChat:
@@ -193,6 +194,7 @@ class NativeChat:
             self._dialect.headers(key),
             self._transport.secrets(key),
             rendered.downgrades,
+            rendered.constraint,
         )
 
     def _answer(self, asked: _Asked, head: Received | Incoming) -> Answer:
@@ -205,6 +207,7 @@ class NativeChat:
             max_tokens=asked.request.max_tokens,
             secrets=asked.secrets,
             downgrades=asked.downgrades,
+            constraint=asked.constraint,
         )
         return self._dialect.answer(asked.request, terms)
 

@@ -19,7 +19,7 @@ from helmdeck_core import (
 )
 from helmdeck_core.http import string
 from helmdeck_plugins.providers.native import Dialect, NativeChat
-from helmdeck_plugins.providers.ollama_request import Options, render, window
+from helmdeck_plugins.providers.ollama_request import Options, constraint, render, window
 from helmdeck_plugins.providers.ollama_wire import DISPOSITIONS, REASONS, OllamaAnswer
 from helmdeck_plugins.providers.reading import rows
 
@@ -58,7 +58,13 @@ def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
 def helmdeck_providers() -> Sequence[ProviderSpec]:
     """Ollama."""
     return [
-        ProviderSpec(name="ollama", open=_open, summary="Ollama on this machine", base_url="http://127.0.0.1:11434")
+        ProviderSpec(
+            name="ollama",
+            open=_open,
+            summary="Ollama on this machine",
+            base_url="http://127.0.0.1:11434",
+            constrain=lambda _, request: constraint(request),
+        )
     ]
 
 

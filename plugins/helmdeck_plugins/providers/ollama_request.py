@@ -9,25 +9,19 @@ import attrs
 
 from helmdeck_core import (
     ChatRequest,
+    Constraint,
     ImagePart,
     InvalidRequest,
     Message,
     ModelId,
     ProviderSettings,
-    ResponseFormat,
     Role,
     ToolDefinition,
+    constrained,
 )
 from helmdeck_core.http import refused_setting
-from helmdeck_plugins.providers.writing import (
-    Rendered,
-    arguments_of,
-    encoded,
-    image_data,
-    names_of_calls,
-    offered_schema,
-    said,
-)
+from helmdeck_plugins.providers.dialects import LLAMA_CPP
+from helmdeck_plugins.providers.writing import Rendered, arguments_of, encoded, image_data, names_of_calls, said
 
 OPAQUE = "ollama"
 """Where in ``opaque`` the thoughts of an answer stand."""
@@ -92,9 +86,18 @@ def render(request: ChatRequest, options: Options) -> Rendered:
             downgrades.append(f"tool_choice {request.tool_choice} -> auto")
         if request.tool_choice != "none":
             payload["tools"] = [_tool(tool) for tool in request.tools]
-    if request.response_format is not None:
-        payload |= _response_format(request.response_format, downgrades)
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens)
+    held = constraint(request)
+    downgrades += held.downgrades
+    if held.kind:
+        payload["format"] = "json" if held.schema is None else held.schema
+    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
+
+
+def constraint(request: ChatRequest) -> Constraint:
+    """How the answer is held to what is wanted of it: Ollama decodes under the grammars of llama.cpp, whatever the model."""
+    if request.response_format is None:
+        return Constraint()
+    return constrained(request.response_format, ("json_schema", "json_object"), LLAMA_CPP)
 
 
 def _message(message: Message, tool: str | None) -> dict[str, Any]:
@@ -125,16 +128,3 @@ def _image(part: ImagePart) -> str:
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
     function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
     return {"type": "function", "function": function}
-
-
-def _response_format(wanted: ResponseFormat, downgrades: list[str]) -> dict[str, Any]:
-    # A schema that is only offered is taken as well: Ollama decodes under a grammar, whatever the model.
-    schema = wanted.schema if wanted.kind == "json_schema" else offered_schema(wanted)
-    if schema is not None:
-        return {"format": dict(schema)}
-    if wanted.kind not in ("json_object", "json_schema"):
-        downgrades.append(f"response_format {wanted.kind} left out")
-        return {}
-    if wanted.kind == "json_schema":
-        downgrades.append("response_format json_schema -> json_object")
-    return {"format": "json"}

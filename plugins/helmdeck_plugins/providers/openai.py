@@ -17,15 +17,24 @@ from helmdeck_core import (
     StopReasonTable,
     hookimpl,
 )
+from helmdeck_plugins.providers.dialects import (
+    ANTHROPIC,
+    AZURE,
+    CEREBRAS,
+    LLAMA_CPP,
+    NONE,
+    OPENAI,
+    OPENAI_MODELS,
+    STRICT,
+    XAI,
+)
 from helmdeck_plugins.providers.native import Dialect, NativeChat
-from helmdeck_plugins.providers.openai_request import Quirks, key_headers, render
+from helmdeck_plugins.providers.openai_request import Quirks, constraint, key_headers, render
 from helmdeck_plugins.providers.openai_wire import DISPOSITIONS, REASONS, ChatAnswer, models
 
 DIALECT = "openai"
 
 _JSON_MODE_ONLY = ("json_object",)
-_SCHEMAS_FIRST = ("json_schema", "json_object")
-"""Servers that decode under a grammar: every schema that is offered is taken, for each model."""
 _REASONING_MODELS = ("o1", "o3", "o4-", "gpt-5")
 """OpenAI's: they answer 400 to max_tokens, to any temperature and to stop sequences. Sources: the reference of chat completions
 at platform.openai.com, and what NVIDIA's NeMo Guardrails found out by asking each of them."""
@@ -64,6 +73,7 @@ def _preset(
         api_key=f"env:{key}" if key else None,
         # Only what differs, so that a deployment sees in a listing what is special about a server.
         options=attrs.asdict(quirks, filter=lambda field, value: value != field.default) if quirks else {},
+        constrain=lambda settings, request: constraint(request, Quirks.read(settings)),
     )
 
 
@@ -72,10 +82,10 @@ _OPENAI = Quirks(
     fixed_temperature_models=_REASONING_MODELS,
     without_stop_models=_REASONING_MODELS,
     most_stops=4,
-    has_strict_schemas=True,
+    schema_dialects=OPENAI_MODELS,
     has_cache_key=True,
 )
-_AZURE = attrs.evolve(_OPENAI, key_header="api-key")
+_AZURE = attrs.evolve(_OPENAI, schema_dialects={"": AZURE.name}, key_header="api-key")
 
 PRESETS = (
     _preset(
@@ -104,7 +114,12 @@ PRESETS = (
         # Other upstreams cache by themselves.
         Quirks(
             cache_marker_models=("anthropic/", "~anthropic/"),
-            has_strict_schemas=True,
+            schema_dialects={
+                "": STRICT.name,
+                "openai/": OPENAI.name,
+                "anthropic/": ANTHROPIC.name,
+                "~anthropic/": ANTHROPIC.name,
+            },
             prefill="trailing",
             returned_fields=("reasoning_details",),
         ),
@@ -115,15 +130,20 @@ PRESETS = (
         "https://api.mistral.ai/v1",
         "MISTRAL_API_KEY",
         # Usage comes unasked, and fields that it does not know are refused.
-        Quirks(has_strict_schemas=True, has_stream_usage=False, has_cache_key=True, prefill="prefix"),
+        Quirks(schema_dialects={"": STRICT.name}, has_stream_usage=False, has_cache_key=True, prefill="prefix"),
     ),
     _preset(
         "groq",
         "Groq",
         "https://api.groq.com/openai/v1",
         "GROQ_API_KEY",
-        # Schemas work with some of its models and are refused by the others.
-        Quirks(max_tokens_field="max_completion_tokens", most_stops=4, response_formats=_JSON_MODE_ONLY),
+        # Models that it decodes under a schema; the others refuse one, or are only asked to keep to it.
+        Quirks(
+            max_tokens_field="max_completion_tokens",
+            most_stops=4,
+            schema_dialects={"": NONE, "openai/gpt-oss-": STRICT.name, "qwen/qwen3.8": STRICT.name},
+            has_lone_schemas=True,
+        ),
     ),
     _preset(
         "deepseek",
@@ -156,7 +176,7 @@ PRESETS = (
         Quirks(
             max_tokens_field="max_completion_tokens",
             without_stop_models=("grok-3-mini", "grok-4", "grok-code"),
-            has_strict_schemas=True,
+            schema_dialects={"": XAI.name},
         ),
     ),
     _preset("together", "Together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
@@ -165,7 +185,7 @@ PRESETS = (
         "Cerebras",
         "https://api.cerebras.ai/v1",
         "CEREBRAS_API_KEY",
-        Quirks(max_tokens_field="max_completion_tokens", most_stops=4, has_strict_schemas=True),
+        Quirks(max_tokens_field="max_completion_tokens", most_stops=4, schema_dialects={"": CEREBRAS.name}),
     ),
     _preset(
         "perplexity",
@@ -195,7 +215,7 @@ PRESETS = (
             fixed_temperature_models=_KIMI,
             unforced_models=_KIMI,
             most_stops=5,
-            response_formats=_JSON_MODE_ONLY,
+            schema_dialects={"": NONE, "kimi-k3": STRICT.name},
             prefill="partial",
             returned_fields=("reasoning_content",),
         ),
@@ -205,8 +225,16 @@ PRESETS = (
         "Alibaba's Model Studio",
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         "DASHSCOPE_API_KEY",
+        # A few models take a schema, and none while it thinks: only where it is asked for.
+        Quirks(response_formats=("json_object", "json_schema")),
     ),
-    _preset("huggingface", "Hugging Face's router", "https://router.huggingface.co/v1", "HF_TOKEN"),
+    _preset(
+        "huggingface",
+        "Hugging Face's router",
+        "https://router.huggingface.co/v1",
+        "HF_TOKEN",
+        Quirks(schema_dialects={"": STRICT.name}),
+    ),
     _preset(
         "snowflake",
         "Snowflake Cortex; wants a base_url that ends in /api/v2/cortex/v1",
@@ -215,6 +243,7 @@ PRESETS = (
         # Claude behind it ends without a reason.
         Quirks(
             max_tokens_field="max_completion_tokens",
+            schema_dialects={"": STRICT.name, "openai-": OPENAI.name, "claude-": ANTHROPIC.name},
             is_final_without_reason=True,
             returned_fields=("reasoning_details",),
         ),
@@ -224,32 +253,31 @@ PRESETS = (
         "llama.cpp's server on this machine",
         "http://127.0.0.1:8080/v1",
         # The server of its Python bindings knows no other way to give a schema.
-        quirks=Quirks(has_json_mode_schemas=True),
+        quirks=Quirks(schema_dialects={"": LLAMA_CPP.name}, has_json_mode_schemas=True),
     ),
     _preset(
         "lmstudio",
         "LM Studio on this machine",
         "http://127.0.0.1:1234/v1",
         # It answers 400 to JSON mode.
-        quirks=Quirks(response_formats=("json_schema",)),
+        quirks=Quirks(response_formats=("json_schema",), schema_dialects={"": LLAMA_CPP.name}),
     ),
     _preset(
         "vllm",
         "vLLM on this machine",
         "http://127.0.0.1:8000/v1",
-        quirks=Quirks(response_formats=_SCHEMAS_FIRST, prefill="continue_final_message"),
+        quirks=Quirks(prefill="continue_final_message"),
     ),
     _preset(
         "sglang",
         "SGLang on this machine",
         "http://127.0.0.1:30000/v1",
-        quirks=Quirks(response_formats=_SCHEMAS_FIRST, prefill="continue_final_message"),
+        quirks=Quirks(prefill="continue_final_message"),
     ),
     _preset(
         "ollama-openai",
         "Ollama's compatible route on this machine",
         "http://127.0.0.1:11434/v1",
-        quirks=Quirks(response_formats=_SCHEMAS_FIRST),
     ),
 )
 

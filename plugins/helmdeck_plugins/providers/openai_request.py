@@ -11,28 +11,19 @@ import msgspec
 
 from helmdeck_core import (
     ChatRequest,
+    Constraint,
     ImagePart,
     InvalidRequest,
     Message,
     ModelId,
     ProviderSettings,
-    ResponseFormat,
     TextPart,
     ToolDefinition,
+    constrained,
 )
+from helmdeck_plugins.providers.dialects import BY_MODEL, check_dialects, dialect_of
 from helmdeck_plugins.providers.options import one_of, read_options
-from helmdeck_plugins.providers.writing import (
-    Rendered,
-    cache_key,
-    encoded,
-    first_stops,
-    image_url,
-    is_closed,
-    offered_schema,
-    said,
-)
-
-_ANY_OBJECT = {"type": "object"}
+from helmdeck_plugins.providers.writing import Rendered, cache_key, encoded, first_stops, image_url, said
 
 PREFILLS = ("none", "trailing", "prefix", "partial", "continue_final_message")
 TOOL_CHOICES = ("auto", "none", "required", "named")
@@ -45,8 +36,10 @@ class Quirks:
     :ivar max_tokens_field: where the output limit goes.
     :ivar response_formats: the kinds that the server takes. A schema that is only offered is taken where ``json_schema``
         stands first.
+    :ivar schema_dialects: beginnings of model names, and how a schema is written for those models: the name of a dialect,
+        or ``none`` for models that take no schema. The longest beginning counts.
     :ivar has_json_mode_schemas: JSON mode takes a schema in its field ``schema``, and every schema goes there.
-    :ivar has_strict_schemas: a schema that is closed in every part is marked strict.
+    :ivar has_lone_schemas: a schema is refused beside tools and in a request for a stream.
     :ivar has_stream_usage: a stream is asked to end with its usage.
     :ivar has_cache_key: a cached prefix is named in ``prompt_cache_key``, so that requests with it come together.
     :ivar cache_marker_models: beginnings of model names whose cached prefix needs a marker at its end.
@@ -67,9 +60,10 @@ class Quirks:
     """
 
     max_tokens_field: str = "max_tokens"
-    response_formats: tuple[str, ...] = ("json_object", "json_schema")
+    response_formats: tuple[str, ...] = ("json_schema", "json_object")
+    schema_dialects: Mapping[str, str] = attrs.field(default=BY_MODEL, hash=False)
     has_json_mode_schemas: bool = False
-    has_strict_schemas: bool = False
+    has_lone_schemas: bool = False
     has_stream_usage: bool = True
     has_cache_key: bool = False
     cache_marker_models: tuple[str, ...] = ()
@@ -95,6 +89,7 @@ class Quirks:
         """
         quirks = read_options(cls, settings)
         one_of(settings, "prefill", quirks.prefill, PREFILLS)
+        check_dialects(settings, "schema_dialects", quirks.schema_dialects)
         return quirks
 
     def address(self, request: ChatRequest) -> str:
@@ -135,8 +130,10 @@ def render(request: ChatRequest, quirks: Quirks) -> Rendered:
             payload["temperature"] = request.temperature
     if request.tools:
         payload |= _tools(request.tools, request.tool_choice, _choices(model, quirks), downgrades)
-    if request.response_format is not None:
-        payload |= _response_format(request.response_format, quirks, downgrades)
+    held = constraint(request, quirks)
+    if held.kind:
+        payload["response_format"] = _response_format(request, held, quirks)
+    downgrades += held.downgrades
     if request.stop:
         most = 0 if model.startswith(quirks.without_stop_models) else quirks.most_stops or None
         payload |= {"stop": stops} if (stops := first_stops(request.stop, most, downgrades)) else {}
@@ -146,7 +143,7 @@ def render(request: ChatRequest, quirks: Quirks) -> Rendered:
         payload["stream"] = True
         if quirks.has_stream_usage:
             payload["stream_options"] = {"include_usage": True}
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens)
+    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
 
 
 def _prefill(messages: list[dict[str, Any]], way: str) -> dict[str, Any]:
@@ -230,31 +227,23 @@ def _tools(
     return written
 
 
-def _response_format(wanted: ResponseFormat, quirks: Quirks, downgrades: list[str]) -> dict[str, Any]:
-    kind = _nearest(wanted, quirks.response_formats)
-    offered = offered_schema(wanted)
-    if quirks.has_json_mode_schemas and wanted.kind == "json_schema" and wanted.schema is not None:
-        return {"response_format": {"type": "json_object", "schema": dict(wanted.schema)}}
-    if offered is not None and quirks.response_formats[:1] == ("json_schema",):
-        kind = "json_schema"  # more than was asked for, and nothing to report
-    elif kind != wanted.kind:
-        downgrades.append(f"response_format {wanted.kind} {f'-> {kind}' if kind else 'left out'}")
-    if kind is None:
-        return {}
-    if kind == "json_object":
-        takes = offered is not None and quirks.has_json_mode_schemas
-        return {"response_format": {"type": kind, "schema": offered} if takes else {"type": kind}}
-    # Without a schema of its own, JSON mode is the schema of any object.
-    schema: dict[str, Any] = {"name": wanted.name, "schema": dict(wanted.schema or _ANY_OBJECT)}
-    if quirks.has_strict_schemas and is_closed(schema["schema"]):
+def constraint(request: ChatRequest, quirks: Quirks) -> Constraint:
+    """How the answer is held to what is wanted of it."""
+    if request.response_format is None:
+        return Constraint()
+    dialect = dialect_of(ModelId.parse(request.model).name, quirks.schema_dialects)
+    if quirks.has_lone_schemas and (request.tools or request.stream):
+        dialect = None
+    return constrained(request.response_format, quirks.response_formats, dialect)
+
+
+def _response_format(request: ChatRequest, held: Constraint, quirks: Quirks) -> dict[str, Any]:
+    if held.schema is None:
+        return {"type": held.kind}
+    if quirks.has_json_mode_schemas:
+        return {"type": "json_object", "schema": held.schema}
+    name = request.response_format.name if request.response_format is not None else ""
+    schema: dict[str, Any] = {"name": name, "schema": held.schema}
+    if held.is_strict:
         schema["strict"] = True
-    return {"response_format": {"type": kind, "json_schema": schema}}
-
-
-def _nearest(wanted: ResponseFormat, taken: Sequence[str]) -> str | None:
-    order: tuple[str, ...] = ()
-    if wanted.kind == "json_object":
-        order = ("json_object", "json_schema")
-    elif wanted.kind == "json_schema":
-        order = ("json_schema", "json_object") if wanted.schema is not None else ("json_object",)
-    return next((kind for kind in order if kind in taken), None)
+    return {"type": held.kind, "json_schema": schema}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import attrs
@@ -15,7 +16,8 @@ _Options = TypeVar("_Options", bound=attrs.AttrsInstance)
 def read_options(cls: type[_Options], settings: ProviderSettings) -> _Options:
     """Read the options of a deployment, which stand over those of its preset.
 
-    :param cls: a class of attrs whose fields have defaults: texts, switches, whole numbers, or tuples of texts.
+    :param cls: a class of attrs whose fields have defaults: texts, switches, whole numbers, tuples of texts, or tables of
+        texts by name.
     :raises InvalidRequest: an option that does not exist, or a value of the wrong type.
     """
     read: dict[str, Any] = {}
@@ -35,6 +37,10 @@ def read_options(cls: type[_Options], settings: ProviderSettings) -> _Options:
             if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
                 raise refused_setting(settings, f"options.{name}", "not a whole number above 0")
             read[name] = value
+        elif issubclass(kinds[name], Mapping):
+            if not isinstance(value, Mapping) or not all(isinstance(item, str) for item in value.values()):
+                raise refused_setting(settings, f"options.{name}", "not a table of texts")
+            read[name] = dict(value)
         else:
             if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
                 raise refused_setting(settings, f"options.{name}", "not a list of texts")

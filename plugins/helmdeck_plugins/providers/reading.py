@@ -71,6 +71,7 @@ class Terms:
     max_tokens: int | None = None
     secrets: Secrets = Secrets()
     downgrades: tuple[str, ...] = ()
+    constraint: str = ""
 
 
 DONE = b"[DONE]"
@@ -316,6 +317,7 @@ class Answer(abc.ABC):
             request_id=request_id(terms.headers, terms.secrets),
             downgrades=terms.downgrades,
             unread=tuple(self._unread),
+            constraint=terms.constraint,
         )
 
     def _finished_calls(self) -> tuple[ToolCall, ...]:

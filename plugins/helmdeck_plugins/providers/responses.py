@@ -11,11 +11,11 @@ import attrs
 
 from helmdeck_core import Provider, ProviderContext, ProviderSettings, ProviderSpec, StopReasonTable, hookimpl
 from helmdeck_plugins.providers.background import Background
+from helmdeck_plugins.providers.dialects import AZURE, OPENAI_MODELS, XAI
 from helmdeck_plugins.providers.native import Dialect, NativeChat
 from helmdeck_plugins.providers.openai_request import key_headers
 from helmdeck_plugins.providers.openai_wire import models
-from helmdeck_plugins.providers.options import read_options
-from helmdeck_plugins.providers.responses_request import Options, render
+from helmdeck_plugins.providers.responses_request import Options, constraint, render
 from helmdeck_plugins.providers.responses_wire import DISPOSITIONS, REASONS, ResponsesAnswer, path_of_pending
 
 DIALECT = "openai-responses"
@@ -38,7 +38,7 @@ def dialect(options: Options) -> Dialect:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return NativeChat(settings, context, dialect(read_options(Options, settings)))
+    return NativeChat(settings, context, dialect(Options.read(settings)))
 
 
 def _preset(
@@ -51,6 +51,7 @@ def _preset(
         base_url=base_url,
         api_key=f"env:{key}" if key else None,
         options=attrs.asdict(options, filter=lambda field, value: value != field.default) if options else {},
+        constrain=lambda settings, request: constraint(request, Options.read(settings)),
     )
 
 
@@ -60,7 +61,12 @@ PRESETS = (
         "OpenAI, by its Responses",
         "https://api.openai.com/v1",
         "OPENAI_API_KEY",
-        Options(reasoning_models=_REASONING_MODELS, encrypting_models=_REASONING_MODELS, has_cache_key=True),
+        Options(
+            reasoning_models=_REASONING_MODELS,
+            encrypting_models=_REASONING_MODELS,
+            schema_dialects=OPENAI_MODELS,
+            has_cache_key=True,
+        ),
     ),
     _preset(
         "azure-responses",
@@ -70,6 +76,7 @@ PRESETS = (
         Options(
             reasoning_models=_REASONING_MODELS,
             encrypting_models=_REASONING_MODELS,
+            schema_dialects={"": AZURE.name},
             has_cache_key=True,
             key_header="api-key",
         ),
@@ -80,7 +87,7 @@ PRESETS = (
         "https://api.x.ai/v1",
         "XAI_API_KEY",
         # docs.x.ai, Reasoning: these return their thoughts encrypted, and take a temperature.
-        Options(encrypting_models=("grok-4",), has_cache_key=True),
+        Options(encrypting_models=("grok-4",), schema_dialects={"": XAI.name}, has_cache_key=True),
     ),
     _preset("responses", "any server that speaks OpenAI's Responses; wants a base_url", None),
 )

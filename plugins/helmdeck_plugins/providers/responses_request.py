@@ -10,19 +10,21 @@ import msgspec
 
 from helmdeck_core import (
     ChatRequest,
+    Constraint,
     ImagePart,
     InvalidRequest,
     Message,
     ModelId,
-    ResponseFormat,
+    ProviderSettings,
     Role,
     TextPart,
     ToolCall,
+    constrained,
 )
+from helmdeck_plugins.providers.dialects import BY_MODEL, check_dialects, dialect_of
+from helmdeck_plugins.providers.options import read_options
 from helmdeck_plugins.providers.reading import rows
-from helmdeck_plugins.providers.writing import Rendered, cache_key, encoded, image_url, is_closed, said
-
-_ANY_OBJECT = {"type": "object"}
+from helmdeck_plugins.providers.writing import Rendered, cache_key, encoded, image_url, said
 
 
 @attrs.frozen(kw_only=True)
@@ -31,6 +33,10 @@ class Options:
 
     :ivar reasoning_models: beginnings of model names that refuse a temperature.
     :ivar encrypting_models: beginnings of model names that can return their reasoning encrypted.
+    :ivar response_formats: the kinds that the server takes. A schema that is only offered is taken where ``json_schema``
+        stands first.
+    :ivar schema_dialects: beginnings of model names, and how a schema is written for those models: the name of a dialect,
+        or ``none`` for models that take no schema. The longest beginning counts.
     :ivar is_stored: the server keeps what it answered, as it does unless it is told not to.
     :ivar poll_ms: milliseconds before an answer that is made in the background is first looked at; then ever longer.
     :ivar has_cache_key: a cached prefix is named in ``prompt_cache_key``, so that requests with it come together.
@@ -39,10 +45,22 @@ class Options:
 
     reasoning_models: tuple[str, ...] = ()
     encrypting_models: tuple[str, ...] = ()
+    response_formats: tuple[str, ...] = ("json_schema", "json_object")
+    schema_dialects: Mapping[str, str] = attrs.field(default=BY_MODEL, hash=False)
     is_stored: bool = False
     poll_ms: int = 500
     has_cache_key: bool = False
     key_header: str = "authorization"
+
+    @classmethod
+    def read(cls, settings: ProviderSettings) -> Options:
+        """Read the options of a deployment, which stand over those of its preset.
+
+        :raises InvalidRequest: an option that does not exist, or a value of the wrong type.
+        """
+        options = read_options(cls, settings)
+        check_dialects(settings, "schema_dialects", options.schema_dialects)
+        return options
 
 
 def render(request: ChatRequest, options: Options) -> Rendered:
@@ -90,15 +108,25 @@ def render(request: ChatRequest, options: Options) -> Rendered:
         ]
         if request.tool_choice is not None:
             payload["tool_choice"] = _tool_choice(request.tool_choice)
-    if request.response_format is not None and (form := _format(request.response_format, downgrades)):
-        payload["text"] = {"format": form}
+    held = constraint(request, options)
+    downgrades += held.downgrades
+    if held.kind:
+        payload["text"] = {"format": _format(request, held)}
     if request.stop:
         downgrades.append("stop left out")
     if options.has_cache_key and (key := cache_key(request.messages)):
         payload["prompt_cache_key"] = key
     if request.stream:
         payload["stream"] = True
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens)
+    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
+
+
+def constraint(request: ChatRequest, options: Options) -> Constraint:
+    """How the answer is held to what is wanted of it."""
+    if request.response_format is None:
+        return Constraint()
+    dialect = dialect_of(ModelId.parse(request.model).name, options.schema_dialects)
+    return constrained(request.response_format, options.response_formats, dialect)
 
 
 # -- messages -------------------------------------------------------------------------------------------------
@@ -146,14 +174,7 @@ def _tool_choice(choice: str) -> str | dict[str, Any]:
     return choice if choice in ("auto", "none", "required") else {"type": "function", "name": choice}
 
 
-def _format(wanted: ResponseFormat, downgrades: list[str]) -> Mapping[str, Any]:
-    if wanted.kind == "json_object":
-        return {"type": "json_object"}
-    if wanted.kind == "json_schema" and wanted.schema is not None:
-        schema = dict(wanted.schema or _ANY_OBJECT)
-        return {"type": "json_schema", "name": wanted.name, "schema": schema, "strict": is_closed(schema)}
-    if wanted.kind == "json_schema":
-        downgrades.append("response_format json_schema -> json_object")
-        return {"type": "json_object"}
-    downgrades.append(f"response_format {wanted.kind} left out")
-    return {}
+def _format(request: ChatRequest, held: Constraint) -> Mapping[str, Any]:
+    if held.schema is None or request.response_format is None:
+        return {"type": held.kind}
+    return {"type": held.kind, "name": request.response_format.name, "schema": held.schema, "strict": held.is_strict}

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from helmdeck_core import ImagePart, InvalidRequest, Message, ResponseFormat, Role, TextPart, ToolCall
+from helmdeck_core import ImagePart, InvalidRequest, Message, Role, TextPart, ToolCall
 
 _DATA_URL = re.compile(r"data:(?P<kind>[^;,]*)(?:;[^;,]*)*;base64,(?P<data>.*)", re.DOTALL)
 
@@ -27,11 +27,13 @@ class Rendered:
 
     :ivar downgrades: what had to be left out of it.
     :ivar max_tokens: the output limit that it names.
+    :ivar constraint: what the answer is held to, for ``ChatResponse.constraint``.
     """
 
     body: bytes
     downgrades: tuple[str, ...] = ()
     max_tokens: int | None = None
+    constraint: str = ""
 
 
 def encoded(payload: Mapping[str, Any], extra: Mapping[str, Any]) -> bytes:
@@ -141,23 +143,3 @@ def first_stops(sequences: Sequence[str], most: int | None, downgrades: list[str
     elif len(kept) < len(sequences):
         downgrades.append(f"{len(sequences) - len(kept)} of {len(sequences)} stop sequences left out")
     return kept
-
-
-def offered_schema(wanted: ResponseFormat) -> Mapping[str, Any] | None:
-    """The schema of a request that wants any JSON, if it is closed; under an open one a grammar need not come to an end."""
-    schema = wanted.schema if wanted.kind == "json_object" else None
-    return schema if schema is not None and schema.get("additionalProperties") is False else None
-
-
-def is_closed(schema: object) -> bool:
-    """Whether strict output takes a schema: no object in it takes other properties, and each requires all of its own."""
-    if isinstance(schema, list):
-        return all(is_closed(item) for item in schema)
-    if not isinstance(schema, Mapping):
-        return True
-    if schema.get("type") == "object" or "properties" in schema:
-        properties = schema.get("properties")
-        names = set(properties) if isinstance(properties, Mapping) else set()
-        if schema.get("additionalProperties") is not False or set(schema.get("required") or ()) != names:
-            return False
-    return all(is_closed(value) for value in schema.values())

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helmdeck_core import Provider, ProviderContext, ProviderSettings, ProviderSpec, StopReasonTable, hookimpl
+from helmdeck_core import (
+    ChatRequest,
+    Constraint,
+    Provider,
+    ProviderContext,
+    ProviderSettings,
+    ProviderSpec,
+    StopReasonTable,
+    hookimpl,
+)
 
 NAME = "bedrock"
 
@@ -19,6 +28,7 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
             summary="Amazon Bedrock, every model that speaks Converse",
             # Without an API key, requests are signed with the keys of an AWS account; see the options.
             api_key="env:AWS_BEARER_TOKEN_BEDROCK",
+            constrain=_constrain,
         ),
     )
 
@@ -35,3 +45,9 @@ def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
     from helmdeck_provider_bedrock.provider import open_bedrock
 
     return open_bedrock(settings, context)
+
+
+def _constrain(settings: ProviderSettings, request: ChatRequest) -> Constraint:
+    from helmdeck_provider_bedrock.provider import constrain
+
+    return constrain(settings, request)

@@ -7,6 +7,7 @@ from typing import Any
 
 from helmdeck_core import (
     CallFailed,
+    ConstrainedDeadlock,
     InvalidRequest,
     LikelyTimeout,
     ProviderUnavailable,
@@ -19,14 +20,32 @@ _UNAVAILABLE = Cause(ProviderUnavailable)
 
 _WORDS = ErrorWords(
     words={
-        "modelerrorexception": _UNAVAILABLE,  # 424
-        "modelstreamerrorexception": _UNAVAILABLE,  # 424
         "modelnotreadyexception": _UNAVAILABLE,  # 429
         "modeltimeoutexception": Cause(LikelyTimeout),
         "servicequotaexceededexception": Cause(QuotaExhausted),  # 400
     },
     # A limit per day comes as throttling, and waiting some seconds does not help.
-    marks=(("tokens per day", Cause(QuotaExhausted)), ("requests per day", Cause(QuotaExhausted))),
+    marks=(
+        ("tokens per day", Cause(QuotaExhausted)),
+        ("requests per day", Cause(QuotaExhausted)),
+        # What the model wrote is no call: its failure, and none of the service, which has one name for both.
+        ("invalid sequence as part of tooluse", Cause(ConstrainedDeadlock, "tool_use_failed")),
+        ("modelerrorexception", _UNAVAILABLE),  # 424
+        ("modelstreamerrorexception", _UNAVAILABLE),  # 424
+    ),
+    form_marks=(
+        "outputconfig",
+        "output_config",
+        "textformat",
+        "response_format",
+        "json schema",
+        "json_schema",
+        "structured output",
+        "compiled grammar",
+        "grammar compilation",
+        "too many optional parameters",
+        "parameters with union types",
+    ),
     context_marks=(
         "input tokens exceeded",
         "too many input tokens",

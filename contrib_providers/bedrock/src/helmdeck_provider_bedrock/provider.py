@@ -16,6 +16,7 @@ from helmdeck_core import (
     ChatRequest,
     ChatResponse,
     ConfigError,
+    Constraint,
     Mistake,
     ProviderContext,
     ProviderSettings,
@@ -24,7 +25,7 @@ from helmdeck_core import (
 from helmdeck_core.http import Secrets, Transport, one_by_one, request_id, together
 from helmdeck_provider_bedrock.answer import DIALECT, AnswerReader
 from helmdeck_provider_bedrock.faults import read_body
-from helmdeck_provider_bedrock.request import Rendered, render
+from helmdeck_provider_bedrock.request import Rendered, constraint, render
 from helmdeck_provider_bedrock.signing import Credentials, signed
 from helmdeck_provider_bedrock.stream import EVENT_STREAM, StreamReader
 
@@ -48,6 +49,14 @@ class Options:
     session_token: str = "env:AWS_SESSION_TOKEN"  # noqa: S105
     cache_point_models: Sequence[str] = ("anthropic.claude", "amazon.nova")
     json_schema: bool = True
+
+
+def constrain(settings: ProviderSettings, request: ChatRequest) -> Constraint:
+    """How the answer to a request would be held to its form.
+
+    :raises ConfigError: with every mistake in the options.
+    """
+    return constraint(request, has_schemas=_options(settings).json_schema)
 
 
 def open_bedrock(settings: ProviderSettings, context: ProviderContext) -> Bedrock:
@@ -149,6 +158,7 @@ class Bedrock:
             response,
             disposition=found,
             downgrades=rendered.downgrades,
+            constraint=rendered.constraint,
             latency_s=time.monotonic() - started,
             request_id=name,
         )

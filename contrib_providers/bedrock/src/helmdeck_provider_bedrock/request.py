@@ -14,19 +14,34 @@ import msgspec
 
 from helmdeck_core import (
     ChatRequest,
+    Constraint,
     ImagePart,
     InvalidRequest,
     Message,
     ModelId,
-    ResponseFormat,
     Role,
+    SchemaDialect,
     TextPart,
     ToolCall,
     ToolDefinition,
+    constrained,
 )
 
 OPAQUE = "bedrock_reasoning"
 """The key in ``ChatResponse.opaque`` under which signed reasoning waits to go back."""
+
+SCHEMAS = SchemaDialect(
+    name="bedrock",
+    keywords=frozenset(("title", "description", "const", "format", "minItems")),
+    most_min_items=1,
+    closes_objects=True,
+    takes_whole=True,
+    is_slow=True,
+)
+"""What its pages say of schemas in October 2026. A new one is compiled for up to a few minutes, and kept for a day."""
+
+CLAUDE_SCHEMAS = attrs.evolve(SCHEMAS, name="bedrock-claude", most_optional=24, most_unions=16)
+"""The same with the limits of the models' maker."""
 
 _MAX_ID_CHARS = 64
 _CACHE_POINT = {"cachePoint": {"type": "default"}}
@@ -46,6 +61,18 @@ class Rendered:
     path: str
     body: bytes
     downgrades: tuple[str, ...] = ()
+    constraint: str = ""
+
+
+def constraint(request: ChatRequest, *, has_schemas: bool = True) -> Constraint:
+    """How the answer is held to what is wanted of it; there is no JSON mode without a schema.
+
+    :param has_schemas: whether a JSON schema is sent.
+    """
+    if request.response_format is None:
+        return Constraint()
+    schemas = CLAUDE_SCHEMAS if "anthropic." in request.model else SCHEMAS
+    return constrained(request.response_format, ("json_schema",), schemas if has_schemas else None)
 
 
 def render(request: ChatRequest, *, cache_models: Sequence[str] = (), has_schemas: bool = True) -> Rendered:
@@ -67,11 +94,14 @@ def render(request: ChatRequest, *, cache_models: Sequence[str] = (), has_schema
         payload["inferenceConfig"] = limits
     if tools := _tool_config(request, downgrades):
         payload["toolConfig"] = tools
-    if request.response_format is not None:
-        payload |= _output_config(request.response_format, downgrades, has_schemas=has_schemas)
+    held = constraint(request, has_schemas=has_schemas)
+    downgrades += held.downgrades
+    if held.schema is not None and request.response_format is not None:
+        schema = {"name": request.response_format.name, "schema": _encoded(held.schema).decode()}
+        payload["outputConfig"] = {"textFormat": {"type": held.kind, "structure": {"jsonSchema": schema}}}
     action = "converse-stream" if request.stream else "converse"
     body = _encoded(_laid_over(payload, request.extra))
-    return Rendered(f"/model/{quote(model, safe='')}/{action}", body, tuple(downgrades))
+    return Rendered(f"/model/{quote(model, safe='')}/{action}", body, tuple(downgrades), held.label)
 
 
 def _limits(request: ChatRequest) -> dict[str, Any]:
@@ -190,15 +220,6 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
     if tool.description.strip():  # an empty one is refused
         spec["description"] = tool.description
     return {"toolSpec": spec}
-
-
-def _output_config(wanted: ResponseFormat, downgrades: list[str], *, has_schemas: bool) -> dict[str, Any]:
-    # There is no JSON mode without a schema.
-    if wanted.kind != "json_schema" or wanted.schema is None or not has_schemas:
-        downgrades.append(f"response_format {wanted.kind} left out")
-        return {}
-    schema = {"name": wanted.name, "schema": _encoded(wanted.schema).decode()}
-    return {"outputConfig": {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": schema}}}}
 
 
 def _encoded(payload: Mapping[str, Any]) -> bytes:

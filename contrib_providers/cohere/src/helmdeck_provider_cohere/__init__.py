@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helmdeck_core import Provider, ProviderContext, ProviderSettings, ProviderSpec, StopReasonTable, hookimpl
+from helmdeck_core import (
+    ChatRequest,
+    Constraint,
+    Provider,
+    ProviderContext,
+    ProviderSettings,
+    ProviderSpec,
+    StopReasonTable,
+    hookimpl,
+)
 
 NAME = "cohere"
 
@@ -19,6 +28,7 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
             summary="Cohere, by its own chat interface",
             base_url="https://api.cohere.com",
             api_key="env:CO_API_KEY",
+            constrain=_constrain,
         ),
     )
 
@@ -35,3 +45,9 @@ def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
     from helmdeck_provider_cohere.provider import open_cohere
 
     return open_cohere(settings, context)
+
+
+def _constrain(settings: ProviderSettings, request: ChatRequest) -> Constraint:
+    from helmdeck_provider_cohere.provider import constrain
+
+    return constrain(settings, request)

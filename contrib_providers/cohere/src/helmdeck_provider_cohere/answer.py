@@ -59,6 +59,7 @@ REASONS: Mapping[str, StopReason] = {
 WORDS = ErrorWords(
     marks=(("calls / month", Cause(QuotaExhausted)),),  # a trial key comes to its end as a 429
     context_marks=("too many tokens", "too_many_tokens", "maximum context length"),
+    form_marks=("response_format", "json_schema", "json schema"),
     statuses={
         498: Cause(SafetyFiltered),  # a text that is on a list of refused ones
         499: Cause(Cancelled),

@@ -12,13 +12,14 @@ from helmdeck_core import (
     ChatDelta,
     ChatRequest,
     ChatResponse,
+    Constraint,
     ModelInfo,
     ProviderContext,
     ProviderSettings,
 )
 from helmdeck_core.http import Secrets, Transport, checked, may_be_events, one_by_one, refused_setting, together
 from helmdeck_provider_cohere.answer import DIALECT, WORDS, AnswerReader, read_models
-from helmdeck_provider_cohere.request import Rendered, render
+from helmdeck_provider_cohere.request import KINDS, Rendered, constraint, render
 from helmdeck_provider_cohere.stream import StreamReader
 
 _CHAT = "/v2/chat"
@@ -33,15 +34,36 @@ def open_cohere(settings: ProviderSettings, context: ProviderContext) -> Cohere:
 
     :raises InvalidRequest: a setting cannot be used.
     """
-    if settings.options:
-        raise refused_setting(settings, f"options.{next(iter(settings.options))}", "there are no options")
-    return Cohere(settings, context)
+    return Cohere(settings, context, kinds_of(settings))
+
+
+def kinds_of(settings: ProviderSettings) -> Sequence[str]:
+    """The formats that are taken, as a deployment says in its one option.
+
+    :raises InvalidRequest: there is no such option, or it is not a list of formats.
+    """
+    for name, value in settings.options.items():
+        if name != "response_formats":
+            raise refused_setting(settings, f"options.{name}", "there is no such option; allowed: response_formats")
+        if not isinstance(value, (list, tuple)) or not set(value) <= set(KINDS):
+            raise refused_setting(settings, f"options.{name}", f"not a list of {' and '.join(KINDS)}")
+        return tuple(value)
+    return KINDS
+
+
+def constrain(settings: ProviderSettings, request: ChatRequest) -> Constraint:
+    """How the answer to a request would be held to its form.
+
+    :raises InvalidRequest: a setting cannot be used.
+    """
+    return constraint(request, kinds_of(settings))
 
 
 class Cohere:
     """An open connection."""
 
-    def __init__(self, settings: ProviderSettings, context: ProviderContext) -> None:
+    def __init__(self, settings: ProviderSettings, context: ProviderContext, kinds: Sequence[str]) -> None:
+        self._kinds = kinds
         self._context = context
         self._transport = Transport(settings)
 
@@ -51,7 +73,7 @@ class Cohere:
         :raises CallFailed: the subclass of the cause.
         """
         started = time.monotonic()
-        rendered = render(attrs.evolve(request, stream=False))
+        rendered = render(attrs.evolve(request, stream=False), self._kinds)
         headers, secrets = self._authorised()
         received = await self._transport.post(_CHAT, rendered.body, headers, secrets)
         answer = self._reader(request, received.headers, secrets)
@@ -72,7 +94,7 @@ class Cohere:
         :raises CallFailed: the subclass of the cause, also in the middle.
         """
         started = time.monotonic()
-        rendered = render(attrs.evolve(request, stream=True))
+        rendered = render(attrs.evolve(request, stream=True), self._kinds)
         headers, secrets = self._authorised()
         async with self._transport.stream(_CHAT, rendered.body, headers, secrets) as incoming:
             answer = self._reader(request, incoming.headers, secrets)
@@ -137,5 +159,6 @@ class Cohere:
             response,
             disposition=self._context.disposition_of(response.raw_stop_reason, response.stop_reason, DIALECT),
             downgrades=rendered.downgrades,
+            constraint=rendered.constraint,
             latency_s=time.monotonic() - started,
         )

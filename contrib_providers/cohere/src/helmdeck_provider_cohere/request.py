@@ -12,15 +12,30 @@ import msgspec
 
 from helmdeck_core import (
     ChatRequest,
+    Constraint,
     ImagePart,
     InvalidRequest,
     Message,
     ModelId,
-    ResponseFormat,
     Role,
+    SchemaDialect,
     TextPart,
     ToolDefinition,
+    constrained,
 )
+
+KINDS = ("json_schema", "json_object")
+
+SCHEMAS = SchemaDialect(
+    name="cohere",
+    keywords=frozenset(("title", "description", "const", "format", "additionalProperties")),
+    formats=frozenset(("date-time", "uuid", "date", "time")),
+    needs_required=True,
+    takes_whole=True,
+    is_slow=True,
+)
+"""What its pages say of schemas in October 2026: no bounds, and every object has to require something. Patterns are taken
+without ``^`` and ``$`` only, and then mean something else."""
 
 _CHOICES = {"required": "REQUIRED", "none": "NONE"}
 
@@ -31,17 +46,28 @@ class Rendered:
 
     body: bytes
     downgrades: tuple[str, ...] = ()
+    constraint: str = ""
 
 
-def render(request: ChatRequest) -> Rendered:
+def constraint(request: ChatRequest, kinds: Sequence[str] = KINDS) -> Constraint:
+    """How the answer is held to what is wanted of it; together with tools, any format is refused.
+
+    :param kinds: the formats that are taken, the preferred one first.
+    """
+    if request.response_format is None:
+        return Constraint()
+    return constrained(request.response_format, () if request.tools else kinds, SCHEMAS)
+
+
+def render(request: ChatRequest, kinds: Sequence[str] = KINDS) -> Rendered:
     """Write a request.
 
+    :param kinds: the formats that are taken, the preferred one first.
     :raises InvalidRequest: it holds something that cannot be sent.
     """
     if request.continues:
         detail = "ask for the rest in a message of the user"
         raise InvalidRequest("Cohere does not continue an answer", sub_cause="prefill_unsupported", detail=detail)
-    downgrades: list[str] = []
     payload: dict[str, Any] = {
         "model": ModelId.parse(request.model).name,
         "messages": [_message(message) for message in request.messages],
@@ -55,9 +81,11 @@ def render(request: ChatRequest) -> Rendered:
         payload["stop_sequences"] = list(request.stop)
     if request.tools:
         payload |= _tools(request.tools, request.tool_choice)
-    if request.response_format is not None:
-        payload |= _response_format(request.response_format, downgrades, has_tools=bool(request.tools))
-    return Rendered(_encoded(payload | dict(request.extra)), tuple(downgrades))
+    held = constraint(request, kinds)
+    if held.kind:
+        schema = {} if held.schema is None else {"json_schema": held.schema}
+        payload["response_format"] = {"type": "json_object", **schema}
+    return Rendered(_encoded(payload | dict(request.extra)), held.downgrades, held.label)
 
 
 def _message(message: Message) -> dict[str, Any]:
@@ -112,20 +140,6 @@ def _tools(tools: Sequence[ToolDefinition], choice: str | None) -> dict[str, Any
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
     function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
     return {"type": "function", "function": function}
-
-
-def _response_format(wanted: ResponseFormat, downgrades: list[str], *, has_tools: bool) -> dict[str, Any]:
-    # Together with tools, any format is refused.
-    if has_tools or wanted.kind not in ("json_object", "json_schema"):
-        downgrades.append(f"response_format {wanted.kind} left out")
-        return {}
-    rendered: dict[str, Any] = {"type": "json_object"}
-    if wanted.kind == "json_schema":
-        if wanted.schema is not None:
-            rendered["json_schema"] = dict(wanted.schema)
-        else:
-            downgrades.append("response_format json_schema -> json_object")
-    return {"response_format": rendered}
 
 
 def _encoded(payload: Mapping[str, Any]) -> bytes:

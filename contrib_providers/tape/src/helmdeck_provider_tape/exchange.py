@@ -84,7 +84,12 @@ class Exchange:
 
 def recorded(request: ChatRequest, clean: Clean = str) -> Request:
     """Return what is written down of a request."""
-    plain: dict[str, Any] = msgspec.to_builtins({name: getattr(request, name) for name in FIELDS}, enc_hook=dict)
+    fields = {name: getattr(request, name) for name in FIELDS}
+    if (wanted := request.response_format) is not None:
+        # A schema that a deck offers of its own follows from the messages, and is only made where a provider takes it.
+        schema = None if wanted.is_own_idea else wanted.schema
+        fields["response_format"] = {"kind": wanted.kind, "name": wanted.name, "schema": schema}
+    plain: dict[str, Any] = msgspec.to_builtins(fields, enc_hook=dict)
     written: Request = _cleaned({**plain, "extra": _without_secrets(plain["extra"])}, clean)
     return written
 

@@ -1,0 +1,124 @@
+"""What is offered to a model of which it is known that it refused something."""
+
+import attrs
+import pytest
+
+from helmdeck_core import (
+    ChatRequest,
+    Constraint,
+    InvalidRequest,
+    Message,
+    ProviderUnavailable,
+    ResponseFormat,
+    Role,
+    SchemaDialect,
+    SchemaForm,
+    SchemaOffer,
+    TextPart,
+    constrained,
+)
+from helmdeck_core.offering import MOST_REFUSED, Offering
+
+FORMS = tuple(SchemaForm(name, dict) for name in ("arguments", "ids"))
+WANTED = ResponseFormat("json_object", "plan", SchemaOffer(FORMS))
+ASKED = ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart("x"),)),), response_format=WANTED)
+REFUSED = InvalidRequest("refused", sub_cause="schema_refused")
+
+
+def forms(offering, request=ASKED):
+    wanted = offering.fitted(request).response_format
+    return None if wanted is None else [form.name for form in wanted.offer.forms]
+
+
+def refused(offering, sent=None, request=ASKED, failure=REFUSED):
+    offering.refused(offering.fitted(request), failure, sent)
+
+
+def test_each_refusal_takes_the_most_exact_form_away_and_at_last_any_json():
+    offering, seen = Offering(), []
+    for _ in range(5):
+        seen.append(forms(offering))
+        refused(offering)
+    assert seen == [["arguments", "ids"], ["ids"], [], None, None]
+
+
+@pytest.mark.parametrize(
+    ("form", "left"), [("arguments", ["ids"]), ("ids", []), ("", None)], ids=["arguments", "ids", "any JSON"]
+)
+def test_what_a_provider_says_that_it_sent_goes_with_all_that_is_more_exact(form, left):
+    offering = Offering()
+    refused(offering, Constraint(kind="json_schema" if form else "json_object", form=form))
+    assert forms(offering) == left
+
+
+def test_other_models_other_tasks_and_what_a_caller_asks_for_are_left_alone():
+    offering = Offering()
+    refused(offering)
+    assert forms(offering, attrs.evolve(ASKED, model="a/two")) == ["arguments", "ids"]
+    route = attrs.evolve(ASKED, response_format=attrs.evolve(WANTED, name="route"))
+    assert forms(offering, route) == ["arguments", "ids"]
+    own = attrs.evolve(ASKED, response_format=ResponseFormat("json_schema", "plan", {"type": "object"}))
+    refused(offering, request=own)
+    assert offering.fitted(own) is own
+
+
+@pytest.mark.parametrize("failure", [InvalidRequest("no"), ProviderUnavailable("no", sub_cause="schema_refused")])
+def test_other_failures_take_nothing_away(failure):
+    offering = Offering()
+    refused(offering, failure=failure)
+    assert offering.fitted(ASKED) is ASKED
+
+
+def test_only_so_many_refusals_are_remembered():
+    offering = Offering()
+    for number in range(MOST_REFUSED + 1):
+        refused(offering, request=attrs.evolve(ASKED, model=f"a/{number}"))
+    assert forms(offering, attrs.evolve(ASKED, model="a/0")) == ["ids"]
+    assert forms(offering, attrs.evolve(ASKED, model=f"a/{MOST_REFUSED}")) == ["arguments", "ids"]
+
+
+# -- what is made of an offer ------------------------------------------------------------------------------------
+
+ANY = SchemaDialect(name="any")
+CLOSED = {"type": "object", "properties": {}, "additionalProperties": False}
+BOTH = ("json_schema", "json_object")
+
+
+def offered(*schemas):
+    named = zip("abc", schemas, strict=False)
+    return ResponseFormat("json_object", "x", SchemaOffer(tuple(SchemaForm(n, lambda s=s: s) for n, s in named)))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kinds", "dialect", "label", "downgrades"),
+    [
+        (offered(CLOSED), BOTH, ANY, "json_schema a", ()),
+        (offered(None, CLOSED), BOTH, ANY, "json_schema b", ()),
+        (offered({"type": "object"}), BOTH, ANY, "json_object", ()),
+        (offered(), BOTH, ANY, "json_object", ()),
+        (offered(CLOSED), BOTH, None, "json_object", ()),
+        (offered(CLOSED), ("json_object", "json_schema"), ANY, "json_object", ()),
+        (offered(CLOSED), (), ANY, "", ()),
+        (offered(), ("json_schema",), ANY, "json_schema", ()),
+        (ResponseFormat("json_object", "x", CLOSED), BOTH, ANY, "json_schema schema", ()),
+        (ResponseFormat("json_object"), (), None, "", ("response_format json_object left out",)),
+        (
+            ResponseFormat("json_object"),
+            ("json_schema",),
+            ANY,
+            "json_schema",
+            ("response_format json_object -> json_schema",),
+        ),
+        (ResponseFormat("json_schema", "x", CLOSED), BOTH, ANY, "json_schema", ()),
+        (ResponseFormat("json_schema"), BOTH, ANY, "json_object", ("response_format json_schema -> json_object",)),
+        (ResponseFormat("yaml"), BOTH, ANY, "", ("response_format yaml left out",)),
+    ],
+)
+def test_a_constraint_is_what_a_model_takes_of_what_is_wanted(wanted, kinds, dialect, label, downgrades):
+    found = constrained(wanted, kinds, dialect)
+    assert (found.label, found.downgrades) == (label, downgrades)
+    assert (found.schema is not None) == found.kind.startswith("json_schema") and found.size >= 2 * bool(found.schema)
+
+
+def test_an_offer_is_not_part_of_what_a_format_shows():
+    assert repr(WANTED) == repr(offered(CLOSED)).replace("'x'", "'plan'") and "arguments" not in repr(WANTED)
