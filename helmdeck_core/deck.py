@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from helmdeck_core import listening, log
+from helmdeck_core.checking import LOG_LEVELS
 from helmdeck_core.config import Config
 from helmdeck_core.configuring import KeyPath, Loaded, load_config
 from helmdeck_core.domain.asking import Question, Selection
@@ -31,7 +32,7 @@ from helmdeck_core.ladder import PreparedCatalog
 from helmdeck_core.manager import load_plugins
 from helmdeck_core.portal import Portal
 from helmdeck_core.running import Runner
-from helmdeck_core.runtime import LOG_LEVELS, Runtime, resolve
+from helmdeck_core.runtime import Runtime, resolve
 
 T = TypeVar("T")
 

@@ -142,7 +142,7 @@ def find_mistakes(loaded: Loaded) -> tuple[list[Mistake], Runtime | None]:
         runtime = make_runtime(loaded)
     except ConfigError as exc:
         return list(exc.mistakes), None
-    mistakes = _catalog(runtime)[0] + _model(runtime)
+    mistakes = _catalog(runtime)[0] + _model(runtime) + _providers(runtime)
     return mistakes, None if mistakes else runtime
 
 
@@ -166,16 +166,85 @@ def _model(runtime: Runtime) -> list[Mistake]:
     known = sorted({*runtime.providers, *runtime.config.providers})
     if name in known:
         return []
+    import difflib
+
     origin = runtime.origins.get(("model",))
     where = f"{origin}: model" if origin else "model"
+    close = difflib.get_close_matches(name, known, n=1)
+    meant = f" (did you mean {close[0]}?)" if close else ""
     return [
         Mistake(
             where,
-            f"there is no provider {name!r}",
+            f"there is no provider {name!r}{meant}",
             repr(runtime.config.model),
             f"a model of {', '.join(known) or 'no provider'}",
         )
     ]
+
+
+def _providers(runtime: Runtime) -> list[Mistake]:
+    """What providers themselves say about their tables; none of them is asked anything."""
+    import asyncio
+
+    from helmdeck_core.errors import CallFailed, ConfigError, Mistake
+    from helmdeck_core.gateway import Gateway
+
+    found: list[Mistake] = []
+
+    async def look(name: str) -> None:
+        left = runtime
+        while True:
+            gateway = Gateway(left)
+            try:
+                gateway.open_provider(name)
+            except ConfigError as exc:
+                found.extend(_placed(runtime, name, mistake) for mistake in exc.mistakes)
+                return
+            except CallFailed as exc:
+                where, refused, _ = exc.headline.partition(" cannot be used")
+                if not refused and left is not runtime:
+                    return  # it misses what was wrong and is gone
+                where = where if refused else f"providers.{name}"
+                found.append(_placed(runtime, name, Mistake(where, exc.detail or exc.headline)))
+                # It names one at a time: the next one shows when this one is gone.
+                without = _without(left, name, where.removeprefix(f"providers.{name}."))
+                if without is None:
+                    return
+                left = without
+            else:
+                return
+            finally:
+                await gateway.aclose()
+
+    for name in runtime.config.providers:
+        asyncio.run(look(name))
+    return found
+
+
+def _placed(runtime: Runtime, name: str, mistake: Mistake) -> Mistake:
+    import attrs
+
+    origin = next((text for key, text in runtime.origins.items() if key[:2] == ("providers", name)), "")
+    return attrs.evolve(mistake, where=f"{origin}: {mistake.where}") if origin else mistake
+
+
+def _without(runtime: Runtime, name: str, key: str) -> Runtime | None:
+    """The deployment without one setting of a provider, or with a harmless one; ``None`` where that is how it is already."""
+    import attrs
+
+    before = runtime.config.providers[name]
+    if key == "base_url":
+        after = attrs.evolve(before, base_url="http://127.0.0.1")
+    elif key == "headers":
+        after = attrs.evolve(before, headers={})
+    else:
+        option = key.removeprefix("options.").partition("[")[0]
+        after = attrs.evolve(before, options={k: v for k, v in before.options.items() if k != option})
+    if after == before:
+        return None
+    return attrs.evolve(
+        runtime, config=attrs.evolve(runtime.config, providers={**runtime.config.providers, name: after})
+    )
 
 
 def _warnings(runtime: Runtime) -> Iterator[str]:

@@ -15,7 +15,7 @@ CORE = ROOT / "helmdeck_core"
 LADDER = [
     "attempts", "codes", "advice", "errors", "log", "hiding", "repetition", "merging", "waiting", "dialects", "narrowing", "domain", "http", "hookspecs", "config", "configuring", "rules", "schemas", "fitting", "manager",
     "calling", "listening",
-    "marks", "stripping", "fragments", "diagnosis", "refusing", "reading", "decoding", "names", "toolcalls", "budgeting", "pricing", "runtime", "catalogs", "ladder", "selection",
+    "marks", "stripping", "fragments", "diagnosis", "refusing", "reading", "decoding", "names", "toolcalls", "budgeting", "pricing", "checking", "runtime", "catalogs", "ladder", "selection",
     "prompting", "digest", "filtering", "priors", "library", "composing", "cooling", "turns", "recovering", "watching", "work", "telling", "trail", "offering", "gateway", "explaining", "continuing",
     "judging", "completing", "dispatching", "engine", "running", "portal", "deck", "hookdocs", "testing", "cli",
 ]  # fmt: skip

@@ -160,6 +160,96 @@ def test_the_catalog_and_the_model_are_checked_too(cli, configure):
     assert "model: there is no provider 'nobody'" in done.err
 
 
+RECOVERY_MISTAKES = """\
+model = "opanai/gpt-4o"
+[recovery]
+max_attempts = 0
+deadline = 5
+backoff_s = true
+max_wait_s = inf
+attempt_share = 1.5
+max_cost_usd = -1
+fallback_on = ["rate_limit"]
+[fallback]
+"openai/" = ["opanai/mini", "gpt-4o", "local/lexical", "local/lexical"]
+"opneai/" = ["local/lexical"]
+"gpt" = ["local/lexical"]
+"anthropic/" = "local/lexical"
+"groq/x" = ["groq/x"]
+[budgets."openai/"]
+filter_model = "nobody/x"
+[providers.mine]
+base_url = "http://127.0.0.1:1"
+[providers.vllm]
+timeout_s = 0
+"""
+
+
+def problems(done):
+    return {
+        mistake["where"].removeprefix("helmdeck.toml: "): mistake["problem"]
+        for mistake in done.data["error"]["mistakes"]
+    }
+
+
+def test_every_mistake_about_failing_models_is_found_in_one_go(cli, configure):
+    configure(RECOVERY_MISTAKES)
+    found = problems(cli("config", "check", "--json"))
+    assert found == {
+        "recovery.max_attempts": "0 would never ask anyone",
+        "recovery.deadline": "there is no such key (did you mean deadline_s?)",
+        "recovery.backoff_s": "not a number",
+        "recovery.max_wait_s": "not a finite number",
+        "recovery.attempt_share": "not a part of a whole",
+        "recovery.max_cost_usd": "below 0",
+        "recovery.fallback_on": "there is no such cause (did you mean rate_limited?)",
+        'fallback."openai/"': "a model stands in it twice",
+        'fallback."opneai/"': "the id of no model begins like this (did you mean openai?)",
+        "fallback.gpt": "the id of no model begins like this",
+        'fallback."anthropic/"': "not a list of texts",
+        'fallback."groq/x"': "the model falls back to itself",
+        'budgets."openai/".filter_model': "there is no provider for 'nobody/x'",
+        "providers.mine.kind": "no plugin has a provider of this name, so that kind has to say which one serves it (did you mean gemini?)",
+        "providers.vllm.timeout_s": "0 would never let anything through",
+    }
+
+
+PROVIDER_MISTAKES = """\
+model = "opanai/gpt-4o"
+[providers.openai]
+base_url = "ftp://x"
+headers = {"x y" = "1"}
+options = {formats = 1, response_formats = "json"}
+[providers.azure]
+api_key = "env:AZ"
+[providers.anthropic.options]
+max_tokens = "x"
+beta = []
+[providers.scripted.options]
+replies = [{fail = "rate_limitt"}]
+[providers.ollama]
+timeout_s = 5
+"""
+
+
+def test_what_only_a_provider_knows_to_be_wrong_is_found_before_it_is_asked(cli, configure):
+    configure(PROVIDER_MISTAKES)
+    done = cli("config", "check", "--json")
+    assert list(problems(done)) == [
+        "model",
+        "providers.openai.options.formats",
+        "providers.openai.options.response_formats",
+        "providers.openai.base_url",
+        "providers.openai.headers",
+        "providers.azure.base_url",
+        "providers.anthropic.options.max_tokens",
+        "providers.anthropic.options.beta",
+        "providers.scripted.options.replies[0]",
+    ]
+    assert "helmdeck.toml: providers.openai.base_url: not an address that starts with http" in done.err
+    assert "(did you mean openai?)" in done.err
+
+
 def test_a_key_that_is_not_set_is_a_warning(cli, configure, monkeypatch):
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     configure('[providers.mine]\nkind = "local"\napi_key = "env:NO_SUCH_KEY"\n')
