@@ -29,17 +29,15 @@ from helmdeck_core import (
     read_catalog,
     schema_problems,
 )
-from helmdeck_core.http import checked
+from helmdeck_core.http import AnswerReader, AnswerTerms, EventFeed, checked
 from helmdeck_core.ladder import PreparedCatalog
 from helmdeck_core.selection import Limits, select
 from helmdeck_core.testing.making import make_deck
 from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
-from helmdeck_plugins.providers.error_words import ERROR_WORDS
+from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
-from helmdeck_plugins.providers.native import Events
 from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
 from helmdeck_plugins.providers.openai_wire import ChatAnswer
-from helmdeck_plugins.providers.reading import Answer, Terms
 from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
 
 
@@ -110,13 +108,15 @@ def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reader_of(
-    make: Callable[[Terms], Answer], dialect: str, *, has_lines: bool = False
+    make: Callable[[AnswerTerms], AnswerReader], dialect: str, *, has_lines: bool = False
 ) -> Callable[[Mapping[str, Any]], Read]:
     """Make what reads recordings with one of the built-in adapters: from the bytes that they were."""
 
     def read(fixture: Mapping[str, Any]) -> Read:
         runtime = _deck().runtime
-        terms = Terms(
+        terms = AnswerTerms(
+            words=ERROR_WORDS,
+            quota_headers=QUOTA_HEADERS,
             normalise=lambda raw: runtime.normalise_stop(raw, dialect),
             dispose=lambda raw, reason: runtime.disposition_of(raw, reason, dialect),
             status=fixture["status"],
@@ -134,13 +134,13 @@ def reader_of(
 
 
 def _fed(
-    answer: Answer, fixture: Mapping[str, Any], headers: Mapping[str, str], *, has_lines: bool
+    answer: AnswerReader, fixture: Mapping[str, Any], headers: Mapping[str, str], *, has_lines: bool
 ) -> Iterator[ChatDelta]:
     if not fixture["stream"] or fixture["status"] != 200:
         body = json.dumps(fixture["body"]).encode()
         yield from answer.read(checked(fixture["status"], headers, body, ERROR_WORDS, ()))
         return
-    events = Events(answer, has_lines=has_lines)
+    events = EventFeed(answer, has_lines=has_lines)
     for event in fixture["events"]:
         data = event["data"] if isinstance(event["data"], str) else json.dumps(event["data"])
         name = f"event: {event['event']}\n" if event.get("event") else ""

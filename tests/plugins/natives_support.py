@@ -8,12 +8,13 @@ import json
 from hypothesis import strategies as st
 
 from helmdeck_core import ChatDelta, ChatRequest, Message, ProviderSettings, Role, TextPart
+from helmdeck_core.http import AnswerTerms
 from helmdeck_core.testing.making import make_deck
 from helmdeck_plugins.providers import anthropic, gemini, ollama
 from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
+from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
 from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
-from helmdeck_plugins.providers.reading import Terms
 
 RUNTIME = make_deck().runtime
 SPECS = {spec.name: spec for plugin in (anthropic, gemini, ollama) for spec in plugin.helmdeck_providers()}
@@ -45,7 +46,9 @@ def body_of(rendered):
 
 
 def terms(dialect, **fields):
-    return Terms(
+    return AnswerTerms(
+        words=ERROR_WORDS,
+        quota_headers=QUOTA_HEADERS,
         normalise=lambda raw: RUNTIME.normalise_stop(raw, dialect),
         dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, dialect),
         **fields,

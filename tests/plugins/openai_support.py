@@ -4,12 +4,10 @@ import asyncio
 import json
 
 from helmdeck_core import DISPOSITIONS, ChatRequest, Message, ProviderSettings, Role, StopReason, TextPart
-from helmdeck_core.http import checked
+from helmdeck_core.http import AnswerTerms, EventFeed, checked
 from helmdeck_plugins.providers import openai, responses
-from helmdeck_plugins.providers.error_words import ERROR_WORDS
-from helmdeck_plugins.providers.native import Events
+from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.openai_wire import ChatAnswer
-from helmdeck_plugins.providers.reading import Terms
 
 PRESETS = {spec.name: spec for spec in (*openai.PRESETS, *responses.PRESETS)}
 REQUEST = ChatRequest(model="vllm/tiny", messages=(Message(Role.USER, (TextPart("say hello"),)),))
@@ -38,7 +36,9 @@ def look_up(raw, dialect="openai"):
 
 def terms(*, dialect="openai", headers=None, secrets=(), **given):
     """What an answer is read with when no deck is there."""
-    return Terms(
+    return AnswerTerms(
+        words=ERROR_WORDS,
+        quota_headers=QUOTA_HEADERS,
         normalise=lambda raw: look_up(raw, dialect),
         dispose=lambda raw, reason: Context().disposition_of(raw, reason, dialect),
         headers={name.lower(): value for name, value in (headers or {}).items()},
@@ -98,7 +98,7 @@ def events(*data, done=True, name=None):
 
 def read_stream(answer, *pieces):
     """Feed a stream to an answer as a provider does; return the deltas."""
-    reader = Events(answer, has_lines=False)
+    reader = EventFeed(answer, has_lines=False)
     deltas = [delta for piece in pieces for delta in reader.feed(piece)]
     return [*deltas, *reader.finish()]
 

@@ -8,14 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import CallFailed, Disposition, StopReason
+from helmdeck_core.http import AnswerTerms
 from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
+from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
 from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
 from helmdeck_plugins.providers.openai_wire import ChatAnswer
-from helmdeck_plugins.providers.reading import Terms
 from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
 
-TERMS = Terms(
+TERMS = AnswerTerms(
+    words=ERROR_WORDS,
+    quota_headers=QUOTA_HEADERS,
     normalise=lambda raw: StopReason.END_TURN if raw else StopReason.UNKNOWN,
     dispose=lambda raw, reason: Disposition.FINAL,
 )

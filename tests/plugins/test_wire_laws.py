@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import CallFailed
+from helmdeck_core.http import AnswerTerms, EventFeed
 from helmdeck_core.testing import make_deck
 from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
+from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
-from helmdeck_plugins.providers.native import Events
 from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
 from helmdeck_plugins.providers.openai_wire import ChatAnswer
-from helmdeck_plugins.providers.reading import Terms
 from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
 from tests.plugins.natives_support import cut, ndjson, paths, replaced, sse
 
@@ -130,12 +130,14 @@ def framed(dialect, events, *, done=True):
 def read(dialect, *pieces):
     """What a stream comes to; its arguments as values, since servers write them as they like."""
     answer = ANSWERS[dialect](
-        Terms(
+        AnswerTerms(
+            words=ERROR_WORDS,
+            quota_headers=QUOTA_HEADERS,
             normalise=lambda raw: RUNTIME.normalise_stop(raw, dialect),
             dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, dialect),
         )
     )
-    events = Events(answer, has_lines=dialect == "ollama")
+    events = EventFeed(answer, has_lines=dialect == "ollama")
     for piece in pieces:
         for _ in events.feed(piece):
             pass

@@ -18,21 +18,22 @@ from helmdeck_core import (
     StopReasonTable,
     hookimpl,
 )
-from helmdeck_core.http import count, string
+from helmdeck_core.http import Interface, InterfaceProvider, count, rows, string
 from helmdeck_plugins.providers.anthropic_request import Options, constraint, render
 from helmdeck_plugins.providers.anthropic_wire import DISPOSITIONS, REASONS, MessageAnswer
-from helmdeck_plugins.providers.native import Dialect, NativeChat
-from helmdeck_plugins.providers.reading import rows
+from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 
 DIALECT = "anthropic"
 
 _MODELS = "/models?limit=1000"
 
 
-def dialect(options: Options) -> Dialect:
+def dialect(options: Options) -> Interface:
     """The interface, as one deployment uses it."""
-    return Dialect(
+    return Interface(
         name=DIALECT,
+        words=ERROR_WORDS,
+        quota_headers=QUOTA_HEADERS,
         headers=lambda key: _headers(key, options),
         path=lambda _: "/messages",
         render=lambda request: render(request, options),
@@ -66,7 +67,7 @@ def _models(page: Mapping[str, Any]) -> tuple[Sequence[ModelInfo], str]:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return NativeChat(settings, context, dialect(Options.read(settings)))
+    return InterfaceProvider(settings, context, dialect(Options.read(settings)))
 
 
 @hookimpl

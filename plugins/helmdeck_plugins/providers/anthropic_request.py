@@ -22,9 +22,9 @@ from helmdeck_core import (
     ToolCall,
     constrained,
 )
+from helmdeck_core.http import Rendered, arguments_of, encoded, image_data, text_of
 from helmdeck_plugins.providers.dialects import ANTHROPIC, NONE, check_dialects, dialect_of
 from helmdeck_plugins.providers.options import one_of, read_options
-from helmdeck_plugins.providers.writing import Rendered, arguments_of, encoded, image_data, said
 
 OPAQUE = "anthropic"
 """Where in ``opaque`` the blocks of an answer stand."""
@@ -250,7 +250,7 @@ def _blocks(parts: Iterable[TextPart | ImagePart], marks: _Marks) -> list[dict[s
         if isinstance(part, ImagePart):
             blocks.append(_image(part))
         elif part.text:  # an empty block is refused
-            blocks.append({"type": "text", "text": said((part,))})
+            blocks.append({"type": "text", "text": text_of((part,))})
         if isinstance(part, TextPart) and part.ends_prefix and blocks:
             marks.add(blocks[-1])
     return blocks

@@ -11,9 +11,19 @@ from typing import Any, Literal
 import msgspec
 
 from helmdeck_core import ChatDelta, Disposition, StopReason, Usage
-from helmdeck_core.http import ErrorFacts, arguments, count, string
+from helmdeck_core.http import (
+    AnswerReader,
+    AnswerTerms,
+    ErrorFacts,
+    GrowingCall,
+    arguments,
+    count,
+    native_word,
+    rows,
+    string,
+    table,
+)
 from helmdeck_plugins.providers.anthropic_request import OPAQUE
-from helmdeck_plugins.providers.reading import Answer, Call, Terms, native_word, rows, table
 
 REASONS: Mapping[str, StopReason] = {
     "end_turn": StopReason.END_TURN,
@@ -61,7 +71,7 @@ class _Piece(msgspec.Struct, gc=False):
 class _Block:
     """A block as it began, and what its pieces added to the fields of it."""
 
-    def __init__(self, data: dict[str, Any], call: Call | None) -> None:
+    def __init__(self, data: dict[str, Any], call: GrowingCall | None) -> None:
         self.kind = string(data.get("type"))
         self.call = call
         self.input: list[str] = []
@@ -93,12 +103,12 @@ class _Block:
         return data
 
 
-class MessageAnswer(Answer):
+class MessageAnswer(AnswerReader):
     """An answer of the messages interface."""
 
     usual = msgspec.json.Decoder(_Piece)
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: AnswerTerms) -> None:
         super().__init__(terms)
         self._blocks: list[_Block] = []
         self._open: dict[object, _Block] = {}

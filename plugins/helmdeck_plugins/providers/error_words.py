@@ -19,6 +19,16 @@ from helmdeck_core import (
 )
 from helmdeck_core.http import Cause, ErrorWords
 
+QUOTA_HEADERS = (
+    "anthropic-ratelimit-",
+    "anthropic-priority-",
+    "x-ratelimit-",
+    "ratelimit-",
+    "x-ms-is-spilled-over",  # Azure: a deployment that is paid by the token answered
+    "retry-after",
+)
+"""Beginnings of the names of headers that say how much is left."""
+
 _QUOTA = Cause(QuotaExhausted)
 _SAFETY = Cause(SafetyFiltered)
 _AUTH = Cause(AuthFailed)

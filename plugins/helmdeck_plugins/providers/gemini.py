@@ -22,21 +22,22 @@ from helmdeck_core import (
     StopReasonTable,
     hookimpl,
 )
-from helmdeck_core.http import count, refused_setting, string
+from helmdeck_core.http import Interface, InterfaceProvider, count, refused_setting, rows, string
+from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.gemini_request import Options, address, constraint, render
 from helmdeck_plugins.providers.gemini_wire import DISPOSITIONS, REASONS, GeminiAnswer
-from helmdeck_plugins.providers.native import Dialect, NativeChat
-from helmdeck_plugins.providers.reading import rows
 
 DIALECT = "gemini"
 
 
-def dialect(options: Options) -> Dialect:
+def dialect(options: Options) -> Interface:
     """The interface, as one deployment uses it."""
     # Which models there are does not depend on the project.
     models_path = f"/{options.models_path}?pageSize=1000"
-    return Dialect(
+    return Interface(
         name=DIALECT,
+        words=ERROR_WORDS,
+        quota_headers=QUOTA_HEADERS,
         headers=lambda key: _headers(key, options),
         path=lambda request: address(request, options),
         render=lambda request: render(request, options),
@@ -73,7 +74,7 @@ def _listed(value: object) -> Sequence[object]:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return NativeChat(settings, context, dialect(Options.read(settings)))
+    return InterfaceProvider(settings, context, dialect(Options.read(settings)))
 
 
 def _constrain(settings: ProviderSettings, request: ChatRequest) -> Constraint:
@@ -87,7 +88,7 @@ def _open_vertex(settings: ProviderSettings, context: ProviderContext) -> Provid
     if settings.base_url is None:
         region = "" if options.location == "global" else f"{options.location}-"
         settings = attrs.evolve(settings, base_url=f"https://{region}aiplatform.googleapis.com/v1beta1")
-    return NativeChat(settings, context, dialect(options))
+    return InterfaceProvider(settings, context, dialect(options))
 
 
 @hookimpl

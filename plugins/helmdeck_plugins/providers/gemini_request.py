@@ -23,18 +23,18 @@ from helmdeck_core import (
     constrained,
     narrow_schema,
 )
-from helmdeck_core.http import refused_setting
-from helmdeck_plugins.providers.dialects import GEMINI, OPENAPI
-from helmdeck_plugins.providers.options import one_of, read_options
-from helmdeck_plugins.providers.writing import (
+from helmdeck_core.http import (
     Rendered,
     arguments_of,
     encoded,
     first_stops,
     image_data,
     names_of_calls,
-    said,
+    refused_setting,
+    text_of,
 )
+from helmdeck_plugins.providers.dialects import GEMINI, OPENAPI
+from helmdeck_plugins.providers.options import one_of, read_options
 
 OPAQUE = "gemini"
 """Where in ``opaque`` the parts of an answer stand."""
@@ -212,7 +212,7 @@ def _result(message: Message, tool: str, own_ids: set[str]) -> list[dict[str, An
 
 def _parts(parts: Iterable[TextPart | ImagePart]) -> list[dict[str, Any]]:
     return [
-        _image(part) if isinstance(part, ImagePart) else {"text": said((part,))}
+        _image(part) if isinstance(part, ImagePart) else {"text": text_of((part,))}
         for part in parts
         if isinstance(part, ImagePart) or part.text
     ]

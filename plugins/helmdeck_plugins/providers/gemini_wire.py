@@ -14,9 +14,8 @@ from typing import Any, Literal
 import msgspec
 
 from helmdeck_core import ChatDelta, ChatResponse, Disposition, StopReason, Usage
-from helmdeck_core.http import count, string
+from helmdeck_core.http import AnswerReader, AnswerTerms, count, native_word, rows, string, table
 from helmdeck_plugins.providers.gemini_request import OPAQUE
-from helmdeck_plugins.providers.reading import Answer, Terms, native_word, rows, table
 
 _BLOCKS = (
     "safety",
@@ -97,12 +96,12 @@ class _Piece(msgspec.Struct, rename="camel", gc=False):
     object: None = None
 
 
-class GeminiAnswer(Answer):
+class GeminiAnswer(AnswerReader):
     """An answer of generateContent."""
 
     usual = msgspec.json.Decoder(_Piece)
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: AnswerTerms) -> None:
         super().__init__(terms)
         self._parts: list[tuple[dict[str, Any], list[str]]] = []
         self._usage: dict[str, Any] = {}

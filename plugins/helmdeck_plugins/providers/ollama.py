@@ -17,19 +17,20 @@ from helmdeck_core import (
     StopReasonTable,
     hookimpl,
 )
-from helmdeck_core.http import string
-from helmdeck_plugins.providers.native import Dialect, NativeChat
+from helmdeck_core.http import Interface, InterfaceProvider, rows, string
+from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.ollama_request import Options, constraint, render, window
 from helmdeck_plugins.providers.ollama_wire import DISPOSITIONS, REASONS, OllamaAnswer
-from helmdeck_plugins.providers.reading import rows
 
 DIALECT = "ollama"
 
 
-def dialect(options: Options) -> Dialect:
+def dialect(options: Options) -> Interface:
     """The interface, as one deployment uses it."""
-    return Dialect(
+    return Interface(
         name=DIALECT,
+        words=ERROR_WORDS,
+        quota_headers=QUOTA_HEADERS,
         headers=lambda key: {"authorization": f"Bearer {key}"} if key else {},  # only for Ollama's cloud
         path=lambda _: "/api/chat",
         render=lambda request: render(request, options),
@@ -51,7 +52,7 @@ def _models(page: Mapping[str, Any]) -> tuple[Sequence[ModelInfo], str]:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return NativeChat(settings, context, dialect(Options.read(settings)))
+    return InterfaceProvider(settings, context, dialect(Options.read(settings)))
 
 
 @hookimpl

@@ -19,9 +19,8 @@ from helmdeck_core import (
     ToolDefinition,
     constrained,
 )
-from helmdeck_core.http import refused_setting
+from helmdeck_core.http import Rendered, arguments_of, encoded, image_data, names_of_calls, refused_setting, text_of
 from helmdeck_plugins.providers.dialects import LLAMA_CPP
-from helmdeck_plugins.providers.writing import Rendered, arguments_of, encoded, image_data, names_of_calls, said
 
 OPAQUE = "ollama"
 """Where in ``opaque`` the thoughts of an answer stand."""
@@ -101,7 +100,7 @@ def constraint(request: ChatRequest) -> Constraint:
 
 
 def _message(message: Message, tool: str | None) -> dict[str, Any]:
-    rendered: dict[str, Any] = {"role": message.role.value, "content": said(message.texts)}
+    rendered: dict[str, Any] = {"role": message.role.value, "content": text_of(message.texts)}
     images = [_image(part) for part in message.parts if isinstance(part, ImagePart)]
     if images:
         rendered["images"] = images

@@ -9,9 +9,8 @@ import attrs
 import msgspec
 
 from helmdeck_core import ChatDelta, ChatResponse, Disposition, StopReason, Usage
-from helmdeck_core.http import count, string
+from helmdeck_core.http import AnswerReader, AnswerTerms, count, native_word, rows, string, table
 from helmdeck_plugins.providers.ollama_request import OPAQUE
-from helmdeck_plugins.providers.reading import Answer, Terms, native_word, rows, table
 
 REASONS: Mapping[str, StopReason] = {
     "stop": StopReason.END_TURN,
@@ -50,7 +49,7 @@ class _Piece(msgspec.Struct, gc=False):
     eval_count: msgspec.UnsetType = msgspec.UNSET
 
 
-class OllamaAnswer(Answer):
+class OllamaAnswer(AnswerReader):
     """An answer of Ollama's chat, or of its older generate.
 
     :param prompt_bytes: UTF-8 bytes of text that were sent.
@@ -59,7 +58,7 @@ class OllamaAnswer(Answer):
 
     usual = msgspec.json.Decoder(_Piece)
 
-    def __init__(self, terms: Terms, *, prompt_bytes: int = 0, window: int | None = None) -> None:
+    def __init__(self, terms: AnswerTerms, *, prompt_bytes: int = 0, window: int | None = None) -> None:
         super().__init__(terms)
         self._prompt_bytes = prompt_bytes
         self._window = window

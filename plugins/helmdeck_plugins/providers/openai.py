@@ -17,6 +17,7 @@ from helmdeck_core import (
     StopReasonTable,
     hookimpl,
 )
+from helmdeck_core.http import Interface, InterfaceProvider
 from helmdeck_plugins.providers.dialects import (
     ANTHROPIC,
     AZURE,
@@ -28,7 +29,7 @@ from helmdeck_plugins.providers.dialects import (
     STRICT,
     XAI,
 )
-from helmdeck_plugins.providers.native import Dialect, NativeChat
+from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.openai_request import Quirks, constraint, key_headers, render
 from helmdeck_plugins.providers.openai_wire import DISPOSITIONS, REASONS, ChatAnswer, models
 
@@ -41,10 +42,12 @@ at platform.openai.com, and what NVIDIA's NeMo Guardrails found out by asking ea
 _KIMI = ("kimi-k2.", "kimi-k3")
 
 
-def dialect(quirks: Quirks) -> Dialect:
+def dialect(quirks: Quirks) -> Interface:
     """The interface, as one server has it."""
-    return Dialect(
+    return Interface(
         name=DIALECT,
+        words=ERROR_WORDS,
+        quota_headers=QUOTA_HEADERS,
         headers=lambda key: key_headers(key, quirks.key_header),
         path=quirks.address,
         render=lambda request: render(request, quirks),
@@ -59,7 +62,7 @@ def dialect(quirks: Quirks) -> Dialect:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return NativeChat(settings, context, dialect(Quirks.read(settings)))
+    return InterfaceProvider(settings, context, dialect(Quirks.read(settings)))
 
 
 def _preset(

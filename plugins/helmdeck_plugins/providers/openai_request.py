@@ -21,9 +21,9 @@ from helmdeck_core import (
     ToolDefinition,
     constrained,
 )
+from helmdeck_core.http import Rendered, cache_key, encoded, first_stops, image_url, text_of
 from helmdeck_plugins.providers.dialects import BY_MODEL, check_dialects, dialect_of
 from helmdeck_plugins.providers.options import one_of, read_options
-from helmdeck_plugins.providers.writing import Rendered, cache_key, encoded, first_stops, image_url, said
 
 PREFILLS = ("none", "trailing", "prefix", "partial", "continue_final_message")
 TOOL_CHOICES = ("auto", "none", "required", "named")
@@ -180,12 +180,12 @@ def _content(parts: Sequence[TextPart | ImagePart], *, marks: bool) -> str | msg
     # Every server takes a plain string; lists are for what a string cannot say.
     texts = [part for part in parts if isinstance(part, TextPart)]
     if len(texts) == len(parts) and not (marks and any(part.ends_prefix for part in texts)):
-        return said(texts)
+        return text_of(texts)
     return [_text(part, marks=marks) if isinstance(part, TextPart) else _image(part) for part in parts]
 
 
 def _text(part: TextPart, *, marks: bool) -> dict[str, Any]:
-    rendered: dict[str, Any] = {"type": "text", "text": said((part,))}
+    rendered: dict[str, Any] = {"type": "text", "text": text_of((part,))}
     if marks and part.ends_prefix:
         rendered["cache_control"] = {"type": "ephemeral"}
     return rendered

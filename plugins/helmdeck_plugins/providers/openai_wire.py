@@ -23,8 +23,20 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_core.http import ErrorFacts, arguments, count, quoted, read_error, string, word
-from helmdeck_plugins.providers.reading import Answer, Call, Terms, rows, table
+from helmdeck_core.http import (
+    AnswerReader,
+    AnswerTerms,
+    ErrorFacts,
+    GrowingCall,
+    arguments,
+    count,
+    quoted,
+    read_error,
+    rows,
+    string,
+    table,
+    word,
+)
 
 REASONS: Mapping[str, StopReason] = {
     "stop": StopReason.END_TURN,
@@ -101,7 +113,7 @@ _OTHER_CONTENT = ("audio", "images", "executed_tools")
 """Fields of a message beside its text: OpenAI's audio, OpenRouter's images, what Groq's compound models ran."""
 
 
-class ChatAnswer(Answer):
+class ChatAnswer(AnswerReader):
     """A completion, as far as its chunks have come; one in a single piece is one chunk.
 
     :param returned_fields: fields of the message that the server wants back with it.
@@ -111,7 +123,7 @@ class ChatAnswer(Answer):
     usual = msgspec.json.Decoder(_Piece)
 
     def __init__(
-        self, terms: Terms, *, returned_fields: Sequence[str] = (), is_final_without_reason: bool = False
+        self, terms: AnswerTerms, *, returned_fields: Sequence[str] = (), is_final_without_reason: bool = False
     ) -> None:
         super().__init__(terms)
         self._returned_fields = returned_fields
@@ -122,7 +134,7 @@ class ChatAnswer(Answer):
         self._choice_index: int | None = None
         self._is_unfiltered = False
         self._details: list[dict[str, Any]] = []
-        self._open: dict[object, Call] = {}
+        self._open: dict[object, GrowingCall] = {}
         self._ids: dict[object, str] = {}
         self._last: object = 0
 

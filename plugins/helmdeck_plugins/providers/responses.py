@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import attrs
 
 from helmdeck_core import Provider, ProviderContext, ProviderSettings, ProviderSpec, StopReasonTable, hookimpl
-from helmdeck_plugins.providers.background import Background
+from helmdeck_core.http import Background, Interface, InterfaceProvider
 from helmdeck_plugins.providers.dialects import AZURE, OPENAI_MODELS, XAI
-from helmdeck_plugins.providers.native import Dialect, NativeChat
+from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.openai_request import key_headers
 from helmdeck_plugins.providers.openai_wire import models
 from helmdeck_plugins.providers.responses_request import Options, constraint, render
@@ -23,10 +23,12 @@ DIALECT = "openai-responses"
 _REASONING_MODELS = ("o1", "o3", "o4-", "gpt-5")
 
 
-def dialect(options: Options) -> Dialect:
+def dialect(options: Options) -> Interface:
     """The interface, as one server has it."""
-    return Dialect(
+    return Interface(
         name=DIALECT,
+        words=ERROR_WORDS,
+        quota_headers=QUOTA_HEADERS,
         headers=lambda key: key_headers(key, options.key_header),
         path=lambda _: "/responses",
         render=lambda request: render(request, options),
@@ -38,7 +40,7 @@ def dialect(options: Options) -> Dialect:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return NativeChat(settings, context, dialect(Options.read(settings)))
+    return InterfaceProvider(settings, context, dialect(Options.read(settings)))
 
 
 def _preset(

@@ -21,10 +21,9 @@ from helmdeck_core import (
     ToolCall,
     constrained,
 )
+from helmdeck_core.http import Rendered, cache_key, encoded, image_url, rows, text_of
 from helmdeck_plugins.providers.dialects import BY_MODEL, check_dialects, dialect_of
 from helmdeck_plugins.providers.options import read_options
-from helmdeck_plugins.providers.reading import rows
-from helmdeck_plugins.providers.writing import Rendered, cache_key, encoded, image_url, said
 
 
 @attrs.frozen(kw_only=True)
@@ -158,9 +157,9 @@ def _call(call: ToolCall) -> dict[str, Any]:
 def _content(message: Message) -> str | msgspec.Raw | list[dict[str, Any]]:
     parts: Sequence[TextPart | ImagePart] = message.parts
     if all(isinstance(part, TextPart) for part in parts):
-        return said(message.texts)
+        return text_of(message.texts)
     return [
-        {"type": "input_text", "text": said((part,))}
+        {"type": "input_text", "text": text_of((part,))}
         if isinstance(part, TextPart)
         else {"type": "input_image", "image_url": image_url(part)}
         for part in parts

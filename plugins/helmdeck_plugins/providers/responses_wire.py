@@ -14,8 +14,19 @@ import attrs
 import msgspec
 
 from helmdeck_core import CallFailed, ChatDelta, Disposition, StopReason, TransientUnknown, Usage
-from helmdeck_core.http import ErrorFacts, arguments, count, read_error, string, word
-from helmdeck_plugins.providers.reading import Answer, Call, Terms, rows, table
+from helmdeck_core.http import (
+    AnswerReader,
+    AnswerTerms,
+    ErrorFacts,
+    GrowingCall,
+    arguments,
+    count,
+    read_error,
+    rows,
+    string,
+    table,
+    word,
+)
 
 REASONS: Mapping[str, StopReason] = {
     "completed": StopReason.END_TURN,
@@ -66,18 +77,18 @@ class _Item:
 
     kind: str
     pieces: list[str] = attrs.field(factory=list)
-    call: Call | None = None
+    call: GrowingCall | None = None
     is_refused: bool = False
     has_place: bool = False
     plain: Mapping[str, Any] = attrs.field(factory=dict)
 
 
-class ResponsesAnswer(Answer):
+class ResponsesAnswer(AnswerReader):
     """A response, as far as its events have come; one in a single piece is the last event alone."""
 
     usual = msgspec.json.Decoder(_Piece)
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: AnswerTerms) -> None:
         super().__init__(terms)
         self._items: dict[object, _Item] = {}
         self._order: list[_Item] = []

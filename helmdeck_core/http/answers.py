@@ -1,4 +1,4 @@
-"""What the native adapters have in common when they read: an answer that grows event by event.
+"""What adapters have in common when they read: an answer that grows event by event.
 
 An answer in one piece is read as a stream of one event, so that both ways come to the same response.
 """
@@ -14,47 +14,17 @@ from typing import Any, ClassVar
 import attrs
 import msgspec
 
-from helmdeck_core import (
-    CallFailed,
-    ChatDelta,
-    ChatResponse,
-    Disposition,
-    ProviderUnavailable,
-    StopReason,
-    ToolCall,
-    ToolCallDelta,
-    TransientUnknown,
-    Usage,
-)
-from helmdeck_core.http import (
-    MAX_EXCERPT_CHARS,
-    NOT_JSON,
-    ErrorFacts,
-    Secrets,
-    arguments,
-    decoded,
-    echoed,
-    failure_of,
-    in_context,
-    quota,
-    quoted,
-    read_error,
-    request_id,
-)
-from helmdeck_plugins.providers.error_words import ERROR_WORDS
-
-_QUOTA_HEADERS = (
-    "anthropic-ratelimit-",
-    "anthropic-priority-",
-    "x-ratelimit-",
-    "ratelimit-",
-    "x-ms-is-spilled-over",  # Azure: a deployment that is paid by the token answered
-    "retry-after",
-)
+from helmdeck_core.domain.chat import ChatDelta, ChatResponse, Disposition, StopReason, ToolCall, ToolCallDelta, Usage
+from helmdeck_core.errors import CallFailed, ProviderUnavailable, TransientUnknown
+from helmdeck_core.hiding import Secrets
+from helmdeck_core.http.bodies import NOT_JSON, arguments, decoded, quota
+from helmdeck_core.http.endings import in_context
+from helmdeck_core.http.failures import ErrorFacts, ErrorWords, failure_of, read_error, request_id
+from helmdeck_core.http.quoting import MAX_EXCERPT_CHARS, echoed, quoted
 
 
 @attrs.frozen(kw_only=True)
-class Terms:
+class AnswerTerms:
     """What an answer is read with.
 
     :ivar headers: of the answer, names in lower case.
@@ -62,6 +32,10 @@ class Terms:
     :ivar dispose: native stop reason, and what the answer means, to what can be done.
     :ivar max_tokens: the output limit that was asked for; with it, a truncation that calls itself an end is seen.
     :ivar secrets: what must not be quoted from an error.
+    :ivar downgrades: what was asked for and left out of the request.
+    :ivar constraint: what the answer is held to, for ``ChatResponse.constraint``.
+    :ivar words: what the words of the family's errors mean.
+    :ivar quota_headers: beginnings of the names of headers that say how much is left.
     """
 
     normalise: Callable[[str | None], StopReason]
@@ -72,6 +46,8 @@ class Terms:
     secrets: Secrets = Secrets()
     downgrades: tuple[str, ...] = ()
     constraint: str = ""
+    words: ErrorWords = ErrorWords()
+    quota_headers: tuple[str, ...] = ()
 
 
 DONE = b"[DONE]"
@@ -83,7 +59,7 @@ _MOST_UNREAD = 20
 """Kinds of content that are told; more than these nobody reads."""
 
 
-class Call:
+class GrowingCall:
     """A tool call that may still grow."""
 
     def __init__(self, number: int, id: str, name: str) -> None:
@@ -106,7 +82,7 @@ class Call:
         return False
 
 
-class Answer(abc.ABC):
+class AnswerReader(abc.ABC):
     """An answer as far as it has come; a subclass per dialect says what an event adds to it.
 
     Fed once with every event, then finished, also when the events just end.
@@ -116,11 +92,11 @@ class Answer(abc.ABC):
 
     goes_on_at: str = ""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: AnswerTerms) -> None:
         self._terms = terms
         self._text: list[str] = []
         self._reasoning: list[str] = []
-        self._calls: list[Call] = []
+        self._calls: list[GrowingCall] = []
         self._raw: str | None = None
         self._model = ""
         self._seed = ""
@@ -217,13 +193,13 @@ class Answer(abc.ABC):
         self._reasoning.append(text)
         return (ChatDelta("", text),)
 
-    def _call(self, id: str, name: str) -> tuple[Call, ChatDelta]:
+    def _call(self, id: str, name: str) -> tuple[GrowingCall, ChatDelta]:
         """Begin a call."""
-        call = Call(len(self._calls), id, name)
+        call = GrowingCall(len(self._calls), id, name)
         self._calls.append(call)
         return call, ChatDelta(tool_call=ToolCallDelta(call.number, id=id, name=name))
 
-    def _write(self, call: Call, piece: str) -> Iterator[ChatDelta]:
+    def _write(self, call: GrowingCall, piece: str) -> Iterator[ChatDelta]:
         if piece:
             call.pieces.append(piece)
             yield ChatDelta(tool_call=ToolCallDelta(call.number, arguments=piece))
@@ -254,7 +230,7 @@ class Answer(abc.ABC):
     def _failed(self, facts: ErrorFacts) -> CallFailed:
         """The failure that an error stands for, with what came before it."""
         terms = self._terms
-        return self.broken(failure_of(terms.status, terms.headers, facts, words=ERROR_WORDS, secrets=terms.secrets))
+        return self.broken(failure_of(terms.status, terms.headers, facts, words=terms.words, secrets=terms.secrets))
 
     def broken(self, failure: CallFailed) -> CallFailed:
         """A failure in the middle of the answer, with what came before it: the tokens are paid for all the same."""
@@ -313,7 +289,7 @@ class Answer(abc.ABC):
             refusal=echoed(self._refusal, terms.secrets) if meant in _NOT_WELL else "",
             opaque=self.opaque(),
             served_model=echoed(self._model, terms.secrets),
-            quota=quota(terms.headers, _QUOTA_HEADERS, terms.secrets),
+            quota=quota(terms.headers, terms.quota_headers, terms.secrets),
             request_id=request_id(terms.headers, terms.secrets),
             downgrades=terms.downgrades,
             unread=tuple(self._unread),

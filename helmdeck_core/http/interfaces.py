@@ -1,6 +1,6 @@
-"""The connection that the native adapters share: asks once, in one piece or in many, and lists the models.
+"""The connection that adapters share: asks once, in one piece or in many, and lists the models.
 
-What is special about an interface stands in its ``Dialect``: how a request is written, where it goes, how an answer is read.
+What is special about an interface stands in its ``Interface``: how a request is written, where it goes, how an answer is read.
 """
 
 from __future__ import annotations
@@ -11,44 +11,29 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core import (
-    CallFailed,
-    ChatDelta,
-    ChatRequest,
-    ChatResponse,
-    ModelInfo,
-    ProviderContext,
-    ProviderSettings,
-    TransientUnknown,
-)
-from helmdeck_core.http import (
-    NOT_JSON,
-    EventDecoder,
-    Incoming,
-    LineDecoder,
-    Received,
-    Secrets,
-    Transport,
-    checked,
-    decoded,
-    may_be_events,
-    one_by_one,
-    together,
-)
-from helmdeck_plugins.providers.background import Background, cancel, waited_for
-from helmdeck_plugins.providers.error_words import ERROR_WORDS
-from helmdeck_plugins.providers.reading import DONE, Answer, Terms
-from helmdeck_plugins.providers.writing import Rendered
+from helmdeck_core.domain.batches import one_by_one, together
+from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ModelInfo, ProviderContext, ProviderSettings
+from helmdeck_core.errors import CallFailed, TransientUnknown
+from helmdeck_core.hiding import Secrets
+from helmdeck_core.http.answers import DONE, AnswerReader, AnswerTerms
+from helmdeck_core.http.background import Background, cancel, waited_for
+from helmdeck_core.http.bodies import NOT_JSON, checked, decoded
+from helmdeck_core.http.events import EventDecoder, LineDecoder, may_be_events
+from helmdeck_core.http.failures import ErrorWords
+from helmdeck_core.http.transport import Incoming, Received, Transport
+from helmdeck_core.http.writing import Rendered
 
 _MAX_PAGES = 20
 """Of a list of models: a server whose list never ends is not asked for ever."""
 
 
 @attrs.frozen(kw_only=True)
-class Dialect:
+class Interface:
     """What is special about one interface.
 
     :ivar name: of the table of its stop reasons.
+    :ivar words: what the words of its errors mean.
+    :ivar quota_headers: beginnings of the names of headers that say how much is left.
     :ivar headers: takes the key; what a request carries, the key among it.
     :ivar path: where a request goes, from the base URL on.
     :ivar render: writes a request.
@@ -60,10 +45,12 @@ class Dialect:
     """
 
     name: str
+    words: ErrorWords = ErrorWords()
+    quota_headers: tuple[str, ...] = ()
     headers: Callable[[str | None], Mapping[str, str]]
     path: Callable[[ChatRequest], str]
     render: Callable[[ChatRequest], Rendered]
-    answer: Callable[[ChatRequest, Terms], Answer]
+    answer: Callable[[ChatRequest, AnswerTerms], AnswerReader]
     has_lines: bool = False
     background: Background | None = None
     models_path: str
@@ -83,12 +70,12 @@ class _Asked:
     constraint: str
 
 
-class NativeChat:
+class InterfaceProvider:
     """An open connection to one server."""
 
-    def __init__(self, settings: ProviderSettings, context: ProviderContext, dialect: Dialect) -> None:
+    def __init__(self, settings: ProviderSettings, context: ProviderContext, interface: Interface) -> None:
         self._context = context
-        self._dialect = dialect
+        self._interface = interface
         self._transport = Transport(settings)
         self._timeout_s = settings.timeout_s
 
@@ -128,7 +115,7 @@ class NativeChat:
                         yield batch
             else:
                 answer = self._answer(asked, incoming)
-                events = Events(answer, has_lines=self._dialect.has_lines)
+                events = EventFeed(answer, has_lines=self._interface.has_lines)
                 start: list[bytes] = []
                 try:
                     with _told(answer):
@@ -145,7 +132,7 @@ class NativeChat:
                             for batch in together(answer.read(body)):
                                 yield batch
                 finally:
-                    if answer.goes_on_at and (background := self._dialect.background):
+                    if answer.goes_on_at and (background := self._interface.background):
                         await cancel(self._transport, background, answer.goes_on_at, asked.headers, asked.secrets)
             yield answer.finish()
 
@@ -155,18 +142,18 @@ class NativeChat:
         :raises CallFailed: the subclass of the cause.
         """
         key = self._transport.key()
-        headers, secrets = self._dialect.headers(key), self._transport.secrets(key)
+        headers, secrets = self._interface.headers(key), self._transport.secrets(key)
         found: list[ModelInfo] = []
-        path = self._dialect.models_path
+        path = self._interface.models_path
         for _ in range(_MAX_PAGES):
             received = await self._transport.get(path, headers, secrets)
-            data = checked(received.status, received.headers, received.body, ERROR_WORDS, secrets)
-            if isinstance(data, list):  # Together
+            data = checked(received.status, received.headers, received.body, self._interface.words, secrets)
+            if isinstance(data, list):  # some give the bare list
                 data = {"data": data}
             if not isinstance(data, dict):
                 headline = "the provider's answer is not a list of models"
                 raise TransientUnknown(headline, status=received.status, sub_cause="wrong_shape")
-            page, path = self._dialect.models(data)
+            page, path = self._interface.models(data)
             found += page
             if not path:
                 break
@@ -178,28 +165,32 @@ class NativeChat:
 
     async def _done(self, asked: _Asked, received: Received) -> tuple[Received, Any]:
         """An answer that came in one piece, and its decoded body; one that is still being made is waited for."""
-        body = checked(received.status, received.headers, received.body, ERROR_WORDS, asked.secrets)
-        background = self._dialect.background
+        body = checked(received.status, received.headers, received.body, self._interface.words, asked.secrets)
+        background = self._interface.background
         if background is None or not (path := background.path(body)):
             return received, body
-        return await waited_for(self._transport, background, path, asked.headers, asked.secrets, self._timeout_s)
+        return await waited_for(
+            self._transport, background, path, asked.headers, asked.secrets, self._interface.words, self._timeout_s
+        )
 
     def _asked(self, request: ChatRequest) -> _Asked:
-        rendered = self._dialect.render(request)
+        rendered = self._interface.render(request)
         key = self._transport.key()
         return _Asked(
             attrs.evolve(request, max_tokens=rendered.max_tokens),
-            self._dialect.path(request),
+            self._interface.path(request),
             rendered.body,
-            self._dialect.headers(key),
+            self._interface.headers(key),
             self._transport.secrets(key),
             rendered.downgrades,
             rendered.constraint,
         )
 
-    def _answer(self, asked: _Asked, head: Received | Incoming) -> Answer:
-        name = self._dialect.name
-        terms = Terms(
+    def _answer(self, asked: _Asked, head: Received | Incoming) -> AnswerReader:
+        name = self._interface.name
+        terms = AnswerTerms(
+            words=self._interface.words,
+            quota_headers=self._interface.quota_headers,
             normalise=lambda raw: self._context.normalise_stop(raw, name),
             dispose=lambda raw, reason: self._context.disposition_of(raw, reason, name),
             status=head.status,
@@ -209,11 +200,11 @@ class NativeChat:
             downgrades=asked.downgrades,
             constraint=asked.constraint,
         )
-        return self._dialect.answer(asked.request, terms)
+        return self._interface.answer(asked.request, terms)
 
 
 @contextlib.contextmanager
-def _told(answer: Answer) -> Iterator[None]:
+def _told(answer: AnswerReader) -> Iterator[None]:
     """Let every failure in the middle of an answer say what came before it."""
     try:
         yield
@@ -221,13 +212,13 @@ def _told(answer: Answer) -> Iterator[None]:
         raise answer.broken(exc) from exc.__cause__
 
 
-class Events:
+class EventFeed:
     """The events of a stream, decoded, and what they say.
 
     :ivar have_come: whether there was one.
     """
 
-    def __init__(self, answer: Answer, *, has_lines: bool) -> None:
+    def __init__(self, answer: AnswerReader, *, has_lines: bool) -> None:
         self.have_come = False
         self._answer = answer
         self._decoder: LineDecoder | EventDecoder = LineDecoder() if has_lines else EventDecoder()

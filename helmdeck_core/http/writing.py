@@ -1,4 +1,4 @@
-"""What the native adapters have in common when they write a request."""
+"""What adapters have in common when they write a request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import Any
 import attrs
 import msgspec
 
-from helmdeck_core import ImagePart, InvalidRequest, Message, Role, TextPart, ToolCall
+from helmdeck_core.domain.chat import ImagePart, Message, Role, TextPart, ToolCall
+from helmdeck_core.errors import InvalidRequest
 
 _DATA_URL = re.compile(r"data:(?P<kind>[^;,]*)(?:;[^;,]*)*;base64,(?P<data>.*)", re.DOTALL)
 
@@ -51,7 +52,7 @@ def encoded(payload: Mapping[str, Any], extra: Mapping[str, Any]) -> bytes:
         raise InvalidRequest("the request holds a value that JSON cannot say", detail=str(exc)) from exc
 
 
-def said(parts: Iterable[TextPart]) -> str | msgspec.Raw:
+def text_of(parts: Iterable[TextPart]) -> str | msgspec.Raw:
     """Texts as one, for a payload; as JSON already, where a part of it was written for another request."""
     parts = tuple(parts)
     if all(part.shared is None for part in parts):

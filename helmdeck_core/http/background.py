@@ -12,9 +12,11 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core import CallFailed, LikelyTimeout
-from helmdeck_core.http import Received, Secrets, Transport, checked
-from helmdeck_plugins.providers.error_words import ERROR_WORDS
+from helmdeck_core.errors import CallFailed, LikelyTimeout
+from helmdeck_core.hiding import Secrets
+from helmdeck_core.http.bodies import checked
+from helmdeck_core.http.failures import ErrorWords
+from helmdeck_core.http.transport import Received, Transport
 
 SLOWER = 1.5
 """Each wait is this much longer than the one before."""
@@ -45,10 +47,12 @@ async def waited_for(
     path: str,
     headers: Mapping[str, str],
     secrets: Secrets,
+    words: ErrorWords,
     timeout_s: float,
 ) -> tuple[Received, Any]:
     """The answer when it is done, and its decoded body.
 
+    :param words: what the words of the family's errors mean.
     :param timeout_s: seconds after which it is given up.
     :raises CallFailed: it was given up, or cannot be looked at.
     """
@@ -61,7 +65,7 @@ async def waited_for(
                 pause_s = min(pause_s * SLOWER, LONGEST_S)
                 try:
                     received = await transport.get(path, headers, secrets)
-                    body = checked(received.status, received.headers, received.body, ERROR_WORDS, secrets)
+                    body = checked(received.status, received.headers, received.body, words, secrets)
                 except CallFailed as exc:
                     failures += 1
                     if not exc.retryable or failures > MOST_FAILURES:
