@@ -6,9 +6,7 @@ It never retries and never follows a redirect: the first is decided elsewhere, t
 from __future__ import annotations
 
 import asyncio
-import functools
-import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -29,56 +27,32 @@ from helmdeck_core.errors import (
 from helmdeck_core.hiding import Secrets, header_secrets, url_secrets, without_scheme
 from helmdeck_core.http.compressed import ENCODINGS, decompressed
 from helmdeck_core.http.quoting import quoted
-from helmdeck_core.http.settings import checked_base_url, checked_headers
+from helmdeck_core.http.settings import checked_base_url, checked_headers, url_problem
 from helmdeck_core.waiting import Limited
 
 if TYPE_CHECKING:
-    import httpx
+    from helmdeck_core.http.client import Client, Reply
 
-    from helmdeck_core.http.connections import Pool, Reply
-    from helmdeck_core.http.proxied import Proxied
-
-_KEPT_ADDRESSES = 64
 _MOST_OF_AN_ERROR = 100_000
 """Bytes: more of the body of an error is not read."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 FOREIGN: Mapping[str, type[CallFailed]] = {
-    "HTTPError": ProviderUnavailable,
-    "RequestError": ProviderUnavailable,
-    "TransportError": ProviderUnavailable,
-    "TimeoutException": LikelyTimeout,
-    "ConnectTimeout": ProviderUnavailable,
-    "ReadTimeout": LikelyTimeout,
-    "WriteTimeout": ProviderUnavailable,
-    "PoolTimeout": ProviderUnavailable,
-    "NetworkError": ProviderUnavailable,
-    "ConnectError": ProviderUnavailable,
-    "ReadError": ProviderUnavailable,
-    "WriteError": ProviderUnavailable,
-    "CloseError": ProviderUnavailable,
-    "ProxyError": ProviderUnavailable,
-    "ProtocolError": ProviderUnavailable,
-    "RemoteProtocolError": ProviderUnavailable,
-    "LocalProtocolError": InvalidRequest,
-    "UnsupportedProtocol": InvalidRequest,
+    "ClientError": ProviderUnavailable,
+    "ConnectionTimeoutError": ProviderUnavailable,
     "DecodingError": ProviderUnavailable,
-    "TooManyRedirects": InvalidRequest,
-    "HTTPStatusError": ProviderUnavailable,
+    "HttpProcessingError": ProviderUnavailable,
     "InvalidURL": InvalidRequest,
-    "CookieConflict": InvalidRequest,
-    "StreamError": TransientUnknown,
-    "StreamConsumed": TransientUnknown,
-    "StreamClosed": TransientUnknown,
-    "ResponseNotRead": TransientUnknown,
-    "RequestNotRead": TransientUnknown,
+    "NonHttpUrlClientError": InvalidRequest,
+    "ServerTimeoutError": LikelyTimeout,
 }
-"""Every exception of httpx and what it becomes; by name, so that reading the table imports nothing.
+"""What the exceptions of aiohttp become; by name, so that reading the table imports nothing. The nearest parent counts."""
 
-Those of h11 and of ``connections`` have the same names for the same causes.
-"""
-_OF_HTTP = ("httpx", "h11", "helmdeck_core.http.connections", "helmdeck_core.http.compressed")
+_OF_HTTP = ("aiohttp.", "helmdeck_core.http.compressed")
 """Beginnings of the modules whose exceptions are looked up."""
+
+_UNREACHED = frozenset(("ClientConnectorError", "ClientHttpProxyError", "ConnectionTimeoutError"))
+"""Those before there was a connection."""
 
 
 @attrs.frozen
@@ -116,8 +90,8 @@ class Incoming:
         self._secrets = secrets
         # Most bodies are not compressed, and the layers of decoding are paid for each piece.
         encoding = self.headers.get("content-encoding")
-        self._source: AsyncIterator[bytes] = (encoding and decompressed(reply, encoding)) or reply
-        self._read = self._source.__anext__
+        source: AsyncIterator[bytes] = (encoding and decompressed(reply, encoding)) or reply
+        self._read = source.__anext__
         self._loop = asyncio.get_running_loop()
         self._limit = deadline
         self._has_given = False
@@ -192,60 +166,21 @@ class Incoming:
         )
 
 
-def _proxied(settings: ProviderSettings, secrets: Callable[[], Secrets]) -> Proxied:
-    from helmdeck_core.http.proxied import Proxied
-
-    try:
-        return Proxied(settings, secrets)
-    except ImportError as exc:  # what a proxy of its kind needs
-        problem = str(exc)
-    except Exception:  # what it says would quote the address, or a part of a password
-        problem = "HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is no address that can be used (it is not shown)"
-    headline = "the proxy that the environment names cannot be used"
-    raise InvalidRequest(headline, provider=settings.name, sub_cause="misconfigured", detail=problem)
-
-
-def _pool(base: httpx.URL, settings: ProviderSettings) -> Pool:
-    import httpx
-
-    from helmdeck_core.http.connections import Pool
-
-    is_secure = base.scheme == "https"
-    tls = None
-    if is_secure:  # reading all certificates of the machine takes a while, and a plain address meets none
-        tls = httpx.create_ssl_context()
-        tls.set_alpn_protocols(["http/1.1"])
-    port = base.port or (443 if is_secure else 80)
-    return Pool(base.raw_host.decode("ascii"), port, tls=tls, connect_timeout_s=settings.connect_timeout_s)
-
-
 class Transport:
     """The connections to one provider."""
 
     def __init__(self, settings: ProviderSettings) -> None:
-        # Costs more than a tenth of a second, which a process that opens no provider should not pay.
-        from urllib.request import getproxies
-
-        import httpx
-
         self._settings = settings
         self._url = checked_base_url(settings)
         self._headers = checked_headers(settings)
-        self._address = functools.lru_cache(_KEPT_ADDRESSES)(httpx.URL)
-        base = self._address(self._url)
-        # A proxy that the environment names can reach many hosts, but never this machine's own.
-        found = {} if base.host in _LOOPBACK else getproxies()
-        proxies = {name: url for name, url in found.items() if name != "no"}
+        self._client: Client | None = None
+        self._proxy = _proxy_for(self._url, settings.name)
         # Of each request: what differs, and all together, with the forms in which it may come back.
-        self._own_secrets = Secrets(
-            (*header_secrets(self._headers), *itertools.chain(*map(url_secrets, proxies.values())))
-        )
+        self._own_secrets = Secrets((*header_secrets(self._headers), *url_secrets(self._proxy or "")))
         self._told = (Secrets(), self._own_secrets)
-        self._pool: Pool | Proxied = _proxied(settings, lambda: self._told[1]) if proxies else _pool(base, settings)
         self._always = {
-            "host": base.netloc.decode("ascii"),
+            "host": urlsplit(self._url).netloc,
             "accept-encoding": ENCODINGS,
-            "connection": "keep-alive",
             "user-agent": f"helmdeck/{__version__}",
         }
 
@@ -311,7 +246,16 @@ class Transport:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._pool.aclose()
+        if self._client is not None:
+            await self._client.aclose()
+
+    def _opened(self) -> Client:
+        if self._client is None:
+            from helmdeck_core.http.client import Client
+
+            is_secure = self._url.startswith("https:")
+            self._client = Client(self._settings, is_secure=is_secure, proxy=self._proxy)
+        return self._client
 
     @asynccontextmanager
     async def _exchange(
@@ -345,10 +289,9 @@ class Transport:
         """Send a request and wait for the head of its answer."""
         kind = {} if body is None else {"content-type": "application/json"}
         try:
-            address = self._address(url)
             given = {**self._always, **kind, **headers, **self._headers}
             async with asyncio.timeout_at(deadline):
-                return await self._pool.send(method, address, given, body)
+                return await self._opened().send(method, url, given, body)
         except Exception as exc:
             failure = _failure(exc, self._settings, url, secrets)
             if failure is None:
@@ -356,18 +299,41 @@ class Transport:
         raise failure  # out here, since the library's exception holds the request with its key
 
 
+def _proxy_for(url: str, name: str) -> str | None:
+    """The proxy that the environment names for an address; a proxy can reach many hosts, but never this machine's own.
+
+    :param name: of the provider.
+    :raises InvalidRequest: it cannot be used; it is not repeated, for it may hold a password.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in _LOOPBACK:
+        return None
+    # Costs a tenth of a second, which a process that opens no provider should not pay.
+    from urllib.request import getproxies, proxy_bypass
+
+    found = getproxies()
+    proxy = found.get(parts.scheme) or found.get("all")
+    if not proxy or proxy_bypass(host):
+        return None
+    if problem := url_problem(proxy):
+        headline = "the proxy that the environment names cannot be used"
+        detail = f"HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is {problem} (it is not shown)"
+        raise InvalidRequest(headline, provider=name, sub_cause="misconfigured", detail=detail)
+    return proxy
+
+
 def _failure(
     exc: Exception, settings: ProviderSettings, url: str, secrets: Iterable[str], is_idle: bool = False
 ) -> CallFailed | None:
     """What an exception means; ``None`` for one that is not about the connection."""
-    if not isinstance(exc, TimeoutError):
-        failure = translated(exc, url, secrets)
-        if failure is None or type(exc).__name__ != "ConnectTimeout":
+    if failure := translated(exc, url, secrets):
+        if type(exc).__name__ != "ConnectionTimeoutError":
             return failure
-        limit = (
-            f"no connection within {settings.connect_timeout_s:g} s; see providers.{settings.name}.connect_timeout_s"
-        )
-        return attrs.evolve(failure, detail=f"{failure.detail}: {limit}")
+        limit = f"no connection within {settings.connect_timeout_s:g} s"
+        return attrs.evolve(failure, detail=f"{limit}; see providers.{settings.name}.connect_timeout_s")
+    if not isinstance(exc, TimeoutError):
+        return None
     option = "idle_timeout_s" if is_idle else "timeout_s"
     missing = "nothing new" if is_idle else "no complete answer"
     detail = f"{missing} within {getattr(settings, option):g} s; see providers.{settings.name}.{option}"
@@ -376,15 +342,15 @@ def _failure(
 
 
 def translated(exc: Exception, url: str, secrets: Iterable[str] = ()) -> CallFailed | None:
-    """Turn an exception of HTTP into ours; ``None`` for every other one."""
-    names = (kind.__name__ for kind in type(exc).__mro__ if kind.__module__.startswith(_OF_HTTP))
+    """Turn an exception of the HTTP library into ours; ``None`` for every other one."""
+    names = [kind.__name__ for kind in type(exc).__mro__ if kind.__module__.startswith(_OF_HTTP)]
     found = next((FOREIGN[name] for name in names if name in FOREIGN), None)
     if found is None:
         return None
     headline, sub_cause = "the call to the provider broke off", ""
     if found is LikelyTimeout:
         headline, sub_cause = "the provider did not answer in time", "timeout"
-    elif type(exc).__name__.startswith(("Connect", "Proxy")):
+    elif not _UNREACHED.isdisjoint(names):
         headline, sub_cause = "the provider cannot be reached", "unreachable"
     elif found is ProviderUnavailable:
         sub_cause = "broken_off"

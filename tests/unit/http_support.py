@@ -1,4 +1,4 @@
-"""A server for tests on their own loop, which says to the byte what it is told to, and a pool of connections to it."""
+"""A server for tests on their own loop, which says to the byte what it is told to, and a client for it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import enum
 import socket
 import struct
 
-import httpx
-
-from helmdeck_core.http.connections import Pool
+from helmdeck_core import ProviderSettings
+from helmdeck_core.http.client import Client
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -47,16 +46,22 @@ class Server:
     :param answers: bytes, or what is called with the connection.
     """
 
-    def __init__(self, *answers, **options) -> None:
+    def __init__(self, *answers, host="127.0.0.1", **options) -> None:
         self.answers = list(answers)
+        self.host = host
         self.options = options
         self.connections = []
         self.gone = []
         self.heads = []
 
+    @property
+    def open(self):
+        """How many connections there are."""
+        return len(self.connections) - len(self.gone)
+
     async def __aenter__(self):
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: Served(self), "127.0.0.1", 0, **self.options)
+        self._server = await loop.create_server(lambda: Served(self), self.host, 0, **self.options)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -75,22 +80,25 @@ class Server:
 
 
 @contextlib.asynccontextmanager
-async def pool_at(server, **options):
-    pool = Pool("127.0.0.1", server.port, **options)
+async def client_at(server, **options):
+    """A client, and that none of its connections is left behind it."""
+    settings = ProviderSettings(name="test", base_url=f"http://127.0.0.1:{server.port}", **options)
+    client = Client(settings, is_secure=False, proxy=None)
+    client.base_url = settings.base_url
     try:
-        yield pool
+        yield client
     finally:
-        await pool.aclose()
-        await until(lambda: pool.open == 0)
+        await client.aclose()
+        await until(lambda: server.open == 0)
 
 
-async def begin(pool, method="POST", body=b"{}"):
-    return await pool.send(method, httpx.URL("http://127.0.0.1/x"), {"host": "127.0.0.1"}, body)
+async def begin(client, method="POST", body=b"{}"):
+    return await client.send(method, f"{client.base_url}/x", {}, body)
 
 
-async def ask(pool, **request):
+async def ask(client, **request):
     """Status and body of a whole answer."""
-    reply = await begin(pool, **request)
+    reply = await begin(client, **request)
     try:
         return reply.status, b"".join([piece async for piece in reply])
     finally:
@@ -101,6 +109,12 @@ async def until(holds):
     async with asyncio.timeout(5):
         while not holds():  # noqa: ASYNC110  # it is about what the other side does
             await asyncio.sleep(0)
+
+
+async def turns(count=20):
+    """Give the other side its turns on the loop."""
+    for _ in range(count):
+        await asyncio.sleep(0)
 
 
 def closing(answer):
@@ -161,3 +175,9 @@ def chunked(body, size=64, *, ends=True, **headers):
     pieces = (body[start : start + size] for start in range(0, len(body), size))
     head = http(b"", content_length=None, transfer_encoding="chunked", **headers)
     return head + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n" * ends
+
+
+def busy(asker):
+    """How many connections of a transport, or of its client, have an answer under way."""
+    client = getattr(asker, "_client", asker)
+    return 0 if client is None else len(client._session.connector._acquired)

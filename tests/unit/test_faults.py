@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
+import aiohttp  # noqa: F401  # what importing it takes is not a call's time
 import pytest
 
 from helmdeck_core import CallFailed, ChatRequest, FailureClass, Message, Role, TextPart

@@ -11,7 +11,7 @@ import pytest
 from helmdeck_core import InvalidRequest, LikelyTimeout, ProviderSettings, ProviderUnavailable, TransientUnknown
 from helmdeck_core.http import Transport
 from helmdeck_core.testing import Ending, Pieces
-from tests.unit.http_support import CHUNKED, Server
+from tests.unit.http_support import CHUNKED, Server, busy
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -27,7 +27,7 @@ def using(base_url, use, **settings):
             # What the collector closes ends in tasks of the loop's own, which have to end as well.
             others = asyncio.all_tasks() - {asyncio.current_task()}
             await asyncio.wait_for(asyncio.gather(*others, return_exceptions=True), 5)
-            assert transport._pool.busy == 0
+            assert busy(transport) == 0
             return result
         finally:
             await transport.aclose()

@@ -282,7 +282,7 @@ def test_the_password_of_a_proxy_shows_nowhere(variable, answer, streams, writte
 
     failure = asyncio.run(run())
     assert not shown_in(everything_of(failure))
-    assert "httpcore" in repr(logging.root.manager.loggerDict) and not shown_in([written.getvalue()])
+    assert "aiohttp" in repr(logging.root.manager.loggerDict) and not shown_in([written.getvalue()])
 
 
 BAD_PROXIES = {
@@ -344,7 +344,7 @@ def test_no_object_that_a_deck_holds_shows_a_secret(monkeypatch):
                     deck._engine.gateway,
                     provider,
                     provider._transport,
-                    provider._transport._pool,
+                    provider._transport._client,
                 ]
 
     objects, shown = asyncio.run(run()), []
