@@ -15,7 +15,7 @@ from helmdeck_core.configuring import KeyPath, Loaded, load_config
 from helmdeck_core.domain.asking import Question, Selection
 from helmdeck_core.domain.batches import one_by_one
 from helmdeck_core.domain.catalog import Catalog
-from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ToolDefinition
+from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ModelInfo, ToolDefinition
 from helmdeck_core.domain.decode import Decoded, DecodeFailed, Tried
 from helmdeck_core.domain.history import PlanRecord
 from helmdeck_core.domain.models import BudgetLookup
@@ -29,9 +29,10 @@ from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.engine import LOCAL_CALLER, Engine
 from helmdeck_core.explaining import Explanation, explain
 from helmdeck_core.ladder import PreparedCatalog
+from helmdeck_core.listing import models_of
 from helmdeck_core.manager import load_plugins
 from helmdeck_core.portal import Portal
-from helmdeck_core.running import Runner
+from helmdeck_core.running import Runner, request_input
 from helmdeck_core.runtime import Runtime, resolve
 
 T = TypeVar("T")
@@ -128,7 +129,7 @@ class Helmdeck:
         :raises PackError: the input is not usable, such as a blank request.
         :raises CallFailed: the model gave nothing usable; the subclass is the cause.
         """
-        given = _given(intent, context, done, defaults)
+        given = request_input(intent, context, done, defaults)
         return await self._typed(Plan, PLAN_PACK, given, model=model, caller=caller, progress=progress, limits=limits)
 
     async def aroute(
@@ -146,7 +147,7 @@ class Helmdeck:
 
         Parameters and errors are those of ``aplan``.
         """
-        given = _given(intent, context, (), defaults)
+        given = request_input(intent, context, (), defaults)
         return await self._typed(Route, ROUTE_PACK, given, model=model, caller=caller, progress=progress, limits=limits)
 
     async def arun(
@@ -230,6 +231,17 @@ class Helmdeck:
                     yield from batch
         finally:
             self._portal.run(batches.aclose())
+
+    async def amodels(self, provider: str) -> tuple[ModelInfo, ...]:
+        """The models that a provider lists, without its own name before theirs; none where it has no list.
+
+        :raises CallFailed: the subclass of the cause.
+        """
+        return await models_of(self._engine.gateway, provider)
+
+    def models(self, provider: str) -> tuple[ModelInfo, ...]:
+        """``amodels`` for callers that wait."""
+        return self._portal.run(self.amodels(provider))
 
     # -- without a model ---------------------------------------------------------------------------------
 
@@ -431,14 +443,3 @@ def make_runtime(loaded: Loaded, plugins: Mapping[str, object] | None = None) ->
     if loaded.config.log_level and loaded.config.log_level.upper() in LOG_LEVELS:
         log.enable(loaded.config.log_level)
     return resolve(found, loaded)
-
-
-def _given(intent: str, context: str, done: Iterable[DoneStep], defaults: Mapping[str, Any] | None) -> dict[str, Any]:
-    given: dict[str, Any] = {"intent": intent}
-    if context:
-        given["context"] = context
-    if steps := [{"tool": step.tool, "output": step.output} for step in done]:
-        given["done"] = steps
-    if defaults:
-        given["defaults"] = dict(defaults)
-    return given

@@ -26,6 +26,7 @@ from helmdeck_core.domain.recovery import Limits
 from helmdeck_core.errors import CallFailed, FailureClass, LengthTruncated, LikelyTimeout, QuotaExhausted
 from helmdeck_core.gateway import Gateway
 from helmdeck_core.judging import AnswerJudge
+from helmdeck_core.listing import with_names
 from helmdeck_core.recovering import SENT_BEFORE, Ask, Failed, Patience, Recovery, Step, rule_for
 from helmdeck_core.runtime import Runtime
 from helmdeck_core.telling import Teller
@@ -217,6 +218,9 @@ class _Call(Generic[T]):
             return
         assert failure is not None
         assert not isinstance(step, Ask)
+        deadline_s = policy.deadline_s
+        left_s = None if deadline_s is None else deadline_s - home.clock()
+        failure = await with_names(home.gateway, failure, policy.attempts[-1].model, left_s)
         raise self._trail.ended(failure, step.reason, home.clock() - self._start_s)
 
     @contextlib.asynccontextmanager

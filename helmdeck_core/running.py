@@ -20,6 +20,7 @@ from helmdeck_core.domain.events import HistoryFailed
 from helmdeck_core.domain.history import HistoryStore, PlanRecord, intent_sha
 from helmdeck_core.domain.packs import Output, Pack
 from helmdeck_core.domain.recovery import NO_LIMITS, Limits
+from helmdeck_core.domain.tasks import DoneStep
 from helmdeck_core.engine import LOCAL_CALLER, Engine
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, PluginError
 from helmdeck_core.hiding import Secrets, url_secrets, without
@@ -152,6 +153,20 @@ class Runner:
                 detail = without(url_secrets(url), f"{type(exc).__name__}: {exc}")
                 self.runtime.emit(HistoryFailed(caller=caller, detail=detail))
             return None
+
+
+def request_input(
+    intent: str, context: str, done: Iterable[DoneStep], defaults: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The input of the pack that plans, or of the one that routes."""
+    given: dict[str, Any] = {"intent": intent}
+    if context:
+        given["context"] = context
+    if steps := [{"tool": step.tool, "output": step.output} for step in done]:
+        given["done"] = steps
+    if defaults:
+        given["defaults"] = dict(defaults)
+    return given
 
 
 def _picked(records: Iterable[PlanRecord], sha: str) -> tuple[str, ...]:

@@ -244,6 +244,11 @@ class ChatResponse:
     attempts: tuple[Attempt, ...] = ()
 
     @property
+    def is_complete(self) -> bool:
+        """Whether the turn is known to have come to its end; a stream that just ended has not, nor has what was cut."""
+        return (self.disposition or DISPOSITIONS[self.stop_reason]) in (Disposition.FINAL, Disposition.TOOLS)
+
+    @property
     def cost_usd(self) -> float | None:
         """US dollars of all attempts; ``None`` where a price is not known."""
         return total_cost(self.attempts)

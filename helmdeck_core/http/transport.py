@@ -6,6 +6,8 @@ It never retries and never follows a redirect: the first is decided elsewhere, t
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
@@ -354,6 +356,22 @@ def translated(exc: Exception, url: str, secrets: Iterable[str] = ()) -> CallFai
         headline, sub_cause = "the provider cannot be reached", "unreachable"
     elif found is ProviderUnavailable:
         sub_cause = "broken_off"
-    place, said = urlsplit(url), str(exc)
+    place, said = urlsplit(url), _in_words(exc)
     what = f"{type(exc).__name__} at {place.scheme}://{place.netloc}" + (f": {said}" if said else "")
     return found(headline, sub_cause=sub_cause, detail=quoted(what, secrets))
+
+
+def _in_words(exc: Exception) -> str:
+    """What an exception says without what only its library's authors want to know."""
+    if type(exc).__name__ == "ClientPayloadError":
+        return "the body ended before it was complete"
+    system = getattr(exc, "os_error", None)
+    if not isinstance(system, OSError):
+        return str(exc)
+    if refused := getattr(system, "verify_message", None):  # of a certificate
+        return f"TLS: {refused}"
+    if reason := getattr(system, "reason", None):
+        return "TLS: " + str(reason).replace("_", " ").lower()
+    if isinstance(system, socket.gaierror) or not system.errno:
+        return system.strerror or str(system)
+    return os.strerror(system.errno)

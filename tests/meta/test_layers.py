@@ -17,7 +17,7 @@ LADDER = [
     "calling", "listening",
     "marks", "stripping", "fragments", "diagnosis", "refusing", "reading", "decoding", "names", "toolcalls", "budgeting", "pricing", "checking", "runtime", "catalogs", "ladder", "selection",
     "prompting", "digest", "filtering", "priors", "library", "composing", "cooling", "turns", "recovering", "watching", "work", "telling", "trail", "offering", "gateway", "explaining", "continuing",
-    "judging", "completing", "dispatching", "engine", "running", "portal", "deck", "hookdocs", "testing", "cli",
+    "judging", "listing", "completing", "dispatching", "engine", "running", "portal", "deck", "hookdocs", "testing", "cli",
 ]  # fmt: skip
 """Lower modules first; a module imports only what stands before it."""
 

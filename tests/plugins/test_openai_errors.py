@@ -27,7 +27,7 @@ from helmdeck_core import (
 )
 from helmdeck_core.http import quoted, retry_after_s
 from helmdeck_core.http.transport import translated
-from helmdeck_core.testing import completion
+from helmdeck_core.testing import Ending, Pieces, completion
 from tests.plugins import openai_support
 from tests.plugins.openai_support import PRESETS, REQUEST, Context, parse_response
 
@@ -322,7 +322,7 @@ def test_nobody_listening_is_an_unavailable_provider():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     found = failing(f"http://127.0.0.1:{port}/v1", ProviderUnavailable)
-    assert f"ClientConnectorError at http://127.0.0.1:{port}" in found.detail
+    assert found.detail == f"ClientConnectorError at http://127.0.0.1:{port}: Connection refused"
     assert found.retryable
 
 
@@ -508,3 +508,12 @@ def test_a_quote_is_one_bounded_line_without_control_characters():
 def test_details_are_bounded(chat_server):
     server = chat_server(lambda body: (500, {}, error("z" * 100_000)))
     assert len(failing(server.base_url).detail) == 300
+
+
+def test_a_connection_that_fails_is_told_in_words_of_the_network_and_not_of_the_library(chat_server):
+    server = chat_server(lambda body: Pieces([b'{"choices"'], Ending.CUT, headers={"content-type": "application/json"}))
+    assert failing(server.base_url, ProviderUnavailable).detail.endswith(": the body ended before it was complete")
+    secured = server.base_url.replace("http:", "https:")
+    assert "TLS: wrong version number" in failing(secured, ProviderUnavailable).detail
+    nowhere = failing("http://nobody.invalid/v1", ProviderUnavailable)
+    assert (nowhere.sub_cause, "ssl:default" in nowhere.detail) == ("unreachable", False)

@@ -1,6 +1,7 @@
 """Claims about calls and their records, each made through a deck: which model is asked, what is told of it, what may help."""
 
 import json
+import time
 
 import pytest
 
@@ -27,7 +28,7 @@ from helmdeck_core import (
     hookimpl,
 )
 from helmdeck_core.configuring import load_config
-from helmdeck_core.testing import Fail, Reply, completion, make_deck, scripted_provider
+from helmdeck_core.testing import OPENAI_CHAT, Fail, Reply, completion, make_deck, scripted_provider
 
 GOOD = '{"steps": [{"tool": "blog.draft", "args": {"brief": "tea"}}]}'
 
@@ -172,8 +173,6 @@ def test_what_passes_by_itself_is_told_from_what_does_not():
 
 
 def test_a_provider_that_takes_too_long_is_a_timeout_for_the_pack(failing_server):
-    from helmdeck_core.testing import OPENAI_CHAT
-
     server = failing_server(OPENAI_CHAT, "slow_think")
     config = {"providers": {"vllm": {"base_url": server.base_url, "timeout_s": 0.1}}}
     came, _ = asked(scripted_provider([]), config=config, model="vllm/any")
@@ -217,3 +216,87 @@ def test_calls_that_were_cut_are_asked_for_again_as_often_as_the_deployment_says
     came, _ = asked(script, config=config, tools=(tool,), max_tokens=1000)
     assert len(script.requests) == 1 + repairs
     assert came.tool_calls == () if not isinstance(came, CallFailed) else True
+
+
+# -- models that there are -------------------------------------------------------------------------------------
+
+NO_SUCH_MODEL = (404, {}, {"error": {"message": "The model `gpt-4o-mni` does not exist", "code": "model_not_found"}})
+
+
+def listing(*names, delay_s=0.0):
+    """A server that knows these models and was asked for another."""
+
+    def answer(body):
+        if body:
+            return NO_SUCH_MODEL
+        time.sleep(delay_s)
+        return {"data": [{"id": name} for name in names]}
+
+    return answer
+
+
+def test_a_model_that_its_provider_does_not_know_is_told_with_the_nearest_that_it_lists(chat_server):
+    server = chat_server(listing("gpt-4o", "gpt-4o-mini", "whisper-1", "tts-1"))
+    config = {"providers": {"vllm": {"base_url": server.base_url}}}
+    came, _ = asked(scripted_provider([]), config=config, model="vllm/gpt-4o-mni")
+    assert (came.failure_class, came.sub_cause) == (FailureClass.INVALID_REQUEST, "not_found")
+    assert "does not exist; of the 4 models that it lists, the nearest: gpt-4o-mini, gpt-4o" in came.detail
+    assert [request.method for request in server.requests] == ["POST", "GET"]
+
+
+@pytest.mark.parametrize("names", [[], ["gpt-4o-mni"]])
+def test_a_list_that_says_nothing_of_it_is_not_quoted(chat_server, names):
+    server = chat_server(listing(*names))
+    came, _ = asked(
+        scripted_provider([]), config={"providers": {"vllm": {"base_url": server.base_url}}}, model="vllm/gpt-4o-mni"
+    )
+    assert came.detail == "The model `gpt-4o-mni` does not exist"
+
+
+def test_a_list_that_does_not_come_in_time_changes_nothing(chat_server):
+    server = chat_server(listing("gpt-4o-mini", delay_s=0.6))
+    config = {"providers": {"vllm": {"base_url": server.base_url}}, "recovery": {"deadline_s": 0.3}}
+    start = time.monotonic()
+    came, _ = asked(scripted_provider([]), config=config, model="vllm/gpt-4o-mni")
+    assert came.sub_cause == "not_found" and "lists" not in came.detail and time.monotonic() - start < 0.6
+
+
+def test_a_deck_lists_the_models_of_a_provider(failing_server):
+    server = failing_server(OPENAI_CHAT)
+    with make_deck(config={"providers": {"vllm": {"base_url": server.base_url}}}) as deck:
+        assert [model.id for model in deck.models("vllm")] == ["loopback", "other/second"]
+        assert deck.models("local") == ()
+        server.mode = "unauthorized"
+        with pytest.raises(CallFailed) as caught:
+            deck.models("vllm")
+        assert caught.value.failure_class is FailureClass.AUTH_FAILED
+        with pytest.raises(InvalidRequest, match="there is no provider 'nobody'"):
+            deck.models("nobody")
+
+
+# -- whether it is all -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_complete"),
+    [
+        (Reply("all of it"), True),
+        (Reply("half of", None), False),
+        (Reply("half of", "odd"), False),
+        (Reply("half of", "content_filter"), False),
+        (Reply("", tool_calls=(ToolCall("1", "search", "{}"),)), True),
+    ],
+)
+def test_an_answer_that_is_not_known_to_be_complete_says_so_whole_and_streamed(reply, is_complete):
+    tool = ToolDefinition("search", "Searches.", {"type": "object"})
+    request = ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart("hi"),)),), tools=(tool,))
+    with make_deck(scripted_provider([reply] * 2, "a")) as deck:
+        *_, streamed = deck.stream(request)
+        assert (deck.complete(request).is_complete, streamed.is_complete) == (is_complete, is_complete)
+
+
+def test_an_answer_that_stays_cut_is_not_complete_and_one_that_was_completed_is():
+    config = {"agent": {"continuation_max_attempts": 1}}
+    cut, _ = asked(scripted_provider([part("one two "), part("three ")], "a"), config=config, max_tokens=1000)
+    whole, _ = asked(scripted_provider([part("one two "), Reply("three.")], "a"), config=config, max_tokens=1000)
+    assert (cut.is_complete, whole.is_complete) == (False, True)
