@@ -1,7 +1,7 @@
 """Holds recovery against other libraries on one server that fails by cause.
 
-python -m benchmarks.conformance                      # makes the environments once, and prints the table
-python -m benchmarks.conformance --write PAGE.md      # writes it between the page's marks as well
+python -m benchmarks.conformance                      # makes the environments once, and prints the tables
+python -m benchmarks.conformance --write PAGE.md      # writes them between the page's marks as well
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any
 
 import attrs
 
-from benchmarks.conformance.contestants import CONTESTANTS, GOOD
+from benchmarks.conformance.contestants import CONTESTANTS, GOOD, STREAMS
+from benchmarks.pages import write_between
 from helmdeck_core import FailureClass
 from helmdeck_core.testing import MODES, OPENAI_CHAT, FailingServer, failing_server
 from helmdeck_core.testing.servers import Recorded
@@ -28,16 +29,41 @@ PACKAGES: Mapping[str, str] = {
     "pydantic_ai": "pydantic-ai-slim[openai]",
     "instructor": "instructor",
 }
-TITLES = {"litellm": "LiteLLM", "pydantic_ai": "pydantic-ai", "instructor": "instructor", "helmdeck": "Helmdeck"}
-SURFACES = ("empty_content_filter",)
-"""Modes in which another model must not be asked: a refusal is told, not shopped around."""
+ENVIRONMENTS: Mapping[str, str] = {"litellm_validated": "litellm"}
+"""Of those that share one."""
+TITLES = {
+    "litellm": "LiteLLM",
+    "litellm_validated": "LiteLLM, validating",
+    "pydantic_ai": "pydantic-ai",
+    "instructor": "instructor",
+    "helmdeck": "Helmdeck",
+}
+TOLD: Mapping[str, Sequence[str]] = {
+    "whole": ("empty_content_filter",),
+    "streamed": ("empty_content_filter", "error_in_200", "no_end", "cut_body"),
+}
+"""Modes in which another model must not be asked: a refusal is told, not shopped around, and what was given on stays."""
+OF_OBJECTS = ("cut_json_length", "cut_json_stop", "whitespace_loop")
+"""Modes that say nothing of a text."""
+ENDED = ("stop", "EndTurn", None)
+"""Reasons that call a text finished, or say nothing about it."""
 TEXT = '{"city": "Oslo", "celsius": 3}'
 
 _API = ("APIError", "ModelAPIError")
 NAMED: Mapping[FailureClass, Sequence[str]] = {
     FailureClass.RATE_LIMITED: ("RateLimited", "RateLimitError", "ModelRateLimitError"),
-    FailureClass.SAFETY_FILTERED: ("SafetyFiltered", "ContentPolicyViolationError", "ContentFilterError"),
-    FailureClass.LENGTH_TRUNCATED: ("LengthTruncated", "OutputTokenLimitExceeded", "IncompleteOutputException"),
+    FailureClass.SAFETY_FILTERED: (
+        "SafetyFiltered",
+        "ContentPolicyViolationError",
+        "ContentFilterError",
+        "content_filter",
+    ),
+    FailureClass.LENGTH_TRUNCATED: (
+        "LengthTruncated",
+        "OutputTokenLimitExceeded",
+        "IncompleteOutputException",
+        "length",
+    ),
     FailureClass.LIKELY_TIMEOUT: ("LikelyTimeout", "Timeout", "APITimeoutError", "ModelTimeoutError"),
     FailureClass.PROVIDER_UNAVAILABLE: (
         "ProviderUnavailable",
@@ -48,12 +74,12 @@ NAMED: Mapping[FailureClass, Sequence[str]] = {
         "APIConnectionError",
         "ModelConnectionError",
     ),
-    FailureClass.CONSTRAINED_DEADLOCK: ("ConstrainedDeadlock",),
+    FailureClass.CONSTRAINED_DEADLOCK: ("ConstrainedDeadlock", "JSONSchemaValidationError"),
 }
-"""What contestants call a cause; the first of these names that an exception has counts."""
+"""What contestants call a cause: the first of these names that an exception has counts, or the reason for a text's end."""
 ALSO_RIGHT: Mapping[str, Sequence[str]] = {
     "error_in_200": _API,
-    "no_end": ("LengthTruncated", "OutputTokenLimitExceeded", "IncompleteOutputException"),
+    "no_end": ("LengthTruncated", "OutputTokenLimitExceeded", "IncompleteOutputException", "Unknown"),
 }
 
 
@@ -62,23 +88,26 @@ class Cell:
     """What one contestant did in one mode.
 
     :ivar reached: whether a good answer came back.
+    :ivar is_told: whether a part was given on and the failure told behind it.
     :ivar failure: what its failure is called, alone; empty where it took what came for an answer.
     """
 
     reached: bool
+    is_told: bool
     paid: int
     failure: str
     is_cause_right: bool
     has_bad_answer: bool
 
     def __str__(self) -> str:
-        end = "yes" if self.reached else "**took it**" if self.has_bad_answer else "no"
+        end = "yes" if self.reached else "told" if self.is_told else "**took it**" if self.has_bad_answer else "no"
         what = f"`{self.failure}`" if self.failure else "none"
         return f"{end}, {self.paid}, {what} {'✓' if self.is_cause_right else '✗'}"
 
 
 def python_of(contestant: str, venvs: Path) -> str:
     """The interpreter of a contestant's environment, which is made at first."""
+    contestant = ENVIRONMENTS.get(contestant, contestant)
     if contestant not in PACKAGES:
         return sys.executable
     python = venvs / contestant / "bin" / "python"
@@ -93,47 +122,69 @@ def mode_of(request: Recorded) -> str:
     return str(request.body["model"]).rpartition(":")[2]
 
 
-def measure(contestant: str, venvs: Path, server: FailingServer, modes: Sequence[str]) -> dict[str, Cell]:
-    """Run one contestant through the modes."""
-    command = [python_of(contestant, venvs), "-m", "benchmarks.conformance.contestants", contestant, server.base_url]
+@attrs.frozen
+class Measured:
+    """What one contestant did.
+
+    :ivar versions: of the libraries in its environment.
+    """
+
+    cells: Mapping[str, Cell]
+    versions: Mapping[str, str]
+
+
+def measure(contestant: str, way: str, venvs: Path, server: FailingServer, modes: Sequence[str]) -> Measured:
+    """Run one contestant through the modes.
+
+    :param way: ``whole`` or ``streamed``.
+    """
+    python = python_of(contestant, venvs)
+    command = [python, "-m", "benchmarks.conformance.contestants", contestant, way, server.base_url]
     ran = subprocess.run([*command, *modes], cwd=ROOT, capture_output=True, text=True, check=False)
     if ran.returncode:
         raise SystemExit(f"{contestant} failed:\n{ran.stderr[-2000:]}")
     asked = [str(request.body["model"]) for request in server.requests]
-    rows = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith('{"mode"')]
-    return {row["mode"]: _cell(contestant, row, asked) for row in rows}
+    found = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith('{"')]
+    (versions,) = (row["versions"] for row in found if "versions" in row)
+    cells = {row["mode"]: _cell(f"{contestant}-{way}", row, asked) for row in found if "mode" in row}
+    return Measured(cells, versions)
 
 
-def _cell(contestant: str, row: Mapping[str, Any], asked: Sequence[str]) -> Cell:
+def _cell(name: str, row: Mapping[str, Any], asked: Sequence[str]) -> Cell:
     mode, chain, alone = row["mode"], row["chain"], row["alone"]
     # A request to the good model belongs to the failing one before it.
     paid, is_ours = 0, False
     for model in asked:
-        is_ours = model == f"{contestant}:{mode}" or (is_ours and model == GOOD)
+        is_ours = model == f"{name}:{mode}" or (is_ours and model == GOOD)
         paid += is_ours
     cause = MODES[mode].cause
-    names = alone.get("names", [])
-    found = next((name for name in names if any(name in known for known in NAMED.values())), "")
-    right = cause is not None and (found in NAMED[cause] or any(name in ALSO_RIGHT.get(mode, ()) for name in names))
+    # A text that ended for a reason that is none of a finished one tells in that way.
+    reasons = [] if alone.get("reason") in ENDED else [alone["reason"]]
+    names = alone.get("names", reasons)
+    also = ALSO_RIGHT.get(mode, ())
+    found = next((name for name in names if name in also or any(name in known for known in NAMED.values())), "")
+    right = cause is not None and (found in NAMED[cause] or any(name in also for name in names))
     is_good = bool(chain.get("is_good"))
+    is_told = not is_good and ("shown" in chain or chain.get("reason") not in ENDED)
     return Cell(
         reached=is_good,
+        is_told=is_told,
         paid=paid,
-        failure=found if right and found else alone.get("failure", ""),
+        failure=found if right and found else alone.get("failure", "".join(reasons)),
         is_cause_right=right,
         has_bad_answer="answer" in chain and not is_good,
     )
 
 
-def table(cells: Mapping[str, Mapping[str, Cell]], modes: Sequence[str]) -> list[str]:
+def table(found: Mapping[str, Measured], way: str, modes: Sequence[str]) -> list[str]:
     """The table as Markdown."""
     lines = [
-        f"| the first model | wanted | {' | '.join(TITLES[each] for each in cells)} |",
-        f"|---|---|{'---|' * len(cells)}",
+        f"| the first model | wanted | {' | '.join(TITLES[each] for each in found)} |",
+        f"|---|---|{'---|' * len(found)}",
     ]
     for mode in modes:
-        wanted = "told" if mode in SURFACES else "second model"
-        row = " | ".join(str(found[mode]) for found in cells.values())
+        wanted = "told" if mode in TOLD[way] else "second model"
+        row = " | ".join(str(each.cells[mode]) for each in found.values())
         lines.append(f"| {mode.replace('_', ' ')} | {wanted} | {row} |")
     return lines
 
@@ -149,18 +200,23 @@ def main() -> None:
         "--venvs", type=Path, default=Path.home() / ".cache" / "helmdeck-peers", help="where they stand"
     )
     parser.add_argument("--only", nargs="*", default=list(CONTESTANTS), choices=list(CONTESTANTS))
-    parser.add_argument("--write", type=Path, help="a page with the marks <!-- table --> and <!-- end -->")
+    parser.add_argument("--write", type=Path, help="a page with the marks of both tables")
     given = parser.parse_args()
     modes = [name for name, mode in MODES.items() if mode.cause is not None and name not in BESIDE_THE_POINT]
-    with failing_server(OPENAI_CHAT, mode_of, text=TEXT) as server:
-        cells = {each: measure(each, given.venvs, server, modes) for each in given.only}
-    lines = table(cells, modes)
-    print("\n".join(lines))
+    versions: dict[str, Mapping[str, str]] = {}
+    for way, known, left_out in (("whole", CONTESTANTS, ()), ("streamed", STREAMS, OF_OBJECTS)):
+        with failing_server(OPENAI_CHAT, mode_of, text=TEXT) as server:
+            asked = [mode for mode in modes if mode not in left_out]
+            found = {each: measure(each, way, given.venvs, server, asked) for each in given.only if each in known}
+        versions |= {ENVIRONMENTS.get(name, name): each.versions for name, each in found.items() if each.versions}
+        lines = "\n".join(table(found, way, asked))
+        print(f"{lines}\n")
+        if given.write:
+            write_between(given.write, way, lines)
+    told = "; ".join(", ".join(f"{name} {number}" for name, number in each.items()) for each in versions.values())
+    print(told)
     if given.write:
-        page = given.write.read_text(encoding="utf-8")
-        head, _, rest = page.partition("<!-- table -->\n")
-        _, _, tail = rest.partition("<!-- end -->")
-        given.write.write_text(f"{head}<!-- table -->\n{chr(10).join(lines)}\n<!-- end -->{tail}", encoding="utf-8")
+        write_between(given.write, "versions", f"Measured with {told}.")
 
 
 if __name__ == "__main__":
