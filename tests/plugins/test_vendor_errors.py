@@ -39,6 +39,9 @@ def of_status(status, message, code):
 INVALID = "2 validation errors:\n  {{'type': 'x', 'loc': ('body', {}), 'msg': 'no'}}"
 """llama.cpp's Python server writes down what it did not expect, and calls it an error of its own."""
 
+NO_CALL = "The model produced output that does not match the expected peg-native format"
+"""llama.cpp's server in C++, of a tool call that the model began and did not end."""
+
 SPENT = [
     (403, error("Key limit exceeded (total limit). Manage it in your settings", code=403)),
     (402, error("This request requires more credits", code=402, metadata={"error_type": "payment_required"})),
@@ -94,6 +97,7 @@ OTHERS = [
     (501, error("This server does not support tools", type="not_supported_error"), InvalidRequest, ""),
     (500, error(INVALID.format("'response_format', 'type'")), InvalidRequest, "schema_refused"),
     (500, error(INVALID.format("'messages'")), InvalidRequest, ""),
+    (500, error(NO_CALL, code=500, type="server_error"), ConstrainedDeadlock, "tool_use_failed"),
     (409, error("the request conflicts with another one", type="conflict_error"), ProviderUnavailable, ""),
     (424, {"error": "Request failed during generation", "error_type": "generation"}, ProviderUnavailable, ""),
     (504, error("timed out", type="timeout_error"), ProviderUnavailable, ""),

@@ -142,6 +142,8 @@ ERROR_WORDS = ErrorWords(
             )
         ),
         ("'loc': ('body'", Cause(InvalidRequest)),  # the same, for every other field
+        # llama.cpp, with 500: the model began a tool call and did not end it, or wrote no text at all.
+        ("output that does not match the expected", Cause(ConstrainedDeadlock, "tool_use_failed")),
         ("assistant message prefill", Cause(InvalidRequest, "prefill_unsupported")),  # Anthropic, since 4.6
     ),
     context_marks=(
