@@ -163,6 +163,8 @@ class Attempt:
             recurse=False,
             filter=lambda field, value: field.name == "is_sent" or value not in ("", None, 0, (), Usage()),
         )
+        if self.cause is not None:
+            wire["cause"] = self.cause.value
         if self.usage != Usage():
             wire["usage"] = _tokens(self.usage)
         if self.requests:

@@ -139,6 +139,8 @@ def _sent(event: Mapping[str, Any]) -> Iterator[str]:
 
 def _ended(outcome: Mapping[str, Any]) -> Iterator[str]:
     yield _cause(outcome) if outcome.get("cause") else ""
+    yield f"HTTP {outcome['status']}" if outcome.get("status") else ""
+    yield f"request id {outcome['request_id']}" if outcome.get("cause") and outcome.get("request_id") else ""
     yield f"{outcome['latency_s']:.3f} s"
     usage = outcome.get("usage", {})
     if any(usage.values()):

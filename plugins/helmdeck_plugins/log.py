@@ -48,7 +48,17 @@ def helmdeck_event_sinks() -> Sequence[EventSink]:
 def write(event: Event) -> None:
     """Write one event."""
     level, message = line_of(event)
-    logger().bind(**dict(_flat(event_data(event)))).log(level, message)
+    logger().bind(**dict(_flat(_facts(event)))).log(level, message)
+
+
+def _facts(event: Event) -> Mapping[str, Any]:
+    """What a line says beside its text; of an attempt only what there is, for most of its fields are about rare things."""
+    facts = event_data(event)
+    if isinstance(event, AttemptEnded):
+        usual = {"number": event.attempt, "is_sent": True}
+        told = event.outcome.to_dict().items()
+        facts = {**facts, "outcome": {name: value for name, value in told if usual.get(name) != value}}
+    return facts
 
 
 def line_of(event: Event) -> tuple[str, str]:

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from helmdeck_core import log
+from helmdeck_core import ProviderUnavailable, log
+from helmdeck_core.testing import make_deck
 
 FREE = "openrouter/openrouter/free"
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"},"rationale":"r"}]}'
@@ -58,6 +59,25 @@ def test_a_catalog_that_is_sent_whole_is_no_line(lines):
 def test_a_failure_is_a_warning_with_its_cause_and_without_the_request(lines):
     text = lines("", level="WARNING")
     assert "WARNING" in text and "likely_timeout" in text and "launch" not in text
+
+
+def test_an_attempt_that_failed_is_told_by_what_there_is_to_tell(chat_server, capsys):
+    server = chat_server(lambda _: (503, {"x-request-id": "req_9"}, {"error": {"message": "down"}}))
+    config = {
+        "providers": {"vllm": {"base_url": server.base_url}},
+        "recovery": {"max_attempts": 1},
+        "log_level": "INFO",
+    }
+    try:
+        with make_deck(config=config) as deck, pytest.raises(ProviderUnavailable):
+            deck.plan("draft a post about our launch", model="vllm/any")
+    finally:
+        log.disable()
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "an attempt of a model call" in line]
+    for part in ("'cause': 'provider_unavailable'", "'status': 503", "'request_id': 'req_9'", "max_attempts 1 reached"):
+        assert part in line
+    for part in ("input_tokens", "raw_length", "is_sent", "waited_s", "continuations", "down"):
+        assert part not in line
 
 
 def test_an_answered_call_is_a_line_for_debugging_only(lines):
