@@ -25,6 +25,9 @@ JSON_SCHEMA = SchemaDialect(name="json-schema")
 LLAMA_CPP = SchemaDialect(name="llama.cpp", most_length=2_000)
 """Its grammars repeat nothing more often than that."""
 
+LLAMA_CPP_PYTHON = attrs.evolve(LLAMA_CPP, name="llama-cpp-python", most_length=1_000)
+"""Both of llama.cpp's servers. The one in Python nests what is repeated; from a longer text on, its process ends."""
+
 XAI = SchemaDialect(name="xai", most_length=2_048, is_strict=True)
 """Longer texts are not held to their bound."""
 
@@ -110,7 +113,19 @@ OPENAPI = SchemaDialect(
 
 DIALECTS: Final[Mapping[str, SchemaDialect]] = {
     dialect.name: dialect
-    for dialect in (JSON_SCHEMA, LLAMA_CPP, XAI, OPENAI, AZURE, STRICT, CEREBRAS, ANTHROPIC, GEMINI, OPENAPI)
+    for dialect in (
+        JSON_SCHEMA,
+        LLAMA_CPP,
+        LLAMA_CPP_PYTHON,
+        XAI,
+        OPENAI,
+        AZURE,
+        STRICT,
+        CEREBRAS,
+        ANTHROPIC,
+        GEMINI,
+        OPENAPI,
+    )
 }
 
 OPENAI_MODELS: Final[Mapping[str, str]] = MappingProxyType(

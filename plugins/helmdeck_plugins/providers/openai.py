@@ -23,6 +23,7 @@ from helmdeck_plugins.providers.dialects import (
     AZURE,
     CEREBRAS,
     LLAMA_CPP,
+    LLAMA_CPP_PYTHON,
     NONE,
     OPENAI,
     OPENAI_MODELS,
@@ -256,7 +257,7 @@ PRESETS = (
         "llama.cpp's server on this machine",
         "http://127.0.0.1:8080/v1",
         # The server of its Python bindings knows no other way to give a schema.
-        quirks=Quirks(schema_dialects={"": LLAMA_CPP.name}, has_json_mode_schemas=True),
+        quirks=Quirks(schema_dialects={"": LLAMA_CPP_PYTHON.name}, has_json_mode_schemas=True),
     ),
     _preset(
         "lmstudio",
