@@ -57,8 +57,9 @@ def mistakes_of(
                 ("providers", name, "base_url"), problem, shown, "an address alone, with api_key or headers beside it"
             )
         for limit in ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes"):
-            if getattr(provider, limit) == 0:
-                check.add(("providers", name, limit), "0 would never let anything through", 0, "more than 0")
+            if (value := getattr(provider, limit)) is not None and not value > 0:
+                problem = "0 would never let anything through" if value == 0 else "not a number above 0"
+                check.add(("providers", name, limit), problem, value, "more than 0")
     if config.history.url is not None:
         scheme, colon, _ = config.history.url.partition(":")
         stores = [f"{name}:..." for name in known["helmdeck_history_stores"]]
@@ -128,6 +129,9 @@ def _check_recovery(config: Config, check: _Checker, providers: Sequence[str]) -
     check.each(("recovery", "fallback_on"), rules.fallback_on or (), tuple(FailureClass), "there is no such cause")
     if not rules.max_attempts:
         check.add(("recovery", "max_attempts"), "0 would never ask anyone", 0, "at least 1")
+    for name in ("deadline_s", "max_cost_usd", "backoff_s", "max_wait_s", "cool_down_s"):
+        if (value := getattr(rules, name)) is not None and not value >= 0:  # from code; files are checked before
+            check.add(("recovery", name), "not a number of at least 0", value, "a number of at least 0")
     for name in ("attempt_share", "think_share"):
         if not 0 < (share := getattr(rules, name)) <= 1:
             check.add(("recovery", name), "not a part of a whole", share, "above 0, to 1")

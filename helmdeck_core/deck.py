@@ -402,6 +402,7 @@ class Helmdeck:
         try:
             if self._portal.is_started:
                 try:
+                    self._portal.cancel()  # a call whose connections go would look for others
                     self._portal.run(self._engine.gateway.aclose())
                 finally:
                     self._portal.close()

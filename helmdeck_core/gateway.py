@@ -57,6 +57,7 @@ class Gateway:
         # A pool belongs to the loop that made it; a deck may be used from several, one after the other or at once. Pools
         # hold their loop, so that weak keys would never go; those of closed loops are dropped when a new loop comes.
         self._open: dict[asyncio.AbstractEventLoop, dict[str, Provider]] = {}
+        self._keepers: dict[asyncio.AbstractEventLoop, AsyncGenerator[None, None]] = {}
         self._lock = threading.Lock()
         self._offering = Offering()
 
@@ -218,9 +219,12 @@ class Gateway:
 
         :raises PluginError: one failed.
         """
+        loop = asyncio.get_running_loop()
         with self._lock:
-            opened = self._open.pop(asyncio.get_running_loop(), {})
+            opened, keeper = self._open.pop(loop, {}), self._keepers.pop(loop, None)
         async with contextlib.AsyncExitStack() as stack:
+            if keeper is not None:
+                stack.push_async_callback(keeper.aclose)
             for name, provider in opened.items():
                 stack.push_async_callback(self._close, name, provider)
 
@@ -234,10 +238,22 @@ class Gateway:
     def _opened(self) -> dict[str, Provider]:
         loop = asyncio.get_running_loop()
         if loop not in self._open:
+            keeper = self._until_the_end(loop)
             with self._lock:
                 self._open = {each: pools for each, pools in self._open.items() if not each.is_closed()}
-                self._open[loop] = {}
+                self._keepers = {each: kept for each, kept in self._keepers.items() if each in self._open}
+                self._open[loop], self._keepers[loop] = {}, keeper
+            with contextlib.suppress(StopIteration):  # it waits for nothing before it yields
+                keeper.asend(None).send(None)
         return self._open[loop]
+
+    async def _until_the_end(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None, None]:
+        """Close what was opened if nobody did before the loop ends, which ends its generators first."""
+        try:
+            yield
+        finally:
+            if self._keepers.pop(loop, None) is not None:
+                await self.aclose()
 
     def _owned(self, name: str) -> Owned[ProviderSpec]:
         config = self._runtime.config.providers.get(name)

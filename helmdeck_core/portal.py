@@ -54,6 +54,17 @@ class Portal:
         """Whether there is a loop that may hold resources."""
         return self._loop is not None and self._pid == os.getpid()
 
+    def cancel(self) -> None:
+        """Cancel what is running; its callers get ``Cancelled``.
+
+        :raises RuntimeError: it is called inside a coroutine that this portal runs.
+        """
+        if self._is_inside():
+            raise RuntimeError("a deck cannot be closed by what it runs")
+        with self._lock:  # so that nobody stops the loop meanwhile
+            if self._loop is not None and self.is_started:
+                asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
+
     def close(self) -> None:
         """Cancel what is still running, then stop the loop and its thread; a later ``run`` starts new ones.
 

@@ -158,21 +158,28 @@ CAUSES_OF_RULES = (*(cause.value for cause in FailureClass), UNKNOWN_STOP)
 """What the first part of a rule's name can be."""
 
 
+def _a_number(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Refuse what is no number: a clock that is compared with one would never be late."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value != value):
+        raise ValueError(f"Limits.{attribute.name}: not a number, found {value!r}")
+
+
 @attrs.frozen(kw_only=True)
 class Limits:
-    """What bounds one call with all its attempts.
+    """What bounds one call with all its attempts. What is no number is a ``ValueError``.
 
     :ivar max_attempts: how often an answer is asked for from its beginning, at most. What continues an answer that was cut,
         and a call that settles a selection, have limits of their own.
-    :ivar deadline_s: seconds until the call has ended, one way or the other, whatever it asked for; ``None`` is no limit.
+    :ivar deadline_s: seconds until the call has ended, one way or the other, whatever it asked for; ``None`` is no limit, and
+        with 0 or less it is over at once.
     :ivar max_cost_usd: once this much is spent, on whatever, only models are asked that are known to cost nothing; nor is a
         request sent whose input alone would take more than is left, by the prices that are known and at five characters
         a token. What one request generates may go beyond it. ``None`` is no limit.
     """
 
-    max_attempts: int | None = None
-    deadline_s: float | None = None
-    max_cost_usd: float | None = None
+    max_attempts: int | None = attrs.field(default=None, validator=_a_number)
+    deadline_s: float | None = attrs.field(default=None, validator=_a_number)
+    max_cost_usd: float | None = attrs.field(default=None, validator=_a_number)
 
     def within(self, outer: Limits) -> Limits:
         """These limits, and those of ``outer`` where these leave one open."""

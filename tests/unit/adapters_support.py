@@ -8,7 +8,7 @@ import helmdeck_provider_bedrock
 import helmdeck_provider_cohere
 from contrib_providers.bedrock.tests.test_contract import CONVERSE
 from contrib_providers.cohere.tests.test_contract import COHERE
-from helmdeck_core import ChatRequest, ChatResponse, Message, Role, TextPart
+from helmdeck_core import ChatRequest, ChatResponse, Limits, Message, Role, TextPart
 from helmdeck_core.testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, Dialect
 
 PLUGINS = (helmdeck_provider_bedrock, helmdeck_provider_cohere)
@@ -54,12 +54,13 @@ def request(model, text="say hello", **fields):
     return ChatRequest(model=model, messages=(Message(Role.USER, (TextPart(text),)),), max_tokens=1000, **fields)
 
 
-async def ask(deck, model, streams, **fields):
+async def ask(deck, model, streams, *, deadline_s=None, **fields):
     """The response, whole or at the end of a stream."""
+    limits = Limits(deadline_s=deadline_s)
     if not streams:
-        return await deck.acomplete(request(model, **fields))
+        return await deck.acomplete(request(model, **fields), limits=limits)
     response = None
-    async for item in deck.astream(request(model, **fields)):
+    async for item in deck.astream(request(model, **fields), limits=limits):
         response = item if isinstance(item, ChatResponse) else None
         del item  # a test looks at what variables show
     return response

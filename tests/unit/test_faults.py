@@ -11,7 +11,7 @@ import pytest
 from helmdeck_core import CallFailed, ChatRequest, FailureClass, Message, Role, TextPart
 from helmdeck_core.testing import ANTHROPIC, OLLAMA, OPENAI_CHAT, Fault, Harm, failing_server, faulty_proxy, make_deck
 
-DEADLINE_S = 0.2
+DEADLINE_S = 0.1
 SLACK_S = 0.5
 
 HEAD_ENDS = b"\r\n\r\n"
@@ -50,13 +50,15 @@ def outcome(name, base_url_of, streams):
 
     async def run():
         async with base_url_of() as proxy:
-            start = time.monotonic()
-            async with deck_at(proxy.base_url, name, DEADLINE_S) as deck:
+            # A connection that ends does so by itself, however busy this machine is.
+            waits = proxy.fault.harm in (Harm.STALL, Harm.DRIP)
+            async with deck_at(proxy.base_url, name, DEADLINE_S if waits else 20.0) as deck:
+                start = time.monotonic()
                 with pytest.raises(CallFailed) as caught:
                     await ask(deck, name, streams)
                 took = time.monotonic() - start
             await until(lambda: proxy.open == 0)
-        return caught.value, took, asyncio.all_tasks() - {asyncio.current_task()}
+        return caught.value, took, {task for task in asyncio.all_tasks() - {asyncio.current_task()} if not task.done()}
 
     return asyncio.run(run())
 

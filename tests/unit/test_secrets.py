@@ -188,6 +188,7 @@ def test_a_secret_shows_nowhere_whatever_a_server_does(name, written, spans, tmp
     is_first = name == "chat"  # what does not depend on the adapter takes a while, and is looked at once
     secrets = SIGNED if adapter.kind == "bedrock" and "api_key" not in adapter.settings else PLANTED
     table = [(streams, *case) for streams in ways for case in answers(adapter.dialect, secrets, streams)]
+    table = table[::2] if name in PLACES else table  # they differ in where the key goes, and in nothing that is read
     listener, found, turn = Listener(), [], asyncio.Semaphore(16)
 
     def look(label, texts):
@@ -263,8 +264,7 @@ def babbling(connection):
     saying(f"{repeated(connection)}\r\n\r\n".encode())(connection)
 
 
-@pytest.mark.parametrize("streams", [False, True])
-@pytest.mark.parametrize("variable", ["HTTP_PROXY", "HTTPS_PROXY"])
+@pytest.mark.parametrize(("variable", "streams"), [("HTTP_PROXY", True), ("HTTPS_PROXY", False)])
 @pytest.mark.parametrize("answer", [refusing, babbling, saying(Step.RESET), saying(http(b"")), saying(b"HTTP/1.1 2")])
 def test_the_password_of_a_proxy_shows_nowhere(variable, answer, streams, written, monkeypatch):
     scheme = variable.partition("_")[0].lower()
@@ -358,11 +358,12 @@ def test_no_object_that_a_deck_holds_shows_a_secret(monkeypatch):
     assert not shown_in(shown)
 
 
-@pytest.mark.parametrize("mode", ["unavailable", "error_in_200", "empty_stop"])
-def test_the_command_line_shows_no_secret(mode, capsys, monkeypatch, tmp_path):
+def test_the_command_line_shows_no_secret(capsys, monkeypatch, tmp_path):
     leave_the_machine(monkeypatch, tmp_path)
     cli = Cli(capsys)
-    with failing_server(ADAPTERS["chat"].dialect, mode, echo=f"{KEY} {quote(KEY, safe='')} {TENANT}") as server:
+    with failing_server(
+        ADAPTERS["chat"].dialect, "unavailable", echo=f"{KEY} {quote(KEY, safe='')} {TENANT}"
+    ) as server:
         (tmp_path / "helmdeck.toml").write_text(
             f'[providers.openai]\nbase_url = "{server.base_url}"\napi_key = "env:PLANTED"\n'
             f"[providers.openai.headers]\nx-tenant = {json.dumps(TENANT)}\n[recovery]\nmax_attempts = 1\n"

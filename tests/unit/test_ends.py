@@ -1,0 +1,425 @@
+"""However a call ends, by its caller, its deadline, its loop or its network: in time, with a cause, and nothing stays open."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import json
+import math
+import os
+import socket
+import threading
+import time
+import warnings
+
+import pytest
+
+from helmdeck_core import CallFailed, Cancelled, ConfigError, Helmdeck, LikelyTimeout, Limits, ProviderUnavailable
+from helmdeck_core.config import Config, ProviderConfig, RecoveryConfig
+from helmdeck_core.testing import OPENAI_CHAT, Fault, Harm, Said, failing_server, faulty_proxy, make_deck
+from tests.unit.adapters_support import ADAPTERS, KEYS, PLUGINS, ask, request
+from tests.unit.http_support import Server, Step, chunked, http, saying, until
+
+DEADLINE_S = 0.1
+SLACK_S = 0.5
+TEXT = "a text that is long enough to be cut anywhere " * 5
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _only_new_objects():
+    """Let collections look at what these tests make, and not at everything that other tests left: they are many."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch):
+    monkeypatch.delenv("AWS_BEARER_TOKEN_BEDROCK", raising=False)
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+
+
+def deck_at(url, adapter=ADAPTERS["chat"], **recovery):
+    provider = {"kind": adapter.kind, "base_url": url, **adapter.settings}
+    recovery = {"max_attempts": 1, "deadline_s": DEADLINE_S, **recovery}
+    return make_deck(*PLUGINS, config={"providers": {"p": provider}, "recovery": recovery})
+
+
+@contextlib.contextmanager
+def nobody_warned():
+    """Look that nothing was left that should have been closed or awaited."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        yield
+        gc.collect()
+    assert [str(each.message) for each in warned] == []
+
+
+@contextlib.contextmanager
+def nothing_left():
+    """Look that no more files are open afterwards, either."""
+    gc.collect()
+    files = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    with nobody_warned():
+        yield
+    assert len(os.listdir("/proc/self/fd")) == files  # noqa: PTH208
+
+
+def still_running():
+    return [task for task in asyncio.all_tasks() - {asyncio.current_task()} if not task.done()]
+
+
+def failure_of(act):
+    """How a coroutine fails that gets nothing from nobody; nothing is left behind."""
+
+    async def run():
+        unhandled = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, told: unhandled.append(told))
+        with pytest.raises(CallFailed) as caught:
+            await act()
+        await asyncio.sleep(0)
+        assert still_running() == [] and unhandled == []
+        return caught.value
+
+    with nothing_left():
+        return asyncio.run(run())
+
+
+# -- before there is an answer ----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def refusing():
+    """A port at which nobody listens."""
+    with socket.socket() as plug:
+        plug.bind(("127.0.0.1", 0))
+        yield plug.getsockname()[1]
+
+
+@contextlib.contextmanager
+def never_accepting():
+    """A port whose connections come about, and whose server looks at none."""
+    with socket.socket() as plug:
+        plug.bind(("127.0.0.1", 0))
+        plug.listen(8)
+        yield plug.getsockname()[1]
+
+
+@contextlib.contextmanager
+def full():
+    """A port at which too many wait already, so that nobody says anything to the next one."""
+    with socket.socket() as plug, contextlib.ExitStack() as stack:
+        plug.bind(("127.0.0.1", 0))
+        plug.listen(0)
+        for _ in range(3):
+            other = stack.enter_context(socket.socket())
+            other.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                other.connect(plug.getsockname())
+        yield plug.getsockname()[1]
+
+
+def test_a_server_that_cannot_be_reached_or_does_not_listen_is_a_failure_in_time():
+    large = "hello" * 2_000_000
+    table = [
+        (refusing, "http", "hello", ProviderUnavailable),
+        (refusing, "https", "hello", ProviderUnavailable),
+        (full, "http", "hello", LikelyTimeout),
+        (never_accepting, "http", "hello", LikelyTimeout),
+        (never_accepting, "http", large, LikelyTimeout),
+        (never_accepting, "https", "hello", LikelyTimeout),
+    ]
+
+    async def run():
+        with contextlib.ExitStack() as stack:
+            for streams in (False, True):
+                for port, scheme, text, expected in table:
+                    url = f"{scheme}://127.0.0.1:{stack.enter_context(port())}"
+                    start = time.monotonic()
+                    deadline_s = DEADLINE_S if expected is LikelyTimeout else 20.0
+                    async with deck_at(url, deadline_s=deadline_s) as deck:
+                        with pytest.raises(CallFailed) as caught:
+                            await ask(deck, "p/any", streams, text=text)
+                    assert type(caught.value) is expected, (port.__name__, scheme, streams)
+                    assert time.monotonic() - start < deadline_s + SLACK_S
+                    await asyncio.sleep(0)
+                    assert still_running() == []
+
+    with nothing_left():
+        asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"garbage " * 20,
+        b"\x15\x03\x01\x00\x02\x02\x28",
+        b"\x16\x03\x03\x00\x05hello",
+        b"\x16\x03\x03\xff\xff" + bytes(70_000),
+        b"",
+    ],
+)
+def test_what_is_no_handshake_of_tls_is_a_server_that_cannot_be_reached(said):
+    async def act():
+        class Babbling(asyncio.Protocol):
+            def connection_made(self, transport):
+                transport.write(said)
+                transport.close() if not said else None
+                others.append(transport)
+
+        others = []
+        server = await asyncio.get_running_loop().create_server(Babbling, "127.0.0.1", 0)
+        try:
+            url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            async with deck_at(url, deadline_s=20) as deck:
+                await ask(deck, "p/any", False)
+        finally:
+            server.close()
+            for other in others:
+                other.abort()
+            await asyncio.sleep(0)
+
+    failure = failure_of(act)
+    assert (type(failure), failure.sub_cause) == (ProviderUnavailable, "unreachable")
+
+
+@pytest.mark.parametrize("ending", ["abort", "close"])
+def test_a_server_that_goes_while_a_large_request_is_written_is_unavailable(ending):
+    async def act():
+        class Leaving(asyncio.Protocol):
+            def connection_made(self, transport):
+                self.transport = transport
+
+            def data_received(self, data):
+                getattr(self.transport, ending)()
+
+        server = await asyncio.get_running_loop().create_server(Leaving, "127.0.0.1", 0)
+        try:
+            async with deck_at(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", deadline_s=10) as deck:
+                await ask(deck, "p/any", False, text="hello" * 2_000_000)
+        finally:
+            server.close()
+
+    assert type(failure_of(act)) is ProviderUnavailable
+
+
+# -- deadlines --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["whole", "streamed", "planned"])
+def test_a_deadline_that_is_over_or_nearly_ends_the_call_at_once(way):
+    async def call(deck, limits):
+        if way == "planned":
+            await deck.aplan("draft a blog post", model="p/any", limits=limits)
+        elif way == "whole":
+            await deck.acomplete(request("p/any"), limits=limits)
+        else:
+            async for _ in deck.astream(request("p/any"), limits=limits):
+                pass
+
+    async def run():
+        async with Server(saying(Step.STALL)) as server, deck_at(f"http://127.0.0.1:{server.port}") as deck:
+            for deadline_s in (0, -0.0, -1, -math.inf, 5e-324, 1e-9, 1e-3):
+                start = time.monotonic()
+                with pytest.raises(LikelyTimeout):
+                    await call(deck, Limits(deadline_s=deadline_s))
+                assert time.monotonic() - start < SLACK_S
+                await asyncio.sleep(0)
+                await until(lambda: len(server.gone) == len(server.connections))
+
+    with nothing_left():
+        asyncio.run(run())
+
+
+@pytest.mark.parametrize("value", [math.nan, "1", True])
+def test_a_limit_that_is_no_number_is_refused_where_it_is_said(value):
+    for name in ("deadline_s", "max_cost_usd"):
+        with pytest.raises(ValueError, match=f"Limits.{name}: not a number, found {value!r}"):
+            Limits(**{name: value})
+
+
+@pytest.mark.parametrize("value", [math.nan, -1.0])
+def test_a_time_in_a_configuration_from_code_that_is_none_is_a_mistake(value):
+    recovery = RecoveryConfig(deadline_s=value, max_wait_s=value)
+    with pytest.raises(ConfigError) as caught:
+        Helmdeck(Config(providers={"openai": ProviderConfig(timeout_s=value)}, recovery=recovery))
+    assert {mistake.where for mistake in caught.value.mistakes} == {
+        "providers.openai.timeout_s",
+        "recovery.deadline_s",
+        "recovery.max_wait_s",
+    }
+
+
+# -- callers who go away ----------------------------------------------------------------------------------------
+
+
+def piecewise(said):
+    """Send a byte string piece by piece, one in each turn of the loop."""
+
+    def act(connection, start=0):
+        connection.transport.write(said[start : start + 40])
+        if start + 40 < len(said) and not connection.transport.is_closing():
+            asyncio.get_running_loop().call_soon(act, connection, start + 40)
+
+    return act
+
+
+@pytest.mark.parametrize("name", ["chat", "bedrock"])
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_call_can_be_cancelled_at_every_turn_of_the_loop(name, streams):
+    adapter, said = ADAPTERS[name], Said(text="a text of some pieces")
+    body = b"".join(adapter.dialect.events(said)) if streams else json.dumps(adapter.dialect.whole(said)).encode()
+    kind = {"content_type": adapter.dialect.content_type if streams else "application/json"}
+    ended = set()
+
+    async def run():
+        async with Server(piecewise(chunked(body, **kind))) as server:
+            async with deck_at(f"http://127.0.0.1:{server.port}", adapter, deadline_s=30) as deck:
+                turns = 0
+                while "ChatResponse" not in ended and turns < 200:
+                    call = asyncio.create_task(ask(deck, "p/any", streams))
+                    for _ in range(turns):
+                        await asyncio.sleep(0)
+                    call.cancel()
+                    ended.add(type((await asyncio.gather(call, return_exceptions=True))[0]).__name__)
+                    await until(lambda: len(server.connections) - len(server.gone) <= 1)  # one may wait for the next
+                    turns += 1
+                assert (await ask(deck, "p/any", streams)).text == said.text, "it still works"
+            await until(lambda: len(server.gone) == len(server.connections))
+        assert still_running() == []
+
+    with nothing_left():
+        asyncio.run(run())
+    assert ended == {"CancelledError", "ChatResponse"}
+
+
+# -- loops and threads --------------------------------------------------------------------------------------------
+
+
+def test_a_deck_that_nobody_closed_keeps_nothing_open_behind_a_loop_that_ended():
+    with failing_server(OPENAI_CHAT, text=TEXT) as server:
+        deck = deck_at(server.base_url, deadline_s=30)
+        for number in range(4):
+            with nobody_warned():
+                asyncio.run(ask(deck, "p/any", bool(number % 2)))
+            assert deck._engine.gateway._open == deck._engine.gateway._keepers == {}
+        assert server.connections == 4
+
+
+def test_a_stream_that_is_left_when_its_loop_ends_lets_go_of_its_connection():
+    async def begin(deck):
+        pieces = deck.astream(request("p/any"))
+        await anext(pieces)
+        return pieces
+
+    with failing_server(OPENAI_CHAT, "slow_think") as server, nobody_warned():
+        left = asyncio.run(begin(deck_at(server.base_url, deadline_s=30)))
+        with pytest.raises(StopAsyncIteration):
+            asyncio.run(anext(left))
+        del left
+        assert server.dropped.wait(5)
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("good", None),
+        ("unavailable", ProviderUnavailable),
+        ("cut_body", ProviderUnavailable),
+        ("slow_think", LikelyTimeout),
+    ],
+)
+def test_calls_from_many_threads_end_each_with_its_own_outcome(mode, expected):
+    ends = []
+
+    def call(deck, number):
+        start = time.monotonic()
+        try:
+            response = list(deck.stream(request("p/any")))[-1] if number % 2 else deck.complete(request("p/any"))
+            ends.append((response.text == TEXT and None, time.monotonic() - start))
+        except CallFailed as exc:
+            ends.append((type(exc), time.monotonic() - start))
+
+    with failing_server(OPENAI_CHAT, mode, text=TEXT) as server, deck_at(server.base_url, deadline_s=0.3) as deck:
+        threads = [threading.Thread(target=call, args=(deck, number)) for number in range(24)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert {kind for kind, _ in ends} == {expected} and len(ends) == 24
+    assert max(took_s for _, took_s in ends) < 0.3 + SLACK_S
+
+
+def test_closing_a_deck_ends_the_calls_of_its_threads_and_none_looks_for_another_connection():
+    ends = []
+
+    def call(deck):
+        try:
+            deck.complete(request("p/any"))
+        except CallFailed as exc:
+            ends.append(type(exc))
+
+    with failing_server(OPENAI_CHAT, "slow_think") as server:
+        deck = deck_at(server.base_url, deadline_s=30, max_attempts=5, backoff_s=0)
+        threads = [threading.Thread(target=call, args=(deck,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        assert server.arrived.wait(5)
+        while len(server.requests) < 4:
+            time.sleep(0.001)
+        deck.close()
+        for thread in threads:
+            thread.join(5)
+        assert ends == [Cancelled] * 4
+        assert server.connections == 4
+
+
+# -- many at once -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(Harm.RESET, behind=b"\r\n\r\n", after=40),
+        Fault(Harm.CUT, after=None),
+        Fault(Harm.STALL, behind=b"\r\n\r\n"),
+        Fault(Harm.DRIP, after=20),
+    ],
+    ids=lambda fault: fault.harm.value,
+)
+def test_64_calls_at_once_over_a_bad_network_end_in_time_and_leave_nothing(fault):
+    async def run(server):
+        async def call(deck, number):
+            start = time.monotonic()
+            with pytest.raises(CallFailed):
+                await ask(deck, "p/any", bool(number % 2))
+            return time.monotonic() - start
+
+        async with faulty_proxy(server.base_url, fault) as proxy:
+            async with deck_at(proxy.base_url, deadline_s=0.4, max_attempts=3, backoff_s=0.01) as deck:
+                took_s = await asyncio.gather(*(call(deck, number) for number in range(64)))
+            await until(lambda: proxy.open == 0)
+        assert still_running() == []
+        return max(took_s)
+
+    with failing_server(OPENAI_CHAT, text=TEXT) as server:
+        assert asyncio.run(run(server)) < 0.4 + SLACK_S
+
+
+def test_a_connection_that_the_server_closed_while_it_waited_costs_no_call():
+    async def run():
+        answer = json.dumps(OPENAI_CHAT.whole(Said(text="hello"))).encode()
+        server = Server(saying(http(answer), Step.KEEP))
+        async with server, deck_at(f"http://127.0.0.1:{server.port}") as deck:
+            for number in range(1, 4):
+                assert (await ask(deck, "p/any", False)).text == "hello"
+                for connection in server.connections:
+                    connection.transport.close()
+                await until(lambda number=number: len(server.gone) == number)
+                await asyncio.sleep(0.01)  # until the news has come to this side
+
+    with nothing_left():
+        asyncio.run(run())
