@@ -63,6 +63,8 @@ class ContractBench:
     @classmethod
     def setup_class(cls) -> None:
         """Start the server."""
+        missing = [name for name in ("name", "dialect") if not hasattr(cls, name)]
+        assert not missing, f"{cls.__name__} does not say its {' and its '.join(missing)}"
         cls._server = FailingServer(cls.dialect, echo=cls.SECRET)
         cls._runtimes = {}
 

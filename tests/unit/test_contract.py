@@ -102,3 +102,10 @@ def test_a_provider_that_keeps_to_no_limit_fails_and_does_not_hang(contract, mon
 
     with pytest.raises(AssertionError, match=r"good: it does not come to an end within 0\.05 s"):
         bench.run("good", hang)
+
+
+def test_a_contract_that_misses_something_says_what():
+    from helmdeck_core.testing import ProviderContract
+
+    with pytest.raises(AssertionError, match="Half does not say its name and its dialect"):
+        type("Half", (ProviderContract,), {}).setup_class()
