@@ -182,7 +182,7 @@ class _Call(Generic[T]):
             self._teller.started(self._parent)
             step: Step = policy.begin(self._start_s, home.cooling.resting(self._start_s))
             while done is None and isinstance(step, Ask):
-                this = Try(step, attrs.evolve(self._call, attempt=number))
+                this = Try(step, self._call if number == 1 else attrs.evolve(self._call, attempt=number))
                 try:
                     if streams:
                         async with self._limit(this):

@@ -183,17 +183,21 @@ class Limits:
 
     def within(self, outer: Limits) -> Limits:
         """These limits, and those of ``outer`` where these leave one open."""
-        return attrs.evolve(outer, **dict(self._given()))
+        return self._with(outer, lambda own, _: own)
 
     def and_also(self, other: Limits) -> Limits:
         """Both: the tighter one of each."""
-        tighter = {
-            name: min(value, given) for name, value in self._given() if (given := getattr(other, name)) is not None
-        }
-        return attrs.evolve(self.within(other), **tighter)
+        return self._with(other, min)
 
-    def _given(self) -> list[tuple[str, Any]]:
-        return [(name, value) for name, value in attrs.asdict(self).items() if value is not None]
+    def _with(self, other: Limits, choose: Callable[[Any, Any], Any]) -> Limits:
+        def one(own: Any, others: Any) -> Any:
+            return others if own is None else own if others is None else choose(own, others)
+
+        return Limits(
+            max_attempts=one(self.max_attempts, other.max_attempts),
+            deadline_s=one(self.deadline_s, other.deadline_s),
+            max_cost_usd=one(self.max_cost_usd, other.max_cost_usd),
+        )
 
 
 NO_LIMITS = Limits()

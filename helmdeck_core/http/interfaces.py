@@ -84,7 +84,7 @@ class InterfaceProvider:
 
         :raises CallFailed: the subclass of the cause.
         """
-        asked = self._asked(attrs.evolve(request, stream=False))
+        asked = self._asked(attrs.evolve(request, stream=False) if request.stream else request)
         received = await self._transport.post(asked.path, asked.body, asked.headers, asked.secrets)
         received, body = await self._done(asked, received)
         answer = self._answer(asked, received)
@@ -177,7 +177,9 @@ class InterfaceProvider:
         rendered = self._interface.render(request)
         key = self._transport.key()
         return _Asked(
-            attrs.evolve(request, max_tokens=rendered.max_tokens),
+            request
+            if request.max_tokens == rendered.max_tokens
+            else attrs.evolve(request, max_tokens=rendered.max_tokens),
             self._interface.path(request),
             rendered.body,
             self._interface.headers(key),
