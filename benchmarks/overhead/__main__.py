@@ -2,7 +2,7 @@
 
 python -m benchmarks.overhead                         # makes the environments once, and prints the tables
 python -m benchmarks.overhead --write PAGE.md         # writes them between the page's marks as well
-python -m benchmarks.overhead --parts streams         # one of the two parts
+python -m benchmarks.overhead --parts streams         # one of the parts
 """
 
 from __future__ import annotations
@@ -46,9 +46,21 @@ def calls(url: str, clients: list[str], venvs: Path) -> list[str]:
         for row in rows_of("clients", name, python_of(name, venvs), url):
             times = f"{row['p50_us']:,.0f} | {row['bare_us']:,.0f} | {row['ratio']:.2f} | {row['best']:.2f}"
             lines.append(f"| `{row['call']}` | {row['at_once']} | {times} |")
-    (held,) = rows_of("clients", "memory", sys.executable, url, str(CALLS))
-    sizes = ", ".join(f"{size / 1024:,.0f}" for size in held["held_bytes"])
-    return [*lines, "", f"KiB that {held['calls']:,} calls hold, looked at five times on the way: {sizes}."]
+    lines += ["", f"KiB that {CALLS:,} calls hold, looked at five times on the way:", ""]
+    for held in rows_of("clients", "memory", sys.executable, url, str(CALLS)):
+        sizes = ", ".join(f"{size / 1024:,.0f}" for size in held["held_bytes"])
+        lines.append(f"- `{held['call']}`: {sizes}")
+    return lines
+
+
+def waiting(url: str, clients: list[str], venvs: Path) -> list[str]:
+    """What calls cost that wait at once, as Markdown."""
+    lines = ["| call | at once | p50, µs | bare, µs | ratio of medians | ratio of bests |", "|---|--:|--:|--:|--:|--:|"]
+    for name in clients:
+        for row in rows_of("clients", name, python_of(name, venvs), url, "waiting"):
+            times = f"{row['us']:,.0f} | {row['bare_us']:,.0f} | {row['us'] / row['bare_us']:.2f} | {row['best']:.2f}"
+            lines.append(f"| `{row['call']}` | {row['at_once']} | {times} |")
+    return lines
 
 
 def streams(url: str, clients: list[str], venvs: Path) -> list[str]:
@@ -92,7 +104,7 @@ def _ratios(ours: list[float], bare: list[float]) -> tuple[float, float]:
     return statistics.median(ours) / statistics.median(bare), min(ours) / min(bare)
 
 
-PARTS = {"calls": calls, "streams": streams}
+PARTS = {"calls": calls, "waiting": waiting, "streams": streams}
 
 
 def main() -> None:

@@ -19,6 +19,8 @@ ASK = "draft a blog post about tea"
 PATH = "/chat/completions"
 ROUNDS = {1: 300, 64: 14}
 """Calls at once, and how often that many are made."""
+WAITING = (1, 16, 64, 256)
+"""Calls that wait for their answers at once."""
 
 Call = Callable[[], Awaitable[Any]]
 Calls = dict[str, tuple[Call, Call]]
@@ -63,7 +65,10 @@ async def helmdeck(url: str) -> Calls:
             await other.acomplete(request)
             with contextlib.suppress(core.CallFailed):
                 await other.aplan(ASK, model="vllm/fast")
-        small, large = (json.dumps(each.body).encode() for each in server.requests[:2])
+        # As they were sent, to the byte.
+        small, large = (
+            json.dumps(each.body, ensure_ascii=False, separators=(",", ":")).encode() for each in server.requests[:2]
+        )
     return {
         "deck.acomplete": (lambda: deck.acomplete(request), bare.post(small)),
         "deck.aplan": (lambda: deck.aplan(ASK, model="vllm/fast"), bare.post(large)),
@@ -135,30 +140,47 @@ async def compare(calls: Calls) -> None:
             print(json.dumps({**row, "ratio": ours / bare, "best": best}), flush=True)
 
 
+async def waiting(calls: Calls) -> None:
+    """Print the processor's time for a call, where all of them wait for their answers at once."""
+    for name, pair in calls.items():
+        for at_once in WAITING:
+            times: list[list[float]] = [[], []]
+            for number in range(8):
+                for column, call in zip(times, pair, strict=True):
+                    start = time.process_time()
+                    await asyncio.gather(*(call() for _ in range(at_once)))
+                    if number:  # the first ones open connections
+                        column.append((time.process_time() - start) / at_once)
+            ours, bare = (statistics.median(column) * 1e6 for column in times)
+            row = {"call": name, "at_once": at_once, "us": ours, "bare_us": bare}
+            print(json.dumps({**row, "best": min(times[0]) / min(times[1])}), flush=True)
+
+
 async def memory(url: str, count: int) -> None:
     """Print what stays allocated after many calls."""
-    call, _ = (await helmdeck(url))["deck.acomplete"]
-    plan, _ = (await helmdeck(url))["deck.aplan"]
-    for _ in range(500):
-        await call()
-    await plan()
-    tracemalloc.start()
-    held = []
-    for _ in range(5):
-        for _ in range(count // 5):
+    for name, (call, _) in (await helmdeck(url)).items():
+        for _ in range(500):
             await call()
-        held.append(tracemalloc.get_traced_memory()[0])
-    print(json.dumps({"calls": count, "held_bytes": held}), flush=True)
+        tracemalloc.start()
+        held = []
+        for _ in range(5):
+            for _ in range(count // 5):
+                await call()
+            held.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+        print(json.dumps({"call": name, "held_bytes": held}), flush=True)
 
 
 def main() -> None:
-    """``clients.py NAME URL`` measures calls; ``memory`` is a name, too."""
+    """``clients.py NAME URL`` measures calls, with ``waiting`` behind it such that wait; ``memory`` is a name, too."""
     warnings.simplefilter("ignore")
-    name, url = sys.argv[1:3]
+    name, url, *more = sys.argv[1:]
 
     async def run() -> None:
         if name == "memory":
-            await memory(url, int(sys.argv[3]))
+            await memory(url, int(more[0]))
+        elif more == ["waiting"]:
+            await waiting(await CLIENTS[name](url.replace("/v1", "/v1/slow")))
         else:
             await compare(await CLIENTS[name](url))
 

@@ -20,6 +20,9 @@ PLAN = {
     "reasoning": "one entry does it",
 }
 
+SLOW_S = 0.1
+"""How long an answer takes whose path has a part ``slow``, so that many calls wait for theirs at once."""
+
 
 def _answer() -> bytes:
     choice = {"index": 0, "message": {"role": "assistant", "content": json.dumps(PLAN)}, "finish_reason": "stop"}
@@ -60,7 +63,10 @@ class Server(asyncio.Protocol):
             del self._got[:whole]
             asked = _ASKED.search(path) or _ASKED.search(body.decode())
             if asked is None:
-                self._transport.write(self.answer)
+                if "/slow/" in path:
+                    asyncio.get_running_loop().call_later(SLOW_S, self._transport.write, self.answer)
+                else:
+                    self._transport.write(self.answer)
                 return
             # The model's name says what is streamed.
             name = next(name for name, wire in WIRES.items() if wire.path.rpartition("}")[2] in path)
