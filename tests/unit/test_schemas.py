@@ -1,7 +1,11 @@
 """Values against JSON Schema: what is wrong, by path, and nothing that a schema can do to us."""
 
+import subprocess
+import sys
+
+import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmdeck_core import schema_problems
@@ -68,3 +72,65 @@ def test_problems_are_bounded_in_number_and_length():
 )
 def test_no_value_makes_it_raise(value):
     schema_problems(SCHEMA, value)
+
+
+# -- values that plainly fit ----------------------------------------------------------------------------------
+
+NAMES = st.sampled_from("abc")
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.5, 1.0]) | st.sampled_from(["", "a", "b"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=6,
+)
+KINDS = st.sampled_from(["string", "integer", "number", "boolean", "null", "array", "object"])
+SCHEMAS = st.recursive(
+    st.fixed_dictionaries(
+        {}, optional={"type": KINDS | st.lists(KINDS, min_size=1, unique=True), "title": st.just("x")}
+    )
+    | st.fixed_dictionaries({"enum": st.lists(VALUES, min_size=1, max_size=3)})
+    | st.sampled_from([True, False, {"minLength": 1}, {"minimum": 1}, {"const": "a"}, {"not": {"type": "string"}}]),
+    lambda inner: st.fixed_dictionaries(
+        {},
+        optional={
+            "type": KINDS,
+            "properties": st.dictionaries(NAMES, inner, max_size=3),
+            "patternProperties": st.just({"c": {}}),
+            "required": st.lists(NAMES, unique=True, max_size=2),
+            "additionalProperties": inner,
+            "items": inner,
+            "prefixItems": st.lists(inner, min_size=1, max_size=1),
+            "anyOf": st.lists(inner, min_size=1, max_size=2),
+            "minProperties": st.integers(0, 2),
+            "description": st.just("says nothing"),
+        },
+    ),
+    max_leaves=6,
+)
+
+
+@given(SCHEMAS, VALUES)
+@example({"type": "integer"}, True)
+@example({"enum": [1]}, True)
+@example({"properties": {"a": False}}, {"a": 1})
+@example({"additionalProperties": False}, {"a": 1})
+@example({"items": {"type": "string"}, "prefixItems": [{"type": "null"}]}, ["a"])
+def test_what_plainly_fits_and_what_needs_a_closer_look_come_to_the_same(schema, value):
+    if isinstance(schema, dict):
+        assert (schema_problems(schema, value, is_trusted=True) == ()) == jsonschema.Draft202012Validator(
+            schema
+        ).is_valid(value)
+
+
+def test_a_value_that_plainly_fits_costs_no_import():
+    code = (
+        "import sys; from helmdeck_core import schema_problems\n"
+        "schema = {'type': 'object', 'properties': {'to': {'type': 'array', 'items': {'type': 'string'}},"
+        " 'mode': {'enum': ['a', 'b']}, 'count': {'type': 'integer', 'description': 'how many'}},"
+        " 'required': ['to'], 'additionalProperties': False}\n"
+        "assert schema_problems(schema, {'to': ['x', 'y'], 'mode': 'b', 'count': 3}) == ()\n"
+        "print('jsonschema' in sys.modules)\n"
+        "assert schema_problems(schema, {'to': ['x', 3]}) != ()\n"
+        "print('jsonschema' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
