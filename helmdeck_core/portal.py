@@ -15,6 +15,9 @@ from helmdeck_core.errors import Cancelled
 
 T = TypeVar("T")
 
+_LAST_S = 1.0
+"""How long the end of a process waits for a portal that nobody closed."""
+
 
 class Portal:
     """One event loop in a thread of its own, started at the first call; any number of threads may call at once."""
@@ -92,7 +95,7 @@ class Portal:
             # A daemon, so that a deck that nobody closed does not keep the process alive.
             self._thread = threading.Thread(target=self._loop.run_forever, name="helmdeck", daemon=True)
             self._thread.start()
-            weakref.finalize(self, _stop, self._loop)
+            weakref.finalize(self, _stop, self._loop, self._thread, self._pid)
         return self._loop
 
 
@@ -111,6 +114,15 @@ async def _cancel_others() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-def _stop(loop: asyncio.AbstractEventLoop) -> None:
-    with contextlib.suppress(RuntimeError):  # it may be closed already
+def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, pid: int) -> None:
+    """End the loop of a portal that nobody closed, and what waits for its end, such as connections."""
+    if loop.is_closed() or pid != os.getpid():  # a forked child has not the thread
+        return
+    with contextlib.suppress(RuntimeError, TimeoutError):  # it may be closed meanwhile, or busy
+        if thread is threading.current_thread():
+            loop.call_soon(loop.stop)
+            return
+        asyncio.run_coroutine_threadsafe(loop.shutdown_asyncgens(), loop).result(_LAST_S)
         loop.call_soon_threadsafe(loop.stop)
+        thread.join(_LAST_S)
+        loop.close()

@@ -1,0 +1,79 @@
+"""A deck that nobody closes: its connections end with their loop, and nothing complains."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from helmdeck_core.portal import Portal
+from helmdeck_core.testing import completion
+from tests.unit.cli_support import environment
+
+PLAN = '{"steps": [{"tool": "blog.draft", "args": {"brief": "tea"}}]}'
+HEAD = """
+import asyncio, gc, sys
+from helmdeck_core import Helmdeck
+
+def made():
+    overrides = {("providers", "vllm", "base_url"): sys.argv[1]}
+    return Helmdeck(autoload=False, environ={}, overrides=overrides, model="vllm/fast")
+
+async def ask(deck):
+    print(len((await deck.aplan("draft a blog post")).steps))
+"""
+PROGRAMS = {
+    "in two loops, one after the other": "deck = made(); asyncio.run(ask(deck)); asyncio.run(ask(deck))",
+    "by calls that wait": "deck = made(); print(len(deck.plan('draft a blog post').steps)); print(1)",
+    "and dropped": "print(len(made().plan('draft a blog post').steps)); gc.collect(); asyncio.run(ask(made()))",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_deck_that_is_used_and_not_closed_leaves_no_complaint(chat_server, program):
+    server = chat_server(lambda body: completion(PLAN))
+    command = [sys.executable, "-c", HEAD + program, server.base_url]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
+    assert (done.stdout.split(), done.stderr) == (["1", "1"], "")
+
+
+async def ends_with_the_loop(ended):
+    async def open_end():
+        try:
+            yield
+        finally:
+            ended.set()
+
+    ends = open_end()
+    await anext(ends)
+    return ends
+
+
+def test_what_waits_for_the_end_of_a_portal_is_told_when_nobody_holds_it():
+    ended = threading.Event()
+    portal = Portal()
+    kept = portal.run(ends_with_the_loop(ended))
+    assert not ended.is_set()
+    del portal
+    gc.collect()
+    assert ended.wait(5)
+    del kept
+
+
+def test_a_forked_child_does_not_wait_for_a_portal_that_it_has_not():
+    portal = Portal()
+    portal.run(asyncio.sleep(0))
+    child = os.fork()
+    if child == 0:
+        start = time.monotonic()
+        del portal
+        gc.collect()
+        os._exit(time.monotonic() - start > 0.5)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    portal.close()
