@@ -17,6 +17,7 @@ import certifi
 from yarl import URL
 
 from helmdeck_core.domain.chat import ProviderSettings
+from helmdeck_core.http.settings import Proxy
 
 KEPT_S = 30.0
 """How long a connection waits for its next request."""
@@ -35,12 +36,15 @@ class Client:
     How much is sent at once is decided elsewhere, so that there is no limit to them.
 
     :param is_secure: the server has a certificate, which is checked.
-    :param proxy: the address of a proxy, with its name and password.
     """
 
-    def __init__(self, settings: ProviderSettings, *, is_secure: bool, proxy: str | None) -> None:
+    def __init__(self, settings: ProviderSettings, *, is_secure: bool, proxy: Proxy | None) -> None:
+        address = proxy.address if proxy else None
         # Reading all certificates of the machine takes a while, and a plain address meets none.
-        checks = _certificates() if is_secure or (proxy or "").startswith("https:") else True
+        checks = _certificates() if is_secure or (address or "").startswith("https:") else True
+        # A proxy that only connects is told before; one that passes a request on reads it in the request.
+        self._for_proxy = proxy.headers if proxy and is_secure else None
+        self._for_both = proxy.headers if proxy and not is_secure else None
         self._under_way: weakref.WeakSet[aiohttp.ClientResponse] = weakref.WeakSet()
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_S, ssl=checks),
@@ -48,7 +52,7 @@ class Client:
             # A piece of what it decompresses is not bounded well enough, and a chunk of one byte is an error to it.
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
-            proxy=proxy,
+            proxy=address,
             read_bufsize=_READ_BYTES,
             max_line_size=_HEAD_BYTES,
             max_field_size=_HEAD_BYTES,
@@ -64,7 +68,11 @@ class Client:
         # What is escaped stays as it is: some providers sign the path.
         address = URL(url, encoded=url.isascii())
         data = io.BytesIO(body) if body and len(body) >= _LARGE_BYTES else body
-        response = await self._session.request(method, address, headers=headers, data=data, allow_redirects=False)
+        if self._for_both:
+            headers = {**headers, **self._for_both}
+        response = await self._session.request(
+            method, address, headers=headers, data=data, allow_redirects=False, proxy_headers=self._for_proxy
+        )
         self._under_way.add(response)
         return Reply(response)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
+
+import attrs
 
 from helmdeck_core.domain.chat import ProviderSettings
 from helmdeck_core.errors import InvalidRequest
-from helmdeck_core.hiding import Hidden, shown_url
+from helmdeck_core.hiding import Hidden, hidden_texts, shown_url
 
 
 def checked_base_url(settings: ProviderSettings) -> str:
@@ -55,6 +58,27 @@ def checked_headers(settings: ProviderSettings) -> Mapping[str, str]:
         if not (value.isascii() and value.isprintable()):
             raise refused_setting(settings, "headers", f"{name!r} has characters that no header can carry")
     return Hidden({name.lower(): value for name, value in settings.headers.items()})
+
+
+@attrs.frozen
+class Proxy:
+    """A proxy on the way to a server.
+
+    :ivar address: without a name and a password, since libraries write it down.
+    :ivar headers: what it is told of them.
+    """
+
+    address: str
+    headers: Mapping[str, str] = attrs.field(converter=hidden_texts)
+
+    @classmethod
+    def at(cls, url: str) -> Proxy:
+        """The proxy at an address, which may hold a name and a password."""
+        parts = urlsplit(url)
+        who, _, place = parts.netloc.rpartition("@")
+        name, _, password = who.partition(":")
+        told = base64.b64encode(f"{unquote(name)}:{unquote(password)}".encode()).decode()
+        return cls(parts._replace(netloc=place).geturl(), {"proxy-authorization": f"Basic {told}"} if who else {})
 
 
 def refused_setting(settings: ProviderSettings, option: str, problem: str) -> InvalidRequest:

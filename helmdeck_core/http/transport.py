@@ -26,10 +26,10 @@ from helmdeck_core.errors import (
     ProviderUnavailable,
     TransientUnknown,
 )
-from helmdeck_core.hiding import Secrets, header_secrets, url_secrets, without_scheme
+from helmdeck_core.hiding import Secrets, header_secrets, without_scheme
 from helmdeck_core.http.compressed import ENCODINGS, decompressed
 from helmdeck_core.http.quoting import quoted
-from helmdeck_core.http.settings import checked_base_url, checked_headers, url_problem
+from helmdeck_core.http.settings import Proxy, checked_base_url, checked_headers, url_problem
 from helmdeck_core.waiting import Limited
 
 if TYPE_CHECKING:
@@ -178,7 +178,8 @@ class Transport:
         self._client: Client | None = None
         self._proxy = _proxy_for(self._url, settings.name)
         # Of each request: what differs, and all together, with the forms in which it may come back.
-        self._own_secrets = Secrets((*header_secrets(self._headers), *url_secrets(self._proxy or "")))
+        told = self._proxy.headers if self._proxy else EMPTY
+        self._own_secrets = Secrets((*header_secrets(self._headers), *header_secrets(told)))
         self._told = (Secrets(), self._own_secrets)
         self._always = {
             "host": urlsplit(self._url).netloc,
@@ -301,7 +302,7 @@ class Transport:
         raise failure  # out here, since the library's exception holds the request with its key
 
 
-def _proxy_for(url: str, name: str) -> str | None:
+def _proxy_for(url: str, name: str) -> Proxy | None:
     """The proxy that the environment names for an address; a proxy can reach many hosts, but never this machine's own.
 
     :param name: of the provider.
@@ -322,7 +323,7 @@ def _proxy_for(url: str, name: str) -> str | None:
         headline = "the proxy that the environment names cannot be used"
         detail = f"HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is {problem} (it is not shown)"
         raise InvalidRequest(headline, provider=name, sub_cause="misconfigured", detail=detail)
-    return proxy
+    return Proxy.at(proxy)
 
 
 def _failure(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 import pickle
@@ -27,6 +28,7 @@ from helmdeck_core import (
 from helmdeck_core.config import Config, ProviderConfig, is_hidden
 from helmdeck_core.configuring import load_config
 from helmdeck_core.http import Transport
+from helmdeck_core.http.settings import Proxy
 from helmdeck_core.testing import make_deck
 from tests.unit.cli_support import Cli, leave_the_machine
 
@@ -210,3 +212,20 @@ def test_a_sink_that_cannot_be_opened_shows_no_secret_of_its_options():
     with pytest.raises(PluginError, match="refused by https") as caught:
         make_deck(Careless(), config={"events": {"sinks": ["careless"], "options": {"careless": options}}})
     assert KEY not in str(caught.value) + str(caught.value.__notes__) and caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("url", "address", "told"),
+    [
+        (f"http://ann:{KEY}@host:3128", "http://host:3128", f"ann:{KEY}"),
+        ("https://ann:p%40ss%2F1@[::1]:1/x", "https://[::1]:1/x", "ann:p@ss/1"),
+        (f"http://{KEY}@host", "http://host", f"{KEY}:"),
+        ("http://host:1", "http://host:1", None),
+    ],
+)
+def test_the_address_of_a_proxy_goes_without_its_name_and_password(url, address, told):
+    proxy = Proxy.at(url)
+    assert proxy.address == address
+    sent = proxy.headers.get("proxy-authorization")
+    assert (sent and base64.b64decode(sent.removeprefix("Basic ")).decode()) == told
+    assert KEY not in repr(proxy) and "Basic" not in repr(proxy)
