@@ -29,9 +29,9 @@ from helmdeck_core import (
     read_catalog,
     schema_problems,
 )
+from helmdeck_core.context.ladder import PreparedCatalog
+from helmdeck_core.context.selection import Limits, select
 from helmdeck_core.http import AnswerReader, AnswerTerms, EventFeed, checked
-from helmdeck_core.ladder import PreparedCatalog
-from helmdeck_core.selection import Limits, select
 from helmdeck_core.testing.making import make_deck
 from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS

@@ -21,7 +21,7 @@ import msgspec
 from benchmarks.inputs import Answer, fenced, payload, prose, thought
 from benchmarks.pages import write_between
 from helmdeck_core import DecodeFailed, DecodeStep, ReasoningTag, StopReason
-from helmdeck_core.decoding import Decoder
+from helmdeck_core.answers.decoding import Decoder
 from helmdeck_core.testing.making import make_deck
 from helmdeck_plugins import decode, reasoning
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from helmdeck_core import Tier
-from helmdeck_core.ladder import PreparedCatalog
-from helmdeck_core.selection import Limits, select
+from helmdeck_core.context.ladder import PreparedCatalog
+from helmdeck_core.context.selection import Limits, select
 from helmdeck_core.testing.making import make_deck
 
 DECK = make_deck()

@@ -10,17 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from helmdeck_core.answers.decoding import (
+        Decoder,
+    )
+    from helmdeck_core.answers.names import (
+        NameResolver,
+    )
     from helmdeck_core.attempts import (
         Attempt,
         PaidRequest,
         RequestKind,
-    )
-    from helmdeck_core.catalogs import (
-        load_catalog_file,
-        read_catalog,
-    )
-    from helmdeck_core.composing import (
-        PromptPart,
     )
     from helmdeck_core.config import (
         AgentConfig,
@@ -31,11 +30,18 @@ if TYPE_CHECKING:
         Loaded,
         load_config,
     )
+    from helmdeck_core.context.catalogs import (
+        load_catalog_file,
+        read_catalog,
+    )
+    from helmdeck_core.context.composing import (
+        PromptPart,
+    )
+    from helmdeck_core.context.ladder import (
+        PreparedCatalog,
+    )
     from helmdeck_core.deck import (
         Helmdeck,
-    )
-    from helmdeck_core.decoding import (
-        Decoder,
     )
     from helmdeck_core.dialects import (
         SchemaDialect,
@@ -226,12 +232,6 @@ if TYPE_CHECKING:
     from helmdeck_core.hookspecs import (
         hookimpl,
     )
-    from helmdeck_core.ladder import (
-        PreparedCatalog,
-    )
-    from helmdeck_core.names import (
-        NameResolver,
-    )
     from helmdeck_core.narrowing import (
         NarrowedSchema,
         UnsayableSchema,
@@ -248,12 +248,12 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "helmdeck_core.attempts": "Attempt PaidRequest RequestKind",
-    "helmdeck_core.catalogs": "load_catalog_file read_catalog",
-    "helmdeck_core.composing": "PromptPart",
+    "helmdeck_core.context.catalogs": "load_catalog_file read_catalog",
+    "helmdeck_core.context.composing": "PromptPart",
     "helmdeck_core.config": "AgentConfig Config SecretRef",
     "helmdeck_core.configuring": "Loaded load_config",
     "helmdeck_core.deck": "Helmdeck",
-    "helmdeck_core.decoding": "Decoder",
+    "helmdeck_core.answers.decoding": "Decoder",
     "helmdeck_core.dialects": "SchemaDialect",
     "helmdeck_core.domain.asking": "Answer CatalogIndex FilterCall PromptVariant Question Selection",
     "helmdeck_core.domain.catalog": "Catalog CatalogSource Entry EntryData EntryKind TrimRecord TrimStep",
@@ -293,8 +293,8 @@ _NAMES = {
     """,
     "helmdeck_core.explaining": "Explanation",
     "helmdeck_core.hookspecs": "hookimpl",
-    "helmdeck_core.ladder": "PreparedCatalog",
-    "helmdeck_core.names": "NameResolver",
+    "helmdeck_core.context.ladder": "PreparedCatalog",
+    "helmdeck_core.answers.names": "NameResolver",
     "helmdeck_core.narrowing": "NarrowedSchema UnsayableSchema narrow_schema",
     "helmdeck_core.rules": "SelectionRules",
     "helmdeck_core.schemas": "schema_problems",

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from helmdeck_core import listening, log
+from helmdeck_core.calls.listing import models_of
 from helmdeck_core.checking import LOG_LEVELS
 from helmdeck_core.config import Config
 from helmdeck_core.configuring import KeyPath, Loaded, load_config
+from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.domain.asking import Question, Selection
 from helmdeck_core.domain.batches import one_by_one
 from helmdeck_core.domain.catalog import Catalog
@@ -28,8 +30,6 @@ from helmdeck_core.domain.tasks import DoneStep
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.engine import LOCAL_CALLER, Engine
 from helmdeck_core.explaining import Explanation, explain
-from helmdeck_core.ladder import PreparedCatalog
-from helmdeck_core.listing import models_of
 from helmdeck_core.manager import load_plugins
 from helmdeck_core.portal import Portal
 from helmdeck_core.running import Runner, request_input

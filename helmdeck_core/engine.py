@@ -14,10 +14,17 @@ from typing import Any, Generic, TypeVar
 import attrs
 import msgspec
 
+from helmdeck_core.answers.diagnosis import empty_sub_cause, excerpt_of, failure, loop_of
 from helmdeck_core.attempts import total_cost
-from helmdeck_core.composing import Composer, Prompt
-from helmdeck_core.diagnosis import empty_sub_cause, excerpt_of, failure, loop_of
-from helmdeck_core.dispatching import Dispatcher
+from helmdeck_core.calls.dispatching import Dispatcher
+from helmdeck_core.calls.gateway import Gateway
+from helmdeck_core.calls.recovering import Ask
+from helmdeck_core.calls.turns import without_oldest
+from helmdeck_core.calls.work import Done, Helped, Prepared, provider_of
+from helmdeck_core.context.composing import Composer, Prompt
+from helmdeck_core.context.filtering import second_opinion
+from helmdeck_core.context.library import Library
+from helmdeck_core.context.prompting import with_schema
 from helmdeck_core.domain.asking import Answer, FilterCall, Question
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Role, StopReason
 from helmdeck_core.domain.decode import Decoded, DecodeFailed
@@ -25,14 +32,7 @@ from helmdeck_core.domain.events import CallFinished, CallRef, CatalogSelected, 
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.recovery import NO_CHANGES, NO_LIMITS, Changes, Limits
 from helmdeck_core.errors import CallFailed, FailureClass, InvalidRequest, PackError, PackErrorCode
-from helmdeck_core.filtering import second_opinion
-from helmdeck_core.gateway import Gateway
-from helmdeck_core.library import Library
-from helmdeck_core.prompting import with_schema
-from helmdeck_core.recovering import Ask
 from helmdeck_core.runtime import Runtime
-from helmdeck_core.turns import without_oldest
-from helmdeck_core.work import Done, Helped, Prepared, provider_of
 
 T = TypeVar("T")
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.composing import Composer, PromptPart
+from helmdeck_core.calls.gateway import Gateway
+from helmdeck_core.context.composing import Composer, PromptPart
 from helmdeck_core.domain.asking import Question, Selection
 from helmdeck_core.domain.chat import ChatRequest, Message
 from helmdeck_core.domain.constraints import Constraint
 from helmdeck_core.domain.models import BudgetLookup
 from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.errors import ConfigError, InvalidRequest
-from helmdeck_core.gateway import Gateway
 from helmdeck_core.rules import SelectionRules
 
 

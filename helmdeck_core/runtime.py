@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 import attrs
 
 from helmdeck_core import calling
+from helmdeck_core.answers.decoding import Decoder
 from helmdeck_core.budgeting import Budgeter
 from helmdeck_core.calling import Owned
 from helmdeck_core.checking import mistakes_of
 from helmdeck_core.config import Config
 from helmdeck_core.configuring import Loaded, dotted
-from helmdeck_core.decoding import Decoder
 from helmdeck_core.domain.asking import PromptVariant
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
 from helmdeck_core.domain.chat import (

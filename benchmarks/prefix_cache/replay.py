@@ -10,8 +10,8 @@ import attrs
 
 from benchmarks.prefix_cache.providers import Bill, Cache, Rules, Sent
 from helmdeck_core import Budget, Catalog, CatalogSource, Entry, Message, Question, hookimpl
-from helmdeck_core.composing import Composer, Prompt
-from helmdeck_core.filtering import filter_question
+from helmdeck_core.context.composing import Composer, Prompt
+from helmdeck_core.context.filtering import filter_question
 from helmdeck_core.testing import make_deck
 
 VERBS = "create list update delete search export import approve archive share schedule cancel compare merge".split()

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from helmdeck_core.cli import exits, options, printing
 
 if TYPE_CHECKING:
+    from helmdeck_core.context.ladder import PreparedCatalog
     from helmdeck_core.domain.catalog import TrimRecord
     from helmdeck_core.domain.ranking import Ranking
-    from helmdeck_core.ladder import PreparedCatalog
 
 FEW_MATCHES = 3
 """Matched terms that are shown without ``--why``."""

@@ -149,7 +149,7 @@ def find_mistakes(loaded: Loaded) -> tuple[list[Mistake], Runtime | None]:
 def _catalog(runtime: Runtime) -> tuple[list[Mistake], tuple[Any, ...]]:
     import attrs
 
-    from helmdeck_core.catalogs import load_catalog
+    from helmdeck_core.context.catalogs import load_catalog
     from helmdeck_core.errors import CatalogError
 
     try:
@@ -186,8 +186,8 @@ def _providers(runtime: Runtime) -> list[Mistake]:
     """What providers themselves say about their tables; none of them is asked anything."""
     import asyncio
 
+    from helmdeck_core.calls.gateway import Gateway
     from helmdeck_core.errors import CallFailed, ConfigError, Mistake
-    from helmdeck_core.gateway import Gateway
 
     found: list[Mistake] = []
 

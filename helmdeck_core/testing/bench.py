@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from helmdeck_core.calls.gateway import Gateway
 from helmdeck_core.domain.chat import (
     ChatDelta,
     ChatRequest,
@@ -21,7 +22,6 @@ from helmdeck_core.domain.chat import (
 )
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.errors import CallFailed
-from helmdeck_core.gateway import Gateway
 from helmdeck_core.runtime import Runtime
 from helmdeck_core.testing.dialects.base import Dialect
 from helmdeck_core.testing.failing import FailingServer

@@ -10,13 +10,13 @@ from typing import Any
 import attrs
 import msgspec
 
-from helmdeck_core.decoding import Decoder
-from helmdeck_core.diagnosis import excerpt_of
+from helmdeck_core.answers.decoding import Decoder
+from helmdeck_core.answers.diagnosis import excerpt_of
+from helmdeck_core.answers.marks import Marks
+from helmdeck_core.answers.names import NameResolver
 from helmdeck_core.domain.chat import ChatResponse, StopReason, ToolCall, ToolDefinition
 from helmdeck_core.domain.decode import DecodeFailed, ReasoningTag
 from helmdeck_core.domain.tool_calls import NATIVE, BrokenCall, FoundCall, ToolCallDialect, ToolCalls
-from helmdeck_core.marks import Marks
-from helmdeck_core.names import NameResolver
 from helmdeck_core.toolcalls.payloads import BadArguments, RawCall, read_arguments, read_elements
 from helmdeck_core.toolcalls.scanning import Scanner
 from helmdeck_core.toolcalls.walking import ENDED, Setting, walk

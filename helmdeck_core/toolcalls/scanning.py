@@ -8,8 +8,8 @@ from functools import cached_property
 
 import attrs
 
+from helmdeck_core.answers.marks import ATTRIBUTES, compile_marks, literal
 from helmdeck_core.domain.tool_calls import DialectKind, ToolCallDialect
-from helmdeck_core.marks import ATTRIBUTES, compile_marks, literal
 
 _LINE_START = r"[ \t*]{0,8}"
 """What may stand between the start of a line and a mark that belongs there: indentation and emphasis."""

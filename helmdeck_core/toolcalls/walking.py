@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import attrs
 
+from helmdeck_core.answers.marks import Mark, Marks
 from helmdeck_core.domain.chat import StopReason
 from helmdeck_core.domain.tool_calls import DialectKind, ToolCallDialect
-from helmdeck_core.marks import Mark, Marks
 from helmdeck_core.toolcalls.payloads import REFUSED, Inert, RawCall, calls_in, content_of, extent_of, is_protocol
 from helmdeck_core.toolcalls.regions import Mend, Region, RegionReader, complete_items, loose_end
 from helmdeck_core.toolcalls.scanning import Compiled, Scanner, Sign

@@ -13,13 +13,22 @@ ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "helmdeck_core"
 
 LADDER = [
-    "attempts", "codes", "advice", "errors", "log", "hiding", "repetition", "merging", "waiting", "dialects", "narrowing", "domain", "http", "hookspecs", "config", "configuring", "rules", "schemas", "fitting", "manager",
-    "calling", "listening",
-    "marks", "stripping", "fragments", "diagnosis", "refusing", "reading", "decoding", "names", "toolcalls", "budgeting", "pricing", "checking", "runtime", "catalogs", "ladder", "selection",
-    "prompting", "digest", "filtering", "priors", "library", "composing", "cooling", "turns", "recovering", "watching", "work", "telling", "trail", "offering", "gateway", "explaining", "continuing",
-    "judging", "listing", "completing", "dispatching", "engine", "running", "portal", "deck", "hookdocs", "testing", "cli",
+    "attempts", "codes", "advice", "errors", "log", "hiding", "waiting", "dialects", "narrowing", "domain", "http", "hookspecs", "config",
+    "configuring", "rules", "schemas", "fitting", "manager", "calling", "listening", "answers", "toolcalls", "continuation", "budgeting",
+    "pricing", "checking", "runtime", "context", "calls", "explaining", "engine", "running", "portal", "deck", "hookdocs", "testing", "cli",
 ]  # fmt: skip
-"""Lower modules first; a module imports only what stands before it."""
+"""Lower modules and packages first; a module imports only what stands before it."""
+
+INSIDE = {
+    "answers": ["marks", "stripping", "fragments", "diagnosis", "refusing", "reading", "decoding", "names"],
+    "continuation": ["repetition", "merging", "continuing"],
+    "context": ["catalogs", "ladder", "selection", "prompting", "digest", "filtering", "priors", "library", "composing"],
+    "calls": [
+        "cooling", "turns", "recovering", "watching", "work", "telling", "trail", "offering", "gateway", "listing", "judging", "completing",
+        "dispatching",
+    ],
+}  # fmt: skip
+"""The same inside packages whose modules stand on one another."""
 
 BASES = [ROOT, ROOT / "plugins", *sorted(ROOT.glob("contrib_*/*/src"))]
 FILES = [
@@ -48,8 +57,12 @@ def test_imports_point_downwards(base, path):
     ours = [parts for parts in every if parts[0].startswith("helmdeck_")]
     assert {parts[0] for parts in ours} <= {"helmdeck_core", package}
     if package == "helmdeck_core" and rest != ["__init__"]:
-        allowed = {*LADDER[: LADDER.index(rest[0]) + 1]}
-        assert [parts for parts in ours if parts[1] not in {*allowed, "__version__"}] == []
+        allowed = {*LADDER[: LADDER.index(rest[0]) + 1], "__version__"}
+        assert [parts for parts in ours if parts[1] not in allowed] == []
+        if rest[0] in INSIDE and rest[1] != "__init__":
+            inside = INSIDE[rest[0]]
+            below = inside[: inside.index(rest[1]) + 1]
+            assert [parts for parts in ours if parts[1] == rest[0] and parts[2] not in below] == []
 
 
 @pytest.mark.parametrize(("base", "path"), [each for each in FILES if "helmdeck_core" not in str(each.id)])
@@ -76,10 +89,15 @@ def test_a_built_in_imports_its_own_helpers_and_no_other_built_in(base, path):
             assert parts[1] == own[0], f"{'.'.join(parts)} belongs to another plugin"
 
 
+def modules_in(folder):
+    names = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
+    return names - {"__init__"}
+
+
 def test_every_module_of_the_core_has_a_place_on_the_ladder():
-    modules = {path.stem for path in CORE.glob("*.py")} | {path.parent.name for path in CORE.glob("*/__init__.py")}
-    assert modules - {"__init__"} <= set(LADDER)
-    assert set(LADDER) <= modules
+    assert modules_in(CORE) == set(LADDER)
+    for package, modules in INSIDE.items():
+        assert modules_in(CORE / package) == set(modules)
 
 
 def test_only_one_module_touches_hooks():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import ChatRequest, ImagePart, Message, Role, SharedText, TextPart, Tier
-from helmdeck_core.composing import Composer
+from helmdeck_core.context.composing import Composer
 from helmdeck_core.domain.asking import Question
 from helmdeck_core.testing import make_deck
 from helmdeck_plugins.providers import (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helmdeck_core import Catalog, Entry, EntryKind
 from helmdeck_core.calling import Owned
-from helmdeck_core.ladder import PreparedCatalog
+from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_plugins.trim import first_sentence, helmdeck_trim_steps
 
 STEPS = [Owned("trim", step) for step in helmdeck_trim_steps()]

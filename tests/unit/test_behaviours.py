@@ -32,7 +32,7 @@ from helmdeck_core import (
     StopReason,
     hookimpl,
 )
-from helmdeck_core.decoding import Decoder
+from helmdeck_core.answers.decoding import Decoder
 
 FREE = "openrouter/openrouter/free"
 FRONTIER = "openai/gpt-4o"

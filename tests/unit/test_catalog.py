@@ -5,7 +5,7 @@ import json
 import pytest
 
 from helmdeck_core import Catalog, CatalogError, EntryKind, read_catalog
-from helmdeck_core.catalogs import load_catalog_file
+from helmdeck_core.context.catalogs import load_catalog_file
 from helmdeck_core.testing import make_deck
 
 

@@ -23,9 +23,9 @@ from helmdeck_core import (
     ToolDefinition,
     Usage,
 )
-from helmdeck_core.continuing import Finished, Send, Turn
+from helmdeck_core.calls.judging import AnswerJudge
+from helmdeck_core.continuation.continuing import Finished, Send, Turn
 from helmdeck_core.domain.continuation import TRANSITIONS, ContinuationLimits, Outcome, Trigger, TurnState
-from helmdeck_core.judging import AnswerJudge
 from helmdeck_core.testing import make_deck
 
 RUNTIME = make_deck().runtime

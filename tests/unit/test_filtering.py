@@ -25,8 +25,8 @@ from helmdeck_core import (
     hookimpl,
     log,
 )
-from helmdeck_core.composing import Composer
-from helmdeck_core.filtering import filter_question, known_ids, merged, preferring, salvage
+from helmdeck_core.context.composing import Composer
+from helmdeck_core.context.filtering import filter_question, known_ids, merged, preferring, salvage
 from helmdeck_core.testing import make_deck
 from helmdeck_plugins.prompts import fence_of
 

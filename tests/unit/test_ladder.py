@@ -6,7 +6,7 @@ import pytest
 
 from helmdeck_core import Catalog, InvariantRestored, PluginError, TrimStep, hookimpl
 from helmdeck_core.calling import Owned
-from helmdeck_core.ladder import PreparedCatalog
+from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.testing import make_deck
 
 PIPELINE = {

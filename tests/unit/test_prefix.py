@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmdeck_core import Question, Tier
-from helmdeck_core.composing import Composer
+from helmdeck_core.context.composing import Composer
 from helmdeck_core.testing import make_deck
 
 MODEL = "openrouter/deepseek/deepseek-v3.2"

@@ -15,7 +15,7 @@ from helmdeck_core import (
     hookimpl,
     intent_sha,
 )
-from helmdeck_core.priors import LABEL, MOST_PRIORS, with_prior
+from helmdeck_core.context.priors import LABEL, MOST_PRIORS, with_prior
 
 FREE = "openrouter/openrouter/free"
 ASK = "draft a blog post about our launch"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import LazyScores, Ranking, Score, should_escalate, stand_out
+from helmdeck_core.context.priors import with_prior
 from helmdeck_core.domain.ranking import is_unsure
-from helmdeck_core.priors import with_prior
 
 IDS = ["d", "a", "c", "b"]
 

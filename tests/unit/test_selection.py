@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from helmdeck_core import Catalog, Ranker, Ranking, Score, TrimStep, hookimpl, should_escalate, top_k
 from helmdeck_core.calling import Owned
-from helmdeck_core.ladder import PreparedCatalog
-from helmdeck_core.selection import Limits, select
+from helmdeck_core.context.ladder import PreparedCatalog
+from helmdeck_core.context.selection import Limits, select
 from helmdeck_core.testing import make_deck
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from helmdeck_core.digest import one_line
+from helmdeck_core.context.digest import one_line
 from helmdeck_core.domain.asking import Answer, FilterCall, Question
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.ranking import Ranking

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import attrs
 
 from helmdeck_core.attempts import FailureClass, PaidRequest, RequestKind
+from helmdeck_core.continuation.merging import merge
+from helmdeck_core.continuation.repetition import longest_repetition, squashed
 from helmdeck_core.domain.chat import (
     DISPOSITIONS,
     ChatRequest,
@@ -36,8 +38,6 @@ from helmdeck_core.domain.continuation import (
 )
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.errors import CallFailed
-from helmdeck_core.merging import merge
-from helmdeck_core.repetition import longest_repetition, squashed
 
 CONTINUE_HINT = (
     "The output limit cut your last message. Go on with the very next character. Repeat nothing, announce nothing, and do "

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import attrs
 import msgspec
 
-from helmdeck_core.marks import Mark, Marks
+from helmdeck_core.answers.marks import Mark, Marks
 
 _SHAPES = r"""
     [{\["`] (?:                  # a set in front, because that is what the engine can skip to

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helmdeck_core.diagnosis import is_blank_loop
+from helmdeck_core.answers.diagnosis import is_blank_loop
 from helmdeck_core.domain.chat import ChatDelta
 from helmdeck_core.domain.decode import StreamStripper
 from helmdeck_core.errors import CallFailed, LikelyTimeout

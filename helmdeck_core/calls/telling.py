@@ -8,6 +8,8 @@ from typing import Any
 import attrs
 
 from helmdeck_core.attempts import Attempt
+from helmdeck_core.calls.recovering import Ask
+from helmdeck_core.calls.work import Prepared
 from helmdeck_core.domain.chat import ChatResponse
 from helmdeck_core.domain.events import (
     AttemptEnded,
@@ -19,9 +21,7 @@ from helmdeck_core.domain.events import (
     RequestSent,
 )
 from helmdeck_core.errors import CallFailed, PluginError
-from helmdeck_core.recovering import Ask
 from helmdeck_core.runtime import Runtime
-from helmdeck_core.work import Prepared
 
 
 class Teller:

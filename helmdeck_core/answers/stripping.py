@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import attrs
 
+from helmdeck_core.answers.marks import Closer, Marks
 from helmdeck_core.domain.decode import Stripped
-from helmdeck_core.marks import Closer, Marks
 
 _MAX_PASSES = 4
 """How often removing blocks may bring new marks to light, as in ``<mu<muse></muse>se>``.

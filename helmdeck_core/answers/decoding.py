@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 import attrs
 import msgspec
 
-from helmdeck_core.diagnosis import failure, is_leak
+from helmdeck_core.answers.diagnosis import failure, is_leak
+from helmdeck_core.answers.fragments import end_of_value, is_truncated
+from helmdeck_core.answers.marks import Marks
+from helmdeck_core.answers.reading import REFUSED, Reading, Request
+from helmdeck_core.answers.stripping import TagStream, strip
 from helmdeck_core.domain.chat import StopReason
 from helmdeck_core.domain.decode import Decoded, DecodeFailed, DecodeStep, ReasoningTag, StreamStripper, Stripped, Tried
-from helmdeck_core.fragments import end_of_value, is_truncated
-from helmdeck_core.marks import Marks
-from helmdeck_core.reading import REFUSED, Reading, Request
-from helmdeck_core.stripping import TagStream, strip
 
 T = TypeVar("T")
 

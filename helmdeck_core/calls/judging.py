@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.diagnosis import is_blank_loop, loop_of
+from helmdeck_core.answers.diagnosis import is_blank_loop, loop_of
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.continuation import Shape
 from helmdeck_core.domain.decode import DecodeFailed

@@ -10,9 +10,9 @@ from functools import cached_property
 
 import msgspec
 
+from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.domain.asking import DESCRIBED, CatalogIndex
 from helmdeck_core.domain.catalog import Entry
-from helmdeck_core.ladder import PreparedCatalog
 
 MOST_LISTED_CHARS = 200
 """Characters of a description in a list; a first sentence is rarely longer, and one that is must not crowd the others out."""

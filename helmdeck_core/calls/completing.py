@@ -7,8 +7,10 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 
+from helmdeck_core.calls.gateway import Gateway
 from helmdeck_core.config import AgentConfig
-from helmdeck_core.continuing import Finished, Judge, Refuses, Send, Step, Turn
+from helmdeck_core.continuation.continuing import Finished, Judge, Refuses, Send, Step, Turn
+from helmdeck_core.continuation.merging import SeamStream
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import ContinuationLimits, Outcome
 from helmdeck_core.domain.decode import StreamStripper
@@ -20,8 +22,6 @@ from helmdeck_core.domain.events import (
     ToolPayloadRepair,
 )
 from helmdeck_core.errors import CallFailed, InvalidRequest, LikelyTimeout
-from helmdeck_core.gateway import Gateway
-from helmdeck_core.merging import SeamStream
 from helmdeck_core.rules import matching_prefixes
 from helmdeck_core.runtime import Runtime
 

@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core.calling import Owned
+from helmdeck_core.calls.offering import Offering
 from helmdeck_core.config import ProviderConfig, SecretRef
 from helmdeck_core.domain.chat import (
     ChatDelta,
@@ -40,7 +41,6 @@ from helmdeck_core.hiding import (
     without_cut_secret,
     without_scheme,
 )
-from helmdeck_core.offering import Offering
 from helmdeck_core.runtime import Runtime
 
 _MIN_UNIQUE_CHARS = 8

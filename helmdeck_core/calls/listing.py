@@ -7,9 +7,9 @@ import difflib
 
 import attrs
 
+from helmdeck_core.calls.gateway import Gateway
 from helmdeck_core.domain.chat import ListingProvider, ModelInfo
 from helmdeck_core.errors import CallFailed, InvalidRequest
-from helmdeck_core.gateway import Gateway
 from helmdeck_core.http import quoted
 
 NOT_FOUND = "not_found"

@@ -11,6 +11,9 @@ from typing import Any
 
 import attrs
 
+from helmdeck_core.context.filtering import FILTER_TASK
+from helmdeck_core.context.library import MESSAGE_TOKENS, Library
+from helmdeck_core.context.prompting import BYTES_PER_TOKEN, estimate_tokens, lay_out
 from helmdeck_core.domain.asking import PromptVariant, Question, Selection
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import Message
@@ -19,9 +22,6 @@ from helmdeck_core.domain.models import Budget, resolve_variant
 from helmdeck_core.domain.ranking import should_escalate
 from helmdeck_core.domain.tasks import Task
 from helmdeck_core.errors import ContextWindowExceeded, InvalidRequest
-from helmdeck_core.filtering import FILTER_TASK
-from helmdeck_core.library import MESSAGE_TOKENS, Library
-from helmdeck_core.prompting import BYTES_PER_TOKEN, estimate_tokens, lay_out
 from helmdeck_core.runtime import Runtime
 
 STEADY_TOKENS = 1_024

@@ -9,12 +9,12 @@ from typing import Any, Generic, Protocol, TypeVar
 import attrs
 
 from helmdeck_core.attempts import Attempt
+from helmdeck_core.calls.recovering import Ask
 from helmdeck_core.domain.asking import FilterCall, Selection
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, TextPart
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.errors import CallFailed
-from helmdeck_core.recovering import Ask
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from helmdeck_core.repetition import LINE_MARK, SURE, longest_repetition, repeated_length, squashed
+from helmdeck_core.continuation.repetition import LINE_MARK, SURE, longest_repetition, repeated_length, squashed
 
 HEAD = 400
 """Characters of a continuation that are needed to judge how it begins: an announcement, a fence, a repeated line."""

@@ -11,14 +11,14 @@ from typing import Any
 import attrs
 
 from helmdeck_core.attempts import Attempt, FailureClass, PaidRequest, Usage, total_cost
+from helmdeck_core.calls.recovering import Ask, Recovery
+from helmdeck_core.calls.telling import Teller
+from helmdeck_core.calls.watching import CHARS_PER_TOKEN, Watch
+from helmdeck_core.calls.work import Prepared, provider_of
 from helmdeck_core.domain.chat import ChatResponse
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import CallFailed
 from helmdeck_core.pricing import Pricer
-from helmdeck_core.recovering import Ask, Recovery
-from helmdeck_core.telling import Teller
-from helmdeck_core.watching import CHARS_PER_TOKEN, Watch
-from helmdeck_core.work import Prepared, provider_of
 
 _SILENT = FailureClass.LIKELY_TIMEOUT
 

@@ -17,23 +17,23 @@ from typing import Generic, TypeVar
 import attrs
 
 from helmdeck_core.attempts import RequestKind, Usage
-from helmdeck_core.completing import Completer
-from helmdeck_core.cooling import CoolDown
+from helmdeck_core.calls.completing import Completer
+from helmdeck_core.calls.cooling import CoolDown
+from helmdeck_core.calls.gateway import Gateway
+from helmdeck_core.calls.judging import AnswerJudge
+from helmdeck_core.calls.listing import with_names
+from helmdeck_core.calls.recovering import SENT_BEFORE, Ask, Failed, Patience, Recovery, Step, rule_for
+from helmdeck_core.calls.telling import Teller
+from helmdeck_core.calls.trail import Trail, Try
+from helmdeck_core.calls.watching import Watch, overrun, too_slow
+from helmdeck_core.calls.work import Done, Work, fingerprint, provider_of
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import Outcome
 from helmdeck_core.domain.events import CallRef, CostUnknown, ProviderRests, StopReasonUnknown
 from helmdeck_core.domain.recovery import Limits
 from helmdeck_core.errors import CallFailed, FailureClass, LengthTruncated, LikelyTimeout, QuotaExhausted
-from helmdeck_core.gateway import Gateway
-from helmdeck_core.judging import AnswerJudge
-from helmdeck_core.listing import with_names
-from helmdeck_core.recovering import SENT_BEFORE, Ask, Failed, Patience, Recovery, Step, rule_for
 from helmdeck_core.runtime import Runtime
-from helmdeck_core.telling import Teller
-from helmdeck_core.trail import Trail, Try
 from helmdeck_core.waiting import Limited
-from helmdeck_core.watching import Watch, overrun, too_slow
-from helmdeck_core.work import Done, Work, fingerprint, provider_of
 
 T = TypeVar("T")
 

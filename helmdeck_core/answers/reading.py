@@ -10,13 +10,13 @@ from typing import Generic, TypeVar
 import attrs
 import msgspec
 
-from helmdeck_core.diagnosis import empty_sub_cause, failure, loop_of
+from helmdeck_core.answers.diagnosis import empty_sub_cause, failure, loop_of
+from helmdeck_core.answers.fragments import Found, Fragment, Kind, find_fragments, is_json
+from helmdeck_core.answers.marks import Marks
+from helmdeck_core.answers.refusing import is_refusal
+from helmdeck_core.answers.stripping import strip
 from helmdeck_core.domain.chat import StopReason
 from helmdeck_core.domain.decode import Decoded, DecodeFailed, DecodeStep, Tried
-from helmdeck_core.fragments import Found, Fragment, Kind, find_fragments, is_json
-from helmdeck_core.marks import Marks
-from helmdeck_core.refusing import is_refusal
-from helmdeck_core.stripping import strip
 
 T = TypeVar("T")
 
