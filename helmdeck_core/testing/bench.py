@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar
 
@@ -65,7 +66,8 @@ class ContractBench:
         """Start the server."""
         missing = [name for name in ("name", "dialect") if not hasattr(cls, name)]
         assert not missing, f"{cls.__name__} does not say its {' and its '.join(missing)}"
-        cls._server = FailingServer(cls.dialect, echo=cls.SECRET)
+        told = base64.b64encode(f"Bearer {cls.SECRET}".encode()).decode()
+        cls._server = FailingServer(cls.dialect, echo=f"{cls.SECRET} {told}")
         cls._runtimes = {}
 
     @classmethod

@@ -29,6 +29,7 @@ from helmdeck_core.domain.chat import (
     StreamingProvider,
 )
 from helmdeck_core.errors import AuthFailed, CallFailed, LikelyTimeout, RateLimited
+from helmdeck_core.hiding import Secrets
 from helmdeck_core.testing.bench import Act, answered
 from helmdeck_core.testing.contract_requests import TOOL, RequestContract
 from helmdeck_core.testing.dialects.base import Said
@@ -123,7 +124,8 @@ class ProviderContract(RequestContract):
         for streams in self.ways:
             failure = self.failure(mode, streams=streams)
             said = (str(failure), repr(failure), json.dumps(failure.to_dict()), str(failure.__cause__))
-            assert not [text for text in said if self.SECRET in text]
+            # As it is, and as it comes back from servers that repeat a header in base64.
+            assert not [text for text in said if Secrets((self.SECRET,)).are_in(text)]
 
     def test_a_call_that_is_cancelled_closes_its_connection(self) -> None:
         async def act(provider: Provider, server: FailingServer) -> None:
