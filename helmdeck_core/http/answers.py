@@ -60,13 +60,17 @@ _MOST_UNREAD = 20
 
 
 class GrowingCall:
-    """A tool call that may still grow."""
+    """A tool call that may still grow.
+
+    :ivar is_open: whether its end will be told and has not come; a dialect that tells no ends leaves it.
+    """
 
     def __init__(self, number: int, id: str, name: str) -> None:
         self.number = number
         self.id = id
         self.name = name
         self.pieces: list[str] = []
+        self.is_open = False
 
     @property
     def written(self) -> str:
@@ -300,7 +304,9 @@ class AnswerReader(abc.ABC):
         """The calls, each with an id of its own, since the result of a call finds it by its id."""
         found: dict[str, ToolCall] = {}
         for call in self._calls:
-            written, call_id = arguments(call.written), call.id
+            # A tool without arguments is called with nothing at all; a call that broke off is not.
+            written = call.written if call.is_open and self._raw is None else arguments(call.written)
+            call_id = call.id
             while not call_id or call_id in found:
                 call_id = self._made_up_id(call.number, call.name, f"{written}/{call_id}")
             found[call_id] = ToolCall(call_id, call.name, written)

@@ -29,7 +29,7 @@ _MAX_PAGES = 20
 
 @attrs.frozen(kw_only=True)
 class Interface:
-    """What is special about one interface.
+    """What is special about one interface; a subclass may read error bodies or the bytes of a stream in its own way.
 
     :ivar name: of the table of its stop reasons.
     :ivar words: what the words of its errors mean.
@@ -56,6 +56,17 @@ class Interface:
     models_path: str
     models: Callable[[Mapping[str, Any]], tuple[Sequence[ModelInfo], str]]
 
+    def checked(self, received: Received, secrets: Secrets) -> Any:
+        """Return the decoded body of an answer that is no error by its status.
+
+        :raises CallFailed: it is an error, a redirect, or not JSON.
+        """
+        return checked(received.status, received.headers, received.body, self.words, secrets)
+
+    def events(self, answer: AnswerReader) -> EventFeed:
+        """What takes the bytes of a stream apart for the reader of an answer."""
+        return EventFeed(answer, has_lines=self.has_lines)
+
 
 @attrs.frozen
 class _Asked:
@@ -71,7 +82,7 @@ class _Asked:
 
 
 class InterfaceProvider:
-    """An open connection to one server."""
+    """An open connection to one server; a subclass may sign its requests."""
 
     def __init__(self, settings: ProviderSettings, context: ProviderContext, interface: Interface) -> None:
         self._context = context
@@ -115,7 +126,7 @@ class InterfaceProvider:
                         yield batch
             else:
                 answer = self._answer(asked, incoming)
-                events = EventFeed(answer, has_lines=self._interface.has_lines)
+                events = self._interface.events(answer)
                 start: list[bytes] = []
                 try:
                     with _told(answer):
@@ -141,13 +152,12 @@ class InterfaceProvider:
 
         :raises CallFailed: the subclass of the cause.
         """
-        key = self._transport.key()
-        headers, secrets = self._interface.headers(key), self._transport.secrets(key)
         found: list[ModelInfo] = []
         path = self._interface.models_path
         for _ in range(_MAX_PAGES):
+            headers, secrets = self._authorised(path, None)
             received = await self._transport.get(path, headers, secrets)
-            data = checked(received.status, received.headers, received.body, self._interface.words, secrets)
+            data = self._interface.checked(received, secrets)
             if isinstance(data, list):  # some give the bare list
                 data = {"data": data}
             if not isinstance(data, dict):
@@ -165,7 +175,7 @@ class InterfaceProvider:
 
     async def _done(self, asked: _Asked, received: Received) -> tuple[Received, Any]:
         """An answer that came in one piece, and its decoded body; one that is still being made is waited for."""
-        body = checked(received.status, received.headers, received.body, self._interface.words, asked.secrets)
+        body = self._interface.checked(received, asked.secrets)
         background = self._interface.background
         if background is None or not (path := background.path(body)):
             return received, body
@@ -174,19 +184,29 @@ class InterfaceProvider:
         )
 
     def _asked(self, request: ChatRequest) -> _Asked:
-        rendered = self._interface.render(request)
-        key = self._transport.key()
+        rendered, path = self._interface.render(request), self._interface.path(request)
+        headers, secrets = self._authorised(path, rendered.body)
         return _Asked(
             request
             if request.max_tokens == rendered.max_tokens
             else attrs.evolve(request, max_tokens=rendered.max_tokens),
-            self._interface.path(request),
+            path,
             rendered.body,
-            self._interface.headers(key),
-            self._transport.secrets(key),
+            headers,
+            secrets,
             rendered.downgrades,
             rendered.constraint,
         )
+
+    def _authorised(self, path: str, body: bytes | None) -> tuple[Mapping[str, str], Secrets]:  # noqa: ARG002
+        """What a request carries, the key among it, and what must not be quoted from its answer.
+
+        :param path: from the base URL on.
+        :param body: of a POST; ``None`` for a GET.
+        :raises AuthFailed: there is no key that could be sent.
+        """
+        key = self._transport.key()
+        return self._interface.headers(key), self._transport.secrets(key)
 
     def _answer(self, asked: _Asked, head: Received | Incoming) -> AnswerReader:
         name = self._interface.name
