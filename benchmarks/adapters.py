@@ -7,17 +7,18 @@ What is not there yet raises ``NotImplementedError``.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import attrs
 
-from benchmarks.contrib_wire import CONTRIB_READERS, Read
+from benchmarks.contrib_wire import COHERE, CONVERSE, PLUGINS, frames
 from helmdeck_core import (
     CallFailed,
     Catalog,
     ChatDelta,
+    ChatRequest,
     ChatResponse,
     DecodeFailed,
     FailureClass,
@@ -31,20 +32,26 @@ from helmdeck_core import (
 )
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.selection import Limits, select
-from helmdeck_core.http import AnswerReader, AnswerTerms, EventFeed, checked
+from helmdeck_core.http import AnswerReader, AnswerTerms, Interface, Received, Secrets
 from helmdeck_core.testing.making import make_deck
-from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
-from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
-from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
-from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
-from helmdeck_plugins.providers.openai_wire import ChatAnswer
-from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from helmdeck_plugins.providers import (
+    anthropic,
+    anthropic_request,
+    gemini,
+    gemini_request,
+    ollama,
+    ollama_request,
+    openai,
+    openai_request,
+    responses,
+    responses_request,
+)
 
 
 @cache
-def _deck() -> Helmdeck:
-    """The built-ins with their defaults; the machine's plugins, files and variables stay out."""
-    return make_deck()
+def deck() -> Helmdeck:
+    """The built-ins and the contributed providers with their defaults; the machine's files and variables stay out."""
+    return make_deck(*PLUGINS)
 
 
 def ranker(catalog: Mapping[str, Any]) -> Callable[[str], list[str]]:
@@ -57,7 +64,7 @@ def ranker(catalog: Mapping[str, Any]) -> Callable[[str], list[str]]:
 def selector(catalog: Mapping[str, Any]) -> Callable[[str, int], list[str]]:
     """Prepare a catalog; the function that comes back gives the names that a tier-C model would be shown."""
     entries = read_catalog(catalog, "benchmark")
-    runtime = _deck().runtime
+    runtime = deck().runtime
     index, prepared = _index(entries), PreparedCatalog(entries, runtime.ladder(Tier.C, ""))
     rules = runtime.config.selection
 
@@ -69,7 +76,7 @@ def selector(catalog: Mapping[str, Any]) -> Callable[[str, int], list[str]]:
 
 
 def _index(catalog: Catalog) -> Any:
-    runtime = _deck().runtime
+    runtime = deck().runtime
     return runtime.rankers[runtime.config.selection.ranker].value.index(catalog)
 
 
@@ -78,7 +85,7 @@ def decode(raw: str, finish_reason: str | None, schema: Mapping[str, Any] | None
 
     :returns: ``("value", object)`` or ``("failure", cause)``.
     """
-    runtime = _deck().runtime
+    runtime = deck().runtime
     fits = None if schema is None else lambda value: not schema_problems(schema, value)
     try:
         decoded = runtime.decoder.decode(raw, dict, runtime.normalise_stop(finish_reason, ""), fits=fits)
@@ -89,7 +96,7 @@ def decode(raw: str, finish_reason: str | None, schema: Mapping[str, Any] | None
 
 def stream_stripper(starts_in_reasoning: bool = False) -> StreamStripper:
     """An object with ``feed(chunk)`` and ``finish()``, each giving newly released (visible, reasoning) text."""
-    return _deck().runtime.decoder.stream(starts_in_reasoning=starts_in_reasoning)
+    return deck().runtime.decoder.stream(starts_in_reasoning=starts_in_reasoning)
 
 
 def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,69 +104,74 @@ def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
 
     :raises NotImplementedError: for dialects that no adapter speaks yet.
     """
-    read = READERS.get(fixture["dialect"])
-    if read is None:
+    interface = INTERFACES.get(fixture["dialect"])
+    if interface is None:
         raise NotImplementedError(fixture["dialect"])
-    response, failure = read(fixture)
-    if failure is not None and fixture["status"] != 200:
-        return _refused(failure)
-    said = _said(response)  # also what a user had seen before a failure
-    return said if failure is None or failure.raw_stop_reason else {**said, "normalised_in_context": "Unknown(error)"}
+    deltas: list[ChatDelta] = []
+    answer = _reader(interface, fixture)
+    try:
+        deltas.extend(_read(interface, answer, fixture))
+    except CallFailed as exc:
+        # Of an answer in one piece, nobody is given any.
+        seen = deltas if fixture["stream"] else ()
+        return broken(seen, answer.broken(exc)) if fixture["status"] == 200 else refused(exc)
+    return said(answer.finish())
 
 
-def reader_of(
-    make: Callable[[AnswerTerms], AnswerReader], dialect: str, *, has_lines: bool = False
-) -> Callable[[Mapping[str, Any]], Read]:
-    """Make what reads recordings with one of the built-in adapters: from the bytes that they were."""
-
-    def read(fixture: Mapping[str, Any]) -> Read:
-        runtime = _deck().runtime
-        terms = AnswerTerms(
-            words=ERROR_WORDS,
-            quota_headers=QUOTA_HEADERS,
-            normalise=lambda raw: runtime.normalise_stop(raw, dialect),
-            dispose=lambda raw, reason: runtime.disposition_of(raw, reason, dialect),
-            status=fixture["status"],
-            headers={name.lower(): value for name, value in (fixture.get("headers") or {}).items()},
-        )
-        answer = make(terms)
-        try:
-            for _ in _fed(answer, fixture, terms.headers, has_lines=has_lines):
-                pass
-        except CallFailed as exc:
-            return answer.finish(), exc
-        return answer.finish(), None
-
-    return read
+INTERFACES: dict[str, Interface] = {
+    "anthropic-messages": anthropic.dialect(anthropic_request.Options()),
+    "gemini": gemini.dialect(gemini_request.Options()),
+    "ollama-native": ollama.dialect(ollama_request.Options()),
+    "openai-chat": openai.dialect(openai_request.Quirks()),
+    "openai-responses": responses.dialect(responses_request.Options()),
+    "bedrock-converse": CONVERSE,
+    "cohere-v2": COHERE,
+}
+"""For each dialect, what is special about its interface."""
 
 
-def _fed(
-    answer: AnswerReader, fixture: Mapping[str, Any], headers: Mapping[str, str], *, has_lines: bool
-) -> Iterator[ChatDelta]:
+def _reader(interface: Interface, fixture: Mapping[str, Any]) -> AnswerReader:
+    """What an open provider reads its answers with."""
+    runtime, name = deck().runtime, interface.name
+    terms = AnswerTerms(
+        words=interface.words,
+        quota_headers=interface.quota_headers,
+        normalise=lambda raw: runtime.normalise_stop(raw, name),
+        dispose=lambda raw, reason: runtime.disposition_of(raw, reason, name),
+        status=fixture["status"],
+        headers=_headers(fixture),
+    )
+    return interface.answer(ChatRequest(model="recorded/model", messages=()), terms)
+
+
+def _read(interface: Interface, answer: AnswerReader, fixture: Mapping[str, Any]) -> Iterator[ChatDelta]:
+    """Read what was recorded, from the bytes that it was."""
     if not fixture["stream"] or fixture["status"] != 200:
-        body = json.dumps(fixture["body"]).encode()
-        yield from answer.read(checked(fixture["status"], headers, body, ERROR_WORDS, ()))
+        received = Received(fixture["status"], _headers(fixture), json.dumps(fixture["body"]).encode())
+        yield from answer.read(interface.checked(received, Secrets()))
         return
-    events = EventFeed(answer, has_lines=has_lines)
+    events = interface.events(answer)
     for event in fixture["events"]:
-        data = event["data"] if isinstance(event["data"], str) else json.dumps(event["data"])
-        name = f"event: {event['event']}\n" if event.get("event") else ""
-        yield from events.feed((f"{data}\n" if has_lines else f"{name}data: {data}\n\n").encode())
+        for piece in pieces(interface, event):
+            yield from events.feed(piece)
     yield from events.finish()
 
 
-READERS: dict[str, Callable[[Mapping[str, Any]], Read]] = {
-    "anthropic-messages": reader_of(MessageAnswer, "anthropic"),
-    "gemini": reader_of(GeminiAnswer, "gemini"),
-    "ollama-native": reader_of(OllamaAnswer, "ollama", has_lines=True),
-    "openai-chat": reader_of(ChatAnswer, "openai"),
-    "openai-responses": reader_of(ResponsesAnswer, "openai-responses"),
-    **CONTRIB_READERS,
-}
-"""For each dialect, what reads a recording of it."""
+def pieces(interface: Interface, event: Mapping[str, Any]) -> Iterable[bytes]:
+    """An event as the bytes that it was."""
+    if interface is CONVERSE:
+        return frames(event)
+    data = event["data"] if isinstance(event["data"], str) else json.dumps(event["data"])
+    name = f"event: {event['event']}\n" if event.get("event") else ""
+    return [(f"{data}\n" if interface.has_lines else f"{name}data: {data}\n\n").encode()]
 
 
-def _said(response: ChatResponse) -> dict[str, Any]:
+def _headers(fixture: Mapping[str, Any]) -> dict[str, str]:
+    return {name.lower(): value for name, value in (fixture.get("headers") or {}).items()}
+
+
+def said(response: ChatResponse) -> dict[str, Any]:
+    """A response in the scorers' words."""
     strict = response.strict_stop_reason or response.stop_reason
     return {
         "normalised": None if response.raw_stop_reason is None else _reason(strict, response.raw_stop_reason),
@@ -167,9 +179,36 @@ def _said(response: ChatResponse) -> dict[str, Any]:
         "text": response.text,
         "reasoning": response.reasoning,
         "tool_calls": [{"name": call.name, "arguments": _arguments(call.arguments)} for call in response.tool_calls],
-        # A response does not tell counts that did not come from counts of nothing.
-        "usage": attrs.asdict(response.usage) if response.usage != Usage() else None,
+        "usage": _usage(response.usage),
     }
+
+
+_OUR_JUDGEMENT = ("wrong_shape", "no_choices", "not_json", "cut_body", "empty_body", "damaged_frame")
+"""What no provider said; the rest are errors that it told."""
+
+
+def broken(deltas: Sequence[ChatDelta], failure: CallFailed) -> dict[str, Any]:
+    """What a user has seen of an answer that ended in a failure: its pieces, and what the failure tells."""
+    reason, raw = StopReason(failure.stop_reason), failure.raw_stop_reason
+    told = _reason(reason, raw)
+    calls: dict[int, list[str]] = {}
+    for piece in (delta.tool_call for delta in deltas):
+        if piece is not None:
+            name, written = calls.get(piece.index, ["", ""])
+            calls[piece.index] = [name + piece.name, written + piece.arguments]
+    return {
+        "normalised": None if raw is None else told,
+        "normalised_in_context": told if raw or failure.sub_cause in _OUR_JUDGEMENT else "Unknown(error)",
+        "text": "".join(delta.text for delta in deltas) or failure.excerpt or "",
+        "reasoning": "".join(delta.reasoning for delta in deltas),
+        "tool_calls": [{"name": name, "arguments": _arguments(written)} for name, written in calls.values()],
+        "usage": _usage(failure.usage or Usage()),
+    }
+
+
+def _usage(usage: Usage) -> dict[str, int] | None:
+    # A response does not tell counts that did not come from counts of nothing.
+    return attrs.asdict(usage) if usage != Usage() else None
 
 
 ERROR_CLASSES = {
@@ -179,13 +218,16 @@ ERROR_CLASSES = {
     FailureClass.CONTEXT_WINDOW_EXCEEDED: "context_window",
     FailureClass.SAFETY_FILTERED: "safety",
     FailureClass.PROVIDER_UNAVAILABLE: "server",
+    FailureClass.LIKELY_TIMEOUT: "server",
+    FailureClass.TRANSIENT_UNKNOWN: "server",
     FailureClass.CONSTRAINED_DEADLOCK: "bad_tool_call",
     FailureClass.INVALID_REQUEST: "invalid_request",
 }
 """What scorers call the causes."""
 
 
-def _refused(failure: CallFailed) -> dict[str, Any]:
+def refused(failure: CallFailed) -> dict[str, Any]:
+    """A failure with a status in the scorers' words."""
     finer = failure.sub_cause in ("not_found", "permission", "prefill_unsupported")
     error_class = failure.sub_cause if finer else ERROR_CLASSES.get(failure.failure_class, failure.failure_class.value)
     return {"normalised": None, "normalised_in_context": None, "error_class": error_class}

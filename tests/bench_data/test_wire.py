@@ -5,13 +5,21 @@ They lie outside of the repository: ``BENCH_DATA`` names a directory beside whic
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
+
+from benchmarks import adapters
+from helmdeck_core import CallFailed, ChatRequest, ChatResponse, Message, ProviderSettings, Role, TextPart
+from helmdeck_core.http import InterfaceProvider
+from helmdeck_core.testing import Pieces
 
 ROOT = Path(__file__).parents[2]
 BENCH = Path(os.environ.get("BENCH_DATA") or ROOT.parent / "shared" / "bench")
@@ -42,3 +50,66 @@ def test_the_recorded_payloads_are_read_whole(scores):
 def test_every_family_of_providers_is_spoken(scores):
     spoken = {dialect for dialect, (files, _, unspoken, _) in scores.items() if unspoken < files}
     assert spoken >= FAMILIES, sorted(scores)
+
+
+# -- the door ----------------------------------------------------------------------------------------------------
+
+KINDS = {"bedrock-converse": "application/vnd.amazon.eventstream", "ollama-native": "application/x-ndjson"}
+ASK = ChatRequest(model="recorded/model", messages=(Message(Role.USER, (TextPart("hi"),)),))
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """Dialect to recordings."""
+    if not SCORER.is_file():
+        pytest.skip(f"no recordings beside {SCORER}")
+    found = defaultdict(list)
+    for line in (SCORER.parent / "expected.jsonl").read_text(encoding="utf-8").splitlines():
+        fixture = json.loads((SCORER.parent / json.loads(line)["file"]).read_text(encoding="utf-8"))
+        found[fixture["dialect"]].append(fixture)
+    return found
+
+
+def answered(dialect, fixture):
+    """A recording as a server would send it."""
+    headers = {name: value for name, value in (fixture.get("headers") or {}).items() if name.lower() != "content-type"}
+    if not fixture["stream"] or fixture["status"] != 200:
+        return fixture["status"], {**headers, "content-type": "application/json"}, json.dumps(fixture["body"])
+    interface = adapters.INTERFACES[dialect]
+    pieces = [piece for event in fixture["events"] for piece in adapters.pieces(interface, event)]
+    return Pieces(pieces, headers={**headers, "content-type": KINDS.get(dialect, "text/event-stream")})
+
+
+async def said(provider, fixture):
+    deltas = []
+    try:
+        if not fixture["stream"]:
+            return adapters.said(await provider.complete(ASK))
+        async for piece in provider.stream(ASK):
+            if isinstance(piece, ChatResponse):
+                return adapters.said(piece)
+            deltas.append(piece)
+    except CallFailed as exc:
+        return adapters.broken(deltas, exc) if fixture["status"] == 200 else adapters.refused(exc)
+
+
+@pytest.mark.parametrize("dialect", sorted(adapters.INTERFACES))
+def test_the_door_says_what_an_open_provider_says(recorded, chat_server, dialect):
+    background = adapters.INTERFACES[dialect].background
+    # An answer that is still being made is waited for, which no recording can answer.
+    fixtures = [
+        each for each in recorded[dialect] if each["stream"] or background is None or not background.path(each["body"])
+    ]
+    answers = iter([answered(dialect, each) for each in fixtures])
+    server = chat_server(lambda body: next(answers))
+
+    async def ask():
+        settings = ProviderSettings(name="recorded", base_url=server.base_url)
+        provider = InterfaceProvider(settings, adapters.deck().runtime, adapters.INTERFACES[dialect])
+        try:
+            return [await said(provider, each) for each in fixtures]
+        finally:
+            await provider.aclose()
+
+    for fixture, found in zip(fixtures, asyncio.run(ask()), strict=True):
+        assert found == adapters.wire(fixture), fixture["label"]

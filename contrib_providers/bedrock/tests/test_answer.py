@@ -20,10 +20,11 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_provider_bedrock.answer import AnswerReader
+from helmdeck_core.http import AnswerTerms
+from helmdeck_provider_bedrock.answer import REASONS, ConverseAnswer
 from helmdeck_provider_bedrock.faults import read_body
 from helmdeck_provider_bedrock.request import OPAQUE
-from helmdeck_provider_bedrock.stream import StreamReader
+from helmdeck_provider_bedrock.stream import FrameFeed
 
 TOOL = {"toolUse": {"toolUseId": "t1", "name": "get_tides", "input": {"port": "Oslo"}}}
 THOUGHT = {"reasoningContent": {"reasoningText": {"text": "let me see", "signature": "c2ln"}}}
@@ -39,18 +40,29 @@ def body(*content, stop="end_turn", **more):
     }
 
 
-def unary(data, **options):
-    reader = AnswerReader(**options)
-    list(reader.read(data))
-    return reader.response()
+def reader(**given):
+    return ConverseAnswer(
+        AnswerTerms(
+            normalise=lambda raw: REASONS.get(raw or "", StopReason.UNKNOWN),
+            dispose=lambda raw, reason: Disposition.STOP,
+            **given,
+        )
+    )
 
 
-def streamed(pieces, **options):
+def unary(data, **given):
+    answer = reader(**given)
+    list(answer.read(data))
+    return answer.finish()
+
+
+def streamed(pieces, **given):
     """The response, and the pieces of it that were given."""
-    reader = AnswerReader(**options)
-    stream = StreamReader(reader, options.get("secrets", ()))
+    answer = reader(**given)
+    stream = FrameFeed(answer)
     deltas = [delta for piece in pieces for delta in stream.feed(piece)]
-    return reader.response(), deltas
+    deltas += stream.finish()
+    return answer.finish(), deltas
 
 
 def cut(data, cuts):
@@ -109,7 +121,29 @@ def test_a_turn_that_used_up_its_tokens_on_a_call_is_cut_whatever_it_says():
 def test_a_call_that_the_provider_ran_itself_is_not_ours_to_run():
     own = {"toolUse": {**TOOL["toolUse"], "type": "server_tool_use"}}
     named = {"toolUse": {**TOOL["toolUse"], "type": "tool_use"}}
-    assert [call.id for call in unary(body(own, named)).tool_calls] == ["t1"]
+    response = unary(body(own, {"toolResult": {"toolUseId": "t1"}}, named))
+    assert [call.id for call in response.tool_calls] == ["t1"]
+    assert response.unread == ("server_tool_use", "toolResult")
+
+
+def test_content_of_another_kind_is_told(frame):
+    image = {"image": {"format": "png", "source": {"bytes": "aQ=="}}}
+    start = frame("contentBlockStart", {"contentBlockIndex": 0, "start": {"image": {"format": "png"}}})
+    for response in (unary(body({"text": "x"}, image)), streamed([start])[0]):
+        assert response.unread == ("image",)
+
+
+def test_an_event_without_its_place_is_about_the_block_of_the_one_before(frame):
+    start = {"contentBlockIndex": 3, "start": {"toolUse": {"toolUseId": "t", "name": "now"}}}
+    more = [{"delta": {"toolUse": {"input": piece}}} for piece in ('{"a":', "1}")]
+    response, _ = streamed([frame("contentBlockStart", start), *(frame("contentBlockDelta", each) for each in more)])
+    assert response.tool_calls[0].arguments == '{"a":1}'
+
+
+def test_calls_without_an_id_or_with_that_of_another_have_one_of_their_own():
+    nameless = {"toolUse": {**TOOL["toolUse"], "toolUseId": None}}
+    calls = unary(body(TOOL, TOOL, nameless)).tool_calls
+    assert calls[0].id == "t1" and len({call.id for call in calls} - {""}) == 3
 
 
 def test_a_tool_without_arguments_is_called_with_an_empty_object():
@@ -174,16 +208,16 @@ def test_a_guardrail_that_only_masked_leaves_an_answer_that_is_final():
 
 def test_a_guardrail_that_blocked_or_does_not_say_is_final_for_nobody():
     for data in (guarded("BLOCKED"), guarded("ANONYMIZED", "BLOCKED"), guarded(), body(stop="guardrail_intervened")):
-        assert unary(data).disposition is None
+        assert unary(data).disposition is Disposition.STOP
 
 
 @pytest.mark.parametrize(
     ("reason", "disposition"),
     [
         ("No action.\nGuardrail masked.", Disposition.FINAL),
-        ("Guardrail blocked.", None),
-        ("Masked. Blocked.", None),
-        (7, None),
+        ("Guardrail blocked.", Disposition.STOP),
+        ("Masked. Blocked.", Disposition.STOP),
+        (7, Disposition.STOP),
     ],
 )
 def test_newer_answers_say_it_in_a_sentence(reason, disposition):
@@ -238,6 +272,9 @@ STOPS = st.sampled_from(["end_turn", "tool_use", "max_tokens", "guardrail_interv
 
 @given(st.lists(TEXTS | CALLS | THOUGHTS, max_size=6), STOPS, st.lists(st.integers(0, 100_000), max_size=20))
 def test_a_stream_comes_to_the_same_response_however_it_is_cut(frame, content, stop, cuts):
+    for number, block in enumerate(content):
+        if "toolUse" in block:
+            block["toolUse"]["toolUseId"] = f"t{number}"
     data = body(*content, stop=stop, trace=guarded("ANONYMIZED")["trace"])
     stream = b"".join(frame(event, fields) for event, fields in events_of(data))
     response, deltas = streamed(cut(stream, cuts))
@@ -350,6 +387,12 @@ def refused(status, data, kind=None, secrets=()):
         (424, "ModelErrorException", "broke", FailureClass.PROVIDER_UNAVAILABLE),
         (400, "ServiceQuotaExceededException", "none left", FailureClass.QUOTA_EXHAUSTED),
         (400, "ValidationException", "extraneous key", FailureClass.INVALID_REQUEST),
+        (
+            400,
+            "ValidationException",
+            "This model does not support assistant message prefill.",
+            FailureClass.INVALID_REQUEST,
+        ),
         (400, "ValidationException", "Input Tokens Exceeded: too many", FailureClass.CONTEXT_WINDOW_EXCEEDED),
         (400, "ValidationException", "prompt is too long: 9 tokens > 8", FailureClass.CONTEXT_WINDOW_EXCEEDED),
         (404, "ResourceNotFoundException", "no such model", FailureClass.INVALID_REQUEST),

@@ -15,6 +15,7 @@ from helmdeck_core import (
     Disposition,
     InvalidRequest,
     LikelyTimeout,
+    ListingProvider,
     Message,
     ProviderSettings,
     ProviderUnavailable,
@@ -25,8 +26,8 @@ from helmdeck_core import (
     TransientUnknown,
 )
 from helmdeck_core.testing import Ending, Pieces, make_deck
-from helmdeck_provider_bedrock.answer import DIALECT, look_up
-from helmdeck_provider_bedrock.provider import open_bedrock
+from helmdeck_provider_bedrock.answer import REASONS
+from helmdeck_provider_bedrock.provider import DIALECT, open_bedrock
 
 MODEL = "bedrock/eu.anthropic.claude-x-v1:0"
 ASK = ChatRequest(model=MODEL, messages=(Message(Role.USER, (TextPart("hi"),)),))
@@ -41,7 +42,7 @@ ANSWER = {
 class Context:
     def normalise_stop(self, raw, dialect):
         assert dialect == DIALECT
-        return look_up(raw)
+        return REASONS.get((raw or "").casefold(), StopReason.UNKNOWN)
 
     def disposition_of(self, raw, reason, dialect):
         return {StopReason.END_TURN: Disposition.FINAL}.get(reason, Disposition.RETRY)
@@ -310,6 +311,42 @@ def test_a_stream_that_is_left_early_drops_its_connection(chat_server, keys, sai
     assert server.dropped.wait(5)
 
 
+# -- models ---------------------------------------------------------------------------------------------------
+
+LISTS = [
+    {"modelSummaries": [{"modelId": "vendor.small", "outputModalities": ["TEXT"]}, {}, 3]},
+    {"inferenceProfileSummaries": [{"inferenceProfileId": "eu.vendor.large"}], "nextToken": "t/1="},
+    {"inferenceProfileSummaries": [{"inferenceProfileId": "us.vendor.large"}]},
+]
+
+
+def test_models_are_those_of_the_region_and_the_profiles_page_by_page(chat_server, keys):
+    pages = list(LISTS)
+    server = chat_server(lambda body: pages.pop(0))
+
+    async def run():
+        provider = opened(server.base_url)
+        assert isinstance(provider, ListingProvider)
+        try:
+            return await provider.models()
+        finally:
+            await provider.aclose()
+
+    assert [model.id for model in asyncio.run(run())] == ["vendor.small", "eu.vendor.large", "us.vendor.large"]
+    assert [(request.method, request.path) for request in server.requests] == [
+        ("GET", "/v1/foundation-models?byInferenceType=ON_DEMAND&byOutputModality=TEXT"),
+        ("GET", "/v1/inference-profiles?maxResults=1000"),
+        ("GET", "/v1/inference-profiles?maxResults=1000&nextToken=t%2F1%3D"),
+    ]
+    for request in server.requests:
+        assert request.headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=")
+
+
+def test_the_lists_are_another_service_under_another_address(keys):
+    provider = open_bedrock(ProviderSettings(name="bedrock", options={"region": "eu-north-1"}), Context())
+    assert provider.lists_url == "https://bedrock.eu-north-1.amazonaws.com"
+
+
 # -- secrets --------------------------------------------------------------------------------------------------
 
 
@@ -347,7 +384,7 @@ def test_start_up_does_not_import_what_only_a_call_needs():
     from pathlib import Path
 
     source = Path(helmdeck_provider_bedrock.__file__).parents[1]
-    code = "import sys, helmdeck_provider_bedrock as b; b.helmdeck_providers(); b.helmdeck_stop_reasons(); sys.exit('httpx' in sys.modules)"
+    code = "import sys, helmdeck_provider_bedrock as b; b.helmdeck_providers(); b.helmdeck_stop_reasons(); sys.exit('aiohttp' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": f"{source}:{Path.cwd()}"}, check=False)
     assert done.returncode == 0
 

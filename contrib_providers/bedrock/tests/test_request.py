@@ -16,7 +16,7 @@ from helmdeck_core import (
     ToolCall,
     ToolDefinition,
 )
-from helmdeck_provider_bedrock.request import OPAQUE, render
+from helmdeck_provider_bedrock.request import OPAQUE, path, render
 
 CLAUDE = "bedrock/eu.anthropic.claude-x-v1:0"
 TIDES = ToolDefinition("get_tides", "The tides of a port.", {"type": "object"})
@@ -40,10 +40,10 @@ def test_a_plain_request_holds_its_messages_and_nothing_else():
 
 
 def test_the_model_stands_in_the_path_in_one_piece():
-    assert render(ask()).path == "/model/eu.anthropic.claude-x-v1%3A0/converse"
-    assert render(ask(stream=True)).path.endswith("/converse-stream")
+    assert path(ask()) == "/model/eu.anthropic.claude-x-v1%3A0/converse"
+    assert path(ask(stream=True)).endswith("/converse-stream")
     profile = ask(model="bedrock/arn:aws:bedrock:eu-north-1:1:inference-profile/eu.model")
-    assert render(profile).path == "/model/arn%3Aaws%3Abedrock%3Aeu-north-1%3A1%3Ainference-profile%2Feu.model/converse"
+    assert path(profile) == "/model/arn%3Aaws%3Abedrock%3Aeu-north-1%3A1%3Ainference-profile%2Feu.model/converse"
 
 
 def test_limits_go_into_the_inference_configuration():
@@ -97,6 +97,8 @@ def test_images_are_sent_as_bytes_or_from_a_bucket():
     first, second = sent(ask(Message(Role.USER, parts)))["messages"][0]["content"]
     assert first == {"image": {"format": "png", "source": {"bytes": base64.b64encode(b"\x89").decode()}}}
     assert second == {"image": {"format": "jpeg", "source": {"s3Location": {"uri": "s3://bucket/tide.jpg"}}}}
+    whole = Message(Role.USER, (ImagePart("image/png", url="data:image/gif;base64,iQ=="),))
+    assert sent(ask(whole))["messages"][0]["content"] == [{"image": {"format": "gif", "source": {"bytes": "iQ=="}}}]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ def test_images_are_sent_as_bytes_or_from_a_bucket():
     [
         (ImagePart("image/tiff", b"x"), "no image of type 'image/tiff'"),
         (ImagePart("image/png", url="https://example.org/x.png"), "fetches no images"),
-        (ImagePart("image/png"), "fetches no images"),
+        (ImagePart("image/png"), "neither data nor a url"),
     ],
 )
 def test_an_image_that_bedrock_does_not_take_is_refused_before_it_is_sent(part, says):
@@ -135,10 +137,10 @@ def test_no_tool_may_be_called_so_none_is_offered_unless_the_conversation_holds_
     assert rendered.downgrades == ("tool_choice none left out",)
 
 
-def test_arguments_that_are_no_object_are_refused_before_they_are_sent():
+def test_arguments_that_are_no_object_are_wrapped_because_bedrock_takes_objects_only():
     for text in ('{"port": "Os', "[1]", '"x"', "[" * 100_000):
-        with pytest.raises(InvalidRequest, match="'get_tides' are not a JSON object"):
-            render(ask(Message(Role.ASSISTANT, (), (ToolCall("t1", "get_tides", text),))))
+        turn = sent(ask(Message(Role.ASSISTANT, (), (ToolCall("t1", "get_tides", text),))))["messages"][0]
+        assert turn["content"][0]["toolUse"]["input"] == {"INVALID_JSON": text}
 
 
 def test_a_schema_goes_as_text_into_the_output_configuration():

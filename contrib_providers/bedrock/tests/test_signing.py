@@ -24,6 +24,11 @@ def sign(method="POST", url="https://example.amazonaws.com/", headers=(), body=b
     ("name", "given", "signature"),
     [
         ("get-vanilla", {"method": "GET"}, "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
+        (
+            "get-vanilla-query-order-key-case",
+            {"method": "GET", "url": "https://example.amazonaws.com/?Param2=value2&Param1=value1"},
+            "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500",
+        ),
         ("post-vanilla", {}, "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"),
         (
             "post-x-www-form-urlencoded",

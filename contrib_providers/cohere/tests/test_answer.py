@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 from helmdeck_core import (
     CallFailed,
     ChatResponse,
+    Disposition,
     FailureClass,
     ModelInfo,
+    ProviderUnavailable,
     StopReason,
     ToolCall,
     TransientUnknown,
     Usage,
 )
-from helmdeck_core.http import checked
-from helmdeck_provider_cohere.answer import WORDS, AnswerReader, read_models
-from helmdeck_provider_cohere.stream import StreamReader
+from helmdeck_core.http import AnswerTerms, EventFeed, checked
+from helmdeck_provider_cohere.answer import MODELS, QUOTA_HEADERS, REASONS, WORDS, CohereAnswer, read_models
 
 USAGE = {
     "billed_units": {"input_tokens": 3, "output_tokens": 2},
@@ -30,8 +31,8 @@ TEXT = {"type": "text", "text": "High tide."}
 THOUGHT = {"type": "thinking", "thinking": "let me see"}
 
 
-def call(arguments='{"port": "Oslo"}', name="get_tides"):
-    return {"id": "t1", "type": "function", "function": {"name": name, "arguments": arguments}}
+def call(arguments='{"port": "Oslo"}', name="get_tides", id="t1"):
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def body(*content, calls=(), stop="COMPLETE", **more):
@@ -39,19 +40,31 @@ def body(*content, calls=(), stop="COMPLETE", **more):
     return {"id": "x", "message": message, "finish_reason": stop, "usage": USAGE, **more}
 
 
-def unary(data, headers=(), **options):
-    reader = AnswerReader(dict(headers), **options)
-    list(reader.read(data))
-    return reader.response()
+def reader(**given):
+    return CohereAnswer(
+        AnswerTerms(
+            normalise=lambda raw: REASONS.get((raw or "").casefold(), StopReason.UNKNOWN),
+            dispose=lambda raw, reason: Disposition.FINAL,
+            words=WORDS,
+            quota_headers=QUOTA_HEADERS,
+            **given,
+        )
+    )
 
 
-def streamed(pieces, **options):
+def unary(data, **given):
+    answer = reader(**given)
+    list(answer.read(data))
+    return answer.finish()
+
+
+def streamed(pieces, **given):
     """The response, and the pieces of it that were given."""
-    reader = AnswerReader({}, **options)
-    stream = StreamReader(reader)
+    answer = reader(**given)
+    stream = EventFeed(answer, has_lines=False)
     deltas = [delta for piece in pieces for delta in stream.feed(piece)]
     deltas += stream.finish()
-    return reader.response(), deltas
+    return answer.finish(), deltas
 
 
 def sse(*events):
@@ -64,6 +77,9 @@ def events_of(data):
     """A body as the events that it would have been, texts in pieces of two."""
     message = data["message"]
     yield {"type": "message-start", "id": "x", "delta": {"message": {"role": "assistant", "content": []}}}
+    if plan := message.get("tool_plan"):
+        for at in range(0, len(plan), 2):
+            yield {"type": "tool-plan-delta", "delta": {"message": {"tool_plan": plan[at : at + 2]}}}
     for index, block in enumerate(message["content"]):
         name = block["type"]
         yield {"type": "content-start", "index": index, "delta": {"message": {"content": {"type": name, name: ""}}}}
@@ -98,11 +114,36 @@ def test_tokens_are_those_that_were_really_read_and_written():
 
 
 def test_calls_are_read_and_the_plan_for_them_is_neither_text_nor_reasoning():
-    data = body(calls=[call(), call("", "now")], stop="TOOL_CALL")
+    data = body(calls=[call(), call("", "now", "t2")], stop="TOOL_CALL")
     data["message"]["tool_plan"] = "I will look at the tides."
     response = unary(data)
-    assert response.tool_calls == (ToolCall("t1", "get_tides", '{"port": "Oslo"}'), ToolCall("t1", "now", "{}"))
+    assert response.tool_calls == (ToolCall("t1", "get_tides", '{"port": "Oslo"}'), ToolCall("t2", "now", "{}"))
     assert (response.text, response.reasoning, response.stop_reason) == ("", "", StopReason.TOOL_CALL)
+    assert response.opaque == {"cohere": {"tool_plan": "I will look at the tides."}}
+
+
+def test_the_reasoning_before_calls_is_kept_for_the_next_turn_and_that_before_an_answer_is_not():
+    assert unary(body(THOUGHT, calls=[call()], stop="TOOL_CALL")).opaque == {"cohere": {"thinking": "let me see"}}
+    assert unary(body(THOUGHT, TEXT)).opaque == {}
+
+
+def test_calls_without_an_id_or_with_that_of_another_have_one_of_their_own():
+    calls = unary(body(calls=[call(), call(), call(id=None)], stop="TOOL_CALL")).tool_calls
+    assert calls[0].id == "t1" and len({each.id for each in calls} - {""}) == 3
+
+
+def test_arguments_that_come_as_an_object_are_read():
+    whole = {**call(), "function": {"name": "get_tides", "arguments": {"port": "Oslo"}}}
+    start = {"type": "tool-call-start", "index": 0, "delta": {"message": {"tool_calls": whole}}}
+    for response in (unary(body(calls=[whole])), streamed([sse(start)])[0]):
+        assert json.loads(response.tool_calls[0].arguments) == {"port": "Oslo"}
+
+
+def test_content_of_another_kind_is_told():
+    block = {"type": "image_url", "image_url": {"url": "https://example.org/x"}}
+    start = {"type": "content-start", "index": 0, "delta": {"message": {"content": block}}}
+    for response in (unary(body(TEXT, block)), streamed([sse(start)])[0]):
+        assert response.unread == ("image_url",)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +182,7 @@ def test_a_turn_that_used_up_its_tokens_on_a_call_is_cut_whatever_it_says():
 
 def test_what_is_left_of_a_trial_key_and_warnings_are_kept():
     headers = {"x-trial-endpoint-call-remaining": "19", "x-api-warning": "model is deprecated", "x-request-id": "1"}
-    assert dict(unary(body(TEXT), headers).quota) == {
+    assert dict(unary(body(TEXT), headers=headers).quota) == {
         "x-trial-endpoint-call-remaining": "19",
         "x-api-warning": "model is deprecated",
     }
@@ -149,7 +190,7 @@ def test_what_is_left_of_a_trial_key_and_warnings_are_kept():
 
 @pytest.mark.parametrize("data", [[], {}, 3, None, {"message": "hello"}, {"choices": []}])
 def test_json_that_is_no_answer_is_a_failure(data):
-    with pytest.raises(TransientUnknown, match="not a chat message"):
+    with pytest.raises(TransientUnknown, match="not one of Cohere's chat"):
         unary(data)
 
 
@@ -162,9 +203,17 @@ CALLS = st.builds(call, st.sampled_from(["", "null", "{}", '{"port": "Õslo"}', 
 STOPS = st.sampled_from(["COMPLETE", "TOOL_CALL", "MAX_TOKENS", "ERROR", "NEW"])
 
 
-@given(st.lists(TEXTS, max_size=4), st.lists(CALLS, max_size=3), STOPS, st.lists(st.integers(0, 99_999), max_size=20))
-def test_a_stream_comes_to_the_same_response_however_it_is_cut(content, calls, stop, cuts):
+@given(
+    st.lists(TEXTS, max_size=4),
+    st.text(max_size=5),
+    st.lists(CALLS, max_size=3),
+    STOPS,
+    st.lists(st.integers(0, 99_999), max_size=20),
+)
+def test_a_stream_comes_to_the_same_response_however_it_is_cut(content, plan, calls, stop, cuts):
+    calls = [{**each, "id": f"t{number}"} for number, each in enumerate(calls)]
     data = body(*content, calls=calls, stop=stop)
+    data["message"]["tool_plan"] = plan
     stream = sse(*events_of(data)) + b"data: [DONE]\n\n"
     places = sorted({0, len(stream), *(place % len(stream) for place in cuts)})
     response, deltas = streamed(stream[start:end] for start, end in pairwise(places))
@@ -221,9 +270,9 @@ def test_an_error_among_the_events_is_a_failure(event):
 
 def test_an_event_that_is_no_json_is_damage():
     start = sse(*list(events_of(body(TEXT)))[:-1])
-    with pytest.raises(TransientUnknown, match="damaged") as caught:
+    with pytest.raises(ProviderUnavailable, match="damaged") as caught:
         streamed([start + b"data: {oops\n\n"])
-    assert (caught.value.sub_cause, caught.value.excerpt) == ("damaged_event", "High tide.")
+    assert caught.value.sub_cause == "cut_body"
 
 
 # -- errors with a status -------------------------------------------------------------------------------------
@@ -258,7 +307,7 @@ def test_an_error_is_told_by_its_status_and_its_words(status, data, cause):
 
 def test_models_come_with_their_window():
     page = {"models": [{"name": "a", "context_length": 256000.0}, {"name": "b"}, {}, 3], "next_page_token": "n"}
-    assert read_models(page) == ([ModelInfo(id="a", input_tokens=256_000), ModelInfo(id="b")], "n")
+    assert read_models(page) == ([ModelInfo(id="a", input_tokens=256_000), ModelInfo(id="b")], f"{MODELS}&page_token=n")
     assert read_models({"models": None}) == ([], "")
 
 
@@ -279,7 +328,7 @@ def test_any_json_gives_a_response_or_a_failure(data):
         assert isinstance(unary(data), ChatResponse)
     except CallFailed:
         pass
-    read_models(data)
+    read_models({"models": data, "next_page_token": data})
 
 
 @given(st.lists(st.tuples(KINDS, JSON, JSON), max_size=5))

@@ -2,14 +2,12 @@
 
 import json
 
-import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmdeck_core import CallFailed
-from helmdeck_provider_cohere import answer
-from helmdeck_provider_cohere.answer import AnswerReader
+from helmdeck_core import CallFailed, Disposition, StopReason
+from helmdeck_core.http import AnswerTerms
+from helmdeck_provider_cohere.answer import WORDS, CohereAnswer
 
 VALUES = st.sampled_from([None, "", "a", 0, True, {}, {"text": "t"}, {"message": "no"}, ["a"]])
 CONTENTS = st.dictionaries(st.sampled_from(["text", "thinking", "type"]), VALUES, max_size=3)
@@ -28,28 +26,29 @@ EVENTS = st.fixed_dictionaries(
 PIECE = {"type": "content-delta", "delta": {"message": {"content": {"text": "a"}}}}
 
 
-def read(events):
-    reader = AnswerReader({})
+class Slowly(CohereAnswer):
+    usual = None
+
+
+def read(events, kind=CohereAnswer):
+    answer = kind(
+        AnswerTerms(
+            normalise=lambda raw: StopReason.UNKNOWN, dispose=lambda raw, reason: Disposition.FINAL, words=WORDS
+        )
+    )
     try:
-        deltas = [reader.feed(json.dumps(event).encode()) for event in events]
+        deltas = [list(answer.take(json.dumps(event).encode())) for event in events]
     except CallFailed as exc:
         return type(exc), exc.to_dict()
-    return deltas, reader.response()
+    return deltas, answer.finish()
 
 
 @given(st.lists(EVENTS | st.just(PIECE), max_size=4))
 def test_a_piece_read_quickly_says_what_it_says_read_as_any_other(events):
-    quickly = read(events)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answer, "_read_piece", not_at_all)
-        assert read(events) == quickly
-
-
-def not_at_all(payload):
-    raise msgspec.DecodeError
+    assert read(events) == read(events, Slowly)
 
 
 def test_a_piece_of_text_is_read_quickly(monkeypatch):
-    monkeypatch.setattr(answer, "decoded", None)
+    monkeypatch.setattr(CohereAnswer, "feed", None)
     deltas, response = read([PIECE])
-    assert deltas[0].text == response.text == "a"
+    assert deltas[0][0].text == response.text == "a"

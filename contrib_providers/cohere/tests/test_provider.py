@@ -23,8 +23,8 @@ from helmdeck_core import (
     TextPart,
 )
 from helmdeck_core.testing import Ending, Pieces, make_deck
-from helmdeck_provider_cohere.answer import DIALECT, look_up
-from helmdeck_provider_cohere.provider import open_cohere
+from helmdeck_provider_cohere.answer import REASONS
+from helmdeck_provider_cohere.provider import DIALECT, open_cohere
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
 ASK = ChatRequest(model="cohere/command-x", messages=(Message(Role.USER, (TextPart("hi"),)),))
@@ -50,7 +50,7 @@ STREAM = [text("High "), text("tide."), event("message-end", finish_reason="COMP
 class Context:
     def normalise_stop(self, raw, dialect):
         assert dialect == DIALECT
-        return look_up(raw)
+        return REASONS.get((raw or "").casefold(), StopReason.UNKNOWN)
 
     def disposition_of(self, raw, reason, dialect):
         return {StopReason.END_TURN: Disposition.FINAL}.get(reason, Disposition.RETRY)

@@ -58,6 +58,24 @@ def test_calls_and_results_find_their_places():
     ]
 
 
+def test_the_plan_and_the_reasoning_of_calls_go_back_with_them():
+    opaque = {"cohere": {"tool_plan": "first the tides", "thinking": "let me see"}}
+    turn = sent(ask(user("a"), Message(Role.ASSISTANT, (), (CALL,), opaque=opaque)))["messages"][1]
+    assert turn["tool_plan"] == "first the tides"
+    assert turn["content"] == [{"type": "thinking", "thinking": "let me see"}]
+    said = sent(ask(user("a"), Message(Role.ASSISTANT, (TextPart("hm"),), (CALL,), opaque=opaque)))["messages"][1]
+    assert said["content"][1] == {"type": "text", "text": "hm"}
+    for strange in ({"cohere": 3}, {"other": {"tool_plan": "no"}}):
+        turn = sent(ask(user("a"), Message(Role.ASSISTANT, (), (CALL,), opaque=strange)))["messages"][1]
+        assert not turn.keys() & {"tool_plan", "content"}
+
+
+def test_more_stop_sequences_than_it_takes_are_left_out_and_told():
+    rendered = render(ask(stop=("a", "b", "c", "d", "e", "f", "g")))
+    assert json.loads(rendered.body)["stop_sequences"] == ["a", "b", "c", "d", "e"]
+    assert rendered.downgrades == ("2 of 7 stop sequences left out",)
+
+
 def test_images_stand_beside_the_text_of_a_user():
     parts = (
         TextPart("what is it"),

@@ -36,7 +36,8 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 @hookimpl
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
     """The dialect of Converse."""
-    from helmdeck_provider_bedrock.answer import DIALECT, REASONS
+    from helmdeck_provider_bedrock.answer import REASONS
+    from helmdeck_provider_bedrock.provider import DIALECT
 
     return (StopReasonTable(name=DIALECT, reasons=REASONS),)
 

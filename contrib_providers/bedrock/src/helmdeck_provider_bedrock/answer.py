@@ -7,27 +7,29 @@ only the verdict is kept.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import attrs
 import msgspec
 
-from helmdeck_core import (
-    CallFailed,
-    ChatDelta,
-    ChatResponse,
-    Disposition,
-    StopReason,
-    ToolCall,
-    ToolCallDelta,
-    TransientUnknown,
-    Usage,
+from helmdeck_core import ChatDelta, ChatResponse, Disposition, StopReason, Usage
+from helmdeck_core.http import (
+    NOT_JSON,
+    AnswerReader,
+    AnswerTerms,
+    GrowingCall,
+    arguments,
+    count,
+    decoded,
+    plain_text,
+    rows,
+    string,
+    table,
 )
-from helmdeck_core.http import MAX_EXCERPT_CHARS, Secrets, arguments, count, echoed, in_context, quoted, string
+from helmdeck_provider_bedrock.faults import exception_frame
+from helmdeck_provider_bedrock.frames import DamagedFrame, Frame
 from helmdeck_provider_bedrock.request import OPAQUE
-
-DIALECT = "bedrock-converse"
 
 REASONS: Mapping[str, StopReason] = {
     "end_turn": StopReason.END_TURN,
@@ -41,30 +43,7 @@ REASONS: Mapping[str, StopReason] = {
 """The dialect. ``malformed_model_output`` and ``malformed_tool_use`` are left out on purpose: nothing complete was said."""
 
 _GUARDRAIL = "guardrail_intervened"
-
-Normalise = Callable[[str | None], StopReason]
-Event = tuple[str, Mapping[str, Any]]
-
-
-def look_up(raw: str | None) -> StopReason:
-    """Look a native word up in the dialect."""
-    return REASONS.get((raw or "").casefold(), StopReason.UNKNOWN)
-
-
-@attrs.define
-class _Call:
-    """A tool call as it comes together."""
-
-    index: int
-    id: str
-    name: str
-    arguments: list[str] = attrs.Factory(list)
-    is_closed: bool = False
-
-    def finished(self) -> ToolCall:
-        text = "".join(self.arguments)
-        # A tool without arguments is called with nothing at all; a call that broke off is not.
-        return ToolCall(self.id, self.name, "{}" if self.is_closed and text.strip() in ("", "null") else text)
+_PIECE = "contentBlockDelta"
 
 
 @attrs.define
@@ -98,182 +77,170 @@ class _Piece(msgspec.Struct, rename="camel", gc=False):
     """A piece of text or reasoning, as nearly all events of a stream are."""
 
     delta: _Said
-    content_block_index: int = 0
+    content_block_index: int | msgspec.UnsetType = msgspec.UNSET
 
 
-_read_piece = msgspec.json.Decoder(_Piece).decode
+_KINDS = frozenset(("text", "reasoningContent", "toolUse", "citation", "citationsContent"))
+"""What is read of a block; a citation says where its text comes from."""
+
+_SERVER_RUN = "server_tool_use"
 
 
-class AnswerReader:
-    """Adds events up to a response.
+class ConverseAnswer(AnswerReader):
+    """An answer of Converse; an event is a table with its name and its fields."""
 
-    :param normalise: native stop reason to ours.
-    :param max_tokens: the output limit that was asked for; with it, a truncation that calls itself an end is seen.
-    :param secrets: what must not be quoted.
-    """
+    pieces: ClassVar = msgspec.json.Decoder(_Piece)
 
-    def __init__(
-        self, normalise: Normalise = look_up, *, max_tokens: int | None = None, secrets: Iterable[str] = ()
-    ) -> None:
-        self._normalise = normalise
-        self._max_tokens = max_tokens
-        self._secrets = Secrets.of(secrets)
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
-        self._calls: list[_Call] = []
-        self._open_calls: dict[int, _Call] = {}
+    def __init__(self, terms: AnswerTerms) -> None:
+        super().__init__(terms)
+        self._place = 0
+        self._open_calls: dict[int, GrowingCall] = {}
         self._thoughts: dict[int, _Thought] = {}
-        self._raw: str | None = None
         self._usage = Usage()
         self._is_masked = False
-        self._served_model = ""
 
-    def feed_piece(self, payload: bytes) -> ChatDelta | None:
-        """Take a piece of text or reasoning as it came, at a third of what any event costs; ``None`` if it is none."""
-        try:
-            piece = _read_piece(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
-        if text := piece.delta.text:
-            return self._say(text)
-        reasoning = piece.delta.reasoning_content
-        return self._think(piece.content_block_index, reasoning.text) if reasoning and reasoning.text else None
+    def _take_piece(self, piece: _Piece) -> tuple[ChatDelta, ...]:
+        """What a piece of text or reasoning adds."""
+        if isinstance(piece.content_block_index, int):
+            self._place = piece.content_block_index
+        if piece.delta.text or piece.delta.reasoning_content is None:
+            return self._say(piece.delta.text)
+        return self._think_at(self._place, piece.delta.reasoning_content.text)
 
-    def feed(self, event: str, data: Mapping[str, Any]) -> ChatDelta | None:
-        """Take the next event; return what it adds to the answer, if anything."""
-        if event == "contentBlockDelta":
-            return self._delta(_index(data), _table(data.get("delta")))
-        if event == "contentBlockStart":
-            return self._start(_index(data), _table(_table(data.get("start")).get("toolUse")))
-        if event == "contentBlockStop":
-            if call := self._open_calls.pop(_index(data), None):
-                call.is_closed = True
-        elif event == "messageStop":
-            self._raw = string(data.get("stopReason")) or None
-        elif event == "metadata":
-            self._metadata(data)
-        return None
+    def take_frame(self, frame: Frame) -> Iterable[ChatDelta]:
+        """Take the next frame of a stream; give what it adds.
 
-    def read(self, data: object) -> Iterator[ChatDelta]:
-        """Take an answer in one piece; give what it would have been in several.
-
-        :raises TransientUnknown: it is no answer of Converse.
+        :raises CallFailed: it says that something failed.
+        :raises DamagedFrame: it says nothing that could be read.
         """
-        body = _table(data)
-        if not isinstance(_table(body.get("output")).get("message"), dict) and "stopReason" not in body:
-            raise TransientUnknown("the provider's answer is not one of Converse", status=200, sub_cause="wrong_shape")
-        for event, fields in _unary_events(body):
-            if (delta := self.feed(event, fields)) is not None:
-                yield delta
+        kind, name = frame.headers.get(":message-type"), frame.headers.get(":event-type", "")
+        if kind == "event" and name == _PIECE:
+            try:
+                return self._take_piece(self.pieces.decode(frame.payload))
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                pass  # it says more
+        data = decoded(frame.payload) if frame.payload else {}
+        if kind in ("exception", "error"):
+            name = frame.headers.get(":exception-type") or frame.headers.get(":error-code") or kind
+            said = frame.headers.get(":error-message") or (plain_text(frame.payload) if data is NOT_JSON else "")
+            fields = data if isinstance(data, dict) and data else {"message": said}
+            raise self.broken(exception_frame(name, fields, self._terms.secrets))
+        if not isinstance(data, dict):
+            raise DamagedFrame("the payload of a frame is not a JSON object")
+        return self.feed({name: data})
 
-    def response(self) -> ChatResponse:
-        """What the events so far come to; without a stop reason among them the turn is not known to be complete."""
-        text, calls = "".join(self._text), tuple(call.finished() for call in self._calls)
-        strict = self._strict()
-        is_at_limit = self._max_tokens is not None and self._usage.output_tokens >= self._max_tokens
-        reason = in_context(strict, text=text, tool_calls=calls, is_at_limit=is_at_limit)
+    def feed(self, event: object) -> Iterator[ChatDelta]:
+        """Take the next event; give what it adds."""
+        for name, given in table(event).items():
+            data = table(given)
+            if name == "contentBlockStart":
+                yield from self._start(self._at(data), table(data.get("start")))
+            elif name == _PIECE:
+                yield from self._delta(self._at(data), table(data.get("delta")))
+            elif name == "contentBlockStop":
+                if call := self._open_calls.pop(self._at(data), None):
+                    call.is_open = False
+            elif name == "messageStop":
+                self._raw = string(data.get("stopReason")) or None
+            elif name == "metadata":
+                self._metadata(data)
+
+    def read(self, body: object) -> Iterator[ChatDelta]:
+        """Take an answer in one piece; give what it would have been in several."""
+        data = table(body)
+        if not isinstance(table(data.get("output")).get("message"), dict) and "stopReason" not in data:
+            raise self._alien(body, "Converse")
+        for event in _unary_events(data):
+            yield from self.feed(event)
+
+    def usage(self) -> Usage:
+        """The tokens, as far as they are told."""
+        return self._usage
+
+    def opaque(self) -> Mapping[str, Any]:
+        """The signed reasoning, which goes back with this turn."""
         signed = [block for _, each in sorted(self._thoughts.items()) if (block := each.signed())]
-        return ChatResponse(
-            text=text,
-            reasoning="".join(self._reasoning),
-            tool_calls=calls,
-            stop_reason=reason,
-            strict_stop_reason=strict,
-            raw_stop_reason=self._raw and echoed(self._raw, self._secrets),
+        return {OPAQUE: signed} if signed else {}
+
+    def finish(self) -> ChatResponse:
+        """The response that everything comes to."""
+        response = super().finish()
+        if self._raw == _GUARDRAIL and self._is_masked:
             # A guardrail that only masked names leaves an answer that is complete and can be used.
-            disposition=Disposition.FINAL if self._raw == _GUARDRAIL and self._is_masked else None,
-            usage=self._usage,
-            opaque={OPAQUE: signed} if signed else {},
-            served_model=echoed(self._served_model, self._secrets),
-        )
+            response = attrs.evolve(response, disposition=Disposition.FINAL)
+        return response
 
-    def broken(self, failure: CallFailed) -> CallFailed:
-        """Add to a failure what had come before it."""
-        text = "".join(self._text)
-        return attrs.evolve(
-            failure,
-            stop_reason=self._strict().value,
-            raw_stop_reason=self._raw and echoed(self._raw, self._secrets),
-            raw_length=len(text.encode("utf-8", "replace")),
-            excerpt=quoted(text, self._secrets, MAX_EXCERPT_CHARS),
-        )
+    def _at(self, data: Mapping[str, Any]) -> int:
+        """The place of the block that an event is about: without one, that of the event before it."""
+        index = data.get("contentBlockIndex")
+        self._place = index if isinstance(index, int) else self._place
+        return self._place
 
-    def _strict(self) -> StopReason:
-        return self._normalise(self._raw) if self._raw else StopReason.UNKNOWN
-
-    def _start(self, index: int, tool: Mapping[str, Any]) -> ChatDelta | None:
+    def _start(self, place: int, start: Mapping[str, Any]) -> Iterator[ChatDelta]:
+        tool = table(start.get("toolUse"))
+        self._tell(start)
         name = string(tool.get("name"))
-        if not name or tool.get("type") == "server_tool_use":  # the latter was run by the provider
-            return None
-        call = _Call(len(self._calls), string(tool.get("toolUseId")), name)
-        self._calls.append(call)
-        self._open_calls[index] = call
-        return ChatDelta(tool_call=ToolCallDelta(call.index, call.id, call.name))
+        if tool.get("type") == _SERVER_RUN:  # the provider ran it itself
+            self._pass_over(_SERVER_RUN)
+        elif name:
+            call, delta = self._call(string(tool.get("toolUseId")), name)
+            call.is_open = True
+            self._open_calls[place] = call
+            yield delta
 
-    def _delta(self, index: int, delta: Mapping[str, Any]) -> ChatDelta | None:
-        if text := string(delta.get("text")):
-            return self._say(text)
-        if (call := self._open_calls.get(index)) and (piece := string(_table(delta.get("toolUse")).get("input"))):
-            call.arguments.append(piece)
-            return ChatDelta(tool_call=ToolCallDelta(call.index, arguments=piece))
-        if reasoning := _table(delta.get("reasoningContent")):
-            thought = self._thoughts.setdefault(index, _Thought())
+    def _delta(self, place: int, delta: Mapping[str, Any]) -> Iterator[ChatDelta]:
+        self._tell(delta)
+        yield from self._say(string(delta.get("text")))
+        if call := self._open_calls.get(place):
+            given = table(delta.get("toolUse")).get("input")
+            yield from self._write(call, given if isinstance(given, str) else "")
+        if reasoning := table(delta.get("reasoningContent")):
+            thought = self._thoughts.setdefault(place, _Thought())
             thought.signature += string(reasoning.get("signature"))
             thought.redacted += filter(None, [string(reasoning.get("redactedContent"))])
-            if text := string(reasoning.get("text")):
-                return self._think(index, text)
-        return None
+            yield from self._think_at(place, string(reasoning.get("text")))
 
-    def _say(self, text: str) -> ChatDelta:
-        self._text.append(text)
-        return ChatDelta(text)
+    def _think_at(self, place: int, text: str) -> tuple[ChatDelta, ...]:
+        if text:
+            self._thoughts.setdefault(place, _Thought()).text.append(text)
+        return self._think(text)
 
-    def _think(self, index: int, text: str) -> ChatDelta:
-        self._thoughts.setdefault(index, _Thought()).text.append(text)
-        self._reasoning.append(text)
-        return ChatDelta(reasoning=text)
+    def _tell(self, block: Mapping[str, Any]) -> None:
+        for kind in sorted(block.keys() - _KINDS):
+            if block[kind] is not None:
+                self._pass_over(kind)
 
     def _metadata(self, data: Mapping[str, Any]) -> None:
-        if usage := _table(data.get("usage")):
+        if usage := table(data.get("usage")):
             self._usage = _usage(usage)
-        trace = _table(data.get("trace"))
-        self._served_model = string(_table(trace.get("promptRouter")).get("invokedModelId"))
-        self._is_masked = _is_masked(_table(trace.get("guardrail")))
+        trace = table(data.get("trace"))
+        self._model = string(table(trace.get("promptRouter")).get("invokedModelId"))
+        self._is_masked = _is_masked(table(trace.get("guardrail")))
 
 
-def _unary_events(body: Mapping[str, Any]) -> Iterator[Event]:
+def _unary_events(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The events that an answer in one piece would have been."""
-    content = _table(_table(body.get("output")).get("message")).get("content")
-    for index, block in enumerate(content if isinstance(content, list) else ()):
-        yield from _block_events(index, _table(block))
-    yield "messageStop", {"stopReason": body.get("stopReason")}
-    yield "metadata", body
+    for index, block in enumerate(rows(table(table(body.get("output")).get("message")).get("content"))):
+        for name, fields in _block_events(block):
+            yield {name: {"contentBlockIndex": index, **fields}}
+    yield {"messageStop": {"stopReason": body.get("stopReason")}}
+    yield {"metadata": body}
 
 
-def _block_events(index: int, block: Mapping[str, Any]) -> Iterator[Event]:
-    cited = _table(block.get("citationsContent")).get("content")
-    deltas: list[Mapping[str, Any]] = [{"text": block.get("text")}]
-    deltas += [_table(piece) for piece in cited] if isinstance(cited, list) else []
-    if reasoning := _table(block.get("reasoningContent")):
-        deltas.append({"reasoningContent": {**_table(reasoning.get("reasoningText")), **reasoning}})
-    if tool := _table(block.get("toolUse")):
-        yield "contentBlockStart", {"contentBlockIndex": index, "start": {"toolUse": tool}}
+def _block_events(block: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    plain = {name: value for name, value in block.items() if name not in ("reasoningContent", "toolUse")}
+    deltas = [plain, *rows(table(block.get("citationsContent")).get("content"))]
+    if reasoning := table(block.get("reasoningContent")):
+        deltas.append({"reasoningContent": {**table(reasoning.get("reasoningText")), **reasoning}})
+    if tool := table(block.get("toolUse")):
+        yield "contentBlockStart", {"start": {"toolUse": tool}}
         deltas.append({"toolUse": {"input": arguments(tool.get("input"))}})
     for delta in deltas:
-        yield "contentBlockDelta", {"contentBlockIndex": index, "delta": delta}
-    yield "contentBlockStop", {"contentBlockIndex": index}
+        yield _PIECE, {"delta": delta}
+    yield "contentBlockStop", {}
 
 
 # -- values that may be anything ------------------------------------------------------------------------------
-
-
-def _table(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _index(data: Mapping[str, Any]) -> int:
-    index = data.get("contentBlockIndex")
-    return index if isinstance(index, int) else 0
 
 
 def _joined(blobs: list[str]) -> str:

@@ -28,6 +28,7 @@ _WORDS = ErrorWords(
     marks=(
         ("tokens per day", Cause(QuotaExhausted)),
         ("requests per day", Cause(QuotaExhausted)),
+        ("assistant message prefill", Cause(InvalidRequest, "prefill_unsupported")),
         # What the model wrote is no call: its failure, and none of the service, which has one name for both.
         ("invalid sequence as part of tooluse", Cause(ConstrainedDeadlock, "tool_use_failed")),
         ("modelerrorexception", _UNAVAILABLE),  # 424

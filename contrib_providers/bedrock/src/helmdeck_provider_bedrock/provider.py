@@ -1,33 +1,39 @@
-"""The connection to Bedrock: which keys, which address, one request, its answer."""
+"""The connection to Bedrock: which keys, which address, and what is special about its interface."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
 import attrs
 
 from helmdeck_core import (
     AuthFailed,
-    ChatDelta,
     ChatRequest,
-    ChatResponse,
     ConfigError,
     Constraint,
     Mistake,
+    ModelInfo,
     ProviderContext,
     ProviderSettings,
     SecretRef,
 )
-from helmdeck_core.http import Secrets, Transport, one_by_one, request_id, together
-from helmdeck_provider_bedrock.answer import DIALECT, AnswerReader
+from helmdeck_core.http import AnswerReader, EventFeed, Interface, InterfaceProvider, Received, Secrets, rows, string
+from helmdeck_provider_bedrock.answer import ConverseAnswer
 from helmdeck_provider_bedrock.faults import read_body
-from helmdeck_provider_bedrock.request import Rendered, constraint, render
+from helmdeck_provider_bedrock.request import STREAM, constraint, path, render
 from helmdeck_provider_bedrock.signing import Credentials, signed
-from helmdeck_provider_bedrock.stream import EVENT_STREAM, StreamReader
+from helmdeck_provider_bedrock.stream import FrameFeed
+
+DIALECT = "bedrock-converse"
+
+EVENT_STREAM = "application/vnd.amazon.eventstream"
+
+MODELS = "/foundation-models?byInferenceType=ON_DEMAND&byOutputModality=TEXT"
+_PROFILES = "/inference-profiles?maxResults=1000"
 
 _SERVICE = "bedrock"
 _KEYS = ("access_key_id", "secret_access_key", "session_token")
@@ -76,112 +82,80 @@ def open_bedrock(settings: ProviderSettings, context: ProviderContext) -> Bedroc
     return Bedrock(settings, context, attrs.evolve(options, region=region))
 
 
-class Bedrock:
-    """An open connection to one region.
+def read_models(page: Mapping[str, Any]) -> tuple[Sequence[ModelInfo], str]:
+    """The models, or the inference profiles, of one page, and the path of the next one.
 
-    :ivar url: where it is served, without a slash at its end.
+    Most newer models are called by a profile only, and stand in that list alone.
     """
+    if "modelSummaries" in page:
+        return _named(page["modelSummaries"], "modelId"), _PROFILES
+    token = string(page.get("nextToken"))
+    following = f"{_PROFILES}&nextToken={quote(token, safe='')}" if token else ""
+    return _named(page.get("inferenceProfileSummaries"), "inferenceProfileId"), following
+
+
+def _named(listed: object, key: str) -> list[ModelInfo]:
+    return [ModelInfo(id=name) for row in rows(listed) if (name := string(row.get(key)))]
+
+
+class Converse(Interface):
+    """The interface: its errors have names of their own, and its streams consist of frames."""
+
+    def checked(self, received: Received, secrets: Secrets) -> Any:
+        """Return the decoded body of an answer that is no error.
+
+        :raises CallFailed: it is an error, a redirect, or not JSON.
+        """
+        return read_body(received.status, received.headers, received.body, secrets)
+
+    def events(self, answer: AnswerReader) -> EventFeed:
+        """What takes the frames of a stream apart."""
+        return FrameFeed(answer) if isinstance(answer, ConverseAnswer) else super().events(answer)
+
+
+def interface(options: Options | None = None) -> Converse:
+    """The interface, as one deployment uses it."""
+    used = options or Options()
+    return Converse(
+        name=DIALECT,
+        headers=lambda _: {},  # requests are signed
+        path=path,
+        render=lambda request: render(request, cache_models=used.cache_point_models, has_schemas=used.json_schema),
+        answer=lambda _, terms: ConverseAnswer(terms),
+        models_path=MODELS,
+        models=read_models,
+    )
+
+
+class _Connection(InterfaceProvider):
+    """An open connection to one address, whose requests are signed."""
 
     def __init__(self, settings: ProviderSettings, context: ProviderContext, options: Options) -> None:
+        super().__init__(settings, context, interface(options))
         self._settings = settings
-        self._context = context
         self._options = options
-        self._transport = Transport(settings)
         self.url = (settings.base_url or "").rstrip("/")
 
-    async def complete(self, request: ChatRequest) -> ChatResponse:
-        """Ask once.
-
-        :raises CallFailed: the subclass of the cause.
-        """
-        started = time.monotonic()
-        rendered = self._render(attrs.evolve(request, stream=False))
-        headers, secrets = self._authorised(rendered)
-        received = await self._transport.post(rendered.path, rendered.body, headers, secrets)
-        answer = self._reader(request, secrets)
-        for _ in answer.read(read_body(received.status, received.headers, received.body, secrets)):
-            pass
-        return self._finished(answer, rendered, started, request_id(received.headers, secrets))
-
-    def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
-        """Ask once, and give the pieces as they come, the whole response last.
-
-        :raises CallFailed: the subclass of the cause, also in the middle.
-        """
-        return one_by_one(self.batches(request))
-
-    async def batches(self, request: ChatRequest) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
-        """The same, with the pieces of each read of the network together.
-
-        :raises CallFailed: the subclass of the cause, also in the middle.
-        """
-        started = time.monotonic()
-        rendered = self._render(attrs.evolve(request, stream=True))
-        headers, secrets = self._authorised(rendered)
-        answer = self._reader(request, secrets)
-        async with self._transport.stream(
-            rendered.path, rendered.body, {**headers, "accept": EVENT_STREAM}, secrets
-        ) as incoming:
-            if incoming.status != 200 or EVENT_STREAM not in incoming.headers.get("content-type", ""):
-                received = await incoming.received()
-                # An error, or the whole answer from somebody in between who does not stream.
-                body = read_body(received.status, received.headers, received.body, secrets)
-                for batch in together(answer.read(body)):
-                    yield batch
-            else:
-                frames = StreamReader(answer, secrets)
-                async for piece in incoming:
-                    for batch in together(frames.feed(piece)):
-                        yield batch
-            name = request_id(incoming.headers, secrets)
-        yield self._finished(answer, rendered, started, name)
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._transport.aclose()
-
-    def _render(self, request: ChatRequest) -> Rendered:
-        options = self._options
-        return render(request, cache_models=options.cache_point_models, has_schemas=options.json_schema)
-
-    def _reader(self, request: ChatRequest, secrets: Secrets) -> AnswerReader:
-        return AnswerReader(
-            lambda raw: self._context.normalise_stop(raw, DIALECT), max_tokens=request.max_tokens, secrets=secrets
-        )
-
-    def _finished(self, answer: AnswerReader, rendered: Rendered, started: float, name: str) -> ChatResponse:
-        response = answer.response()
-        found = response.disposition or self._context.disposition_of(
-            response.raw_stop_reason, response.stop_reason, DIALECT
-        )
-        return attrs.evolve(
-            response,
-            disposition=found,
-            downgrades=rendered.downgrades,
-            constraint=rendered.constraint,
-            latency_s=time.monotonic() - started,
-            request_id=name,
-        )
-
-    def _authorised(self, rendered: Rendered) -> tuple[Mapping[str, str], Secrets]:
+    def _authorised(self, path: str, body: bytes | None) -> tuple[Mapping[str, str], Secrets]:
         """The headers of a request, and what must not be quoted from its answer.
 
         :raises AuthFailed: there are no keys.
         """
+        accept = {"accept": EVENT_STREAM} if path.endswith(STREAM) else {}
         if (key := self._bearer()) is not None:
-            return {"authorization": f"Bearer {key}"}, self._transport.secrets(key)
+            return {**accept, "authorization": f"Bearer {key}"}, self._transport.secrets(key)
         keys = self._credentials()
         headers = signed(
-            "POST",
-            self.url + rendered.path,
-            {"content-type": "application/json"},
-            rendered.body,
+            "GET" if body is None else "POST",
+            self.url + path,
+            {} if body is None else {"content-type": "application/json"},
+            body or b"",
             keys,
             region=self._options.region,
             service=_SERVICE,
             now=datetime.now(UTC),
         )
-        return headers, self._transport.secrets(None, *keys.secrets)
+        return {**headers, **accept}, self._transport.secrets(None, *keys.secrets)
 
     def _bearer(self) -> str | None:
         """The API key of Bedrock; ``None`` where there is none.
@@ -203,6 +177,31 @@ class Bedrock:
         missing = options.secret_access_key if access else options.access_key_id
         detail = f"{missing} holds none, nor is there an API key; see providers.{name}.api_key and .options"
         raise AuthFailed(f"there are no keys for provider {name!r}", sub_cause="no_key", detail=detail)
+
+
+class Bedrock(_Connection):
+    """An open connection to the models of one region.
+
+    :ivar url: where they are served, without a slash at its end.
+    :ivar lists_url: where they are listed, which is another service under an address of its own.
+    """
+
+    def __init__(self, settings: ProviderSettings, context: ProviderContext, options: Options) -> None:
+        super().__init__(settings, context, options)
+        self.lists_url = self.url.replace("://bedrock-runtime.", "://bedrock.")
+        self._lists = _Connection(attrs.evolve(settings, base_url=self.lists_url), context, options)
+
+    async def models(self) -> tuple[ModelInfo, ...]:
+        """The models that write text and are paid by the token, then the inference profiles.
+
+        :raises CallFailed: the subclass of the cause.
+        """
+        return await self._lists.models()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await super().aclose()
+        await self._lists.aclose()
 
 
 def _read_key(provider: str, option: str, reference: str) -> str | None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 import attrs
-import msgspec
 
 from helmdeck_core import (
     ChatRequest,
@@ -26,6 +23,7 @@ from helmdeck_core import (
     ToolDefinition,
     constrained,
 )
+from helmdeck_core.http import Rendered, arguments_of, encoded, image_data, text_of
 
 OPAQUE = "bedrock_reasoning"
 """The key in ``ChatResponse.opaque`` under which signed reasoning waits to go back."""
@@ -54,14 +52,13 @@ _IMAGE_FORMATS = {
 }
 
 
-@attrs.frozen
-class Rendered:
-    """A request as it is sent, and what had to be left out of it."""
+STREAM = "/converse-stream"
 
-    path: str
-    body: bytes
-    downgrades: tuple[str, ...] = ()
-    constraint: str = ""
+
+def path(request: ChatRequest) -> str:
+    """Where a request goes."""
+    action = STREAM if request.stream else "/converse"
+    return f"/model/{quote(ModelId.parse(request.model).name, safe='')}{action}"
 
 
 def constraint(request: ChatRequest, *, has_schemas: bool = True) -> Constraint:
@@ -97,11 +94,9 @@ def render(request: ChatRequest, *, cache_models: Sequence[str] = (), has_schema
     held = constraint(request, has_schemas=has_schemas)
     downgrades += held.downgrades
     if held.schema is not None and request.response_format is not None:
-        schema = {"name": request.response_format.name, "schema": _encoded(held.schema).decode()}
+        schema = {"name": request.response_format.name, "schema": encoded(held.schema, {}).decode()}
         payload["outputConfig"] = {"textFormat": {"type": held.kind, "structure": {"jsonSchema": schema}}}
-    action = "converse-stream" if request.stream else "converse"
-    body = _encoded(_laid_over(payload, request.extra))
-    return Rendered(f"/model/{quote(model, safe='')}/{action}", body, tuple(downgrades), held.label)
+    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
 
 
 def _limits(request: ChatRequest) -> dict[str, Any]:
@@ -111,15 +106,6 @@ def _limits(request: ChatRequest) -> dict[str, Any]:
         "stopSequences": list(request.stop) or None,
     }
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _laid_over(payload: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Add fields as they are; a table that is there already is completed, so that ``topP`` does not cost the limits."""
-    merged = dict(payload)
-    for name, value in extra.items():
-        there = merged.get(name)
-        merged[name] = {**there, **value} if isinstance(there, dict) and isinstance(value, Mapping) else value
-    return merged
 
 
 # -- messages -------------------------------------------------------------------------------------------------
@@ -138,9 +124,10 @@ def _messages(request: ChatRequest, *, marks: bool) -> list[dict[str, Any]]:
             found[-1]["content"] += content
         else:
             found.append({"role": side, "content": content})
-    if request.continues and found and found[-1]["role"] == "assistant" and "text" in found[-1]["content"][-1]:
-        # White space at the end of what is to be continued is refused.
-        found[-1]["content"][-1]["text"] = found[-1]["content"][-1]["text"].rstrip()
+    if request.continues and found and found[-1]["role"] == "assistant":
+        last = found[-1]["content"][-1]
+        if isinstance(text := last.get("text"), str):
+            last["text"] = text.rstrip()  # white space at the end of what is to be continued is refused
     return found
 
 
@@ -162,19 +149,20 @@ def _blocks(parts: Sequence[TextPart | ImagePart], *, marks: bool = False) -> li
         if isinstance(part, ImagePart):
             blocks.append({"image": _image(part)})
         elif part.text.strip():  # a blank one is refused
-            blocks.append({"text": part.text})
+            blocks.append({"text": text_of((part,))})
         if marks and blocks and isinstance(part, TextPart) and part.ends_prefix:
             blocks.append(dict(_CACHE_POINT))
     return blocks
 
 
 def _image(part: ImagePart) -> dict[str, Any]:
-    kind = _IMAGE_FORMATS.get(part.media_type.lower())
+    media_type, data = image_data(part) or (part.media_type, "")
+    kind = _IMAGE_FORMATS.get(media_type.lower())
     if kind is None:
         known = ", ".join(sorted(set(_IMAGE_FORMATS.values())))
-        raise InvalidRequest(f"Bedrock takes no image of type {part.media_type!r}", detail=f"it takes {known}")
-    if part.data is not None:
-        return {"format": kind, "source": {"bytes": base64.b64encode(part.data).decode("ascii")}}
+        raise InvalidRequest(f"Bedrock takes no image of type {media_type!r}", detail=f"it takes {known}")
+    if data:
+        return {"format": kind, "source": {"bytes": data}}
     if part.url and part.url.startswith("s3://"):
         return {"format": kind, "source": {"s3Location": {"uri": part.url}}}
     raise InvalidRequest("Bedrock fetches no images", detail="send the bytes, or an address that begins with s3://")
@@ -186,14 +174,7 @@ def _id(call_id: str) -> str:
 
 
 def _tool_use(call: ToolCall) -> dict[str, Any]:
-    try:
-        arguments = msgspec.json.decode(call.arguments.strip() or "{}")
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        arguments = None
-    if not isinstance(arguments, dict):
-        detail = "Bedrock takes the arguments of an earlier call as an object only; leave the call out, or repair it"
-        raise InvalidRequest(f"the arguments of the call of {call.name!r} are not a JSON object", detail=detail)
-    return {"toolUse": {"toolUseId": _id(call.id), "name": call.name, "input": arguments}}
+    return {"toolUse": {"toolUseId": _id(call.id), "name": call.name, "input": arguments_of(call)}}
 
 
 # -- tools and formats ----------------------------------------------------------------------------------------
@@ -220,13 +201,3 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
     if tool.description.strip():  # an empty one is refused
         spec["description"] = tool.description
     return {"toolSpec": spec}
-
-
-def _encoded(payload: Mapping[str, Any]) -> bytes:
-    try:
-        return msgspec.json.encode(payload)
-    except UnicodeEncodeError:
-        # Half a surrogate pair, as text that was cut by UTF-16 units has: nothing on the wire can carry it.
-        return json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
-    except TypeError as exc:
-        raise InvalidRequest("the request holds a value that JSON cannot say", detail=str(exc)) from exc

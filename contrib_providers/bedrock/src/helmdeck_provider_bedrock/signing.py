@@ -1,4 +1,4 @@
-"""Signs a request for AWS: Signature Version 4 for a body that is known and an address without a query.
+"""Signs a request for AWS: Signature Version 4 for a body that is known.
 
 That is all that Converse needs. The AWS SDK for Python does the same in a package of some 30 megabytes, which would block
 the event loop while it reads; this is checked against the vectors that AWS publishes.
@@ -48,12 +48,13 @@ def signed(
 ) -> dict[str, str]:
     """Return the headers together with those that sign the request.
 
-    :param url: as it is sent, its path already quoted.
+    :param url: as it is sent, its path and the values of its query already quoted.
     :param headers: all of them become part of the signature.
     :param now: with a time zone; AWS takes five minutes of difference.
     """
     moment = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     day = moment[:8]
+    place = urlsplit(url)
     sent = {name.lower(): value for name, value in headers.items()} | {"x-amz-date": moment}
     if credentials.session_token is not None:
         sent["x-amz-security-token"] = credentials.session_token
@@ -64,8 +65,8 @@ def signed(
         [
             method,
             # The path is quoted once more than it is sent, which every service but S3 wants.
-            quote(urlsplit(url).path or "/", safe="/~"),
-            "",
+            quote(place.path or "/", safe="/~"),
+            "&".join(sorted(place.query.split("&"))),
             *(f"{name}:{' '.join(value.split())}" for name, value in covered),
             "",
             names,

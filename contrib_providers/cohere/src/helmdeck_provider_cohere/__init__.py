@@ -36,7 +36,8 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 @hookimpl
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
     """The dialect of version 2."""
-    from helmdeck_provider_cohere.answer import DIALECT, REASONS
+    from helmdeck_provider_cohere.answer import REASONS
+    from helmdeck_provider_cohere.provider import DIALECT
 
     return (StopReasonTable(name=DIALECT, reasons=REASONS),)
 

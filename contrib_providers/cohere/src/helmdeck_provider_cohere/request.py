@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import attrs
 import msgspec
 
 from helmdeck_core import (
@@ -23,8 +20,12 @@ from helmdeck_core import (
     ToolDefinition,
     constrained,
 )
+from helmdeck_core.http import Rendered, encoded, first_stops, image_url, text_of
 
 KINDS = ("json_schema", "json_object")
+
+OPAQUE = "cohere"
+"""Where in ``opaque`` the plan and the reasoning of a turn with calls stand."""
 
 SCHEMAS = SchemaDialect(
     name="cohere",
@@ -38,15 +39,7 @@ SCHEMAS = SchemaDialect(
 without ``^`` and ``$`` only, and then mean something else."""
 
 _CHOICES = {"required": "REQUIRED", "none": "NONE"}
-
-
-@attrs.frozen
-class Rendered:
-    """A request as it is sent, and what had to be left out of it."""
-
-    body: bytes
-    downgrades: tuple[str, ...] = ()
-    constraint: str = ""
+_MOST_STOPS = 5
 
 
 def constraint(request: ChatRequest, kinds: Sequence[str] = KINDS) -> Constraint:
@@ -77,24 +70,29 @@ def render(request: ChatRequest, kinds: Sequence[str] = KINDS) -> Rendered:
         payload["max_tokens"] = request.max_tokens
     if request.temperature is not None:
         payload["temperature"] = request.temperature
-    if request.stop:
-        payload["stop_sequences"] = list(request.stop)
+    downgrades: list[str] = []
+    if stops := first_stops(request.stop, _MOST_STOPS, downgrades):
+        payload["stop_sequences"] = stops
     if request.tools:
         payload |= _tools(request.tools, request.tool_choice)
     held = constraint(request, kinds)
     if held.kind:
         schema = {} if held.schema is None else {"json_schema": held.schema}
         payload["response_format"] = {"type": "json_object", **schema}
-    return Rendered(_encoded(payload | dict(request.extra)), held.downgrades, held.label)
+    body = encoded(payload, request.extra)
+    return Rendered(body, (*downgrades, *held.downgrades), request.max_tokens, held.label)
 
 
 def _message(message: Message) -> dict[str, Any]:
     rendered: dict[str, Any] = {"role": message.role.value}
-    if content := _content(message):
+    before = _before(message)
+    if content := _content(message, before):
         rendered["content"] = content
     elif not message.tool_calls:
         rendered["content"] = ""
     if message.tool_calls:
+        if plan := before.get("tool_plan"):
+            rendered["tool_plan"] = plan
         rendered["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in message.tool_calls
@@ -104,23 +102,27 @@ def _message(message: Message) -> dict[str, Any]:
     return rendered
 
 
-def _content(message: Message) -> str | list[dict[str, Any]]:
-    if all(isinstance(part, TextPart) for part in message.parts):
-        return message.text
+def _before(message: Message) -> Mapping[str, Any]:
+    """The plan and the reasoning that the calls of a turn were made with."""
+    kept = message.opaque.get(OPAQUE) if message.tool_calls else None
+    return kept if isinstance(kept, Mapping) else {}
+
+
+def _content(message: Message, before: Mapping[str, Any]) -> str | msgspec.Raw | list[dict[str, Any]]:
+    texts = [part for part in message.parts if isinstance(part, TextPart)]
+    if len(texts) == len(message.parts):
+        text = text_of(texts) if texts else ""
+        if not (thinking := before.get("thinking")):
+            return text
+        return [{"type": "thinking", "thinking": thinking}, *([{"type": "text", "text": text}] if text else [])]
     if message.role is not Role.USER:
         raise InvalidRequest(f"Cohere takes images from users only, found one in a message of role {message.role!r}")
     return [
-        _image(part) if isinstance(part, ImagePart) else {"type": "text", "text": part.text} for part in message.parts
+        {"type": "image_url", "image_url": {"url": image_url(part)}}
+        if isinstance(part, ImagePart)
+        else {"type": "text", "text": part.text}
+        for part in message.parts
     ]
-
-
-def _image(part: ImagePart) -> dict[str, Any]:
-    url = part.url
-    if part.data is not None:
-        url = f"data:{part.media_type};base64,{base64.b64encode(part.data).decode('ascii')}"
-    if not url:
-        raise InvalidRequest("an image has neither data nor a url")
-    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def _tools(tools: Sequence[ToolDefinition], choice: str | None) -> dict[str, Any]:
@@ -140,13 +142,3 @@ def _tools(tools: Sequence[ToolDefinition], choice: str | None) -> dict[str, Any
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
     function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
     return {"type": "function", "function": function}
-
-
-def _encoded(payload: Mapping[str, Any]) -> bytes:
-    try:
-        return msgspec.json.encode(payload)
-    except UnicodeEncodeError:
-        # Half a surrogate pair, as text that was cut by UTF-16 units has: nothing on the wire can carry it.
-        return json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
-    except TypeError as exc:
-        raise InvalidRequest("the request holds a value that JSON cannot say", detail=str(exc)) from exc
