@@ -32,8 +32,6 @@ from helmdeck_core import (
 )
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.selection import Limits, select
-from helmdeck_core.http import AnswerReader, AnswerTerms, Interface, Received, Secrets
-from helmdeck_core.testing.making import make_deck
 from helmdeck_plugins.providers import (
     anthropic,
     anthropic_request,
@@ -46,6 +44,8 @@ from helmdeck_plugins.providers import (
     responses,
     responses_request,
 )
+from helmdeck_provider_kit import AnswerReader, AnswerTerms, Interface, Received, Secrets
+from helmdeck_testing.deck_factory import make_deck
 
 
 @cache

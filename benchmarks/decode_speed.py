@@ -21,9 +21,9 @@ import msgspec
 from benchmarks.inputs import Answer, fenced, payload, prose, thought
 from benchmarks.pages import write_between
 from helmdeck_core import DecodeFailed, DecodeStep, ReasoningTag, StopReason
-from helmdeck_core.answers.decoding import Decoder
-from helmdeck_core.testing.making import make_deck
+from helmdeck_core.reading.decoder import Decoder
 from helmdeck_plugins import decode, reasoning
+from helmdeck_testing.deck_factory import make_deck
 
 DECODER = make_deck().runtime.decoder
 SIZES = (300, 3_000, 30_000, 300_000)

@@ -70,7 +70,7 @@ def quick_of(peer: str, decode: Decode) -> Decode:
     """What is timed: no stop reason is translated in it, for the others know none."""
     if peer != OURS:
         return decode
-    decoder = importlib.import_module("helmdeck_core.testing.making").make_deck().runtime.decoder
+    decoder = importlib.import_module("helmdeck_testing.deck_factory").make_deck().runtime.decoder
     return lambda text, *_: decoder.decode(text, dict).value
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.inputs import Answer, fenced, payload, thought
 from helmdeck_core import StopReason
-from helmdeck_core.testing.making import make_deck
+from helmdeck_testing.deck_factory import make_deck
 
 DECODER = make_deck().runtime.decoder
 SIZES = (300, 3_000, 30_000)

@@ -20,7 +20,7 @@ from helmdeck_core import (
     TextPart,
     hookimpl,
 )
-from helmdeck_core.testing import make_deck
+from helmdeck_testing import make_deck
 
 REQUEST = ChatRequest(model="quick/one", messages=(Message(Role.USER, (TextPart("hello"),)),))
 CALLS = 100

@@ -11,7 +11,7 @@ import pytest
 from helmdeck_core import Tier
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.selection import Limits, select
-from helmdeck_core.testing.making import make_deck
+from helmdeck_testing.deck_factory import make_deck
 
 DECK = make_deck()
 CATALOG = DECK.catalog

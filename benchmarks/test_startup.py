@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helmdeck_core.testing.making import make_deck
+from helmdeck_testing.deck_factory import make_deck
 
 COMMANDS = {
     "bare interpreter": ["-c", "pass"],

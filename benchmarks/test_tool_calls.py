@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.inputs import prose
-from helmdeck_core.testing.making import make_deck
+from helmdeck_testing.deck_factory import make_deck
 
 DECK = make_deck()
 SIZES = (300, 3_000, 30_000)

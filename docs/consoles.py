@@ -105,7 +105,7 @@ class Console:
         return body
 
     def _install(self, what: str, source: str) -> None:
-        from helmdeck_core.testing import write_distribution
+        from helmdeck_testing import write_distribution
 
         distribution, point = what.split()
         plugin, _, module = point.partition("=")

@@ -7,9 +7,9 @@ def continuation() -> str:
     """The states, the limits, the outcomes and who goes on natively."""
     from reference_pages import documented, page, table
 
-    from helmdeck_core.config import AgentConfig
+    from helmdeck_core.config.types import AgentConfig
     from helmdeck_core.domain.continuation import TRANSITIONS, Continuation, Outcome, Trigger, TurnState
-    from helmdeck_core.testing import make_deck
+    from helmdeck_testing import make_deck
 
     arrows = ["    [*] --> Request"]
     arrows += [f"    {state.value} --> {to.value}: {trigger.value}" for (state, trigger), to in TRANSITIONS.items()]

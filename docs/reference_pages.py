@@ -6,9 +6,10 @@ import ast
 import inspect
 import itertools
 import re
-import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -103,8 +104,8 @@ NOT_SAID: Mapping[str, str] = {
 
 def configuration() -> str:
     """Every key."""
-    from helmdeck_core.config import Config
-    from helmdeck_core.configuring import ENV_SHORT
+    from helmdeck_core.config.load import ENV_SHORT
+    from helmdeck_core.config.types import Config
 
     tables: dict[str, list[Sequence[str]]] = {}
     for key, kind, default, doc in keys(Config):
@@ -199,7 +200,7 @@ def budgets() -> str:
     """The table."""
     from helmdeck_core.cli.budgets import FLAGS, describe_policy, to_data
     from helmdeck_core.domain.models import Budget
-    from helmdeck_core.testing import make_deck
+    from helmdeck_testing import make_deck
 
     with make_deck() as deck:
         rows = []
@@ -307,8 +308,8 @@ def failures() -> str:
 
 def finer_causes() -> list[tuple[str, str, str]]:
     """What is said of finer causes, a row each."""
-    from helmdeck_core.advice import FINER, WINDOW_FULL
     from helmdeck_core.errors import FailureClass
+    from helmdeck_core.errors.hints import FINER, WINDOW_FULL
 
     rows = [
         (f"`{cause.value} / {finer}`", *advice) for cause, found in FINER.items() for finer, advice in found.items()
@@ -319,7 +320,7 @@ def finer_causes() -> list[tuple[str, str, str]]:
 
 def recovery_rules() -> list[tuple[str, str]]:
     """The built-in rules, a row each."""
-    from helmdeck_core.testing import make_deck
+    from helmdeck_testing import make_deck
 
     with make_deck() as deck:
         rules = [owned.value for owned in deck.runtime.recovery_rules.values()]
@@ -353,36 +354,40 @@ def events() -> str:
 # -- public names ----------------------------------------------------------------------------------------------
 
 
+def public_names(package: Any) -> dict[str, str]:
+    """The public names of a package and the module that defines each: the lines ``from M import N as N`` of its one list."""
+    source = Path(inspect.getfile(package))
+    stub = source.with_suffix(".pyi")
+    lines = (stub if stub.exists() else source).read_text(encoding="utf-8").splitlines()
+    imports = [line.split() for line in lines if re.match(r"\s*from \S+ import (\S+) as \1$", line)]
+    return {words[3]: words[1] for words in imports}
+
+
 def public_api() -> str:
-    """Every public name, by the module that it lives in."""
+    """Every public name, grouped by the module that defines it."""
     import helmdeck_core
+    import helmdeck_provider_kit
 
     groups: dict[str, list[str]] = {}
-    for name in helmdeck_core.__all__:
-        groups.setdefault(helmdeck_core._HOME[name], []).append(name)  # noqa: SLF001 - the map is what is documented
+    for name, module in public_names(helmdeck_core).items():
+        groups.setdefault(module, []).append(name)
     parts = [
         (
-            "Everything below is imported from `helmdeck_core`. What is not listed here is not public, with three exceptions: "
-            "`helmdeck_core.log` switches log lines on and off, `helmdeck_core.testing` is for tests, and `helmdeck_core.http`, at "
-            "the end of this page, is for providers that speak HTTP."
+            "Everything below is imported from `helmdeck_core`. What is not listed here is not public, with these exceptions: "
+            "`helmdeck_core.log` enables and disables log lines, `helmdeck_core.redaction` redacts secrets, `helmdeck_testing` is "
+            "the test kit, and `helmdeck_provider_kit`, at the end of this page, is for providers that speak HTTP."
         ),
     ]
     for module, names in sorted(groups.items()):
-        home = sys.modules.get(module) or __import__(module, fromlist=["_"])
+        home = import_module(module)
         parts += [f"## {module.removeprefix('helmdeck_core.')}", summary(home)]
         said = said_of_names(home)
         parts += [_entry(name, getattr(helmdeck_core, name), said) for name in sorted(names, key=str.casefold)]
-    return page("Public names", *parts, *_http_names())
-
-
-def _http_names() -> list[str]:
-    from helmdeck_core import http
-
-    homes = [value for value in vars(http).values() if inspect.ismodule(value)]
-    said = {name: text for home in homes for name, text in said_of_names(home).items()}
-    names = sorted(http.__all__, key=str.casefold)
-    intro = ticked(inspect.getdoc(http) or "")
-    return ["## helmdeck_core.http", intro, *(_entry(name, getattr(http, name), said) for name in names)]
+    homes = public_names(helmdeck_provider_kit)
+    said = {name: text for module in set(homes.values()) for name, text in said_of_names(import_module(module)).items()}
+    intro = ticked(inspect.getdoc(helmdeck_provider_kit) or "")
+    kit = [_entry(name, getattr(helmdeck_provider_kit, name), said) for name in sorted(homes, key=str.casefold)]
+    return page("Public names", *parts, "## helmdeck_provider_kit", intro, *kit)
 
 
 def _known_names() -> Mapping[str, str]:
@@ -422,7 +427,7 @@ def _entry(name: str, value: Any, said: Mapping[str, str]) -> str:
 
 def testing() -> str:
     """What tests use."""
-    return page("Testing", *testing_page.parts(_entry, table, said_of_names))
+    return page("Testing", *testing_page.parts(_entry, table, said_of_names, public_names))
 
 
 def _signature(name: str, value: Any) -> str:
@@ -500,7 +505,7 @@ def _is_enum(value: Any) -> bool:
 def ladder() -> str:
     """The trim steps."""
     from helmdeck_core.domain.models import TIER_CATALOG_BYTES
-    from helmdeck_core.testing import make_deck
+    from helmdeck_testing import make_deck
 
     with make_deck() as deck:
         steps = [owned.value for owned in deck.runtime.trim_steps.values()]
@@ -522,7 +527,7 @@ def ladder() -> str:
 
 def built_ins() -> str:
     """Every plugin that ships, and what it contributes."""
-    from helmdeck_core.testing import make_deck
+    from helmdeck_testing import make_deck
 
     with make_deck() as deck:
         runtime = deck.runtime
@@ -583,8 +588,6 @@ def _toml(value: Any) -> str:
 
 def commands() -> str:
     """Every command with its own options."""
-    from importlib import import_module
-
     from helmdeck_core.cli import COMMANDS, options
 
     parts = [

@@ -1,4 +1,4 @@
-"""The reference page of ``helmdeck_core.testing``."""
+"""The reference page of ``helmdeck_testing``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ Entry = Callable[[str, Any, Mapping[str, str]], str]
 Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 
 
-def parts(entry: Entry, table: Table, said_of_names: Callable[[Any], dict[str, str]]) -> list[str]:
+def parts(
+    entry: Entry,
+    table: Table,
+    said_of_names: Callable[[Any], dict[str, str]],
+    public_names: Callable[[Any], dict[str, str]],
+) -> list[str]:
     """The page without its head."""
-    from helmdeck_core import testing
+    import helmdeck_testing as testing
 
-    values = {name: getattr(testing, name) for name in testing.__all__}
+    values = {name: getattr(testing, name) for name in public_names(testing)}
     homes = [module for name, module in sorted(sys.modules.items()) if name.startswith(testing.__name__)]
     said = {name: text for home in homes for name, text in said_of_names(home).items()}
     modes = [
@@ -23,7 +28,7 @@ def parts(entry: Entry, table: Table, said_of_names: Callable[[Any], dict[str, s
     ]
     return [
         (
-            "Imported from `helmdeck_core.testing`, which needs no pytest but for the contract and the fixtures; see "
+            "Imported from `helmdeck_testing`, which needs no pytest but for the contract and the fixtures; see "
             "[how to test a plugin](../how-to/test-your-plugin.md)."
         ),
         "## Ways of failing",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from helmdeck_core import ChatRequest, DoneStep, LikelyTimeout, Message, PlanOutcome, Role, TextPart
-from helmdeck_core.testing import make_deck, weak_model_server
+from helmdeck_testing import make_deck, weak_model_server
 
 ROOT = Path(__file__).resolve().parents[1]
 ANNOUNCEMENT = (ROOT / "docs" / "examples" / "announcement.txt").read_text(encoding="utf-8")

@@ -20,8 +20,8 @@ import attrs
 from benchmarks.conformance.contestants import CONTESTANTS, GOOD, STREAMS
 from benchmarks.pages import write_between
 from helmdeck_core import FailureClass
-from helmdeck_core.testing import MODES, OPENAI_CHAT, FailingServer, failing_server
-from helmdeck_core.testing.servers import Recorded
+from helmdeck_testing import MODES, OPENAI_CHAT, FailingServer, failing_server
+from helmdeck_testing.servers import Recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES: Mapping[str, str] = {

@@ -198,7 +198,7 @@ def instructor(url: str) -> Ask:
 
 def helmdeck(url: str) -> Ask:
     """Helmdeck with a fallback chain; a pack asks."""
-    testing, core = importlib.import_module("helmdeck_core.testing"), importlib.import_module("helmdeck_core")
+    testing, core = importlib.import_module("helmdeck_testing"), importlib.import_module("helmdeck_core")
     msgspec = importlib.import_module("msgspec")
     weather = msgspec.defstruct("Weather", [("city", str), ("celsius", int)])
 
@@ -234,7 +234,7 @@ def helmdeck(url: str) -> Ask:
 
 def helmdeck_stream(url: str) -> AskStream:
     """Helmdeck with a fallback chain, in pieces."""
-    testing, core = importlib.import_module("helmdeck_core.testing"), importlib.import_module("helmdeck_core")
+    testing, core = importlib.import_module("helmdeck_testing"), importlib.import_module("helmdeck_core")
 
     async def ask(models: tuple[str, ...]) -> tuple[str, str | None]:
         first, *others = (f"llamacpp/{name}" for name in models)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 
-from helmdeck_core.continuation.merging import SeamStream, merge
+from helmdeck_core.calls.continuation.merge import SeamStream, merge
 
 
 def ours(answer: str, more: str) -> str:

@@ -16,10 +16,10 @@ from benchmarks.continuation.habits import HABITS
 from benchmarks.continuation.joins import JOINS
 from benchmarks.continuation.payloads import Payload, payloads
 from helmdeck_core import ChatRequest, ChatResponse, Message, Role, StopReason, TextPart, Usage
-from helmdeck_core.calls.judging import AnswerJudge
-from helmdeck_core.continuation.continuing import Finished, Send, Turn
+from helmdeck_core.calls.answer_shape import AnswerJudge
+from helmdeck_core.calls.continuation.turn import Finished, Send, Turn
 from helmdeck_core.domain.continuation import ContinuationLimits
-from helmdeck_core.testing.making import make_deck
+from helmdeck_testing.deck_factory import make_deck
 
 CHARS_PER_TOKEN = 4
 PARTS = (2, 3, 5)

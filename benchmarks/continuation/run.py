@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.continuation.habits import HABITS, Cut, cuts
 from benchmarks.continuation.joins import JOINS
 from benchmarks.continuation.payloads import KINDS, payloads
-from helmdeck_core.continuation.merging import merge
+from helmdeck_core.calls.continuation.merge import merge
 
 
 class Score:

@@ -46,7 +46,7 @@ class Bare:
 
 async def helmdeck(url: str) -> Calls:
     """``acomplete`` and ``aplan`` of one deck."""
-    core, testing = importlib.import_module("helmdeck_core"), importlib.import_module("helmdeck_core.testing")
+    core, testing = importlib.import_module("helmdeck_core"), importlib.import_module("helmdeck_testing")
     bare = Bare("httpx", url)
     budget = {"tier": "A", "input_tokens": 100_000}
     deck = testing.make_deck(config={"providers": {"vllm": {"base_url": url}}, "budgets": {"vllm/": budget}})

@@ -52,7 +52,7 @@ class Wire(NamedTuple):
 
     provider: str
     path: str
-    home: tuple[str, str] = ("helmdeck_core.testing", "DIALECTS")
+    home: tuple[str, str] = ("helmdeck_testing", "DIALECTS")
 
 
 _CONTRIB = "contrib_providers.{}.tests.test_contract"
@@ -73,7 +73,7 @@ def written(name: str, kind: str, pieces: int) -> list[bytes]:
 
     :param kind: ``reasoning``, which is followed by a word, or anything else for text.
     """
-    wire, said = WIRES[name], importlib.import_module("helmdeck_core.testing").Said
+    wire, said = WIRES[name], importlib.import_module("helmdeck_testing").Said
     found = getattr(importlib.import_module(wire.home[0]), wire.home[1])
     dialect = found[name] if wire.home[1] == "DIALECTS" else found
     text = "".join(f" word{number:07}" for number in range(pieces))
@@ -124,7 +124,7 @@ def of_lines(ask: Callable[[], Any], decode: Callable[[str], Any]) -> Way:
 
 def asked(url: str, name: str = "openai-chat", model: str = f"text-pieces-{PIECES}") -> tuple[Any, Any]:
     """A deck, and a request for a stream."""
-    core, testing = importlib.import_module("helmdeck_core"), importlib.import_module("helmdeck_core.testing")
+    core, testing = importlib.import_module("helmdeck_core"), importlib.import_module("helmdeck_testing")
     os.environ.update(dict.fromkeys(_KEYS, "none"))
     plugins = [importlib.import_module(f"helmdeck_provider_{name}")] if name in ("cohere", "bedrock") else []
     options: dict[str, Any] = {"options": {"region": "eu-north-1"}} if name == "bedrock" else {}

@@ -10,9 +10,9 @@ import attrs
 
 from benchmarks.prefix_cache.providers import Bill, Cache, Rules, Sent
 from helmdeck_core import Budget, Catalog, CatalogSource, Entry, Message, Question, hookimpl
-from helmdeck_core.context.composing import Composer, Prompt
-from helmdeck_core.context.filtering import filter_question
-from helmdeck_core.testing import make_deck
+from helmdeck_core.context.composer import Composer, Prompt
+from helmdeck_core.context.llm_filter import filter_question
+from helmdeck_testing import make_deck
 
 VERBS = "create list update delete search export import approve archive share schedule cancel compare merge".split()
 NOUNS = (

@@ -15,7 +15,7 @@ import httpx
 
 from benchmarks.real_servers.serving import Program, serving
 from helmdeck_core import CallFailed, ChatRequest, ChatResponse, Helmdeck, Message, ResponseFormat, Role, TextPart
-from helmdeck_core.testing import Fault, Harm, faulty_proxy, make_deck
+from helmdeck_testing import Fault, Harm, faulty_proxy, make_deck
 
 MODEL = "llamacpp/tiny"
 LONG = "word " * 800

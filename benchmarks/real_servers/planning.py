@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from helmdeck_core import Helmdeck, PromptVariant, hookimpl
-from helmdeck_core.testing import make_deck
+from helmdeck_testing import make_deck
 
 CATALOG = {
     "packs": [

@@ -20,7 +20,7 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
-from helmdeck_core.http import (
+from helmdeck_provider_kit import (
     ErrorWords,
     EventDecoder,
     Transport,

@@ -1,7 +1,7 @@
 """Acts on the cause of a failure; the scripted provider fails on demand."""
 
 from helmdeck_core import CallFailed, LengthTruncated, RateLimited
-from helmdeck_core.testing import Fail, empty_length, empty_stop, make_deck, scripted_provider
+from helmdeck_testing import Fail, empty_length, empty_stop, make_deck, scripted_provider
 
 script = scripted_provider([empty_length(), Fail("rate_limited", retry_after_s=2.0), empty_stop()])
 

@@ -4,7 +4,7 @@ import json
 
 import acme_stream
 
-from helmdeck_core.testing import Dialect, ProviderContract, sse
+from helmdeck_testing import Dialect, ProviderContract, sse
 
 WORDS = {"stop": "done", "length": "limit", "content_filter": "refused", "tool_calls": "call", "error": "oops"}
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from helmdeck_core import ChatRequest, Message, ProviderUnavailable, Role, TextPart
-from helmdeck_core.testing import OPENAI_CHAT, Fault, Harm, faulty_proxy, make_deck
+from helmdeck_testing import OPENAI_CHAT, Fault, Harm, faulty_proxy, make_deck
 
 PLAN = json.dumps({"steps": [{"tool": "blog.draft", "args": {"brief": "tea"}}]})
 

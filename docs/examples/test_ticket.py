@@ -7,7 +7,7 @@ import pytest
 import ticket_pack
 
 from helmdeck_core import ConstrainedDeadlock, PackError
-from helmdeck_core.testing import Fail, completion, cut_json, make_deck, scripted_provider
+from helmdeck_testing import Fail, completion, cut_json, make_deck, scripted_provider
 
 TICKET = {"text": "The invoice of May was charged twice."}
 GOOD = json.dumps({"queue": "billing", "urgency": 2, "summary": "Charged twice in May."})

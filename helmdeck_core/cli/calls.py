@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from helmdeck_core.cli import printing
 
 if TYPE_CHECKING:
-    from helmdeck_core.deck import Helmdeck
-    from helmdeck_core.explaining import Explanation
+    from helmdeck_core.deck.explain import Explanation
+    from helmdeck_core.deck.helmdeck import Helmdeck
 
 Row = tuple[str, str, str]
 """What is decided, how, and who said so."""

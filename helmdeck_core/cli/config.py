@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from helmdeck_core.cli import exits, options, printing
 
 if TYPE_CHECKING:
-    from helmdeck_core.configuring import KeyPath, Loaded
+    from helmdeck_core.config.load import KeyPath, Loaded
     from helmdeck_core.errors import Mistake
-    from helmdeck_core.runtime import Runtime
+    from helmdeck_core.resolve.runtime import Runtime
 
 # -- show --------------------------------------------------------------------------------------------------
 
@@ -23,7 +23,7 @@ def configure_nothing(parser: argparse.ArgumentParser) -> None:
 def show(arguments: argparse.Namespace) -> int:
     """List every key with its value and where it came from."""
     from helmdeck_core.cli.tables import table
-    from helmdeck_core.configuring import dotted
+    from helmdeck_core.config.load import dotted
     from helmdeck_core.errors import ConfigError
 
     loaded = options.load(arguments)
@@ -52,7 +52,7 @@ def settings(config: Any) -> Iterator[tuple[KeyPath, Any]]:
 def _walk(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
     import attrs
 
-    from helmdeck_core.config import SecretRef
+    from helmdeck_core.config.types import SecretRef
 
     if attrs.has(type(value)) and not isinstance(value, SecretRef):
         inside_table = len(path) > 1  # of a provider, a budget, a tier: only what is set says something
@@ -70,8 +70,8 @@ def _walk(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
 
 
 def _harmless(value: Any, path: KeyPath) -> Any:
-    from helmdeck_core.config import SecretRef, is_hidden
-    from helmdeck_core.hiding import NOT_SHOWN, shown_url
+    from helmdeck_core.config.types import SecretRef, is_hidden
+    from helmdeck_core.redaction import NOT_SHOWN, shown_url
 
     if is_hidden(path) and value is not None and not isinstance(value, SecretRef):
         return NOT_SHOWN
@@ -135,7 +135,7 @@ def find_mistakes(loaded: Loaded) -> tuple[list[Mistake], Runtime | None]:
 
     :raises PluginError: a plugin cannot be loaded, so that what it would know cannot be checked.
     """
-    from helmdeck_core.deck import make_runtime
+    from helmdeck_core.deck.helmdeck import make_runtime
     from helmdeck_core.errors import ConfigError
 
     try:
@@ -149,7 +149,7 @@ def find_mistakes(loaded: Loaded) -> tuple[list[Mistake], Runtime | None]:
 def _catalog(runtime: Runtime) -> tuple[list[Mistake], tuple[Any, ...]]:
     import attrs
 
-    from helmdeck_core.context.catalogs import load_catalog
+    from helmdeck_core.context.catalog_sources import load_catalog
     from helmdeck_core.errors import CatalogError
 
     try:
@@ -186,7 +186,7 @@ def _providers(runtime: Runtime) -> list[Mistake]:
     """What providers themselves say about their tables; none of them is asked anything."""
     import asyncio
 
-    from helmdeck_core.calls.gateway import Gateway
+    from helmdeck_core.calls.provider_pool import ProviderPool
     from helmdeck_core.errors import CallFailed, ConfigError, Mistake
 
     found: list[Mistake] = []
@@ -194,7 +194,7 @@ def _providers(runtime: Runtime) -> list[Mistake]:
     async def look(name: str) -> None:
         left = runtime
         while True:
-            gateway = Gateway(left)
+            gateway = ProviderPool(left)
             try:
                 gateway.open_provider(name)
             except ConfigError as exc:

@@ -149,7 +149,7 @@ def _fitting(path: str | None) -> tuple[Callable[[Any], bool] | None, list[str]]
     problems: list[str] = []
     if path is None:
         return None, problems
-    from helmdeck_core.schemas import schema_problems
+    from helmdeck_core.json_schema.validate import schema_problems
 
     try:
         schema = options.read_json(options.read_input(path))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from helmdeck_core.cli import exits, options, printing
 
 if TYPE_CHECKING:
-    from helmdeck_core.explaining import Explanation
+    from helmdeck_core.deck.explain import Explanation
 
 FEW_MATCHES = 3
 """Matched terms that are shown of an entry."""

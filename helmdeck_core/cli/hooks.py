@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print or write the page."""
-    from helmdeck_core.hookdocs import hooks, render
+    from helmdeck_core.hooks.docs import hooks, render
 
     if arguments.json and arguments.write is None:
         printing.show_json({"hooks": [hook.to_dict() for hook in hooks()]})

@@ -15,8 +15,8 @@ from helmdeck_core.cli import printing
 from helmdeck_core.cli.exits import UsageError, folder_gone
 
 if TYPE_CHECKING:
-    from helmdeck_core.configuring import KeyPath, Loaded
-    from helmdeck_core.deck import Helmdeck
+    from helmdeck_core.config.load import KeyPath, Loaded
+    from helmdeck_core.deck.helmdeck import Helmdeck
 
 Configure = Callable[[argparse.ArgumentParser], None]
 Run = Callable[[argparse.Namespace], int]
@@ -108,7 +108,7 @@ def load(arguments: argparse.Namespace) -> Loaded:
 
 
 def _load(arguments: argparse.Namespace, given: Mapping[KeyPath, tuple[Any, str]]) -> Loaded:
-    from helmdeck_core.configuring import load_config
+    from helmdeck_core.config.load import load_config
 
     try:
         return load_config(file=arguments.config, environ=os.environ, arguments=given)
@@ -122,7 +122,7 @@ def make_deck(arguments: argparse.Namespace) -> Helmdeck:
     :raises ConfigError: with every mistake.
     :raises PluginError: a plugin cannot be loaded.
     """
-    from helmdeck_core.deck import Helmdeck
+    from helmdeck_core.deck.helmdeck import Helmdeck
 
     return Helmdeck(load(arguments))
 

@@ -11,8 +11,8 @@ from helmdeck_core.cli import exits, options, printing
 from helmdeck_core.errors import HelmdeckError
 
 if TYPE_CHECKING:
-    from helmdeck_core.calling import Owned
     from helmdeck_core.domain.packs import Command
+    from helmdeck_core.hooks.calls import Owned
 
 
 def find(rest: Sequence[str], builtins: Iterable[str]) -> Mapping[str, Owned[Command]]:
@@ -22,9 +22,9 @@ def find(rest: Sequence[str], builtins: Iterable[str]) -> Mapping[str, Owned[Com
     :param builtins: the commands that there are without plugins.
     :raises PluginError: a plugin cannot be loaded, or contributes something else, or a command that can never run.
     """
-    from helmdeck_core.calling import collect
     from helmdeck_core.domain.packs import Command
-    from helmdeck_core.manager import load_plugins
+    from helmdeck_core.hooks.calls import collect
+    from helmdeck_core.hooks.manager import load_plugins
 
     wanted = options.load(options.global_arguments(rest)).config.plugins
     plugins = load_plugins(disable=wanted.disable, first=wanted.first, autoload=wanted.autoload)

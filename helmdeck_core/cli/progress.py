@@ -13,7 +13,7 @@ from helmdeck_core.cli import exits, printing
 from helmdeck_core.cli.tables import clean, terminal_width, width_of
 
 if TYPE_CHECKING:
-    from helmdeck_core.deck import Helmdeck
+    from helmdeck_core.deck.helmdeck import Helmdeck
 
 T = TypeVar("T")
 

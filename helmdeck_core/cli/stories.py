@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from helmdeck_core.cli.exits import UsageError
 
 if TYPE_CHECKING:
-    from helmdeck_core.deck import Helmdeck
-    from helmdeck_core.domain.runs import RunStory
+    from helmdeck_core.deck.helmdeck import Helmdeck
+    from helmdeck_core.domain.traces import RunStory
 
 LAST = "last"
 

@@ -14,9 +14,9 @@ from typing import Any
 import attrs
 import msgspec
 
-from helmdeck_core.calling import Owned
 from helmdeck_core.domain.catalog import Catalog, Entry, EntryData, EntryKind, TrimRecord, TrimStep
 from helmdeck_core.domain.events import Event, InvariantRestored
+from helmdeck_core.hooks.calls import Owned
 
 Report = Callable[[Event], None]
 

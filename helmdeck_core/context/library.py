@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
-from helmdeck_core.budgeting import REMEMBERED
-from helmdeck_core.calling import Owned
-from helmdeck_core.context.catalogs import load_catalog
-from helmdeck_core.context.digest import Digest, listing
-from helmdeck_core.context.filtering import preferring
+from helmdeck_core.config.precedence import SelectionRules
+from helmdeck_core.context.catalog_digest import Digest, listing
+from helmdeck_core.context.catalog_sources import load_catalog
+from helmdeck_core.context.history_prior import with_prior
 from helmdeck_core.context.ladder import PreparedCatalog
-from helmdeck_core.context.priors import with_prior
-from helmdeck_core.context.prompting import BYTES_PER_TOKEN
+from helmdeck_core.context.llm_filter import preferring
+from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN
 from helmdeck_core.context.selection import Limits, select
-from helmdeck_core.domain.asking import CatalogIndex, Selection
 from helmdeck_core.domain.catalog import Catalog, TrimRecord, TrimStep
 from helmdeck_core.domain.models import Budget, Tier
+from helmdeck_core.domain.questions import CatalogIndex, Selection
 from helmdeck_core.domain.ranking import LazyScores, Ranker, RankIndex, Ranking, Score
 from helmdeck_core.errors import ContextWindowExceeded, PluginError
-from helmdeck_core.rules import SelectionRules
-from helmdeck_core.runtime import Runtime
+from helmdeck_core.hooks.calls import Owned
+from helmdeck_core.resolve.budgets import REMEMBERED
+from helmdeck_core.resolve.runtime import Runtime
 
 MESSAGE_TOKENS = 64
 """Room for what a chat template adds around two messages."""

@@ -12,8 +12,8 @@ from itertools import islice
 import attrs
 
 from helmdeck_core.context.ladder import FRAME, PreparedCatalog
-from helmdeck_core.domain.asking import Selection
 from helmdeck_core.domain.catalog import Catalog, TrimRecord
+from helmdeck_core.domain.questions import Selection
 from helmdeck_core.domain.ranking import RankIndex, Ranking, is_unsure
 
 

@@ -10,14 +10,14 @@ from typing import Any, Final, Protocol, runtime_checkable
 import attrs
 import msgspec
 
-from helmdeck_core.attempts import Attempt, total_cost
-from helmdeck_core.attempts import Usage as Usage
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.constraints import Constraint, ResponseFormat
 from helmdeck_core.domain.continuation import Continuation
+from helmdeck_core.domain.shared_text import SharedText, json_inside
 from helmdeck_core.domain.tasks import Task
-from helmdeck_core.domain.texts import SharedText, json_inside
-from helmdeck_core.hiding import hidden, hidden_texts, shown_url
+from helmdeck_core.errors.attempts import Attempt, total_cost
+from helmdeck_core.errors.attempts import Usage as Usage
+from helmdeck_core.redaction import hidden, hidden_texts, shown_url
 
 
 class StopReason(enum.StrEnum):

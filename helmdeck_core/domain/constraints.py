@@ -10,8 +10,8 @@ from typing import Any
 import attrs
 import msgspec
 
-from helmdeck_core.dialects import SchemaDialect
-from helmdeck_core.narrowing import NarrowedSchema, UnsayableSchema, narrow_schema
+from helmdeck_core.json_schema.adapt import NarrowedSchema, UnsayableSchema, narrow_schema
+from helmdeck_core.json_schema.dialect import SchemaDialect
 
 _ANY_OBJECT: Mapping[str, Any] = {"type": "object"}
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_core.attempts import PaidRequest
+from helmdeck_core.errors.attempts import PaidRequest
 
 
 class TurnState(enum.StrEnum):

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import attrs
 
-from helmdeck_core.attempts import Attempt
 from helmdeck_core.domain.catalog import TrimRecord
 from helmdeck_core.domain.chat import StopReason, Usage
 from helmdeck_core.domain.continuation import Outcome
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.errors import FailureClass
+from helmdeck_core.errors.attempts import Attempt
 
 
 class Named:

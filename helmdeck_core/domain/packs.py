@@ -9,11 +9,11 @@ from typing import Any, Protocol, TypeVar
 import attrs
 
 from helmdeck_core.domain import EMPTY
-from helmdeck_core.domain.asking import Answer, Question
 from helmdeck_core.domain.catalog import Catalog, Entry, EntryKind
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.history import PlanRecord
+from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.tasks import Task
 
 T = TypeVar("T")

@@ -8,11 +8,11 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.attempts import Attempt
 from helmdeck_core.domain import EMPTY
-from helmdeck_core.domain.asking import FilterCall
 from helmdeck_core.domain.catalog import TrimRecord
 from helmdeck_core.domain.chat import Usage
+from helmdeck_core.domain.questions import FilterCall
+from helmdeck_core.errors.attempts import Attempt
 
 PIPELINE_RUN = "helmdeck__pipeline-run"
 """The tool that runs a pipeline; its ``args.id`` says which."""

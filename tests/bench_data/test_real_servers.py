@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from helmdeck_core import CallFailed, ChatRequest, Message, Role, TextPart, ToolDefinition
-from helmdeck_core.testing import make_deck
-from helmdeck_core.testing.servers import Ending, Pieces, chat_server
+from helmdeck_testing import make_deck
+from helmdeck_testing.servers import Ending, Pieces, chat_server
 
 BENCH = Path(os.environ.get("BENCH_DATA") or Path(__file__).parents[3] / "shared" / "bench")
 DATA = BENCH.parent / "fixtures" / "real-servers"

@@ -18,8 +18,8 @@ import pytest
 
 from benchmarks import adapters
 from helmdeck_core import CallFailed, ChatRequest, ChatResponse, Message, ProviderSettings, Role, TextPart
-from helmdeck_core.http import InterfaceProvider
-from helmdeck_core.testing import Pieces
+from helmdeck_provider_kit import InterfaceProvider
+from helmdeck_testing import Pieces
 
 ROOT = Path(__file__).parents[2]
 BENCH = Path(os.environ.get("BENCH_DATA") or ROOT.parent / "shared" / "bench")

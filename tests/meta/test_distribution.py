@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+PACKAGES = ("helmdeck_core", "helmdeck_plugins", "helmdeck_provider_kit", "helmdeck_testing")
 CONTRIBS = sorted(path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("contrib_*/*/pyproject.toml"))
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".benchmarks", "build", "dist"
@@ -41,11 +42,11 @@ def top_level(names):
     return {name.partition("/")[0] for name in names}
 
 
-def test_the_wheel_holds_the_two_packages_and_nothing_else(wheel):
+def test_the_wheel_holds_the_packages_and_nothing_else(wheel):
     names = wheel(".")
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert top_level(names) == {"helmdeck_core", "helmdeck_plugins", f"helmdeck-{version}.dist-info"}
-    assert {"helmdeck_core/py.typed", "helmdeck_plugins/py.typed"} <= set(names)
+    assert top_level(names) == {*PACKAGES, f"helmdeck-{version}.dist-info"}
+    assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
     assert "helmdeck_plugins/data/example_catalog.json" in names
     assert any(name.endswith("dist-info/licenses/LICENSE") for name in names)
 
@@ -53,7 +54,7 @@ def test_the_wheel_holds_the_two_packages_and_nothing_else(wheel):
 def test_the_wheel_holds_every_module_of_the_tree(wheel):
     names = {name for name in wheel(".") if name.endswith(".py")}
     core = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("helmdeck_core/**/*.py")}
-    plugins = {path.relative_to(ROOT / "plugins").as_posix() for path in ROOT.glob("plugins/helmdeck_plugins/**/*.py")}
+    plugins = {path.relative_to(ROOT / "plugins").as_posix() for path in ROOT.glob("plugins/helmdeck_*/**/*.py")}
     assert names == core | plugins
 
 

@@ -34,7 +34,7 @@ from helmdeck_core import (
     TransientUnknown,
 )
 from helmdeck_core.cli import COMMANDS, GROUPS, options, split
-from helmdeck_core.testing import Pieces, make_deck
+from helmdeck_testing import Pieces, make_deck
 from tests.unit.cli_support import environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -346,7 +346,7 @@ def test_every_cause_every_budget_and_every_public_name_is_in_the_reference():
 
 
 def test_every_key_has_a_text_and_a_default_that_is_its_own():
-    from helmdeck_core.config import Config
+    from helmdeck_core.config.types import Config
 
     rows = list(reference_pages.keys(Config))
     assert len({key for key, *_ in rows}) == len(rows)

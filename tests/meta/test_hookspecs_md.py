@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from helmdeck_core import hookspecs
-from helmdeck_core.hookdocs import hooks, render
+from helmdeck_core.hooks.docs import hooks, render
 
 ROOT = Path(__file__).parents[2]
 NAMES = [name for name in vars(hookspecs) if name.startswith("helmdeck_")]

@@ -8,13 +8,13 @@ import json
 from hypothesis import strategies as st
 
 from helmdeck_core import ChatDelta, ChatRequest, Message, ProviderSettings, Role, TextPart
-from helmdeck_core.http import AnswerTerms
-from helmdeck_core.testing.making import make_deck
 from helmdeck_plugins.providers import anthropic, gemini, ollama
 from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
 from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
+from helmdeck_provider_kit import AnswerTerms
+from helmdeck_testing.deck_factory import make_deck
 
 RUNTIME = make_deck().runtime
 SPECS = {spec.name: spec for plugin in (anthropic, gemini, ollama) for spec in plugin.helmdeck_providers()}

@@ -1,7 +1,7 @@
 """A call in which nearly everything happens that sinks are told of, with words planted that no sink may show."""
 
 from helmdeck_core import CallFailed, Usage
-from helmdeck_core.testing import Fail, Reply, make_deck, scripted_provider
+from helmdeck_testing import Fail, Reply, make_deck, scripted_provider
 
 ASK = "draft a blog post about our PLANTED-REQUEST"
 GOOD = (

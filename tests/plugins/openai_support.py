@@ -4,10 +4,10 @@ import asyncio
 import json
 
 from helmdeck_core import DISPOSITIONS, ChatRequest, Message, ProviderSettings, Role, StopReason, TextPart
-from helmdeck_core.http import AnswerTerms, EventFeed, checked
 from helmdeck_plugins.providers import openai, responses
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.openai_wire import ChatAnswer
+from helmdeck_provider_kit import AnswerTerms, EventFeed, checked
 
 PRESETS = {spec.name: spec for spec in (*openai.PRESETS, *responses.PRESETS)}
 REQUEST = ChatRequest(model="vllm/tiny", messages=(Message(Role.USER, (TextPart("say hello"),)),))

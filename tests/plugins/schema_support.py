@@ -5,7 +5,7 @@ import json
 from hypothesis import strategies as st
 
 from helmdeck_core import Catalog, Task
-from helmdeck_core.dialects import ANNOTATIONS, BOUNDS
+from helmdeck_core.json_schema.dialect import ANNOTATIONS, BOUNDS
 from helmdeck_plugins.packs.constraints import plan_forms, route_forms
 from helmdeck_plugins.providers.dialects import DIALECTS
 from helmdeck_provider_bedrock.request import CLAUDE_SCHEMAS

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from helmdeck_core import CallFailed, ChatRequest, LikelyTimeout, Limits, Message, Role, TextPart, TransientUnknown
-from helmdeck_core.testing import ChatServer, Fail, Pieces, make_deck, scripted_provider
+from helmdeck_testing import ChatServer, Fail, Pieces, make_deck, scripted_provider
 from tests.plugins.openai_support import ask, events, opened, streamed
 
 MESSAGE = {

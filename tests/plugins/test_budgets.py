@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helmdeck_core import Budget, BudgetRow, Tier, hookimpl, resolve_variant
-from helmdeck_core.testing import make_deck
+from helmdeck_testing import make_deck
 
 DECK = make_deck()
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from helmdeck_core import ChatRequest, Message, ProviderSettings, Role, TextPart
-from helmdeck_core.testing import completion, make_deck
 from helmdeck_plugins.providers import openai_request, responses_request
 from helmdeck_plugins.providers.options import read_options
+from helmdeck_testing import completion, make_deck
 from tests.plugins.openai_support import PRESETS
 
 TAKERS = {"openai", "azure", "mistral", "fireworks", "openai-responses", "azure-responses", "xai-responses"}

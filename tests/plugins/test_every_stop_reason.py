@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from helmdeck_core import Disposition, StopReason
-from helmdeck_core.testing import make_deck
 from helmdeck_plugins.providers import anthropic, gemini, ollama, openai, responses
+from helmdeck_testing import make_deck
 
 RUNTIME = make_deck().runtime
 TABLES = {

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from helmdeck_core import CallFinished, ChatRequest, EventSink, Message, ResponseFormat, Role, TextPart, hookimpl
-from helmdeck_core.testing import Pieces, make_deck
-from helmdeck_core.testing.dialects import DIALECTS, Said
+from helmdeck_testing import Pieces, make_deck
+from helmdeck_testing.dialects import DIALECTS, Said
 
 ASK = "scrape the page"
 PACKS = {

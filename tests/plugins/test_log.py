@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from helmdeck_core import ProviderUnavailable, log
-from helmdeck_core.testing import make_deck
+from helmdeck_testing import make_deck
 
 FREE = "openrouter/openrouter/free"
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"},"rationale":"r"}]}'

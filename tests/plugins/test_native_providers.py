@@ -24,7 +24,7 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_core.testing import Ending, Pieces, chat_server
+from helmdeck_testing import Ending, Pieces, chat_server
 from tests.plugins.natives_support import (
     KEY,
     SPECS,

@@ -25,9 +25,9 @@ from helmdeck_core import (
     SafetyFiltered,
     TransientUnknown,
 )
-from helmdeck_core.http import quoted, retry_after_s
-from helmdeck_core.http.transport import translated
-from helmdeck_core.testing import Ending, Pieces, completion
+from helmdeck_provider_kit import quoted, retry_after_s
+from helmdeck_provider_kit.connection import translated
+from helmdeck_testing import Ending, Pieces, completion
 from tests.plugins import openai_support
 from tests.plugins.openai_support import PRESETS, REQUEST, Context, parse_response
 
@@ -77,7 +77,7 @@ STATUSES = [
     (400, error("filtered", code="content_filter"), SafetyFiltered),
     (400, error("x", innererror={"code": "ResponsibleAIPolicyViolation"}), SafetyFiltered),
     (500, error("oops"), ProviderUnavailable),
-    (502, b"<html><title>502 Bad Gateway</title></html>", ProviderUnavailable),
+    (502, b"<html><title>502 Bad ProviderPool</title></html>", ProviderUnavailable),
     (503, b"", ProviderUnavailable),
     (504, b"upstream request timeout", ProviderUnavailable),
     (529, error("overloaded", type="overloaded_error"), ProviderUnavailable),
@@ -177,7 +177,7 @@ def test_the_upstreams_words_are_added():
 @pytest.mark.parametrize(
     ("body", "detail"),
     [
-        (b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>", "502 Bad Gateway"),
+        (b"<html><head><title>502 Bad ProviderPool</title></head><body>nginx</body></html>", "502 Bad ProviderPool"),
         (b"<p>no <b>healthy</b> upstream</p>", "no healthy upstream"),
         (b'{"trace": 1}', '{"trace": 1}'),
         (b"", ""),

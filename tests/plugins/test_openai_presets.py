@@ -20,7 +20,7 @@ from helmdeck_core import (
     ToolDefinition,
     TransientUnknown,
 )
-from helmdeck_core.testing import completion
+from helmdeck_testing import completion
 from tests.plugins.openai_support import PRESETS, REQUEST, ask, opened
 
 BEGUN = attrs.evolve(REQUEST, messages=(*REQUEST.messages, Message(Role.ASSISTANT, (TextPart("so"),))), continues=True)

@@ -23,9 +23,9 @@ from helmdeck_core import (
     ToolCall,
     ToolDefinition,
 )
-from helmdeck_core.http import in_context, looks_cut
-from helmdeck_core.testing import completion
 from helmdeck_plugins.providers import openai
+from helmdeck_provider_kit import in_context, looks_cut
+from helmdeck_testing import completion
 from tests.plugins.openai_support import PRESETS, Context, ask, look_up, parse_response
 
 

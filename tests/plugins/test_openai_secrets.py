@@ -18,8 +18,8 @@ from helmdeck_core import (
     StopReason,
     TransientUnknown,
 )
-from helmdeck_core.http import Transport, plain_text, quoted, read_error, retry_after_s
-from helmdeck_core.testing import completion
+from helmdeck_provider_kit import Transport, plain_text, quoted, read_error, retry_after_s
+from helmdeck_testing import completion
 from tests.plugins.openai_support import ask, parse_response
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"

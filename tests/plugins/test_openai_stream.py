@@ -25,8 +25,8 @@ from helmdeck_core import (
     StreamingProvider,
     ToolCall,
 )
-from helmdeck_core.testing import Ending, Pieces, completion
 from helmdeck_plugins.providers.openai_wire import ChatAnswer
+from helmdeck_testing import Ending, Pieces, completion
 from tests.plugins.openai_support import REQUEST, events, joined, opened, parse_response, read_stream, streamed, terms
 
 KEY = "sk-test-0123456789abcdef"

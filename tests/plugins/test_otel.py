@@ -15,8 +15,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 
 from helmdeck_core import ChatRequest, Message, PluginError, Role, TextPart
-from helmdeck_core.testing import Reply, make_deck, scripted_provider
 from helmdeck_plugins import otel
+from helmdeck_testing import Reply, make_deck, scripted_provider
 from tests.plugins.observing_support import GOOD, eventful_deck, eventful_plan, failing_deck, failing_plan
 
 HELLO = ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart("hello"),)),))

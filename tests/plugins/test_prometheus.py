@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from helmdeck_core import CallFailed, ChatRequest, ConfigError, Message, PluginError, Role, TextPart
-from helmdeck_core.testing import Reply, make_deck, scripted_provider
+from helmdeck_testing import Reply, make_deck, scripted_provider
 from tests.plugins.observing_support import GOOD, eventful_deck, eventful_plan, failing_deck, failing_plan
 
 

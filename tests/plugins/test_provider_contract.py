@@ -1,6 +1,6 @@
 """Every built-in adapter keeps the contract of providers, against a server that fails in its dialect."""
 
-from helmdeck_core.testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, ProviderContract
+from helmdeck_testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, ProviderContract
 
 
 class TestChatCompletions(ProviderContract):

@@ -27,8 +27,8 @@ from helmdeck_core import (
     ToolDefinition,
     TransientUnknown,
 )
-from helmdeck_core.testing import Pieces
 from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from helmdeck_testing import Pieces
 from tests.plugins.openai_support import ask, events, joined, read_stream, streamed, terms
 
 USAGE = {

@@ -8,7 +8,7 @@ import pytest
 
 from helmdeck_core import CallFailed, PluginError, log
 from helmdeck_core.cli import main
-from helmdeck_core.testing import Reply, make_deck, scripted_provider
+from helmdeck_testing import Reply, make_deck, scripted_provider
 from tests.plugins.observing_support import GOOD, eventful_deck, eventful_plan, failing_deck, failing_plan
 
 MEMORY = {"runs": {"file": ""}}

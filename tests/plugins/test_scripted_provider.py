@@ -29,7 +29,7 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_core.testing import (
+from helmdeck_testing import (
     Fail,
     RepliesExhausted,
     Reply,
@@ -45,7 +45,7 @@ from helmdeck_core.testing import (
     weak_model_server,
     whitespace_loop,
 )
-from helmdeck_core.testing import chat_server as serving
+from helmdeck_testing import chat_server as serving
 
 
 def asking(text="hello", model="scripted/any", **fields):
@@ -204,9 +204,7 @@ def test_an_error_in_a_200_is_raised_as_an_adapter_would():
 
 
 def test_the_helpers_do_not_import_pytest():
-    code = (
-        "import sys, helmdeck_core.testing as t; t.Scripted, t.make_deck, t.chat_server; print('pytest' in sys.modules)"
-    )
+    code = "import sys, helmdeck_testing as t; t.Scripted, t.make_deck, t.chat_server; print('pytest' in sys.modules)"
     path = ":".join(entry for entry in sys.path if entry)
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": path}, check=True

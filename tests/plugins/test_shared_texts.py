@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import ChatRequest, ImagePart, Message, Role, SharedText, TextPart, Tier
-from helmdeck_core.context.composing import Composer
-from helmdeck_core.domain.asking import Question
-from helmdeck_core.testing import make_deck
+from helmdeck_core.context.composer import Composer
+from helmdeck_core.domain.questions import Question
 from helmdeck_plugins.providers import (
     anthropic_request,
     gemini_request,
@@ -19,6 +18,7 @@ from helmdeck_plugins.providers import (
     openai_request,
     responses_request,
 )
+from helmdeck_testing import make_deck
 
 RENDERS = {
     "openai": lambda request: openai_request.render(request, openai_request.Quirks()),

@@ -11,7 +11,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from helmdeck_core import StopReason
-from helmdeck_core.testing import make_deck
+from helmdeck_testing import make_deck
 
 DECK = make_deck()
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from helmdeck_core import ChatResponse, StopReason, ToolCall, ToolDefinition
-from helmdeck_core.testing import make_deck
+from helmdeck_testing import make_deck
 
 DECK = make_deck()
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import CallFailed, Disposition, StopReason
-from helmdeck_core.http import AnswerTerms
 from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
 from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
 from helmdeck_plugins.providers.openai_wire import ChatAnswer
 from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from helmdeck_provider_kit import AnswerTerms
 
 TERMS = AnswerTerms(
     words=ERROR_WORDS,

@@ -25,7 +25,7 @@ from helmdeck_core import (
     TextPart,
     ToolDefinition,
 )
-from helmdeck_core.testing import Fault, Harm, faulty_proxy, make_deck
+from helmdeck_testing import Fault, Harm, faulty_proxy, make_deck
 
 ONCE = {"agent": {"continuation_max_attempts": 0}, "recovery": {"max_attempts": 1}}
 LONG = "word " * 800

@@ -15,7 +15,7 @@ import pytest
 
 from contrib_providers.bedrock.tests.test_contract import CONVERSE
 from contrib_providers.cohere.tests.test_contract import COHERE
-from helmdeck_core.testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, Dialect, failing_server
+from helmdeck_testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, Dialect, failing_server
 
 pytestmark = pytest.mark.filterwarnings("default")  # what the SDKs deprecate among themselves is not about us
 

@@ -9,7 +9,7 @@ import helmdeck_provider_cohere
 from contrib_providers.bedrock.tests.test_contract import CONVERSE
 from contrib_providers.cohere.tests.test_contract import COHERE
 from helmdeck_core import ChatRequest, ChatResponse, Limits, Message, Role, TextPart
-from helmdeck_core.testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, Dialect
+from helmdeck_testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, Dialect
 
 PLUGINS = (helmdeck_provider_bedrock, helmdeck_provider_cohere)
 KEY = 'kq7Zr0Wm/4Xc9Tb+2Ld8"Gn5Vf=1Hs&6Jp<3Ya'

@@ -9,7 +9,7 @@ import socket
 import struct
 
 from helmdeck_core import ProviderSettings
-from helmdeck_core.http.client import Client
+from helmdeck_provider_kit.client import Client
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from helmdeck_core import FAILURES, CallFailed, ChatRequest, Disposition, FailureClass, Message, Role, TextPart, Usage
-from helmdeck_core.advice import ANY_PROVIDER, FINER
-from helmdeck_core.attempts import NO_RULE, Attempt
 from helmdeck_core.cli import results
-from helmdeck_core.testing import Fail, Reply, completion, cut_json, draft_in_reasoning, make_deck, scripted_provider
+from helmdeck_core.errors.attempts import NO_RULE, Attempt
+from helmdeck_core.errors.hints import ANY_PROVIDER, FINER
+from helmdeck_testing import Fail, Reply, completion, cut_json, draft_in_reasoning, make_deck, scripted_provider
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASSES = {cls.__name__: cls for cls in FAILURES.values()}

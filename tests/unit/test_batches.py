@@ -23,8 +23,8 @@ from helmdeck_core import (
     ToolCallDelta,
     hookimpl,
 )
-from helmdeck_core.http import one_by_one, together
-from helmdeck_core.testing import make_deck
+from helmdeck_provider_kit import one_by_one, together
+from helmdeck_testing import make_deck
 
 REQUEST = ChatRequest(model="bulk/x", messages=(Message(Role.USER, (TextPart("hello"),)),), max_tokens=100)
 ANSWER = ChatResponse(text="so it is", stop_reason=StopReason.END_TURN)

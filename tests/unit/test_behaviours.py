@@ -32,7 +32,7 @@ from helmdeck_core import (
     StopReason,
     hookimpl,
 )
-from helmdeck_core.answers.decoding import Decoder
+from helmdeck_core.reading.decoder import Decoder
 
 FREE = "openrouter/openrouter/free"
 FRONTIER = "openai/gpt-4o"
@@ -108,7 +108,7 @@ def test_a_catalog_is_indexed_once_however_often_it_is_ranked(deck_with):
 
 def test_what_is_selected_and_in_which_order_does_not_depend_on_the_process():
     code = (
-        "from helmdeck_core.testing import make_deck\n"
+        "from helmdeck_testing import make_deck\n"
         "with make_deck() as deck:\n"
         "    guide = deck.prepared('x/unknown')\n"
         "    print(*map(guide.whole, range(guide.last_rung + 1)))\n"

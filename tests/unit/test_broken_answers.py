@@ -16,7 +16,7 @@ import aiohttp  # noqa: F401  # what importing it takes is not a call's time
 import pytest
 
 from helmdeck_core import CallFailed, InvalidRequest, LikelyTimeout, ProviderUnavailable, RateLimited, TransientUnknown
-from helmdeck_core.testing import Said, make_deck
+from helmdeck_testing import Said, make_deck
 from tests.unit.adapters_support import ADAPTERS, KEYS, PLUGINS, ask
 from tests.unit.http_support import Server, Step, chunked, http, saying, until
 

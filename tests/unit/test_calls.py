@@ -27,8 +27,8 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
-from helmdeck_core.configuring import load_config
-from helmdeck_core.testing import OPENAI_CHAT, Fail, Reply, completion, make_deck, scripted_provider
+from helmdeck_core.config.load import load_config
+from helmdeck_testing import OPENAI_CHAT, Fail, Reply, completion, make_deck, scripted_provider
 
 GOOD = '{"steps": [{"tool": "blog.draft", "args": {"brief": "tea"}}]}'
 

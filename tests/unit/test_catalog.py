@@ -5,8 +5,8 @@ import json
 import pytest
 
 from helmdeck_core import Catalog, CatalogError, EntryKind, read_catalog
-from helmdeck_core.context.catalogs import load_catalog_file
-from helmdeck_core.testing import make_deck
+from helmdeck_core.context.catalog_sources import load_catalog_file
+from helmdeck_testing import make_deck
 
 
 def pack(name="a.b", **more):

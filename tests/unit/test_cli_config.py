@@ -5,8 +5,8 @@ import json
 import pytest
 
 from helmdeck_core.cli.config import SAMPLE, settings
-from helmdeck_core.config import Config
-from helmdeck_core.testing import make_deck
+from helmdeck_core.config.types import Config
+from helmdeck_testing import make_deck
 from tests.unit.cli_support import Cli, leave_the_machine
 
 FIVE_MISTAKES = """\
@@ -288,7 +288,7 @@ def test_hooks_are_printed_or_written(cli, tmp_path):
 
 
 def test_a_failure_to_render_leaves_the_old_page(cli, tmp_path, monkeypatch):
-    from helmdeck_core import hookdocs
+    from helmdeck_core.hooks import docs as hookdocs
 
     (tmp_path / "out.md").write_text("old")
     monkeypatch.setattr(hookdocs, "hooks", lambda: 1 / 0)

@@ -164,7 +164,7 @@ def test_help_of_a_plugins_command_is_a_success(cli, plugin):
 
 @pytest.mark.parametrize("fault", [SystemExit(0), SystemExit(None), SystemExit("bye"), asyncio.CancelledError()])
 def test_an_exit_in_the_middle_of_the_work_is_no_success(cli, monkeypatch, fault):
-    from helmdeck_core import hookdocs
+    from helmdeck_core.hooks import docs as hookdocs
 
     def leave():
         raise fault

@@ -140,7 +140,7 @@ def test_a_fault_of_a_plugins_command_names_the_plugin(cli, with_stub, command, 
 
 
 def test_an_unexpected_error_is_one_line_and_a_traceback_on_request(cli, monkeypatch):
-    from helmdeck_core import hookdocs
+    from helmdeck_core.hooks import docs as hookdocs
 
     monkeypatch.setattr(hookdocs, "hooks", lambda: 1 / 0)
     done = cli("hooks")

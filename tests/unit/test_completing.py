@@ -26,7 +26,7 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
-from helmdeck_core.testing import Fail, Reply, completion, make_deck, scripted_provider
+from helmdeck_testing import Fail, Reply, completion, make_deck, scripted_provider
 
 PLAN = (
     '{"steps": [{"order": 1, "tool": "blog.draft", "args": {"brief": "the tide tables"}, "rationale": "it is asked for"}], '

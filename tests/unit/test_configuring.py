@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from helmdeck_core import Config, ConfigError, Helmdeck, SecretRef, Tier
-from helmdeck_core.configuring import load_config, require
-from helmdeck_core.testing import make_deck
+from helmdeck_core.config.load import load_config, require
+from helmdeck_testing import make_deck
 
 
 def write(folder: Path, text: str, name: str = "helmdeck.toml") -> Path:

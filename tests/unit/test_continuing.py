@@ -23,10 +23,10 @@ from helmdeck_core import (
     ToolDefinition,
     Usage,
 )
-from helmdeck_core.calls.judging import AnswerJudge
-from helmdeck_core.continuation.continuing import Finished, Send, Turn
+from helmdeck_core.calls.answer_shape import AnswerJudge
+from helmdeck_core.calls.continuation.turn import Finished, Send, Turn
 from helmdeck_core.domain.continuation import TRANSITIONS, ContinuationLimits, Outcome, Trigger, TurnState
-from helmdeck_core.testing import make_deck
+from helmdeck_testing import make_deck
 
 RUNTIME = make_deck().runtime
 SEARCH = ToolDefinition("search", "Searches.", {"type": "object", "properties": {"q": {"type": "string"}}})

@@ -92,7 +92,7 @@ def test_a_broken_provider_breaks_the_contract_in_the_right_place(contract, monk
 
 
 def test_a_provider_that_keeps_to_no_limit_fails_and_does_not_hang(contract, monkeypatch):
-    from helmdeck_core.testing import bench as module
+    from helmdeck_testing import contract_runner as module
 
     bench = contract(broken("fine", "", ""))
     monkeypatch.setattr(module, "_LONGEST_S", 0.05)
@@ -105,7 +105,7 @@ def test_a_provider_that_keeps_to_no_limit_fails_and_does_not_hang(contract, mon
 
 
 def test_a_contract_that_misses_something_says_what():
-    from helmdeck_core.testing import ProviderContract
+    from helmdeck_testing import ProviderContract
 
     with pytest.raises(AssertionError, match="Half does not say its name and its dialect"):
         type("Half", (ProviderContract,), {}).setup_class()

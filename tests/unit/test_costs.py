@@ -24,7 +24,7 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
-from helmdeck_core.testing import Fail, Reply, make_deck, scripted_provider
+from helmdeck_testing import Fail, Reply, make_deck, scripted_provider
 
 ASK = "write about our launch and make something of it"
 SURE = "draft a blog post"

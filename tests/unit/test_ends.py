@@ -16,8 +16,8 @@ import warnings
 import pytest
 
 from helmdeck_core import CallFailed, Cancelled, ConfigError, Helmdeck, LikelyTimeout, Limits, ProviderUnavailable
-from helmdeck_core.config import Config, ProviderConfig, RecoveryConfig
-from helmdeck_core.testing import OPENAI_CHAT, Fault, Harm, Said, failing_server, faulty_proxy, make_deck
+from helmdeck_core.config.types import Config, ProviderConfig, RecoveryConfig
+from helmdeck_testing import OPENAI_CHAT, Fault, Harm, Said, failing_server, faulty_proxy, make_deck
 from tests.unit.adapters_support import ADAPTERS, KEYS, PLUGINS, ask, request
 from tests.unit.http_support import Server, Step, chunked, http, saying, until
 

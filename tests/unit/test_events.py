@@ -33,7 +33,7 @@ from helmdeck_core import (
     log,
 )
 from helmdeck_core.domain import events as module
-from helmdeck_core.testing import Fail, Reply, make_deck, scripted_provider
+from helmdeck_testing import Fail, Reply, make_deck, scripted_provider
 from tests.plugins.observing_support import GOOD, eventful_deck, eventful_plan, failing_deck, failing_plan
 
 EVENTS = typing.get_args(module.Event)
@@ -295,7 +295,7 @@ def test_a_stream_and_a_cancellation_make_no_event_either(made):
 
 def test_a_deck_without_sinks_imports_none_of_their_libraries():
     code = (
-        "import sys; from helmdeck_core.testing import make_deck; make_deck().plan('draft a blog post');"
+        "import sys; from helmdeck_testing import make_deck; make_deck().plan('draft a blog post');"
         "print({'prometheus_client', 'opentelemetry', 'loguru'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

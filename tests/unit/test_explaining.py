@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmdeck_core import ContextWindowExceeded, InvalidRequest
-from helmdeck_core.testing import make_deck
+from helmdeck_testing import make_deck
 from tests.unit.cli_support import Cli, leave_the_machine
 
 FREE = "openrouter/openrouter/free"

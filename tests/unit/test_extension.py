@@ -5,7 +5,7 @@ import json
 import pytest
 
 from helmdeck_core import InvariantRestored, PluginError, Tier
-from helmdeck_core.testing import make_deck
+from helmdeck_testing import make_deck
 
 ACME = '''
 """Everything that a small company adds: a provider, a budget row, a trim step, a reasoning tag."""

@@ -8,8 +8,8 @@ import urllib.request
 
 import pytest
 
-from helmdeck_core.testing import DIALECTS, MODES, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, Said, failing_server
-from helmdeck_core.testing.servers import Recorded
+from helmdeck_testing import DIALECTS, MODES, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, Said, failing_server
+from helmdeck_testing.servers import Recorded
 
 
 def post(server, **body):

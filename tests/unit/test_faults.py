@@ -9,7 +9,7 @@ import aiohttp  # noqa: F401  # what importing it takes is not a call's time
 import pytest
 
 from helmdeck_core import CallFailed, ChatRequest, FailureClass, Message, Role, TextPart
-from helmdeck_core.testing import ANTHROPIC, OLLAMA, OPENAI_CHAT, Fault, Harm, failing_server, faulty_proxy, make_deck
+from helmdeck_testing import ANTHROPIC, OLLAMA, OPENAI_CHAT, Fault, Harm, failing_server, faulty_proxy, make_deck
 
 DEADLINE_S = 0.1
 SLACK_S = 0.5

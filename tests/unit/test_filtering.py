@@ -25,10 +25,10 @@ from helmdeck_core import (
     hookimpl,
     log,
 )
-from helmdeck_core.context.composing import Composer
-from helmdeck_core.context.filtering import filter_question, known_ids, merged, preferring, salvage
-from helmdeck_core.testing import make_deck
+from helmdeck_core.context.composer import Composer
+from helmdeck_core.context.llm_filter import filter_question, known_ids, merged, preferring, salvage
 from helmdeck_plugins.prompts import fence_of
+from helmdeck_testing import make_deck
 
 FREE = "openrouter/openrouter/free"
 CACHED = "openrouter/deepseek/deepseek-v4-pro"

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmdeck_core.hiding import (
+from helmdeck_core.redaction import (
     Hidden,
     Secrets,
     header_secrets,

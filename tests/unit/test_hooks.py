@@ -30,7 +30,7 @@ from helmdeck_core import (
     TrimStep,
     hookimpl,
 )
-from helmdeck_core.testing import Fail, Reply, scripted_provider
+from helmdeck_testing import Fail, Reply, scripted_provider
 
 FREE = "openrouter/openrouter/free"
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"}}]}'
@@ -57,7 +57,7 @@ def test_helmdeck_native_continuations_say_who_takes_an_unfinished_answer(deck_w
 
 def test_helmdeck_prices_say_what_a_call_cost(deck_with):
     from helmdeck_core import PriceSource, Usage
-    from helmdeck_core.testing import Reply, scripted_provider
+    from helmdeck_testing import Reply, scripted_provider
 
     source = PriceSource(name="ours", cost_usd=lambda model, usage: usage.output_tokens * 0.5)
     script = scripted_provider([Reply(GOOD, usage=Usage(output_tokens=3))] * 2, "acme")

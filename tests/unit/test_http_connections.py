@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from helmdeck_core import ProviderSettings, TransientUnknown
-from helmdeck_core.http import Transport
+from helmdeck_provider_kit import Transport
 from tests.unit.http_support import CHUNKED, OK, Served, Server, ask, begin, busy, client_at, closing, turns, until
 
 

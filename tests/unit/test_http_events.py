@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmdeck_core.http import EventDecoder, LineDecoder
+from helmdeck_provider_kit import EventDecoder, LineDecoder
 
 
 def cut(body, places):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from helmdeck_core import LikelyTimeout, ProviderSettings, ProviderUnavailable
-from helmdeck_core.http import Transport
+from helmdeck_provider_kit import Transport
 from tests.unit.http_support import CHUNKED, OK, Server, busy, closing, until
 
 CERTIFICATE = Path(__file__).parents[1] / "data" / "tls"

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from helmdeck_core import InvalidRequest, LikelyTimeout, ProviderSettings, ProviderUnavailable, TransientUnknown
-from helmdeck_core.http import Transport
-from helmdeck_core.testing import Ending, Pieces
+from helmdeck_provider_kit import Transport
+from helmdeck_testing import Ending, Pieces
 from tests.unit.http_support import CHUNKED, Server, busy
 
 KEY = "sk-test-0123456789abcdef"

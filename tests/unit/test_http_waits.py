@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helmdeck_core.http import ErrorFacts, failure_of, retry_after_s
+from helmdeck_provider_kit import ErrorFacts, failure_of, retry_after_s
 
 NOW_S = 1_700_000_000.0
 

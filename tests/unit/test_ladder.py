@@ -5,9 +5,9 @@ import json
 import pytest
 
 from helmdeck_core import Catalog, InvariantRestored, PluginError, TrimStep, hookimpl
-from helmdeck_core.calling import Owned
 from helmdeck_core.context.ladder import PreparedCatalog
-from helmdeck_core.testing import make_deck
+from helmdeck_core.hooks.calls import Owned
+from helmdeck_testing import make_deck
 
 PIPELINE = {
     "id": "p",

@@ -21,8 +21,8 @@ from helmdeck_core import (
     TrimStep,
     hookimpl,
 )
-from helmdeck_core.manager import load_plugins
-from helmdeck_core.testing import make_deck
+from helmdeck_core.hooks.manager import load_plugins
+from helmdeck_testing import make_deck
 
 
 def row(prefix="acme/", evidence="ours"):

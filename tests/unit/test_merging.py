@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmdeck_core.continuation.merging import SeamStream, merge
+from helmdeck_core.calls.continuation.merge import SeamStream, merge
 
 PROSE = (
     "The pilot read the gauge twice and wrote the lower figure down. Nobody on the bridge asked her why, because "

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from helmdeck_core import SchemaDialect, UnsayableSchema, narrow_schema
-from helmdeck_core.dialects import measured
+from helmdeck_core.json_schema.dialect import measured
 
 PLAIN = SchemaDialect(name="plain", keywords=frozenset(("description", "maxLength", "minItems", "format")))
 CLOSED = attrs.evolve(PLAIN, closes_objects=True)

@@ -17,7 +17,7 @@ from helmdeck_core import (
     TextPart,
     constrained,
 )
-from helmdeck_core.calls.offering import MOST_REFUSED, Offering
+from helmdeck_core.calls.schema_fallback import MOST_REFUSED, Offering
 
 FORMS = tuple(SchemaForm(name, dict) for name in ("arguments", "ids"))
 WANTED = ResponseFormat("json_object", "plan", SchemaOffer(FORMS))

@@ -15,9 +15,9 @@ from helmdeck_core import (
     Question,
     hookimpl,
 )
-from helmdeck_core import running as module
 from helmdeck_core.cli.exits import to_data
-from helmdeck_core.testing import Reply, make_deck, scripted_provider
+from helmdeck_core.packs import runner as module
+from helmdeck_testing import Reply, make_deck, scripted_provider
 
 WIRE = {"class", "cause", "code", "retryable", "message", "next_action"}
 

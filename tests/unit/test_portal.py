@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from helmdeck_core import Cancelled, ChatResponse, Pack, PackError, PluginError, StopReason, hookimpl
-from helmdeck_core.portal import Portal
+from helmdeck_core.deck.portal import Portal
 
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"}}]}'
 ASK = "draft a blog post"

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmdeck_core import Question, Tier
-from helmdeck_core.context.composing import Composer
-from helmdeck_core.testing import make_deck
+from helmdeck_core.context.composer import Composer
+from helmdeck_testing import make_deck
 
 MODEL = "openrouter/deepseek/deepseek-v3.2"
 REQUESTS = [

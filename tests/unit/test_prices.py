@@ -14,8 +14,8 @@ from helmdeck_core import (
     hookimpl,
 )
 from helmdeck_core.cli import results
-from helmdeck_core.testing import Reply, make_deck, scripted_provider
 from helmdeck_plugins import prices
+from helmdeck_testing import Reply, make_deck, scripted_provider
 
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"}}]}'
 USAGE = Usage(input_tokens=1_000_000, output_tokens=100_000, cached_input_tokens=400_000)

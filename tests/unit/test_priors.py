@@ -15,7 +15,7 @@ from helmdeck_core import (
     hookimpl,
     intent_sha,
 )
-from helmdeck_core.context.priors import LABEL, MOST_PRIORS, with_prior
+from helmdeck_core.context.history_prior import LABEL, MOST_PRIORS, with_prior
 
 FREE = "openrouter/openrouter/free"
 ASK = "draft a blog post about our launch"
@@ -119,7 +119,7 @@ def test_a_history_that_cannot_be_read_never_fails_a_plan(answering):
 
 
 def test_only_plans_that_came_to_something_count():
-    from helmdeck_core.running import _picked
+    from helmdeck_core.packs.runner import _picked
 
     def record(sha, *tools, cause=None):
         steps = tuple(RecordedStep(n, tool, "") for n, tool in enumerate(tools, 1))

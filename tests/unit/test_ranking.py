@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import LazyScores, Ranking, Score, should_escalate, stand_out
-from helmdeck_core.context.priors import with_prior
+from helmdeck_core.context.history_prior import with_prior
 from helmdeck_core.domain.ranking import is_unsure
 
 IDS = ["d", "a", "c", "b"]

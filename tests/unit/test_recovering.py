@@ -16,10 +16,10 @@ from helmdeck_core import (
     RecoveryRule,
     Wait,
 )
-from helmdeck_core.attempts import Attempt
-from helmdeck_core.calling import Owned
-from helmdeck_core.calls.recovering import Ask, Failed, GiveUp, Patience, Recovery, rule_for
+from helmdeck_core.calls.recovery import Ask, Failed, GiveUp, Patience, Recovery, rule_for
 from helmdeck_core.errors import FAILURES
+from helmdeck_core.errors.attempts import Attempt
+from helmdeck_core.hooks.calls import Owned
 from helmdeck_plugins.recovery import helmdeck_recovery_rules
 
 RULES = {rule.name: Owned("recovery", rule) for rule in helmdeck_recovery_rules()}

@@ -37,8 +37,8 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
-from helmdeck_core.attempts import MOST_IN_A_TRAIL, TRAIL_BYTES
-from helmdeck_core.testing import (
+from helmdeck_core.errors.attempts import MOST_IN_A_TRAIL, TRAIL_BYTES
+from helmdeck_testing import (
     Fail,
     Reply,
     cut_json,

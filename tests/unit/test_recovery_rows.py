@@ -21,7 +21,7 @@ from helmdeck_core import (
     Role,
     TextPart,
 )
-from helmdeck_core.testing import MODES, OPENAI_CHAT, FailingServer, Pieces, Said, make_deck
+from helmdeck_testing import MODES, OPENAI_CHAT, FailingServer, Pieces, Said, make_deck
 
 PLAN = '{"steps": [{"tool": "blog.draft", "args": {"brief": "b"}}]}'
 ASK = "draft a blog post"

@@ -22,7 +22,7 @@ from helmdeck_core import (
     TextPart,
     hookimpl,
 )
-from helmdeck_core.testing import make_deck
+from helmdeck_testing import make_deck
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
 TENANT = "Uu3Vv4Ww5Xx6Yy7Zz8Aa9Bb0"

@@ -28,8 +28,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import helmdeck_provider_tape
 from helmdeck_core import CallFailed, ChatResponse, EventSink, hookimpl, log
-from helmdeck_core.hiding import Secrets
-from helmdeck_core.testing import Said, failing_server, make_deck
+from helmdeck_core.redaction import Secrets
+from helmdeck_testing import Said, failing_server, make_deck
 from tests.unit.adapters_support import ADAPTERS, KEY, KEYS, PLACES, PLUGINS, ask, request
 from tests.unit.cli_support import Cli, leave_the_machine
 from tests.unit.http_support import Server, Step, chunked, http, saying

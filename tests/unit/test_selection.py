@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmdeck_core import Catalog, Ranker, Ranking, Score, TrimStep, hookimpl, should_escalate, top_k
-from helmdeck_core.calling import Owned
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.selection import Limits, select
-from helmdeck_core.testing import make_deck
+from helmdeck_core.hooks.calls import Owned
+from helmdeck_testing import make_deck
 
 
 class FixedIndex:

@@ -3,8 +3,8 @@
 import pytest
 
 from helmdeck_core import ConfigError, Ranker, Ranking, Score, Tier, hookimpl
-from helmdeck_core.rules import matching_prefixes
-from helmdeck_core.testing import make_deck
+from helmdeck_core.config.precedence import matching_prefixes
+from helmdeck_testing import make_deck
 
 
 class Options:

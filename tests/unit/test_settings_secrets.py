@@ -25,11 +25,11 @@ from helmdeck_core import (
     hookimpl,
     log,
 )
-from helmdeck_core.config import Config, ProviderConfig, is_hidden
-from helmdeck_core.configuring import load_config
-from helmdeck_core.http import Transport
-from helmdeck_core.http.settings import Proxy
-from helmdeck_core.testing import make_deck
+from helmdeck_core.config.load import load_config
+from helmdeck_core.config.types import Config, ProviderConfig, is_hidden
+from helmdeck_provider_kit import Transport
+from helmdeck_provider_kit.settings import Proxy
+from helmdeck_testing import make_deck
 from tests.unit.cli_support import Cli, leave_the_machine
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"

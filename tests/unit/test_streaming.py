@@ -26,7 +26,7 @@ from helmdeck_core import (
     ToolCall,
     hookimpl,
 )
-from helmdeck_core.testing import Fail, Reply, empty_stop, endless_thinking, make_deck, no_end, scripted_provider
+from helmdeck_testing import Fail, Reply, empty_stop, endless_thinking, make_deck, no_end, scripted_provider
 
 ASK = "draft a blog post"
 GOOD = '{"steps":[{"order":1,"tool":"blog.draft","args":{"brief":"b"},"rationale":"r"}],"complexity":"single-action","reasoning":"x"}'

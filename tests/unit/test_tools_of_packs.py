@@ -24,7 +24,7 @@ from helmdeck_core import (
     ToolDefinition,
     hookimpl,
 )
-from helmdeck_core.testing import Fail, Reply, make_deck, scripted_provider
+from helmdeck_testing import Fail, Reply, make_deck, scripted_provider
 
 LOOK = ToolDefinition("look", "Looks at something.", {"type": "object", "properties": {"at": {"type": "string"}}})
 CALL = ToolCall("c1", "look", '{"at": "the tide"}')

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import ImagePart, Message, Role, TextPart, ToolCall
-from helmdeck_core.calls.turns import without_oldest
+from helmdeck_core.calls.history_trimming import without_oldest
 
 
 def said(role, text="x" * 10, **more):

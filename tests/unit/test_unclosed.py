@@ -12,8 +12,8 @@ import time
 
 import pytest
 
-from helmdeck_core.portal import Portal
-from helmdeck_core.testing import completion
+from helmdeck_core.deck.portal import Portal
+from helmdeck_testing import completion
 from tests.unit.cli_support import environment
 
 PLAN = '{"steps": [{"tool": "blog.draft", "args": {"brief": "tea"}}]}'

@@ -11,9 +11,9 @@ from helmdeck_core import (
     PackError,
     PackErrorCode,
 )
-from helmdeck_core.testing import Reply, completion, scripted_provider
 from helmdeck_pack_blog.prompts import FULL_STEPS, SINGLE_PICK, VARIANTS
 from helmdeck_pack_blog.rewrite import ANSWER_SCHEMA, INPUT_SCHEMA, NAME, Rewrite, count_words
+from helmdeck_testing import Reply, completion, scripted_provider
 
 GIVEN = {"text": "The tide rises because of the Moon.", "audience": "children"}
 

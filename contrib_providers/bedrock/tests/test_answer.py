@@ -20,11 +20,11 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_core.http import AnswerTerms
 from helmdeck_provider_bedrock.answer import REASONS, ConverseAnswer
 from helmdeck_provider_bedrock.faults import read_body
 from helmdeck_provider_bedrock.request import OPAQUE
 from helmdeck_provider_bedrock.stream import FrameFeed
+from helmdeck_provider_kit import AnswerTerms
 
 TOOL = {"toolUse": {"toolUseId": "t1", "name": "get_tides", "input": {"port": "Oslo"}}}
 THOUGHT = {"reasoningContent": {"reasoningText": {"text": "let me see", "signature": "c2ln"}}}

@@ -8,7 +8,7 @@ import pytest
 
 import helmdeck_provider_bedrock
 from contrib_providers.bedrock.tests.conftest import encode
-from helmdeck_core.testing import Dialect, ProviderContract, Said, in_pieces
+from helmdeck_testing import Dialect, ProviderContract, Said, in_pieces
 
 _WORDS = {
     "stop": "end_turn",

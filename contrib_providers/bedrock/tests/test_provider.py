@@ -25,9 +25,9 @@ from helmdeck_core import (
     TextPart,
     TransientUnknown,
 )
-from helmdeck_core.testing import Ending, Pieces, make_deck
 from helmdeck_provider_bedrock.answer import REASONS
 from helmdeck_provider_bedrock.provider import DIALECT, open_bedrock
+from helmdeck_testing import Ending, Pieces, make_deck
 
 MODEL = "bedrock/eu.anthropic.claude-x-v1:0"
 ASK = ChatRequest(model=MODEL, messages=(Message(Role.USER, (TextPart("hi"),)),))

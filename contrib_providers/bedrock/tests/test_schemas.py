@@ -6,8 +6,8 @@ import pytest
 
 import helmdeck_provider_bedrock
 from helmdeck_core import ConstrainedDeadlock
-from helmdeck_core.testing import make_deck
 from helmdeck_provider_bedrock.faults import exception_frame
+from helmdeck_testing import make_deck
 
 CLAUDE, OTHER = "bedrock/eu.anthropic.claude-x-v1:0", "bedrock/qwen.qwen3-x"
 TEXT = {"type": "string"}

@@ -19,8 +19,8 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_core.http import AnswerTerms, EventFeed, checked
 from helmdeck_provider_cohere.answer import MODELS, QUOTA_HEADERS, REASONS, WORDS, CohereAnswer, read_models
+from helmdeck_provider_kit import AnswerTerms, EventFeed, checked
 
 USAGE = {
     "billed_units": {"input_tokens": 3, "output_tokens": 2},

@@ -5,7 +5,7 @@ from typing import Any
 
 import helmdeck_provider_cohere
 from helmdeck_core import FailureClass, ToolCall
-from helmdeck_core.testing import Dialect, ProviderContract, Said, in_pieces, sse
+from helmdeck_testing import Dialect, ProviderContract, Said, in_pieces, sse
 
 _WORDS = {"stop": "COMPLETE", "length": "MAX_TOKENS", "error": "ERROR", "tool_calls": "TOOL_CALL"}
 

@@ -22,9 +22,9 @@ from helmdeck_core import (
     StreamingProvider,
     TextPart,
 )
-from helmdeck_core.testing import Ending, Pieces, make_deck
 from helmdeck_provider_cohere.answer import REASONS
 from helmdeck_provider_cohere.provider import DIALECT, open_cohere
+from helmdeck_testing import Ending, Pieces, make_deck
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
 ASK = ChatRequest(model="cohere/command-x", messages=(Message(Role.USER, (TextPart("hi"),)),))

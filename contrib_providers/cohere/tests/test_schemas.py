@@ -6,8 +6,8 @@ import pytest
 
 import helmdeck_provider_cohere
 from helmdeck_core import ChatRequest, InvalidRequest, Message, ProviderSettings, ResponseFormat, Role, TextPart
-from helmdeck_core.testing import make_deck
 from helmdeck_provider_cohere.provider import constrain
+from helmdeck_testing import make_deck
 
 MODEL = "cohere/command-x"
 TEXT = {"type": "string"}

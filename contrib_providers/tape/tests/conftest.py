@@ -3,7 +3,7 @@
 import pytest
 
 import helmdeck_provider_tape
-from helmdeck_core.testing import scripted_provider
+from helmdeck_testing import scripted_provider
 
 
 @pytest.fixture

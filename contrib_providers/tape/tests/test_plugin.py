@@ -28,9 +28,9 @@ from helmdeck_core import (
     ToolDefinition,
     Usage,
 )
-from helmdeck_core.testing import Fail, Reply, completion, scripted_provider
 from helmdeck_provider_tape.exchange import FAILURES, FIELDS, Exchange, from_line, key_of, recorded, to_line
 from helmdeck_provider_tape.tape import Tape, TapeWarning
+from helmdeck_testing import Fail, Reply, completion, scripted_provider
 
 MODEL = "tape/scripted/any"
 

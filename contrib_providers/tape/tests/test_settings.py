@@ -13,7 +13,7 @@ from helmdeck_core import (
     Role,
     TextPart,
 )
-from helmdeck_core.testing import Reply, scripted_provider
+from helmdeck_testing import Reply, scripted_provider
 
 MODEL = "tape/scripted/any"
 

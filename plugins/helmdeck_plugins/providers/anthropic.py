@@ -18,10 +18,10 @@ from helmdeck_core import (
     StopReasonTable,
     hookimpl,
 )
-from helmdeck_core.http import Interface, InterfaceProvider, count, rows, string
 from helmdeck_plugins.providers.anthropic_request import Options, constraint, render
 from helmdeck_plugins.providers.anthropic_wire import DISPOSITIONS, REASONS, MessageAnswer
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
+from helmdeck_provider_kit import Interface, InterfaceProvider, count, rows, string
 
 DIALECT = "anthropic"
 

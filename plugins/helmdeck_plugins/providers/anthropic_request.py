@@ -22,9 +22,9 @@ from helmdeck_core import (
     ToolCall,
     constrained,
 )
-from helmdeck_core.http import Rendered, arguments_of, encoded, image_data, text_of
 from helmdeck_plugins.providers.dialects import ANTHROPIC, NONE, check_dialects, dialect_of
 from helmdeck_plugins.providers.options import one_of, read_options
+from helmdeck_provider_kit import Rendered, arguments_of, encoded, image_data, text_of
 
 OPAQUE = "anthropic"
 """Where in ``opaque`` the blocks of an answer stand."""

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import msgspec
 
 from helmdeck_core import ChatDelta, Disposition, StopReason, Usage
-from helmdeck_core.http import (
+from helmdeck_plugins.providers.anthropic_request import OPAQUE
+from helmdeck_provider_kit import (
     AnswerReader,
     AnswerTerms,
     ErrorFacts,
@@ -23,7 +24,6 @@ from helmdeck_core.http import (
     string,
     table,
 )
-from helmdeck_plugins.providers.anthropic_request import OPAQUE
 
 REASONS: Mapping[str, StopReason] = {
     "end_turn": StopReason.END_TURN,

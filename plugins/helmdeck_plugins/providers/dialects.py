@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import ProviderSettings, SchemaDialect
-from helmdeck_core.http import refused_setting
+from helmdeck_provider_kit import refused_setting
 
 NONE: Final = "none"
 """In the place of a dialect: the model takes no schema."""

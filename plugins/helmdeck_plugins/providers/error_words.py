@@ -17,7 +17,7 @@ from helmdeck_core import (
     RateLimited,
     SafetyFiltered,
 )
-from helmdeck_core.http import Cause, ErrorWords
+from helmdeck_provider_kit import Cause, ErrorWords
 
 QUOTA_HEADERS = (
     "anthropic-ratelimit-",

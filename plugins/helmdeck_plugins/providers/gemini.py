@@ -22,10 +22,10 @@ from helmdeck_core import (
     StopReasonTable,
     hookimpl,
 )
-from helmdeck_core.http import Interface, InterfaceProvider, count, refused_setting, rows, string
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.gemini_request import Options, address, constraint, render
 from helmdeck_plugins.providers.gemini_wire import DISPOSITIONS, REASONS, GeminiAnswer
+from helmdeck_provider_kit import Interface, InterfaceProvider, count, refused_setting, rows, string
 
 DIALECT = "gemini"
 

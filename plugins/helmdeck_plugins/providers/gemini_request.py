@@ -23,7 +23,9 @@ from helmdeck_core import (
     constrained,
     narrow_schema,
 )
-from helmdeck_core.http import (
+from helmdeck_plugins.providers.dialects import GEMINI, OPENAPI
+from helmdeck_plugins.providers.options import one_of, read_options
+from helmdeck_provider_kit import (
     Rendered,
     arguments_of,
     encoded,
@@ -33,8 +35,6 @@ from helmdeck_core.http import (
     refused_setting,
     text_of,
 )
-from helmdeck_plugins.providers.dialects import GEMINI, OPENAPI
-from helmdeck_plugins.providers.options import one_of, read_options
 
 OPAQUE = "gemini"
 """Where in ``opaque`` the parts of an answer stand."""

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import msgspec
 
 from helmdeck_core import ChatDelta, ChatResponse, Disposition, StopReason, Usage
-from helmdeck_core.http import AnswerReader, AnswerTerms, count, native_word, rows, string, table
 from helmdeck_plugins.providers.gemini_request import OPAQUE
+from helmdeck_provider_kit import AnswerReader, AnswerTerms, count, native_word, rows, string, table
 
 _BLOCKS = (
     "safety",

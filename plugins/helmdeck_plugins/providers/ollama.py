@@ -17,10 +17,10 @@ from helmdeck_core import (
     StopReasonTable,
     hookimpl,
 )
-from helmdeck_core.http import Interface, InterfaceProvider, rows, string
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.ollama_request import Options, constraint, render, window
 from helmdeck_plugins.providers.ollama_wire import DISPOSITIONS, REASONS, OllamaAnswer
+from helmdeck_provider_kit import Interface, InterfaceProvider, rows, string
 
 DIALECT = "ollama"
 

@@ -19,8 +19,8 @@ from helmdeck_core import (
     ToolDefinition,
     constrained,
 )
-from helmdeck_core.http import Rendered, arguments_of, encoded, image_data, names_of_calls, refused_setting, text_of
 from helmdeck_plugins.providers.dialects import LLAMA_CPP
+from helmdeck_provider_kit import Rendered, arguments_of, encoded, image_data, names_of_calls, refused_setting, text_of
 
 OPAQUE = "ollama"
 """Where in ``opaque`` the thoughts of an answer stand."""

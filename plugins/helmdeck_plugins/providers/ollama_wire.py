@@ -9,8 +9,8 @@ import attrs
 import msgspec
 
 from helmdeck_core import ChatDelta, ChatResponse, Disposition, StopReason, Usage
-from helmdeck_core.http import AnswerReader, AnswerTerms, count, native_word, rows, string, table
 from helmdeck_plugins.providers.ollama_request import OPAQUE
+from helmdeck_provider_kit import AnswerReader, AnswerTerms, count, native_word, rows, string, table
 
 REASONS: Mapping[str, StopReason] = {
     "stop": StopReason.END_TURN,

@@ -17,7 +17,6 @@ from helmdeck_core import (
     StopReasonTable,
     hookimpl,
 )
-from helmdeck_core.http import Interface, InterfaceProvider
 from helmdeck_plugins.providers.dialects import (
     ANTHROPIC,
     AZURE,
@@ -33,6 +32,7 @@ from helmdeck_plugins.providers.dialects import (
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.openai_request import Quirks, constraint, key_headers, render
 from helmdeck_plugins.providers.openai_wire import DISPOSITIONS, REASONS, ChatAnswer, models
+from helmdeck_provider_kit import Interface, InterfaceProvider
 
 DIALECT = "openai"
 

@@ -21,9 +21,9 @@ from helmdeck_core import (
     ToolDefinition,
     constrained,
 )
-from helmdeck_core.http import Rendered, cache_key, encoded, first_stops, image_url, text_of
 from helmdeck_plugins.providers.dialects import BY_MODEL, check_dialects, dialect_of
 from helmdeck_plugins.providers.options import one_of, read_options
+from helmdeck_provider_kit import Rendered, cache_key, encoded, first_stops, image_url, text_of
 
 PREFILLS = ("none", "trailing", "prefix", "partial", "continue_final_message")
 TOOL_CHOICES = ("auto", "none", "required", "named")

@@ -23,7 +23,7 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_core.http import (
+from helmdeck_provider_kit import (
     AnswerReader,
     AnswerTerms,
     ErrorFacts,

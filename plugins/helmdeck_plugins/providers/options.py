@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import attrs
 
 from helmdeck_core import ProviderSettings
-from helmdeck_core.http import refused_setting
+from helmdeck_provider_kit import refused_setting
 
 _Options = TypeVar("_Options", bound=attrs.AttrsInstance)
 

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 import attrs
 
 from helmdeck_core import Provider, ProviderContext, ProviderSettings, ProviderSpec, StopReasonTable, hookimpl
-from helmdeck_core.http import Background, Interface, InterfaceProvider
 from helmdeck_plugins.providers.dialects import AZURE, OPENAI_MODELS, XAI
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.openai_request import key_headers
 from helmdeck_plugins.providers.openai_wire import models
 from helmdeck_plugins.providers.responses_request import Options, constraint, render
 from helmdeck_plugins.providers.responses_wire import DISPOSITIONS, REASONS, ResponsesAnswer, path_of_pending
+from helmdeck_provider_kit import Background, Interface, InterfaceProvider
 
 DIALECT = "openai-responses"
 

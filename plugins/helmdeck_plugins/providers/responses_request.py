@@ -21,9 +21,9 @@ from helmdeck_core import (
     ToolCall,
     constrained,
 )
-from helmdeck_core.http import Rendered, cache_key, encoded, image_url, rows, text_of
 from helmdeck_plugins.providers.dialects import BY_MODEL, check_dialects, dialect_of
 from helmdeck_plugins.providers.options import read_options
+from helmdeck_provider_kit import Rendered, cache_key, encoded, image_url, rows, text_of
 
 
 @attrs.frozen(kw_only=True)

@@ -14,7 +14,7 @@ import attrs
 import msgspec
 
 from helmdeck_core import CallFailed, ChatDelta, Disposition, StopReason, TransientUnknown, Usage
-from helmdeck_core.http import (
+from helmdeck_provider_kit import (
     AnswerReader,
     AnswerTerms,
     ErrorFacts,

@@ -6,7 +6,7 @@
     replies = ["{...}", {fail = "rate_limited", retry_after_s = 2.0}, {text = "half", stop_reason = "length"}]
     # or: file = "replies.jsonl", one of the same per line
 
-The machinery is ``helmdeck_core.testing.scripted``, which applications use from their tests. This built-in imports it from
+The machinery is ``helmdeck_testing.scripted``, which applications use from their tests. This built-in imports it from
 there, and not from ``helmdeck_core``, so that an application that does not test never loads it.
 """
 
@@ -21,7 +21,7 @@ import msgspec
 from helmdeck_core import InvalidRequest, Provider, ProviderContext, ProviderSettings, ProviderSpec, Usage, hookimpl
 
 if TYPE_CHECKING:
-    from helmdeck_core.testing.scripted import Item
+    from helmdeck_testing.scripted import Item
 
 _MODES = (
     "empty_stop",
@@ -64,7 +64,7 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    from helmdeck_core.testing.scripted import Scripted
+    from helmdeck_testing.scripted import Scripted
 
     replies = [read_reply(value, where) for where, value in _values(settings)]
     if not replies:
@@ -84,7 +84,7 @@ def read_reply(value: object, where: str) -> Item:
     :param where: what an error calls the place.
     :raises InvalidRequest: it is none.
     """
-    from helmdeck_core.testing import scripted
+    from helmdeck_testing import scripted
 
     if isinstance(value, str):
         return value

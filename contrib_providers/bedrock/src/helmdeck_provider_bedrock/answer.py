@@ -14,7 +14,10 @@ import attrs
 import msgspec
 
 from helmdeck_core import ChatDelta, ChatResponse, Disposition, StopReason, Usage
-from helmdeck_core.http import (
+from helmdeck_provider_bedrock.faults import exception_frame
+from helmdeck_provider_bedrock.frames import DamagedFrame, Frame
+from helmdeck_provider_bedrock.request import OPAQUE
+from helmdeck_provider_kit import (
     NOT_JSON,
     AnswerReader,
     AnswerTerms,
@@ -27,9 +30,6 @@ from helmdeck_core.http import (
     string,
     table,
 )
-from helmdeck_provider_bedrock.faults import exception_frame
-from helmdeck_provider_bedrock.frames import DamagedFrame, Frame
-from helmdeck_provider_bedrock.request import OPAQUE
 
 REASONS: Mapping[str, StopReason] = {
     "end_turn": StopReason.END_TURN,

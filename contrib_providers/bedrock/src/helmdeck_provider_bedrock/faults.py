@@ -14,7 +14,7 @@ from helmdeck_core import (
     QuotaExhausted,
     RateLimited,
 )
-from helmdeck_core.http import NOT_JSON, Cause, ErrorFacts, ErrorWords, checked, decoded, failure_of, plain_text
+from helmdeck_provider_kit import NOT_JSON, Cause, ErrorFacts, ErrorWords, checked, decoded, failure_of, plain_text
 
 _UNAVAILABLE = Cause(ProviderUnavailable)
 

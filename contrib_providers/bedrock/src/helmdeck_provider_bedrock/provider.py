@@ -21,12 +21,12 @@ from helmdeck_core import (
     ProviderSettings,
     SecretRef,
 )
-from helmdeck_core.http import AnswerReader, EventFeed, Interface, InterfaceProvider, Received, Secrets, rows, string
 from helmdeck_provider_bedrock.answer import ConverseAnswer
 from helmdeck_provider_bedrock.faults import read_body
 from helmdeck_provider_bedrock.request import STREAM, constraint, path, render
 from helmdeck_provider_bedrock.signing import Credentials, signed
 from helmdeck_provider_bedrock.stream import FrameFeed
+from helmdeck_provider_kit import AnswerReader, EventFeed, Interface, InterfaceProvider, Received, Secrets, rows, string
 
 DIALECT = "bedrock-converse"
 

@@ -23,7 +23,7 @@ from helmdeck_core import (
     ToolDefinition,
     constrained,
 )
-from helmdeck_core.http import Rendered, arguments_of, encoded, image_data, text_of
+from helmdeck_provider_kit import Rendered, arguments_of, encoded, image_data, text_of
 
 OPAQUE = "bedrock_reasoning"
 """The key in ``ChatResponse.opaque`` under which signed reasoning waits to go back."""

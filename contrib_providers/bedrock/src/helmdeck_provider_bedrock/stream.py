@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from helmdeck_core import ChatDelta, ProviderUnavailable
-from helmdeck_core.http import EventFeed
 from helmdeck_provider_bedrock.answer import ConverseAnswer
 from helmdeck_provider_bedrock.frames import DamagedFrame, FrameReader
+from helmdeck_provider_kit import EventFeed
 
 
 class FrameFeed(EventFeed):

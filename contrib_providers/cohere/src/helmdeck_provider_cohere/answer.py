@@ -14,7 +14,8 @@ from urllib.parse import quote
 import msgspec
 
 from helmdeck_core import Cancelled, ChatDelta, ModelInfo, QuotaExhausted, SafetyFiltered, StopReason, Usage
-from helmdeck_core.http import (
+from helmdeck_provider_cohere.request import OPAQUE
+from helmdeck_provider_kit import (
     AnswerReader,
     AnswerTerms,
     Cause,
@@ -26,7 +27,6 @@ from helmdeck_core.http import (
     string,
     table,
 )
-from helmdeck_provider_cohere.request import OPAQUE
 
 REASONS: Mapping[str, StopReason] = {
     "complete": StopReason.END_TURN,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from helmdeck_core import ChatRequest, Constraint, Provider, ProviderContext, ProviderSettings
-from helmdeck_core.http import Interface, InterfaceProvider, refused_setting
 from helmdeck_provider_cohere.answer import MODELS, QUOTA_HEADERS, WORDS, CohereAnswer, read_models
 from helmdeck_provider_cohere.request import KINDS, constraint, render
+from helmdeck_provider_kit import Interface, InterfaceProvider, refused_setting
 
 DIALECT = "cohere-v2"
 

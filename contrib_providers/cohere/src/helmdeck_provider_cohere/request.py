@@ -20,7 +20,7 @@ from helmdeck_core import (
     ToolDefinition,
     constrained,
 )
-from helmdeck_core.http import Rendered, encoded, first_stops, image_url, text_of
+from helmdeck_provider_kit import Rendered, encoded, first_stops, image_url, text_of
 
 KINDS = ("json_schema", "json_object")
 

@@ -1,0 +1,111 @@
+"""Tells sinks what happens to one call. Where no sink listens, no event is made."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import attrs
+
+from helmdeck_core.calls.operation import Prepared
+from helmdeck_core.calls.recovery import Ask
+from helmdeck_core.domain.chat import ChatResponse
+from helmdeck_core.domain.events import (
+    AttemptEnded,
+    CallAborted,
+    CallGaveUp,
+    CallRef,
+    CallStarted,
+    ReasoningStripped,
+    RequestSent,
+)
+from helmdeck_core.errors import CallFailed, PluginError
+from helmdeck_core.errors.attempts import Attempt
+from helmdeck_core.resolve.runtime import Runtime
+
+
+class Teller:
+    """Tells of one call.
+
+    :param model: the model that is asked for.
+    """
+
+    def __init__(self, runtime: Runtime, call: CallRef, model: str) -> None:
+        self._runtime = runtime
+        self._call = call
+        self._model = model
+
+    def started(self, parent: str) -> None:
+        """The call begins."""
+        if self._runtime.sinks:
+            self._runtime.emit(CallStarted(**self._call.place, model=self._model, parent=parent))
+
+    def sent(self, ask: Ask, call: CallRef, prepared: Prepared) -> None:
+        """A request goes out."""
+        if not self._runtime.sinks:
+            return
+        request, budget = prepared.request, prepared.budget
+        self._runtime.emit(
+            RequestSent(
+                **call.place,
+                model=request.model,
+                tier=budget.tier,
+                variant=prepared.variant,
+                input_tokens=budget.input_tokens,
+                max_tokens=request.max_tokens,
+                max_catalog_bytes=budget.max_catalog_bytes,
+                temperature=request.temperature,
+                response_format=request.response_format.kind if request.response_format else "",
+                changed=ask.changed,
+                waited_s=ask.wait_s,
+            )
+        )
+
+    def answered(self, call: CallRef, model: str, response: ChatResponse) -> None:
+        """An answer is about to be read; told where it holds reasoning."""
+        if not self._runtime.sinks:
+            return
+        decoder, text = self._runtime.decoder, response.text
+        within = len(text) - len(decoder.strip(text).text) if decoder.has_reasoning(text) else 0
+        if chars := within + len(response.reasoning):
+            tokens = response.usage.reasoning_tokens
+            self._runtime.emit(ReasoningStripped(**call.place, model=model, chars=chars, tokens=tokens))
+
+    def attempted(self, attempt: Attempt) -> None:
+        """An attempt ended, and it is clear what follows."""
+        if self._runtime.sinks:
+            self._runtime.emit(AttemptEnded(**self._place(attempt.number), outcome=attempt))
+
+    def gave_up(self, failure: CallFailed, reason: str, latency_s: float) -> None:
+        """The call ends without a usable answer."""
+        if not self._runtime.sinks:
+            return
+        self._runtime.emit(
+            CallGaveUp(
+                **self._place(failure.attempt),
+                model=self._model,
+                cause=failure.failure_class,
+                sub_cause=failure.sub_cause,
+                raw_stop_reason=failure.raw_stop_reason,
+                raw_length=failure.raw_length,
+                latency_s=latency_s,
+                reason=reason,
+            )
+        )
+
+    def aborted(self, error: BaseException, attempt: int, latency_s: float, untold: Attempt | None) -> None:
+        """The call ends in the middle; a sink that cannot take that must not hide why.
+
+        :param untold: the attempt before, where nobody was told of it yet.
+        """
+        if not self._runtime.sinks:
+            return
+        with contextlib.suppress(PluginError):
+            if untold is not None:
+                self.attempted(attrs.evolve(untold, then="given up: the call was aborted"))
+            self._runtime.emit(
+                CallAborted(**self._place(attempt), model=self._model, error=type(error).__name__, latency_s=latency_s)
+            )
+
+    def _place(self, attempt: int) -> dict[str, Any]:
+        return {**self._call.place, "attempt": attempt}

@@ -1,0 +1,287 @@
+"""Joins an answer that was cut at its output limit with what the model wrote when it was asked to go on.
+
+A model that is told to go on from the cut does so, or starts the word, the line, the block or everything again, or says
+first that it will. The seam is found by content: what the continuation repeats of the answer's end is dropped, and so is
+what it says about continuing; text that repeats for reasons of its own stays. Where the evidence is thin nothing is
+dropped: a word that stands twice can be seen, a word that is gone cannot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import attrs
+
+from helmdeck_core.calls.continuation.repetition import LINE_MARK, SURE, longest_repetition, repeated_length, squashed
+
+HEAD = 400
+"""Characters of a continuation that are needed to judge how it begins: an announcement, a fence, a repeated line."""
+
+
+_FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[^\n`]*$", re.MULTILINE)
+_FENCE_BEGUN = re.compile(r"(?:^|(?<=\n))(?:`+|~+)[\w+#.-]*\Z")
+_FENCE_MARK = re.compile(r"`{3}|~{3}")
+_OPENING = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[ \t]*\n")
+_CLOSING = re.compile(r"\n?[ \t]*(?:`{3,}|~{3,})\s*\Z")
+_SPACE = re.compile(r"\s*")
+_BREAKS = re.compile(r"[ \t]*\n\s*(?=[^\W\d_])")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+(")?', re.DOTALL)
+_WORD = re.compile(r"[^\W\d_]+")
+_FIRST_WORD = re.compile(r"[^\W\d_]+")
+_LAST_WORD = re.compile(r"[^\W\d_]+\Z")
+
+_GOING_ON = r"""(?: continu\w* | contin[uú]\w* | resum(?:e|ing) | pick(?:ing)?[ ]up | carry(?:ing)?[ ]on | left[ ]off | cut[ ]off
+    | (?:the[ ])?(?:rest|remainder|remaining) | fortsetz\w* | fortgesetzt | weiter | suite | reprend\w* | prosegu\w* | продолж\w* )"""
+_OPENER = r"""(?: sure | certainly | of[ ]course | ok(?:ay)? | understood | absolutely | apologies | sorry | here | i | let | right
+    | got[ ]it | as | below | natürlich | gerne? | hier | ich | bien[ ]sûr | voici | d'accord | je | claro | por | aquí | certo
+    | ecco | aqui | конечно )"""
+_ANNOUNCEMENT = re.compile(
+    rf"""
+    \s* [*_(\[<#>\- \t]* (?: {_OPENER} \b (?=[^\n]{{0,200}}?\b{_GOING_ON}\b) | {_GOING_ON} \b )
+        [^\n]{{0,220}}? [:.!…\])*]+ [ \t]* (?: \n{{1,2}} | \Z )
+    | \s* [^\n]{{0,40}} (?: 继续 | 接着 | 続き | 이어서 ) [^\n]{{0,40}} [:：。…] [ \t]* (?: \n{{1,2}} | \Z )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+@attrs.frozen
+class Seam:
+    """Where a continuation goes on from the answer.
+
+    :ivar start: characters of the continuation before this one are not part of the answer.
+    :ivar kinds: what they are: ``announcement``, ``fence``, ``repetition``, ``white space``.
+    :ivar has_foreign_fence: an opening fence was dropped that the answer has no use for; so is the one that closes it.
+    :ivar is_open: all of it repeats the answer so far; where it goes on is not there yet.
+    """
+
+    start: int = 0
+    kinds: tuple[str, ...] = ()
+    has_foreign_fence: bool = False
+    is_open: bool = False
+
+
+@attrs.frozen
+class Merged:
+    """An answer and its continuation as one.
+
+    :ivar text: the whole.
+    :ivar added: what the continuation added; ``text`` ends with it.
+    :ivar dropped: characters of the continuation that are not part of the answer.
+    :ivar kinds: what they were: see ``Seam``.
+    """
+
+    text: str
+    added: str
+    dropped: int = 0
+    kinds: tuple[str, ...] = ()
+
+
+def merge(answer: str, more: str, *, is_cut: bool = False) -> Merged:
+    """Join an answer that was cut with its continuation; nothing of the answer changes.
+
+    :param answer: all that has been put together so far.
+    :param more: the visible text of the continuation.
+    :param is_cut: the continuation was cut as well.
+    """
+    seam = find_seam(answer, more, is_cut=is_cut)
+    added = more[seam.start :]
+    if seam.has_foreign_fence:
+        added = without_closing_fence(added)
+    return Merged(answer + added, added, len(more) - len(added), seam.kinds)
+
+
+def without_closing_fence(text: str) -> str:
+    """The text without a fence at its end."""
+    closing = _CLOSING.search(text)
+    return text[: closing.start()] if closing else text
+
+
+def find_seam(answer: str, more: str, *, is_cut: bool = False) -> Seam:
+    """Find where a continuation goes on from the answer; linear in the length of both."""
+    if not answer or not more:
+        return Seam()
+    begun = _fence_again(answer, more)
+    if begun and longest_repetition(answer, more) <= begun:
+        return Seam(begun, ("repetition",))
+    for start, blank, kinds in _heads(answer, more):
+        length = repeated_length(answer, more[start:], blank, is_cut=is_cut)
+        if length:
+            stop = start + length
+            foreign = "fence" in kinds and not _open_fence(answer)
+            return Seam(stop, (*kinds, "repetition"), foreign, is_open=stop == len(more))
+    # Nothing is repeated: what can be dropped is what speaks for itself.
+    start, kinds = _introduction(answer, more)
+    if start:
+        return Seam(start, kinds, "fence" in kinds and not _open_fence(answer), is_open=start == len(more))
+    broken = _foreign_break(answer, more)
+    return Seam(broken, ("white space",)) if broken else Seam()
+
+
+class SeamStream:
+    """Joins a continuation that arrives in pieces: releases what the answer lacks, as soon as the seam is certain.
+
+    :param answer: all that has been put together so far; what of it was shown is never released again.
+    """
+
+    def __init__(self, answer: str) -> None:
+        self._answer = answer
+        self._held: list[str] = []
+        self._size = 0
+        self._next_look = HEAD
+        self.seam: Seam | None = None
+        self._tail = ""
+
+    def feed(self, chunk: str) -> str:
+        """Take the next piece; return what it released."""
+        if self.seam is not None:
+            return self._pass(chunk)
+        self._held.append(chunk)
+        self._size += len(chunk)
+        if self._size < self._next_look:
+            return ""
+        more = "".join(self._held)
+        # What repeats the answer without having come to its end tells nothing yet; looks get rarer as it grows.
+        if _may_still_repeat(self._answer, more):
+            self._next_look = 2 * self._size
+            return ""
+        seam = find_seam(self._answer, more)
+        if seam.is_open:
+            self._next_look = 2 * self._size
+            return ""
+        return self._settle(seam, more)
+
+    def finish(self, *, is_cut: bool = False) -> str:
+        """Say that nothing follows; return what was still held back."""
+        if self.seam is None:
+            more = "".join(self._held)
+            released = self._settle(find_seam(self._answer, more, is_cut=is_cut), more)
+        else:
+            released = ""
+        rest, self._tail = self._tail, ""
+        return released + (without_closing_fence(rest) if self.seam and self.seam.has_foreign_fence else rest)
+
+    def _settle(self, seam: Seam, more: str) -> str:
+        self.seam = seam
+        self._held.clear()
+        return self._pass(more[seam.start :])
+
+    def _pass(self, text: str) -> str:
+        if self.seam is None or not self.seam.has_foreign_fence:
+            return text
+        text = self._tail + text
+        # A fence that may be the last thing is held back until more comes.
+        closing = re.search(r"\n?[ \t]*(?:`+|~+)?\s*\Z", text)
+        cut = closing.start() if closing else len(text)
+        self._tail = text[cut:]
+        return text[:cut]
+
+
+# -- how a continuation may begin ---------------------------------------------------------------------------------
+
+
+def _heads(answer: str, more: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+    """The places in a continuation at which a repetition may start, with the blank before each and what was dropped."""
+    announced = _announced(answer, more)
+    introduced, kinds = _introduction(answer, more)
+    fence = _OPENING.match(more)
+    seen: set[int] = set()
+    for place, before in (
+        (0, ()),
+        (announced, ("announcement",)),
+        (introduced, kinds),
+        (fence.end() if fence else 0, ("fence",)),
+    ):
+        for start, dropped in ((place, before), (_blank_end(more, place), (*before, "white space"))):
+            if start not in seen:
+                seen.add(start)
+                yield start, more[place:start], dropped
+
+
+def _blank_end(text: str, start: int) -> int:
+    match = _SPACE.match(text, start)
+    return match.end() if match else start
+
+
+def _fence_again(answer: str, more: str) -> int:
+    """How much of a fence that was cut, or has just been written, comes again."""
+    begun = _FENCE_BEGUN.search(answer)
+    whole = _FENCE_MARK.match(more)
+    return len(begun.group()) if begun and whole and more.startswith(begun.group()) else 0
+
+
+def _introduction(answer: str, more: str) -> tuple[int, tuple[str, ...]]:
+    """Where the answer itself begins behind an announcement and a fence that was opened once more."""
+    start = _announced(answer, more)
+    kinds: tuple[str, ...] = ("announcement",) if start else ()
+    fence = _OPENING.match(more, start)
+    if fence and _is_foreign_fence(answer, fence["language"]):
+        start, kinds = fence.end(), (*kinds, "fence")
+    return start, kinds
+
+
+def _announced(answer: str, more: str) -> int:
+    """Where an announcement ends; 0 for none, such as ``continue`` in a loop."""
+    announced = _ANNOUNCEMENT.match(more[: HEAD + 1])
+    if announced is None or (more.lstrip()[:1].islower() and not answer.endswith((".", ":", "!", "?", "\n"))):
+        return 0
+    return announced.end()
+
+
+def _is_foreign_fence(answer: str, language: str) -> bool:
+    """Whether a fence at the seam is none of the answer's own."""
+    if not answer.endswith("\n"):
+        return True
+    # Behind a finished line one with a language opens, and one without closes what is open.
+    return bool(language) if _open_fence(answer) else answer.lstrip()[:1] in ("{", "[")
+
+
+def _open_fence(answer: str) -> bool:
+    """Whether the answer ends inside a fence."""
+    mark = ""
+    for fence in _FENCE.finditer(answer):
+        if not mark:
+            mark = fence["mark"]
+        elif not fence["language"] and fence["mark"].startswith(mark):
+            mark = ""
+    return bool(mark)
+
+
+def _may_still_repeat(answer: str, more: str) -> bool:
+    """Whether a beginning only repeats the answer so far, and may go on doing so."""
+    ours = squashed(answer)
+    rests = (squashed(more[start:]) for start, _, _ in _heads(answer, more))
+    return any(len(rest) >= SURE and rest in ours for rest in rests)
+
+
+# -- line breaks that a continuation begins with ----------------------------------------------------------------------
+
+
+def _foreign_break(answer: str, more: str) -> int:
+    """How long a line break at the seam is that cuts a word, or a string of JSON, in two."""
+    broken = _BREAKS.match(more)
+    if broken is None or _open_fence(answer):
+        return 0
+    if answer.lstrip()[:1] in ("{", "["):
+        return broken.end() if _ends_in_string(answer) else 0
+    begun, following = _LAST_WORD.search(answer), _FIRST_WORD.match(more, broken.end())
+    if begun is None or following is None or not following.group()[0].islower():
+        return 0
+    line = answer[answer.rfind("\n") + 1 :]
+    if len(line) < SURE or LINE_MARK.match(line) or not _flows(answer):
+        return 0
+    first, second = begun.group(), following.group()
+    known = {*_WORD.findall(answer[: begun.start()]), *_WORD.findall(more[following.end() :])}
+    return broken.end() if first + second in known or not (first in known or second in known) else 0
+
+
+def _ends_in_string(answer: str) -> bool:
+    """Whether JSON is cut inside a string."""
+    return any(match.group(1) is None for match in _STRING.finditer(answer))
+
+
+def _flows(answer: str) -> bool:
+    """Whether paragraphs are one line each, so that a line break inside a sentence is none of the text's own."""
+    lines = (line.rstrip() for line in answer.splitlines()[:-1] if len(line) >= SURE and not LINE_MARK.match(line))
+    return all(not line[-1].isalpha() and line[-1] != "," for line in lines)

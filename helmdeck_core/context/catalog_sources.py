@@ -1,0 +1,119 @@
+"""Brings the catalog together from its sources: named ones that plugins contribute, and files."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from helmdeck_core.config.types import is_catalog_file
+from helmdeck_core.domain.catalog import Catalog
+from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake
+from helmdeck_core.hooks.type_check import misfit
+from helmdeck_core.resolve.runtime import Runtime
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""Some editors begin a file with it; no parser wants it."""
+
+PACKS_SOURCE = "packs"
+"""The source that holds the installed packs."""
+
+
+def load_catalog(runtime: Runtime) -> Catalog:
+    """Load every configured source in order; an id of a later source replaces that of an earlier one.
+
+    :raises CatalogError: a source cannot be read or does not have the shape of a catalog.
+    """
+    catalog = Catalog()
+    for name in runtime.config.catalog.sources:
+        catalog = catalog.merged(_load(runtime, name))
+    return catalog
+
+
+def _load(runtime: Runtime, name: str) -> Catalog:
+    if is_catalog_file(name):
+        return load_catalog_file(Path(name).expanduser())
+    if name == PACKS_SOURCE and name not in runtime.sources:
+        listed = (owned.value for owned in runtime.packs.values() if owned.value.is_listed)
+        return Catalog(pack.to_entry(PACKS_SOURCE) for pack in listed)
+    owned = runtime.sources[name]
+    try:
+        catalog = owned.value.load()
+        if not isinstance(catalog, Catalog):
+            raise TypeError(f"source {name!r} gave {type(catalog).__name__}, not a Catalog")
+        for entry in catalog.entries:
+            if (problem := misfit(entry)) is not None:
+                raise TypeError(f"source {name!r} gave an entry whose {problem}")
+    except HelmdeckError:
+        raise
+    except (Exception, SystemExit) as exc:
+        raise owned.fault(f"source {name!r}: {type(exc).__name__}: {exc}") from exc
+    return catalog
+
+
+def load_catalog_file(path: Path) -> Catalog:
+    """Read a catalog from a JSON or TOML file, in any of the shapes that ``read_catalog`` takes.
+
+    :raises CatalogError: naming the file, the path inside it, and what is allowed.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as exc:
+        problem = f"the file cannot be read ({exc.strerror or exc})"
+        raise CatalogError(str(path), (Mistake(str(path.absolute()), problem, "", "a JSON or TOML file"),)) from exc
+    try:
+        raw = raw.removeprefix(BYTE_ORDER_MARK)
+        data = tomllib.loads(raw.decode()) if path.suffix.lower() == ".toml" else msgspec.json.decode(raw)
+    except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
+        raise CatalogError(str(path), (Mistake("$", f"not valid {kind} ({exc})"),)) from exc
+    return read_catalog(data, str(path))
+
+
+def read_catalog(data: object, source: str) -> Catalog:
+    """Read a catalog from JSON-like data.
+
+    Three shapes are known: ``{"packs": [...], "pipelines": [...]}``; a list of tool definitions, each
+    ``{"type": "function", "function": {...}}`` or with its fields at the top; and what a server lists as its tools,
+    ``{"tools": [{"name", "description", "inputSchema"}, ...]}``, bare or inside ``{"result": ...}``.
+
+    :raises CatalogError: with every mistake and its path.
+    """
+    if isinstance(data, Mapping) and isinstance(data.get("result"), Mapping) and "tools" in data["result"]:
+        data = data["result"]
+    if isinstance(data, list):
+        return _from_tools(data, source, "$")
+    if isinstance(data, Mapping) and not {"packs", "pipelines"} & data.keys() and isinstance(data.get("tools"), list):
+        return _from_tools(data["tools"], source, "$.tools")
+    return Catalog.from_data(data, source)
+
+
+def _from_tools(tools: list[Any], source: str, path: str) -> Catalog:
+    packs = [_tool_entry(tool) for tool in tools]
+    try:
+        return Catalog.from_data({"packs": packs}, source)
+    except CatalogError as exc:
+        mistakes = (
+            Mistake(m.where.replace("$.packs", path), m.problem.replace("$.packs", path), m.found, m.allowed)
+            for m in exc.mistakes
+        )
+        raise CatalogError(source, tuple(mistakes)) from None
+
+
+def _tool_entry(tool: Any) -> Any:
+    if not isinstance(tool, Mapping):
+        return tool
+    if isinstance(function := tool.get("function"), Mapping):
+        tool = {key: value for key, value in tool.items() if key not in ("function", "type")} | dict(function)
+    elif tool.get("type") == "function":
+        tool = {key: value for key, value in tool.items() if key != "type"}
+    schema = tool.get("inputSchema", tool.get("parameters", tool.get("input_schema")))
+    rest = {k: v for k, v in tool.items() if k not in ("inputSchema", "parameters", "input_schema")}
+    entry = {key: rest.pop(key) for key in ("name", "description") if rest.get(key) is not None}
+    if schema:
+        entry["input_schema"] = schema
+    # Annotations, titles, output schemas: kept, and trimmed under their own name like every other field.
+    return {**entry, **{key: value for key, value in rest.items() if value is not None}}

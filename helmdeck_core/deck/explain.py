@@ -1,0 +1,139 @@
+"""Says what would be sent, and why, without asking anyone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from helmdeck_core.calls.provider_pool import ProviderPool
+from helmdeck_core.config.precedence import SelectionRules
+from helmdeck_core.context.composer import Composer, PromptPart
+from helmdeck_core.domain.chat import ChatRequest, Message
+from helmdeck_core.domain.constraints import Constraint
+from helmdeck_core.domain.models import BudgetLookup
+from helmdeck_core.domain.questions import Question, Selection
+from helmdeck_core.domain.ranking import Ranking
+from helmdeck_core.errors import ConfigError, InvalidRequest
+
+
+@attrs.frozen(kw_only=True)
+class Explanation:
+    """What would be sent to one model for one request.
+
+    :ivar lookup: the budget, and where each of its fields comes from.
+    :ivar rules: the rules of selection, and where each of them comes from.
+    :ivar variant: the prompt variant.
+    :ivar ladder: the trim steps that apply to the model, in order.
+    :ivar ranking: the whole catalog in the order of relevance, whether it had to be ranked or not.
+    :ivar filter_model: who would be asked first which entries are needed; ``None`` when nobody would be.
+    :ivar filter_reason: why, or why not.
+    :ivar constraint: what the answer would be held to; ``None`` where the provider does not say what it makes of an offer.
+    :ivar ids: entries that a schema would know.
+    :ivar messages: the prompt as it would be sent if nothing were asked before.
+    :ivar parts: its parts with their sizes.
+    """
+
+    lookup: BudgetLookup
+    rules: SelectionRules
+    variant: str
+    ladder: tuple[str, ...]
+    selection: Selection
+    ranking: Ranking
+    filter_model: str | None
+    filter_reason: str
+    constraint: Constraint | None
+    ids: int
+    messages: tuple[Message, ...]
+    parts: tuple[PromptPart, ...]
+
+    @property
+    def is_confident(self) -> bool:
+        """Whether the ranking is sure."""
+        return self.ranking.is_confident(self.rules.confidence)
+
+    @property
+    def tokens(self) -> int:
+        """Estimated tokens of the whole prompt."""
+        return sum(part.tokens for part in self.parts)
+
+    def form_of(self, entry_id: str) -> str:
+        """How an entry would be sent: ``sent``, only ``listed`` in the prefix, or ``left out``."""
+        if self.selection.catalog.get(entry_id) is not None:
+            return "sent"
+        return "listed" if self.selection.index is not None else "left out"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form, without the messages."""
+        selection = self.selection
+        return {
+            "model": self.lookup.budget.model,
+            "tier": self.lookup.budget.tier.value,
+            "variant": self.variant,
+            "response_format": "json_object" if self.lookup.budget.asks_for_json else None,
+            "constraint": None if self.constraint is None else _wire(self.constraint, self.ids),
+            "max_tokens": self.lookup.budget.max_tokens,
+            "max_catalog_bytes": selection.cap,
+            "selection": selection.record.to_dict(),
+            "was_ranked": selection.ranking is not None,
+            "prefix_index": selection.index.form if selection.index is not None else None,
+            "ranker": self.rules.ranker,
+            "confidence": self.ranking.confidence,
+            "is_confident": self.is_confident,
+            "clauses": list(self.ranking.clauses),
+            "filter": {"model": self.filter_model, "reason": self.filter_reason},
+            "entries": [
+                {"id": score.id, "score": score.score, "matched": list(score.matched), "form": self.form_of(score.id)}
+                for score in self.ranking.scores
+            ],
+            "parts": [
+                {"name": p.name, "message": p.message, "bytes": p.size, "tokens": p.tokens, "is_cached": p.is_cached}
+                for p in self.parts
+            ],
+        }
+
+
+def _wire(constraint: Constraint, ids: int) -> dict[str, Any]:
+    wire: dict[str, Any] = {"kind": constraint.kind}
+    if constraint.schema is not None:
+        wire |= {"form": constraint.form, "ids": ids, "bytes": constraint.size}
+    found = {"lost": constraint.lost, "passed": constraint.passed}
+    return {**wire, **{name: list(values) for name, values in found.items() if values}}
+
+
+def explain(composer: Composer, gateway: ProviderPool, question: Question[Any], model: str) -> Explanation:
+    """Compose a prompt over a catalog and say everything about it.
+
+    :raises ContextWindowExceeded: it cannot be made to fit.
+    :raises InvalidRequest: there is no prompt variant for it.
+    """
+    runtime, library = composer.runtime, composer.library
+    lookup = runtime.budgets.find(model)
+    budget = lookup.budget
+    prompt = composer.compose(question, budget)
+    selection = prompt.selection
+    if selection is None:
+        raise ValueError("a question without a catalog has nothing to explain")
+    request = ChatRequest(model=model, messages=prompt.messages, response_format=prompt.response_format)
+    return Explanation(
+        lookup=lookup,
+        rules=library.rules(budget),
+        variant=prompt.variant.variant,
+        ladder=tuple(step.value.name for step in runtime.ladder(budget.tier, budget.model)),
+        selection=selection,
+        ranking=selection.ranking or library.rank(question.request, budget),
+        filter_model=prompt.filter_model,
+        filter_reason=prompt.filter_reason,
+        constraint=_constraint(gateway, request),
+        ids=len(prompt.task.catalog),
+        messages=prompt.messages,
+        parts=prompt.parts,
+    )
+
+
+def _constraint(gateway: ProviderPool, request: ChatRequest) -> Constraint | None:
+    """What a provider makes of the offer; a model that nobody serves, or whose settings are wrong, is explained without."""
+    try:
+        return gateway.constraint(request)
+    except (ConfigError, InvalidRequest):
+        return None

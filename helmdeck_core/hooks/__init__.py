@@ -1,0 +1,1 @@
+"""Loads plugins, calls hooks, checks what they return, and documents them."""

@@ -1,0 +1,153 @@
+"""Calls hooks, and names the plugin when one fails. The only module that touches ``pm.hook``."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from helmdeck_core.errors import HelmdeckError, PluginConflictError, PluginError
+from helmdeck_core.hooks.manager import Plugins
+from helmdeck_core.hooks.type_check import misfit
+from helmdeck_core.redaction import Secrets, without
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@attrs.frozen
+class Owned(Generic[T]):
+    """A contributed value and the plugin that it belongs to.
+
+    :ivar replaced: the plugin whose value of the same name this one replaces.
+    :ivar hook: the hook that contributed it.
+    :ivar distribution: the distribution that the plugin came with.
+    """
+
+    plugin: str
+    value: T
+    replaced: str | None = None
+    hook: str = ""
+    distribution: str | None = None
+
+    def fault(self, detail: str) -> PluginError:
+        """The error that names the plugin, its distribution and the way to go on without it."""
+        return PluginError(self.plugin, self.hook, detail, self.distribution)
+
+    def crash(self, what: str, exc: BaseException, secrets: Secrets) -> PluginError:
+        """The error for what a plugin raised that was given secrets; it holds none of them.
+
+        Where it was raised is a note. The exception itself is left behind, since the variables of its frames may be secrets;
+        so raise the error where no exception is handled.
+        """
+        fault = self.fault(without(secrets, f"{what} {type(exc).__name__}: {exc}"))
+        fault.add_note(without(secrets, "".join(traceback.format_exception(exc)).rstrip()))
+        return fault
+
+
+def collect(plugins: Plugins, hook: str, value_type: type[T]) -> tuple[Owned[T], ...]:
+    """Call a contribution, one plugin at a time, and return the values by ``order`` and name.
+
+    :raises PluginError: a plugin raised, wrapped the hook, or returned something else than a sequence of the type.
+    :raises PluginConflictError: two plugins that are not built in contribute one name.
+    """
+    found: dict[str, Owned[T]] = {}
+    for impl in getattr(plugins.pm.hook, hook).get_hookimpls():
+        owner = impl.plugin_name
+        if impl.hookwrapper or impl.wrapper:
+            raise _failed(plugins, owner, hook, "a contribution cannot be wrapped; contribute values of your own")
+        try:
+            values = impl.function()
+        except (Exception, SystemExit) as exc:
+            raise _failed(plugins, owner, hook, f"{type(exc).__name__}: {exc}") from exc
+        for value in _checked(plugins, owner, hook, values, value_type):
+            name = str(getattr(value, "name"))
+            before = found.get(name)
+            if before is not None and before.plugin == owner:
+                raise _failed(plugins, owner, hook, f"contributes {name!r} twice")
+            if before is not None and not plugins.is_builtin(before.plugin):
+                raise PluginConflictError(
+                    owner, hook, f"{value_type.__name__} {name!r}", plugins.distribution(owner), before.plugin
+                )
+            replaced = before.plugin if before else None
+            found[name] = Owned(owner, value, replaced, hook, plugins.distribution(owner))
+    return tuple(sorted(found.values(), key=lambda o: (getattr(o.value, "order"), getattr(o.value, "name"))))
+
+
+def _checked(plugins: Plugins, owner: str, hook: str, values: Any, value_type: type[T]) -> Sequence[T]:
+    if not isinstance(values, (list, tuple)):
+        raise _failed(
+            plugins, owner, hook, f"returned {type(values).__name__}, not a sequence of {value_type.__name__}"
+        )
+    for value in values:
+        if not isinstance(value, value_type):
+            raise _failed(plugins, owner, hook, f"returned a {type(value).__name__} among the {value_type.__name__}s")
+        if (problem := misfit(value)) is not None:
+            raise _failed(plugins, owner, hook, f"{value_type.__name__} {getattr(value, 'name', '?')!r}: {problem}")
+    return values
+
+
+def attributed(owned: Owned[T], function: Callable[..., R], returns: type[R]) -> Callable[..., R]:
+    """A function of a contributed value, for later calls: what it raises or wrongly returns names its plugin."""
+    label = f"{type(owned.value).__name__} {getattr(owned.value, 'name', '?')!r}"
+
+    def call(*arguments: Any) -> R:
+        try:
+            result = function(*arguments)
+        # Too deep or too large says something of the input, not of the plugin.
+        except (HelmdeckError, RecursionError, MemoryError):
+            raise
+        except (Exception, SystemExit) as exc:
+            raise owned.fault(f"{label} raised {type(exc).__name__}: {exc}") from exc
+        if not isinstance(result, returns):
+            raise owned.fault(f"{label} returned {type(result).__name__}, not {returns.__name__}")
+        return result
+
+    return call
+
+
+def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) -> tuple[T, str] | None:
+    """Call a look-up; return the answer and the plugin that answered, or ``None`` when nobody did.
+
+    :raises PluginError: a plugin raised, or the answer is not of the type.
+    """
+    caller = getattr(plugins.pm.hook, hook)
+    impls = caller.get_hookimpls()
+    answer, owner = None, "?"
+    if any(impl.wrapper or impl.hookwrapper for impl in impls):
+        # pluggy makes the call, so that wrappers work; whoever wraps answers for what comes out.
+        owner = next(str(impl.plugin_name) for impl in reversed(impls) if impl.wrapper or impl.hookwrapper)
+        try:
+            answer = caller(**arguments)
+        except (Exception, SystemExit) as exc:
+            raise _failed(plugins, _culprit(impls, exc), hook, f"{type(exc).__name__}: {exc}") from exc
+    else:
+        for impl in reversed(impls):
+            owner = str(impl.plugin_name)
+            try:
+                answer = impl.function(*(arguments[name] for name in impl.argnames))
+            except (Exception, SystemExit) as exc:
+                raise _failed(plugins, owner, hook, f"{type(exc).__name__}: {exc}") from exc
+            if answer is not None:
+                break
+    if answer is None:
+        return None
+    if not isinstance(answer, value_type):
+        raise _failed(plugins, owner, hook, f"answered with {type(answer).__name__}, not {value_type.__name__}")
+    return answer, owner
+
+
+def _culprit(impls: Sequence[Any], exc: BaseException) -> str:
+    """The plugin whose function is deepest in the traceback."""
+    codes = {impl.function.__code__: impl.plugin_name for impl in impls if hasattr(impl.function, "__code__")}
+    culprit, frame = "?", exc.__traceback__
+    while frame is not None:
+        culprit = codes.get(frame.tb_frame.f_code, culprit)
+        frame = frame.tb_next
+    return str(culprit)
+
+
+def _failed(plugins: Plugins, owner: str, hook: str, detail: str) -> PluginError:
+    return PluginError(owner, hook, detail, plugins.distribution(owner))

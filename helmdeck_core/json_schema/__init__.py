@@ -1,0 +1,1 @@
+"""JSON Schema: validation, and adaptation to what a provider accepts."""

@@ -1,0 +1,1 @@
+"""Turns plugins and configuration into immutable chains, once at start-up."""

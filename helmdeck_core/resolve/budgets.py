@@ -1,0 +1,125 @@
+"""Looks budgets up: the plugins' answer, then what the deployment says, with the source of every field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from helmdeck_core.config.precedence import matching_prefixes
+from helmdeck_core.config.types import BudgetConfig
+from helmdeck_core.domain.models import TIER_CATALOG_BYTES, Budget, BudgetLookup, BudgetTable
+from helmdeck_core.hooks import calls as hook_calls
+from helmdeck_core.hooks.manager import Plugins
+
+FALLBACK = "fallback"
+"""The key under ``[budgets]`` for models that no row knows."""
+
+MOST_WRAPPERS = 8
+"""How often a provider may wrap another; an id is text from outside and could go round in a circle."""
+
+REMEMBERED = 4_096
+"""Look-ups that are kept; model ids come from callers, so that memory needs a bound."""
+
+
+class Budgeter:
+    """Budgets by model id; each is looked up once and remembered."""
+
+    def __init__(
+        self,
+        plugins: Plugins,
+        table: BudgetTable,
+        owners: Mapping[str, str],
+        overrides: Mapping[str, BudgetConfig],
+        origins: Mapping[tuple[str, ...], str],
+        wrappers: Mapping[str, Callable[[str], str]],
+    ) -> None:
+        self.table = table
+        self._rows = {row.prefix: row for row in table.rows}
+        self._plugins = plugins
+        self._owners = owners
+        self._overrides = overrides
+        self._origins = origins
+        self._wrappers = wrappers
+        self._known: dict[str, BudgetLookup] = {}
+
+    def find(self, model: str) -> BudgetLookup:
+        """Return the budget of a model; any text gets one.
+
+        :raises PluginError: the plugin that answers look-ups raised.
+        """
+        known = self._known.get(model)
+        if known is None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            name, wrapped = model.strip(), self.wrapped(model)
+            found = self._overridden(self._asked(wrapped), wrapped)
+            if wrapped != name:
+                found = attrs.evolve(found, budget=attrs.evolve(found.budget, model=name))
+                found = self._overridden(found, name)
+            known = self._known[model] = found
+        return known
+
+    def names(self, model: str) -> tuple[str, ...]:
+        """The ids that rules may name a model by: the one that its provider wraps, if it does, and then its own."""
+        return tuple(dict.fromkeys((self.wrapped(model), model.strip())))
+
+    def wrapped(self, model: str) -> str:
+        """The model whose budget applies: the model itself, or the one that its provider wraps."""
+        model = model.strip()
+        for _ in range(MOST_WRAPPERS):
+            provider, _, name = model.partition("/")
+            if provider not in self._wrappers or not name:
+                break
+            model = self._wrappers[provider](name)
+        return model
+
+    def rows(self) -> list[BudgetLookup]:
+        """Every row of the table as a look-up of its own, the fallback last, rows that only the deployment has included."""
+        names = [row.prefix for row in self.table.rows if row.prefix]
+        names += [prefix for prefix in self._overrides if prefix != FALLBACK and prefix not in names]
+        return [self.find(name) for name in names] + [self.find("")]
+
+    def _asked(self, model: str) -> BudgetLookup:
+        answer = hook_calls.look_up(self._plugins, "helmdeck_model_budget", Budget, model_id=model, table=self.table)
+        if answer is None:
+            row = self.table.find(model)
+            answer = (row.budget, "") if row else (Budget(model=""), "")
+        budget, plugin = answer
+        return BudgetLookup(attrs.evolve(budget, model=model), budget.model, self._sources(budget, plugin))
+
+    def _sources(self, budget: Budget, plugin: str) -> dict[str, str]:
+        """Name the table row that an answer was made from, and the plugin for each field in which it differs."""
+        row = self._rows.get(budget.model)
+        answered = f"look-up of plugin {plugin!r}" if plugin else "the core's defaults"
+        names = [field.name for field in attrs.fields(Budget)]
+        if row is None:
+            return dict.fromkeys(names, answered)
+        owner = self._owners.get(row.prefix, "?")
+        source = f"row {row.prefix!r} of plugin {owner!r}" if row.prefix else f"fallback row of plugin {owner!r}"
+        return {name: source if getattr(budget, name) == getattr(row.budget, name) else answered for name in names}
+
+    def _overridden(self, looked_up: BudgetLookup, model: str) -> BudgetLookup:
+        matching = matching_prefixes((prefix for prefix in self._overrides if prefix != FALLBACK), (model,))
+        if looked_up.is_fallback and not matching and FALLBACK in self._overrides:
+            matching = (FALLBACK,)
+        for prefix in matching:
+            looked_up = self._laid_over(looked_up, prefix, self._overrides[prefix])
+        return looked_up
+
+    def _laid_over(self, below: BudgetLookup, prefix: str, override: BudgetConfig) -> BudgetLookup:
+        given: dict[str, Any] = attrs.asdict(override, filter=lambda _, value: value is not None)
+        sources = dict(below.sources)
+        for name in given:
+            origin = self._origins.get(("budgets", prefix, name), "the configuration")
+            sources[name] = f'{origin}: budgets."{prefix}"'
+        if "tier" in given and given["tier"] is not below.budget.tier:
+            # A tier that was moved brings its own cap and variant, unless the deployment says otherwise.
+            derived = {"max_catalog_bytes": TIER_CATALOG_BYTES[given["tier"]], "prompt_variant": None}
+            for name, value in derived.items():
+                if name not in given:
+                    given[name] = value
+                    sources[name] = f"default of tier {given['tier'].value}"
+        row = below.row if prefix == FALLBACK else prefix
+        return BudgetLookup(attrs.evolve(below.budget, **given), row, sources)

@@ -1,0 +1,80 @@
+"""Finds the sinks that are told what happens in one deck, and opens those that the deployment asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from helmdeck_core.config.types import EventsConfig
+from helmdeck_core.domain.event_sinks import EventSink, OpenSink
+from helmdeck_core.domain.events import Event
+from helmdeck_core.hooks.calls import Owned
+from helmdeck_core.redaction import Secrets, option_secrets
+
+
+@attrs.frozen
+class Listener:
+    """An active sink.
+
+    :ivar opened: what the sink opened for this deck; ``None`` for one that is always there.
+    """
+
+    name: str
+    handle: Callable[[Event], None]
+    opened: OpenSink | None = None
+
+
+def listening(found: Sequence[Owned[EventSink]], config: EventsConfig) -> tuple[Owned[Listener], ...]:
+    """The active sinks, in their order.
+
+    :raises PluginError: a sink cannot be opened.
+    """
+    listeners = (_listener(owned, config) for owned in found)
+    return tuple(listener for listener in listeners if listener is not None)
+
+
+def close(listeners: Sequence[Owned[Listener]]) -> None:
+    """Close what can be closed of the sinks that were opened.
+
+    :raises PluginError: a sink failed to.
+    """
+    for owned in listeners:
+        try:
+            getattr(owned.value.opened, "close", _nothing)()
+        except (Exception, SystemExit) as exc:
+            raise owned.fault(f"close: {type(exc).__name__}: {exc}") from exc
+
+
+def _nothing() -> None:
+    """Close nothing."""
+
+
+def _opened(owned: Owned[EventSink], make: Callable[..., OpenSink], options: Mapping[str, Any]) -> OpenSink:
+    try:
+        return make(**options)
+    except (Exception, SystemExit) as exc:
+        fault = owned.crash(f"EventSink {owned.value.name!r} cannot be opened:", exc, Secrets(option_secrets(options)))
+    raise fault
+
+
+def _listener(owned: Owned[EventSink], config: EventsConfig) -> Owned[Listener] | None:
+    sink = owned.value
+    if (sink.handle is None) is (sink.open is None):
+        raise owned.fault(f"EventSink {sink.name!r}: takes one of handle and open")
+    if sink.open is not None and sink.name not in config.sinks:
+        return None
+    try:
+        if not sink.is_active():
+            return None
+    except (Exception, SystemExit) as exc:
+        raise owned.fault(f"is_active: {type(exc).__name__}: {exc}") from exc
+    opened = None
+    if sink.open is not None:
+        opened = _opened(owned, sink.open, {**sink.options, **config.options.get(sink.name, {})})
+        if not callable(getattr(opened, "handle", None)):
+            raise owned.fault(f"EventSink {sink.name!r} opened {type(opened).__name__}, which has no method handle")
+    handle = sink.handle if opened is None else opened.handle
+    assert handle is not None
+    return Owned(owned.plugin, Listener(sink.name, handle, opened), owned.replaced, owned.hook, owned.distribution)

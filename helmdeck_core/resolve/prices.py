@@ -1,0 +1,104 @@
+"""What a call cost, and what a prompt cache saved; ``None`` wherever a price is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import attrs
+
+from helmdeck_core.domain.chat import ChatRequest, TextPart
+from helmdeck_core.domain.models import Budget
+from helmdeck_core.domain.prices import PriceSource
+from helmdeck_core.errors.attempts import Usage
+from helmdeck_core.hooks import calls as hook_calls
+from helmdeck_core.hooks.calls import Owned
+
+MTOK = 1e6
+
+CHARS_PER_TOKEN_AT_MOST = 5
+"""English prose, which takes the fewest tokens, has 4 to 4.8 characters a token with the vocabularies of today."""
+
+MOST_UNKNOWN = 4_096
+"""Models without a price that are remembered; ids come from callers, so that memory needs a bound."""
+
+
+class Pricer:
+    """Prices from budgets first, then from the sources that plugins contribute, in their order."""
+
+    def __init__(self, sources: Iterable[Owned[PriceSource]]) -> None:
+        self._unknown: set[str] = set()
+        self._sources = [hook_calls.attributed(owned, _priced(owned.value), tuple) for owned in sources]
+
+    def cost_usd(self, budget: Budget, model: str, usage: Usage) -> float | None:
+        """US dollars of one call.
+
+        :param model: the model that was asked.
+        """
+        if usage == Usage():
+            return None
+        by_input, by_output = budget.input_cost_usd_per_mtok, budget.output_cost_usd_per_mtok
+        if by_input is None or by_output is None:
+            return self._asked(model, usage)
+        by_cached = budget.cached_input_cost_usd_per_mtok
+        cached = usage.cached_input_tokens if by_cached is not None else 0
+        paid = (usage.input_tokens - cached) * by_input + usage.output_tokens * by_output
+        return (paid + cached * (by_cached or 0.0)) / MTOK
+
+    def saved_usd(self, budget: Budget, model: str, usage: Usage) -> float | None:
+        """US dollars that the input from the cache would have cost more without one; ``None`` where no price is known."""
+        if budget.input_cost_usd_per_mtok is not None and budget.cached_input_cost_usd_per_mtok is None:
+            return None  # what the deployment says of input holds, and of cached input it says nothing
+        costs = [self.cost_usd(budget, model, each) for each in (usage, attrs.evolve(usage, cached_input_tokens=0))]
+        with_cache, without = costs
+        return None if with_cache is None or without is None else without - with_cache
+
+    def least_usd(self, budget: Budget, model: str, request: ChatRequest) -> float | None:
+        """What the input of a request costs at least; ``None`` where no price is known.
+
+        Its tokens are reckoned low, images count as nothing, and what is marked as a prefix is taken for cached where the
+        budget says that the provider caches.
+        """
+        cached, other = _chars(request)
+        usage = Usage(
+            input_tokens=(cached + other) // CHARS_PER_TOKEN_AT_MOST,
+            cached_input_tokens=cached // CHARS_PER_TOKEN_AT_MOST if budget.supports_prefix_cache else 0,
+        )
+        return self.cost_usd(budget, model, usage) if usage.input_tokens else 0.0
+
+    def is_free(self, budget: Budget, model: str) -> bool:
+        """Whether a model is known to cost nothing."""
+        return self.cost_usd(budget, model, Usage(input_tokens=1_000_000, output_tokens=1_000_000)) == 0.0
+
+    def _asked(self, model: str, usage: Usage) -> float | None:
+        """What the first source says that knows the model; a model that none knows is not asked for again."""
+        if model in self._unknown:
+            return None
+        found = next((cost for source in self._sources for cost in source(model, usage)), None)
+        if found is None and len(self._unknown) < MOST_UNKNOWN:
+            self._unknown.add(model)
+        return found
+
+
+def _chars(request: ChatRequest) -> tuple[int, int]:
+    """Characters of the part that is marked as a prefix, and of the rest."""
+    parts = [part for message in request.messages for part in message.parts]
+    sizes = [len(part.text) if isinstance(part, TextPart) else 0 for part in parts]
+    ends = [number for number, part in enumerate(parts, 1) if isinstance(part, TextPart) and part.ends_prefix]
+    cached = sum(sizes[: ends[-1]]) if ends else 0
+    calls = sum(len(call.arguments) for message in request.messages for call in message.tool_calls)
+    tools = sum(len(tool.description) + len(str(tool.input_schema)) for tool in request.tools)
+    return cached, sum(sizes) - cached + calls + tools
+
+
+def _priced(source: PriceSource) -> Callable[[str, Usage], tuple[float, ...]]:
+    """What a source says, checked: one figure or none."""
+
+    def priced(model: str, usage: Usage) -> tuple[float, ...]:
+        cost = source.cost_usd(model, usage)
+        if cost is None:
+            return ()
+        if not isinstance(cost, (int, float)) or not cost >= 0:
+            raise TypeError(f"a cost is a number of at least 0, found {cost!r:.40}")
+        return (float(cost),)
+
+    return priced

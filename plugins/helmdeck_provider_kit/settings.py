@@ -1,0 +1,86 @@
+"""The settings of an HTTP provider that can be wrong."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from urllib.parse import SplitResult, unquote, urlsplit
+
+import attrs
+
+from helmdeck_core import InvalidRequest, ProviderSettings
+from helmdeck_core.redaction import Hidden, hidden_texts, shown_url
+
+
+def checked_base_url(settings: ProviderSettings) -> str:
+    """Return the base URL without a slash at its end.
+
+    :raises InvalidRequest: there is none, or it is not a plain HTTP address.
+    """
+    url = settings.base_url
+    if not url:
+        raise refused_setting(settings, "base_url", "there is none")
+    if problem := url_problem(url) or _more_than_a_place(urlsplit(url)):
+        raise refused_setting(settings, "base_url", f"{problem}, found {shown_url(url)!r}")
+    return url.rstrip("/")
+
+
+def url_problem(url: str) -> str:
+    """Why a text is no HTTP address; empty where it is one."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https"):
+            return "not an address that starts with http:// or https://"
+        if not parts.hostname or parts.port == 0 or any(char.isspace() for char in parts.netloc + parts.path):
+            return "not an address of a host"
+    except ValueError:  # brackets, or a port that is not a number; what it says would quote a part of a password
+        return "not an address"
+    return ""
+
+
+def _more_than_a_place(parts: SplitResult) -> str:
+    if "@" in parts.netloc:
+        return "holds a name or a password; give headers or api_key instead"
+    if parts.query or parts.fragment:
+        return "holds a query or a fragment, which nothing can be appended to"
+    return ""
+
+
+def checked_headers(settings: ProviderSettings) -> Mapping[str, str]:
+    """Return the deployment's headers with their names in lower case.
+
+    :raises InvalidRequest: one of them cannot be sent; its value is not repeated.
+    """
+    for name, value in settings.headers.items():
+        if not (name.isascii() and name.isprintable()) or " " in name:  # it may be a value in the wrong place
+            raise refused_setting(settings, "headers", "a name has characters that no name of a header can carry")
+        if not (value.isascii() and value.isprintable()):
+            raise refused_setting(settings, "headers", f"{name!r} has characters that no header can carry")
+    return Hidden({name.lower(): value for name, value in settings.headers.items()})
+
+
+@attrs.frozen
+class Proxy:
+    """A proxy on the way to a server.
+
+    :ivar address: without a name and a password, since libraries write it down.
+    :ivar headers: what it is told of them.
+    """
+
+    address: str
+    headers: Mapping[str, str] = attrs.field(converter=hidden_texts)
+
+    @classmethod
+    def at(cls, url: str) -> Proxy:
+        """The proxy at an address, which may hold a name and a password."""
+        parts = urlsplit(url)
+        who, _, place = parts.netloc.rpartition("@")
+        name, _, password = who.partition(":")
+        told = base64.b64encode(f"{unquote(name)}:{unquote(password)}".encode()).decode()
+        return cls(parts._replace(netloc=place).geturl(), {"proxy-authorization": f"Basic {told}"} if who else {})
+
+
+def refused_setting(settings: ProviderSettings, option: str, problem: str) -> InvalidRequest:
+    """The complaint about one setting; it repeats no value."""
+    where = f"providers.{settings.name}.{option}"
+    return InvalidRequest(f"{where} cannot be used", provider=settings.name, sub_cause="misconfigured", detail=problem)

@@ -1,0 +1,73 @@
+"""Test kit for plugins and applications: scripted models, failing servers, a contract suite for providers, pytest fixtures.
+
+Enable the fixtures with ``pytest_plugins = ["helmdeck_testing"]`` or ``-p helmdeck_testing``; everything else works without
+pytest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from helmdeck_testing.deck_factory import make_deck as make_deck
+from helmdeck_testing.deck_factory import write_distribution as write_distribution
+from helmdeck_testing.dialects import ANTHROPIC as ANTHROPIC
+from helmdeck_testing.dialects import DIALECTS as DIALECTS
+from helmdeck_testing.dialects import GEMINI as GEMINI
+from helmdeck_testing.dialects import OLLAMA as OLLAMA
+from helmdeck_testing.dialects import OPENAI_CHAT as OPENAI_CHAT
+from helmdeck_testing.dialects import OPENAI_RESPONSES as OPENAI_RESPONSES
+from helmdeck_testing.dialects import Dialect as Dialect
+from helmdeck_testing.dialects import Said as Said
+from helmdeck_testing.dialects import in_pieces as in_pieces
+from helmdeck_testing.dialects import sse as sse
+from helmdeck_testing.fault_server import MODES as MODES
+from helmdeck_testing.fault_server import FailingServer as FailingServer
+from helmdeck_testing.fault_server import Mode as Mode
+from helmdeck_testing.fault_server import failing_server as failing_server
+from helmdeck_testing.proxy import Fault as Fault
+from helmdeck_testing.proxy import FaultyProxy as FaultyProxy
+from helmdeck_testing.proxy import Harm as Harm
+from helmdeck_testing.proxy import faulty_proxy as faulty_proxy
+from helmdeck_testing.scripted import Fail as Fail
+from helmdeck_testing.scripted import RepliesExhausted as RepliesExhausted
+from helmdeck_testing.scripted import Reply as Reply
+from helmdeck_testing.scripted import Scripted as Scripted
+from helmdeck_testing.scripted import ScriptedProvider as ScriptedProvider
+from helmdeck_testing.scripted import cut_json as cut_json
+from helmdeck_testing.scripted import draft_in_reasoning as draft_in_reasoning
+from helmdeck_testing.scripted import empty_content_filter as empty_content_filter
+from helmdeck_testing.scripted import empty_error as empty_error
+from helmdeck_testing.scripted import empty_length as empty_length
+from helmdeck_testing.scripted import empty_stop as empty_stop
+from helmdeck_testing.scripted import endless_thinking as endless_thinking
+from helmdeck_testing.scripted import error_in_200 as error_in_200
+from helmdeck_testing.scripted import no_end as no_end
+from helmdeck_testing.scripted import scripted_provider as scripted_provider
+from helmdeck_testing.scripted import too_many_requests as too_many_requests
+from helmdeck_testing.scripted import whitespace_loop as whitespace_loop
+from helmdeck_testing.servers import ChatServer as ChatServer
+from helmdeck_testing.servers import Ending as Ending
+from helmdeck_testing.servers import Pieces as Pieces
+from helmdeck_testing.servers import chat_server as chat_server
+from helmdeck_testing.servers import completion as completion
+from helmdeck_testing.servers import weak_model_server as weak_model_server
+
+if TYPE_CHECKING:
+    from helmdeck_testing.contract import ProviderContract as ProviderContract
+
+# pytest imports this module by name, so that importing helmdeck_testing does not import pytest.
+pytest_plugins = ("helmdeck_testing.fixtures",)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "ProviderContract":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import pytest
+
+    # Failed assertions of a contract suite then show the compared values.
+    pytest.register_assert_rewrite(
+        *(f"{__name__}.{module}" for module in ("contract_runner", "contract_requests", "contract"))
+    )
+    from helmdeck_testing.contract import ProviderContract
+
+    return ProviderContract

@@ -1,0 +1,70 @@
+"""Makes decks and distributions for tests; needs no pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from helmdeck_core import Helmdeck
+
+
+def make_deck(
+    *plugins: object,
+    config: Mapping[str, Any] | None = None,
+    file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    autoload: bool = False,
+    **options: Any,
+) -> Helmdeck:
+    """Return a deck of the built-ins and ``plugins``; the machine's plugins, files and variables stay out.
+
+    :param config: the configuration as nested mappings, as TOML would give them.
+    :param file: a configuration file instead.
+    :param options: what else ``Helmdeck`` takes.
+    """
+    overrides = dict(_leaves(config or {}))
+    named = {_name(plugin, number): plugin for number, plugin in enumerate(plugins, 1)}
+    return Helmdeck(
+        # The null device is an empty file of TOML: nothing is looked for in the folders above.
+        file=file or "/dev/null",
+        plugins=named,
+        overrides=overrides,
+        environ=environ or {},
+        autoload=autoload if file is None else None,
+        **options,
+    )
+
+
+def _name(plugin: object, number: int) -> str:
+    if isinstance(plugin, type):
+        raise TypeError(f"pass an instance of {plugin.__name__}, not the class")
+    given = getattr(plugin, "__name__", None) or type(plugin).__name__
+    return f"{given.rpartition('.')[2].lower()}-{number}"
+
+
+def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterable[tuple[tuple[str, ...], Any]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, (*above, key))
+        else:
+            yield (*above, key), value
+
+
+def write_distribution(
+    folder: Path, name: str, entry_points: Mapping[str, str], modules: Mapping[str, str], version: str = "1.0"
+) -> Path:
+    """Write into ``folder`` what ``pip install`` would: modules, and metadata with entry points of our group.
+
+    :param entry_points: plugin name to import target.
+    :param modules: module name to source text.
+    :returns: ``folder``, to be put on ``sys.path``.
+    """
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
+    lines = [f"{plugin} = {target}" for plugin, target in entry_points.items()]
+    (info / "entry_points.txt").write_text("[helmdeck]\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    for module, source in modules.items():
+        (folder / f"{module}.py").write_text(source, encoding="utf-8")
+    return folder

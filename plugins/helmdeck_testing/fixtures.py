@@ -1,0 +1,62 @@
+"""The pytest fixtures."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmdeck_core import Helmdeck
+from helmdeck_testing import fault_server, servers
+from helmdeck_testing.deck_factory import make_deck, write_distribution
+
+
+@pytest.fixture
+def deck_with() -> Iterator[Callable[..., Helmdeck]]:
+    """Make decks of the built-ins and given plugins; they are closed after the test. See ``make_deck``."""
+    made: list[Helmdeck] = []
+
+    def make(*plugins: object, **options: Any) -> Helmdeck:
+        made.append(make_deck(*plugins, **options))
+        return made[-1]
+
+    yield make
+    for deck in made:
+        deck.close()
+
+
+@pytest.fixture
+def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """Install a distribution with entry points for the length of a test. See ``write_distribution``."""
+    written: list[str] = []
+
+    def install(name: str, entry_points: Mapping[str, str], modules: Mapping[str, str], version: str = "1.0") -> Path:
+        folder = tmp_path / f"site-{name}-{version}"
+        write_distribution(folder, name, entry_points, modules, version)
+        monkeypatch.syspath_prepend(str(folder))
+        importlib.invalidate_caches()
+        written.extend(modules)
+        return folder
+
+    yield install
+    for module in written:
+        sys.modules.pop(module, None)
+
+
+@pytest.fixture
+def chat_server() -> Iterator[Callable[[servers.Answerer], servers.ChatServer]]:
+    """Start loopback HTTP servers that are stopped after the test. See ``helmdeck_testing.chat_server``."""
+    with contextlib.ExitStack() as stack:
+        yield lambda answer: stack.enter_context(servers.chat_server(answer))
+
+
+@pytest.fixture
+def failing_server() -> Iterator[Callable[..., fault_server.FailingServer]]:
+    """Start servers that fail on demand and are stopped after the test. See ``helmdeck_testing.failing_server``."""
+    with contextlib.ExitStack() as stack:
+        yield lambda *what, **how: stack.enter_context(fault_server.failing_server(*what, **how))
