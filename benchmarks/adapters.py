@@ -31,7 +31,7 @@ from helmdeck_core import (
     schema_problems,
 )
 from helmdeck_core.context.ladder import PreparedCatalog
-from helmdeck_core.context.selection import Limits, select
+from helmdeck_core.context.selection import SelectionLimits, select
 from helmdeck_plugins.providers import (
     anthropic,
     anthropic_request,
@@ -44,7 +44,7 @@ from helmdeck_plugins.providers import (
     responses,
     responses_request,
 )
-from helmdeck_provider_kit import AnswerReader, AnswerTerms, Interface, Received, Secrets
+from helmdeck_provider_kit import HttpResponse, ReaderContext, ResponseReader, Secrets, WireFormat
 from helmdeck_testing.deck_factory import make_deck
 
 
@@ -69,7 +69,7 @@ def selector(catalog: Mapping[str, Any]) -> Callable[[str, int], list[str]]:
     rules = runtime.config.selection
 
     def choose(intent: str, max_bytes: int) -> list[str]:
-        limits = Limits(cap=max_bytes, max_entries=rules.max_entries[Tier.C], confidence=rules.confidence)
+        limits = SelectionLimits(cap=max_bytes, max_entries=rules.max_entries[Tier.C], confidence=rules.confidence)
         return [entry.id for entry in select(prepared, index, intent, limits).entries]
 
     return choose
@@ -118,7 +118,7 @@ def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
     return said(answer.finish())
 
 
-INTERFACES: dict[str, Interface] = {
+INTERFACES: dict[str, WireFormat] = {
     "anthropic-messages": anthropic.dialect(anthropic_request.Options()),
     "gemini": gemini.dialect(gemini_request.Options()),
     "ollama-native": ollama.dialect(ollama_request.Options()),
@@ -130,10 +130,10 @@ INTERFACES: dict[str, Interface] = {
 """For each dialect, what is special about its interface."""
 
 
-def _reader(interface: Interface, fixture: Mapping[str, Any]) -> AnswerReader:
+def _reader(interface: WireFormat, fixture: Mapping[str, Any]) -> ResponseReader:
     """What an open provider reads its answers with."""
     runtime, name = deck().runtime, interface.name
-    terms = AnswerTerms(
+    terms = ReaderContext(
         words=interface.words,
         quota_headers=interface.quota_headers,
         normalise=lambda raw: runtime.normalise_stop(raw, name),
@@ -144,10 +144,10 @@ def _reader(interface: Interface, fixture: Mapping[str, Any]) -> AnswerReader:
     return interface.answer(ChatRequest(model="recorded/model", messages=()), terms)
 
 
-def _read(interface: Interface, answer: AnswerReader, fixture: Mapping[str, Any]) -> Iterator[ChatDelta]:
+def _read(interface: WireFormat, answer: ResponseReader, fixture: Mapping[str, Any]) -> Iterator[ChatDelta]:
     """Read what was recorded, from the bytes that it was."""
     if not fixture["stream"] or fixture["status"] != 200:
-        received = Received(fixture["status"], _headers(fixture), json.dumps(fixture["body"]).encode())
+        received = HttpResponse(fixture["status"], _headers(fixture), json.dumps(fixture["body"]).encode())
         yield from answer.read(interface.checked(received, Secrets()))
         return
     events = interface.events(answer)
@@ -157,7 +157,7 @@ def _read(interface: Interface, answer: AnswerReader, fixture: Mapping[str, Any]
     yield from events.finish()
 
 
-def pieces(interface: Interface, event: Mapping[str, Any]) -> Iterable[bytes]:
+def pieces(interface: WireFormat, event: Mapping[str, Any]) -> Iterable[bytes]:
     """An event as the bytes that it was."""
     if interface is CONVERSE:
         return frames(event)

@@ -10,7 +10,7 @@ import pytest
 
 from helmdeck_core import Tier
 from helmdeck_core.context.ladder import PreparedCatalog
-from helmdeck_core.context.selection import Limits, select
+from helmdeck_core.context.selection import SelectionLimits, select
 from helmdeck_testing.deck_factory import make_deck
 
 DECK = make_deck()
@@ -55,6 +55,6 @@ def test_rank(benchmark: Any, request_text: str) -> None:
 def test_whole_selection_for_tier_c(benchmark: Any, request_text: str) -> None:
     benchmark.group = "selection"
     prepared = PreparedCatalog(CATALOG, LADDER)
-    limits = Limits(cap=10_000, max_entries=12)
+    limits = SelectionLimits(cap=10_000, max_entries=12)
     assert select(prepared, INDEX, request_text, limits).record.after_bytes <= 10_000
     benchmark(select, prepared, INDEX, request_text, limits)

@@ -8,7 +8,7 @@ def continuation() -> str:
     from reference_pages import documented, page, table
 
     from helmdeck_core.config.types import AgentConfig
-    from helmdeck_core.domain.continuation import TRANSITIONS, Continuation, Outcome, Trigger, TurnState
+    from helmdeck_core.domain.continuation import TRANSITIONS, Continuation, TerminalReason, Trigger, TurnState
     from helmdeck_testing import make_deck
 
     arrows = ["    [*] --> Request"]
@@ -35,7 +35,7 @@ def continuation() -> str:
         "## What is told",
         "`ChatResponse.continuation` is `None` where one answer was enough.",
         table(("field", "meaning"), fields),
-        f"Outcomes: {', '.join(f'`{outcome.value}`' for outcome in Outcome)}.",
+        f"Outcomes: {', '.join(f'`{outcome.value}`' for outcome in TerminalReason)}.",
         "## Who goes on with its own unfinished answer",
         "The longest prefix that fits a model id decides. All other models get the answer so far and a hint. A model that "
         "refuses is asked with the hint at once, and is remembered while the deck lives.",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from helmdeck_core.domain.questions import PromptVariant
     from helmdeck_core.domain.ranking import Ranker
     from helmdeck_core.domain.recovery import RecoveryRule
-    from helmdeck_core.domain.tool_calls import ToolCallDialect
+    from helmdeck_core.domain.tool_calls import ToolCallFormat
 
 hookspec = pluggy.HookspecMarker("helmdeck")
 hookimpl = pluggy.HookimplMarker("helmdeck")
@@ -172,7 +172,7 @@ def helmdeck_decode_steps() -> Sequence[DecodeStep]:
 
 
 @hookspec
-def helmdeck_tool_call_dialects() -> Sequence[ToolCallDialect]:
+def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
     """Contribute ways in which models write tool calls as text, and what only looks like a call.
 
     Called once when a deck is made; all dialects are compiled into one scanner, when the first answer is read for calls.

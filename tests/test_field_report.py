@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from helmdeck_core import ChatRequest, DoneStep, LikelyTimeout, Message, PlanOutcome, Role, TextPart
+from helmdeck_core import ChatRequest, CompletedStep, LikelyTimeout, Message, PlanOutcome, Role, TextPart
 from helmdeck_testing import make_deck, weak_model_server
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,12 +54,12 @@ def test_a_prompt_with_the_whole_catalog_gets_nothing_from_the_weak_model():
 
 @pytest.mark.parametrize("request_text", ORDERS)
 def test_the_fitted_prompt_is_answered_step_after_step_until_nothing_is_left(request_text):
-    done: list[DoneStep] = []
+    done: list[CompletedStep] = []
     with weak_model_server(WANTED) as server, make_deck(config=loopback(server)) as deck:
         for _ in range(10):  # a loop that never ends would hang instead of fail
             plan = deck.plan(request_text, model=MODEL, done=done)
             assert plan.prompt_variant_used == "single_pick" and plan.outcome is PlanOutcome.PLANNED
-            done += [DoneStep(step.tool, f"{step.tool} ran") for step in plan.steps]
+            done += [CompletedStep(step.tool, f"{step.tool} ran") for step in plan.steps]
             if not plan.more_steps_likely:
                 break
         sizes = [sum(len(m["content"]) for m in sent.body["messages"]) for sent in server.requests]

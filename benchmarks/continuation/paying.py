@@ -16,8 +16,8 @@ from benchmarks.continuation.habits import HABITS
 from benchmarks.continuation.joins import JOINS
 from benchmarks.continuation.payloads import Payload, payloads
 from helmdeck_core import ChatRequest, ChatResponse, Message, Role, StopReason, TextPart, Usage
-from helmdeck_core.calls.answer_shape import AnswerJudge
-from helmdeck_core.calls.continuation.turn import Finished, Send, Turn
+from helmdeck_core.calls.answer_shape import AnswerShapeCheck
+from helmdeck_core.calls.continuation.turn import SendRequest, Turn, TurnResult
 from helmdeck_core.domain.continuation import ContinuationLimits
 from helmdeck_testing.deck_factory import make_deck
 
@@ -69,10 +69,10 @@ def ours(model: Model, limit: int) -> str:
     limits = ContinuationLimits(
         max_attempts=MOST_CALLS, max_completion_tokens=MOST_CALLS * limit, max_output_chars=10**9
     )
-    turn = Turn(asked, limits, AnswerJudge(RUNTIME, asked))
+    turn = Turn(asked, limits, AnswerShapeCheck(RUNTIME, asked))
     text, is_cut = model.write(limit, is_first=True)
-    step: Send | Finished = turn.feed(_response(text, is_cut))
-    while isinstance(step, Send):
+    step: SendRequest | TurnResult = turn.feed(_response(text, is_cut))
+    while isinstance(step, SendRequest):
         text, is_cut = model.write(step.request.max_tokens or limit)
         step = turn.feed(_response(text, is_cut))
     return step.response.text

@@ -73,7 +73,7 @@ def written(name: str, kind: str, pieces: int) -> list[bytes]:
 
     :param kind: ``reasoning``, which is followed by a word, or anything else for text.
     """
-    wire, said = WIRES[name], importlib.import_module("helmdeck_testing").Said
+    wire, said = WIRES[name], importlib.import_module("helmdeck_testing").ScriptedAnswer
     found = getattr(importlib.import_module(wire.home[0]), wire.home[1])
     dialect = found[name] if wire.home[1] == "DIALECTS" else found
     text = "".join(f" word{number:07}" for number in range(pieces))

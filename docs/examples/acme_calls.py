@@ -1,19 +1,21 @@
 """How our model writes tool calls: as lines between marks, or as elements with fields."""
 
-from helmdeck_core import DialectKind, ToolCallDialect, hookimpl
+from helmdeck_core import ToolCallFormat, ToolCallFormatKind, hookimpl
 
 
 @hookimpl
-def helmdeck_tool_call_dialects():
+def helmdeck_tool_call_formats():
     """The name stands behind the mark, the arguments are JSON."""
     return [
-        ToolCallDialect(name="acme.at", open=("\n@@",), close=("@@",), head=r"\s*(?P<name>[a-z_]{1,60})\s*"),
-        ToolCallDialect(
+        ToolCallFormat(name="acme.at", open=("\n@@",), close=("@@",), head=r"\s*(?P<name>[a-z_]{1,60})\s*"),
+        ToolCallFormat(
             name="acme.fields",
             open=("<acme:run>",),
             close=("</acme:run>",),
             argument=r'<acme:set key="(?P<key>[^"<>]{1,60})">',
             argument_close="</acme:set>",
         ),
-        ToolCallDialect(name="acme.manual", kind=DialectKind.QUOTE, open=("<acme:manual>",), close=("</acme:manual>",)),
+        ToolCallFormat(
+            name="acme.manual", kind=ToolCallFormatKind.QUOTE, open=("<acme:manual>",), close=("</acme:manual>",)
+        ),
     ]

@@ -1,6 +1,6 @@
 """A recovery rule: a model that answers in prose is told once more, a key that is refused is no reason to give up."""
 
-from helmdeck_core import Again, Changes, NextModel, RecoveryRule, hookimpl
+from helmdeck_core import NextModel, RecoveryRule, RequestChanges, Retry, hookimpl
 
 SLOW_S = 20.0
 
@@ -8,7 +8,7 @@ SLOW_S = 20.0
 def after_silence(situation):
     """Ask a model that fell silent quickly once more, with less to read; leave one alone that took its time."""
     if situation.failure.latency_s < SLOW_S:
-        return [Again(changes=Changes(catalog_factor=0.5)), NextModel()]
+        return [Retry(changes=RequestChanges(catalog_factor=0.5)), NextModel()]
     return [NextModel()]
 
 

@@ -21,7 +21,7 @@ from helmdeck_core import (
     hookimpl,
 )
 from helmdeck_provider_kit import (
-    ErrorWords,
+    ErrorRules,
     EventDecoder,
     Transport,
     arguments,
@@ -38,7 +38,7 @@ from helmdeck_provider_kit import (
 )
 
 DIALECT = "acme-stream"
-WORDS = ErrorWords()  # what the codes of the server's errors mean; without any, the HTTP status decides
+WORDS = ErrorRules()  # what the codes of the server's errors mean; without any, the HTTP status decides
 
 
 def body_of(request):

@@ -1,6 +1,6 @@
 """Runs a request one step at a time: plan, run the step, plan again with what it gave."""
 
-from helmdeck_core import DoneStep, Helmdeck
+from helmdeck_core import CompletedStep, Helmdeck
 
 REQUEST = "remember this, draft a blog post about it, and make an illustration"
 MOST_STEPS = 10
@@ -17,7 +17,7 @@ with Helmdeck(overrides={("budgets", "local/lexical", "tier"): "C"}) as deck:
     while len(done) < MOST_STEPS:
         plan = deck.plan(REQUEST, done=done)
         for step in plan.steps:
-            done.append(DoneStep(step.tool, run(step)))
+            done.append(CompletedStep(step.tool, run(step)))
             print(len(done), step.tool)
         if not plan.more_steps_likely:
             break

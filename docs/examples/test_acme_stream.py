@@ -4,7 +4,7 @@ import json
 
 import acme_stream
 
-from helmdeck_testing import Dialect, ProviderContract, sse
+from helmdeck_testing import ProviderContract, ServerFormat, sse
 
 WORDS = {"stop": "done", "length": "limit", "content_filter": "refused", "tool_calls": "call", "error": "oops"}
 
@@ -34,7 +34,7 @@ def events(said):
     return sse(*found, *([end_of(said)] if said.stop is not None else []))
 
 
-ACME = Dialect(
+ACME = ServerFormat(
     name="acme-stream",
     whole=whole,
     events=events,

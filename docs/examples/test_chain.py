@@ -6,7 +6,7 @@ import json
 import pytest
 
 from helmdeck_core import ChatRequest, Message, ProviderUnavailable, Role, TextPart
-from helmdeck_testing import OPENAI_CHAT, Fault, Harm, faulty_proxy, make_deck
+from helmdeck_testing import OPENAI_CHAT, Fault, FaultKind, faulty_proxy, make_deck
 
 PLAN = json.dumps({"steps": [{"tool": "blog.draft", "args": {"brief": "tea"}}]})
 
@@ -29,7 +29,7 @@ def test_a_connection_that_breaks_off_is_told_as_that(failing_server):
     request = ChatRequest(model="vllm/any", messages=(Message(Role.USER, (TextPart("hi"),)),))
 
     async def run():
-        async with faulty_proxy(server.base_url, Fault(Harm.RESET, after=150)) as proxy:
+        async with faulty_proxy(server.base_url, Fault(FaultKind.RESET, after=150)) as proxy:
             config = {"providers": {"vllm": {"base_url": proxy.base_url}}, "recovery": {"max_attempts": 1}}
             async with make_deck(config=config) as deck:
                 with pytest.raises(ProviderUnavailable):

@@ -10,14 +10,14 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.calls.call_events import Teller
+from helmdeck_core.calls.call_events import CallEvents
 from helmdeck_core.calls.operation import Prepared, provider_of
-from helmdeck_core.calls.recovery import Ask, Recovery
-from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN, Watch
+from helmdeck_core.calls.recovery import NextAttempt, RecoveryPolicy
+from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN, ReasoningWatchdog
 from helmdeck_core.domain.chat import ChatResponse
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import CallFailed
-from helmdeck_core.errors.attempts import Attempt, FailureClass, PaidRequest, Usage, total_cost
+from helmdeck_core.errors.attempts import Attempt, AttemptRequest, FailureClass, Usage, total_cost
 from helmdeck_core.resolve.prices import Pricer
 
 _SILENT = FailureClass.LIKELY_TIMEOUT
@@ -27,13 +27,13 @@ FOR_THE_SELECTION = "selection"
 
 
 @attrs.define
-class Try:
+class AttemptState:
     """One attempt while it runs.
 
     :ivar guessed: about how many tokens it took, where the answer was cut off before the provider told; else nothing.
     """
 
-    ask: Ask
+    ask: NextAttempt
     call: CallRef
     prepared: Prepared | None = attrs.field(default=None, repr=False)
     sent_s: float | None = None
@@ -41,7 +41,7 @@ class Try:
     response: ChatResponse | None = attrs.field(default=None, repr=False)
     guessed: Usage = Usage()
 
-    def guess(self, watch: Watch) -> None:
+    def guess(self, watch: ReasoningWatchdog) -> None:
         """The answer is cut off: reckon what it took by what went out and what has come."""
         assert self.prepared is not None
         came = watch.thought_tokens + len(watch.text) // CHARS_PER_TOKEN
@@ -49,7 +49,7 @@ class Try:
         self.guessed = Usage(input_tokens=went, output_tokens=came, reasoning_tokens=watch.thought_tokens)
 
 
-class Trail:
+class AttemptLog:
     """The attempts of one call.
 
     :param report_unknown_cost: takes a model whose costs a limit cannot count.
@@ -57,9 +57,9 @@ class Trail:
 
     def __init__(
         self,
-        teller: Teller,
+        teller: CallEvents,
         call: CallRef,
-        policy: Recovery,
+        policy: RecoveryPolicy,
         pricer: Pricer,
         report_unknown_cost: Callable[[str], None],
     ) -> None:
@@ -86,14 +86,14 @@ class Trail:
         helpers, self._helpers = self._helpers, ()
         return tuple(attrs.evolve(each, number=number) for each in helpers)
 
-    def answered(self, this: Try) -> tuple[Attempt, ...]:
+    def answered(self, this: AttemptState) -> tuple[Attempt, ...]:
         """The attempt gave the answer; returns all of them."""
         assert this.response is not None
         attempt = self._made(this, then="answered")
         self._teller.attempted(attempt)
         return (*self._policy.attempts, *self.take_helpers(attempt.number), attempt)
 
-    def failed(self, this: Try, failure: CallFailed, latency_s: float) -> Attempt:
+    def failed(self, this: AttemptState, failure: CallFailed, latency_s: float) -> Attempt:
         """The attempt gave nothing usable."""
         self.untold = self._made(
             this,
@@ -111,7 +111,7 @@ class Trail:
         )
         return self.untold
 
-    def goes_on(self, ask: Ask) -> None:
+    def goes_on(self, ask: NextAttempt) -> None:
         """Tell how the last attempt ended, now that it is clear what follows."""
         if self.untold is None:
             return
@@ -146,7 +146,7 @@ class Trail:
         self._policy.attempts = (*self._policy.attempts[:-1], told)
         self._teller.attempted(told)
 
-    def _made(self, this: Try, **how: Any) -> Attempt:
+    def _made(self, this: AttemptState, **how: Any) -> Attempt:
         response = this.response
         if this.guessed != Usage():
             how |= {"usage": this.guessed, "cost_usd": self._cost_usd(this, this.guessed), "is_estimated": True}
@@ -174,12 +174,12 @@ class Trail:
             **how,
         )
 
-    def _several(self, this: Try, requests: Sequence[PaidRequest]) -> dict[str, Any]:
+    def _several(self, this: AttemptState, requests: Sequence[AttemptRequest]) -> dict[str, Any]:
         """What an attempt of several requests cost, one by one: prices may depend on how large a request is."""
         priced = tuple(attrs.evolve(each, cost_usd=self._cost_usd(this, each.usage)) for each in requests)
         return {"requests": priced, "cost_usd": total_cost(priced)}
 
-    def _cost_usd(self, this: Try, usage: Usage) -> float | None:
+    def _cost_usd(self, this: AttemptState, usage: Usage) -> float | None:
         assert this.prepared is not None
         model = this.prepared.request.model
         cost = self._pricer.cost_usd(this.prepared.budget, model, usage)

@@ -8,12 +8,12 @@ from typing import Any
 import attrs
 
 from helmdeck_core.calls.operation import Prepared
-from helmdeck_core.calls.recovery import Ask
+from helmdeck_core.calls.recovery import NextAttempt
 from helmdeck_core.domain.chat import ChatResponse
 from helmdeck_core.domain.events import (
     AttemptEnded,
     CallAborted,
-    CallGaveUp,
+    CallExhausted,
     CallRef,
     CallStarted,
     ReasoningStripped,
@@ -24,7 +24,7 @@ from helmdeck_core.errors.attempts import Attempt
 from helmdeck_core.resolve.runtime import Runtime
 
 
-class Teller:
+class CallEvents:
     """Tells of one call.
 
     :param model: the model that is asked for.
@@ -40,7 +40,7 @@ class Teller:
         if self._runtime.sinks:
             self._runtime.emit(CallStarted(**self._call.place, model=self._model, parent=parent))
 
-    def sent(self, ask: Ask, call: CallRef, prepared: Prepared) -> None:
+    def sent(self, ask: NextAttempt, call: CallRef, prepared: Prepared) -> None:
         """A request goes out."""
         if not self._runtime.sinks:
             return
@@ -81,7 +81,7 @@ class Teller:
         if not self._runtime.sinks:
             return
         self._runtime.emit(
-            CallGaveUp(
+            CallExhausted(
                 **self._place(failure.attempt),
                 model=self._model,
                 cause=failure.failure_class,

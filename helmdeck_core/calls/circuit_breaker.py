@@ -13,7 +13,7 @@ class _Record:
     until_s: float = float("-inf")
 
 
-class CoolDown:
+class CircuitBreaker:
     """Providers that rest.
 
     :param after: failures in a row after which a provider rests; 0 is never.

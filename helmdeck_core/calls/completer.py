@@ -8,12 +8,12 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 from helmdeck_core.calls.continuation.merge import SeamStream
-from helmdeck_core.calls.continuation.turn import Finished, Judge, Refuses, Send, Step, Turn
+from helmdeck_core.calls.continuation.turn import RequestGuard, SendRequest, ShapeCheck, Turn, TurnAction, TurnResult
 from helmdeck_core.calls.provider_pool import ProviderPool
 from helmdeck_core.config.precedence import matching_prefixes
 from helmdeck_core.config.types import AgentConfig
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
-from helmdeck_core.domain.continuation import ContinuationLimits, Outcome
+from helmdeck_core.domain.continuation import ContinuationLimits, TerminalReason
 from helmdeck_core.domain.decode import StreamStripper
 from helmdeck_core.domain.events import (
     CallRef,
@@ -48,12 +48,12 @@ class Completer:
     async def complete(
         self,
         request: ChatRequest,
-        judge: Judge,
+        judge: ShapeCheck,
         call: CallRef,
         until_s: float | None = None,
         *,
         first: ChatResponse | None = None,
-        refuses: Refuses | None = None,
+        refuses: RequestGuard | None = None,
     ) -> ChatResponse:
         """Ask, and go on where the answer was cut.
 
@@ -64,7 +64,7 @@ class Completer:
         """
         response = first if first is not None else await self._gateway.complete(request)
         turn, step = self._begun(request, response, judge, call, refuses)
-        if isinstance(step, Finished):
+        if isinstance(step, TurnResult):
             return step.response
         async with contextlib.aclosing(self._going_on(turn, step, call, until_s, streams=False)) as batches:
             async for batch in batches:
@@ -73,16 +73,16 @@ class Completer:
         return response
 
     def _begun(
-        self, request: ChatRequest, first: ChatResponse, judge: Judge, call: CallRef, refuses: Refuses | None
-    ) -> tuple[Turn, Step]:
+        self, request: ChatRequest, first: ChatResponse, judge: ShapeCheck, call: CallRef, refuses: RequestGuard | None
+    ) -> tuple[Turn, TurnAction]:
         turn = self.begin(request, judge, refuses)
         self.observe(request, first, call, 1)
         step = turn.feed(first)
-        if isinstance(step, Finished):
+        if isinstance(step, TurnResult):
             self._finished(request, step.response, call)
         return turn, step
 
-    def begin(self, request: ChatRequest, judge: Judge, refuses: Refuses | None = None) -> Turn:
+    def begin(self, request: ChatRequest, judge: ShapeCheck, refuses: RequestGuard | None = None) -> Turn:
         """A turn for a request, with the limits of the deployment."""
         return Turn(
             request,
@@ -114,18 +114,18 @@ class Completer:
         self,
         request: ChatRequest,
         first: ChatResponse,
-        judge: Judge,
+        judge: ShapeCheck,
         call: CallRef,
         until_s: float | None = None,
         *,
-        refuses: Refuses | None = None,
+        refuses: RequestGuard | None = None,
     ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """What completes an answer that came in pieces: further pieces without a seam, and last the whole response.
 
         Tool calls of continuations come with the response alone, for their pieces would be taken for those of the first.
         """
         turn, step = self._begun(request, first, judge, call, refuses)
-        if isinstance(step, Finished):
+        if isinstance(step, TurnResult):
             yield step.response
             return
         async with contextlib.aclosing(self._going_on(turn, step, call, until_s, streams=True)) as batches:
@@ -133,11 +133,11 @@ class Completer:
                 yield batch
 
     async def _going_on(
-        self, turn: Turn, step: Step, call: CallRef, until_s: float | None, *, streams: bool
+        self, turn: Turn, step: TurnAction, call: CallRef, until_s: float | None, *, streams: bool
     ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Send what the turn says until it is over: pieces, where they are wanted, and last the whole response."""
         start_s, iteration, model = self._clock(), 1, ""
-        while isinstance(step, Send):
+        while isinstance(step, SendRequest):
             model, iteration = step.request.model, iteration + 1
             self.announce(step, call)
             part = _Part(turn.answer, self._runtime.decoder.stream(), is_silent=step.is_repair)
@@ -169,7 +169,7 @@ class Completer:
         """Seconds for a continuation: a little less than the attempt has, so that what is there can be kept."""
         return None if until_s is None else max(0.0, until_s - self._clock() - KEPT_S)
 
-    def announce(self, send: Send, call: CallRef) -> None:
+    def announce(self, send: SendRequest, call: CallRef) -> None:
         """Tell that a continuation is asked for."""
         if send.is_repair or not self._runtime.sinks:
             return  # a repair is told with its outcome
@@ -185,7 +185,7 @@ class Completer:
             )
         )
 
-    def after_failure(self, turn: Turn, send: Send, failure: CallFailed) -> Step:
+    def after_failure(self, turn: Turn, send: SendRequest, failure: CallFailed) -> TurnAction:
         """What follows a continuation that failed: a model that does not take its own answer is asked with a hint."""
         if send.is_native and isinstance(failure, InvalidRequest):
             self._refusing.add(send.request.model)
@@ -208,7 +208,7 @@ class Completer:
         if response.continuation is not None:
             self._terminated(request.model, response, call, 0.0)
         elif response.stop_reason is StopReason.MAX_TOKENS:
-            outcome = Outcome.NOT_CONTINUED
+            outcome = TerminalReason.NOT_CONTINUED
             self._runtime.emit(
                 ContinuationTerminated(
                     **call.place, model=request.model, outcome=outcome, attempts=0, repairs=0, latency_s=0.0
@@ -220,7 +220,7 @@ class Completer:
         if record is None or not self._runtime.sinks:
             return
         if record.repairs:
-            failed = record.outcome is not Outcome.COMPLETED
+            failed = record.outcome is not TerminalReason.COMPLETED
             self._runtime.emit(
                 ToolPayloadRepair(
                     **call.place,

@@ -16,20 +16,28 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from helmdeck_core.calls.answer_shape import AnswerJudge
-from helmdeck_core.calls.attempt_log import Trail, Try
-from helmdeck_core.calls.call_events import Teller
-from helmdeck_core.calls.circuit_breaker import CoolDown
+from helmdeck_core.calls.answer_shape import AnswerShapeCheck
+from helmdeck_core.calls.attempt_log import AttemptLog, AttemptState
+from helmdeck_core.calls.call_events import CallEvents
+from helmdeck_core.calls.circuit_breaker import CircuitBreaker
 from helmdeck_core.calls.completer import Completer
 from helmdeck_core.calls.models import with_names
-from helmdeck_core.calls.operation import Done, Work, fingerprint, provider_of
+from helmdeck_core.calls.operation import CallResult, Operation, fingerprint, provider_of
 from helmdeck_core.calls.provider_pool import ProviderPool
-from helmdeck_core.calls.recovery import SENT_BEFORE, Ask, Failed, Patience, Recovery, Step, rule_for
-from helmdeck_core.calls.watchdog import Watch, overrun, too_slow
+from helmdeck_core.calls.recovery import (
+    SENT_BEFORE,
+    AttemptFailure,
+    Decision,
+    NextAttempt,
+    RecoveryPolicy,
+    WaitPolicy,
+    rule_for,
+)
+from helmdeck_core.calls.watchdog import ReasoningWatchdog, overrun, too_slow
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
-from helmdeck_core.domain.continuation import Outcome
-from helmdeck_core.domain.events import CallRef, CostUnknown, ProviderRests, StopReasonUnknown
-from helmdeck_core.domain.recovery import Limits
+from helmdeck_core.domain.continuation import TerminalReason
+from helmdeck_core.domain.events import CallRef, CooldownStarted, CostUnknown, StopReasonUnknown
+from helmdeck_core.domain.recovery import CallLimits
 from helmdeck_core.errors import CallFailed, FailureClass, LengthTruncated, LikelyTimeout, QuotaExhausted
 from helmdeck_core.errors.attempts import RequestKind, Usage
 from helmdeck_core.resolve.runtime import Runtime
@@ -66,45 +74,47 @@ class Dispatcher:
         self.clock = clock
         self.sleep = sleep
         self.completer = Completer(runtime, gateway, clock)
-        self.cooling = CoolDown(rules.cool_down_after, rules.cool_down_s)
+        self.cooling = CircuitBreaker(rules.cool_down_after, rules.cool_down_s)
         self._jitter = jitter
-        self._limits = Limits(
+        self._limits = CallLimits(
             max_attempts=rules.max_attempts,
             deadline_s=rules.deadline_s or None,
             max_cost_usd=rules.max_cost_usd,
         )
         self.think_share = rules.think_share
-        self.patience = Patience(
+        self.patience = WaitPolicy(
             backoff_s=rules.backoff_s, max_wait_s=rules.max_wait_s, attempt_share=rules.attempt_share
         )
         self._unknown_stops: set[tuple[str, str, str]] = set()
         self._without_price: set[str] = set()
 
     async def run(
-        self, work: Work[T], model: str, *, pack: str, caller: str, limits: Limits, parent: str = ""
-    ) -> Done[T]:
+        self, work: Operation[T], model: str, *, pack: str, caller: str, limits: CallLimits, parent: str = ""
+    ) -> CallResult[T]:
         """Ask until there is an answer, or nothing is left that could be tried.
 
         :param parent: the call that this one helps.
         :raises CallFailed: the last failure, with all attempts.
         """
-        done: Done[T] | None = None
+        done: CallResult[T] | None = None
         async for each in self._call(work, pack, caller, model, limits, parent).course(streams=False):
-            done = each if isinstance(each, Done) else None
+            done = each if isinstance(each, CallResult) else None
         assert done is not None
         return done
 
     def stream(
-        self, work: Work[T], model: str, *, pack: str, caller: str, limits: Limits
-    ) -> AsyncGenerator[Sequence[ChatDelta] | Done[T], None]:
+        self, work: Operation[T], model: str, *, pack: str, caller: str, limits: CallLimits
+    ) -> AsyncGenerator[Sequence[ChatDelta] | CallResult[T], None]:
         """The same in pieces, and last what they come to. Another model takes over as long as nothing was said.
 
         :raises CallFailed: the last failure; after the first visible piece, the one that broke the answer off.
         """
         return self._call(work, pack, caller, model, limits).course(streams=True)
 
-    def _call(self, work: Work[T], pack: str, caller: str, model: str, limits: Limits, parent: str = "") -> _Call[T]:
-        policy = Recovery(
+    def _call(
+        self, work: Operation[T], pack: str, caller: str, model: str, limits: CallLimits, parent: str = ""
+    ) -> _Call[T]:
+        policy = RecoveryPolicy(
             self.runtime.recovery_rules,
             self.runtime.chain(model),
             limits.within(self._limits),
@@ -136,7 +146,7 @@ class Dispatcher:
     def report_rest(self, provider: str, cause: FailureClass) -> None:
         """Report that a provider is left alone for a while."""
         if self.runtime.sinks:
-            self.runtime.emit(ProviderRests(provider=provider, seconds=self.cooling.seconds, cause=cause))
+            self.runtime.emit(CooldownStarted(provider=provider, seconds=self.cooling.seconds, cause=cause))
 
     def report(self, request: ChatRequest, response: ChatResponse) -> None:
         """Report a stop reason that nobody knows, once per provider, model and word."""
@@ -156,7 +166,7 @@ class _Call(Generic[T]):
     """One call."""
 
     def __init__(
-        self, home: Dispatcher, work: Work[T], call: CallRef, policy: Recovery, model: str, parent: str
+        self, home: Dispatcher, work: Operation[T], call: CallRef, policy: RecoveryPolicy, model: str, parent: str
     ) -> None:
         self._home = home
         self._work = work
@@ -164,25 +174,25 @@ class _Call(Generic[T]):
         self._policy = policy
         self._model = model
         self._parent = parent
-        self._teller = Teller(home.runtime, call, model)
+        self._teller = CallEvents(home.runtime, call, model)
         self._start_s = home.clock()
-        self._trail = Trail(self._teller, call, policy, home.runtime.pricer, home.report_unknown_cost)
+        self._trail = AttemptLog(self._teller, call, policy, home.runtime.pricer, home.report_unknown_cost)
         self._streams = False
         # Models that only repeated an answer when they were asked to go on with it.
         self._repeating: set[str] = set()
 
-    async def course(self, *, streams: bool) -> AsyncGenerator[Sequence[ChatDelta] | Done[T], None]:
+    async def course(self, *, streams: bool) -> AsyncGenerator[Sequence[ChatDelta] | CallResult[T], None]:
         """Everything that is tried: pieces, where they are wanted, and last the answer."""
         home, policy = self._home, self._policy
         self._streams = streams
         failure: CallFailed | None = None
-        done: Done[T] | None = None
+        done: CallResult[T] | None = None
         number = 1
         try:
             self._teller.started(self._parent)
-            step: Step = policy.begin(self._start_s, home.cooling.resting(self._start_s))
-            while done is None and isinstance(step, Ask):
-                this = Try(step, self._call if number == 1 else attrs.evolve(self._call, attempt=number))
+            step: Decision = policy.begin(self._start_s, home.cooling.resting(self._start_s))
+            while done is None and isinstance(step, NextAttempt):
+                this = AttemptState(step, self._call if number == 1 else attrs.evolve(self._call, attempt=number))
                 try:
                     if streams:
                         async with self._limit(this):
@@ -217,14 +227,14 @@ class _Call(Generic[T]):
             yield done
             return
         assert failure is not None
-        assert not isinstance(step, Ask)
+        assert not isinstance(step, NextAttempt)
         deadline_s = policy.deadline_s
         left_s = None if deadline_s is None else deadline_s - home.clock()
         failure = await with_names(home.gateway, failure, policy.attempts[-1].model, left_s)
         raise self._trail.ended(failure, step.reason, home.clock() - self._start_s)
 
     @contextlib.asynccontextmanager
-    async def _limit(self, this: Try) -> AsyncGenerator[None, None]:
+    async def _limit(self, this: AttemptState) -> AsyncGenerator[None, None]:
         """The time of one attempt."""
         left_s = None if this.ask.until_s is None else this.ask.until_s - self._home.clock()
         scope = asyncio.timeout(left_s)
@@ -236,7 +246,7 @@ class _Call(Generic[T]):
                 raise
             raise self._too_slow(this) from exc
 
-    async def _send_off(self, this: Try) -> None:
+    async def _send_off(self, this: AttemptState) -> None:
         """Prepare, and wait until it is time to send."""
         this.prepared = prepared = await self._work.prepare(this.ask, this.call, self._trail.helped)
         if self._policy.has_seen and self._policy.is_spent(fingerprint(prepared.request)):
@@ -252,7 +262,7 @@ class _Call(Generic[T]):
         this.sent_s = self._home.clock()
         self._teller.sent(this.ask, this.call, prepared)
 
-    def _too_dear(self, this: Try, request: ChatRequest, paid: Usage = NOTHING) -> str:
+    def _too_dear(self, this: AttemptState, request: ChatRequest, paid: Usage = NOTHING) -> str:
         """Why the cost limit does not allow a request; empty where it does.
 
         :param paid: tokens of this attempt so far.
@@ -269,13 +279,15 @@ class _Call(Generic[T]):
             return ""
         return f"its input alone costs about {least_usd:.6f} US dollars, and {left_usd:.6f} are left of {most_usd:g}"
 
-    def _refused(self, this: Try, request: ChatRequest, kind: RequestKind, paid: Usage) -> Outcome | None:
+    def _refused(
+        self, this: AttemptState, request: ChatRequest, kind: RequestKind, paid: Usage
+    ) -> TerminalReason | None:
         """Whether a request that completes an answer must not be sent, and how the answer ends then."""
         if kind is RequestKind.CONTINUATION and request.model in self._repeating:
-            return Outcome.NO_PROGRESS
-        return Outcome.COST_LIMIT if self._too_dear(this, request, paid) else None
+            return TerminalReason.NO_PROGRESS
+        return TerminalReason.COST_LIMIT if self._too_dear(this, request, paid) else None
 
-    async def _answered(self, this: Try) -> None:
+    async def _answered(self, this: AttemptState) -> None:
         """Send and receive. Models that think are watched, so that they do not think until the caller's time is over."""
         assert this.prepared is not None
         if this.prepared.budget.is_hybrid_reasoning:
@@ -283,17 +295,17 @@ class _Call(Generic[T]):
                 async for _ in batches:
                     pass
         request, until_s = this.prepared.request, this.ask.until_s
-        judge = AnswerJudge(self._home.runtime, request, self._work.type)
+        judge = AnswerShapeCheck(self._home.runtime, request, self._work.type)
         this.response = await self._home.completer.complete(
             request, judge, this.call, until_s, first=this.response, refuses=functools.partial(self._refused, this)
         )
 
-    async def _continued(self, this: Try) -> AsyncGenerator[Sequence[ChatDelta], None]:
+    async def _continued(self, this: AttemptState) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """What completes a streamed answer that was cut; the whole response stays with the attempt."""
         assert this.prepared is not None
         assert this.response is not None
         request = this.prepared.request
-        judge = AnswerJudge(self._home.runtime, request, self._work.type)
+        judge = AnswerShapeCheck(self._home.runtime, request, self._work.type)
         more = self._home.completer.continued(
             request, this.response, judge, this.call, this.ask.until_s, refuses=functools.partial(self._refused, this)
         )
@@ -304,7 +316,7 @@ class _Call(Generic[T]):
                 else:
                     yield batch
 
-    async def _pieces(self, this: Try) -> AsyncGenerator[Sequence[ChatDelta], None]:
+    async def _pieces(self, this: AttemptState) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """Send, and give the pieces on as they come; the response stays with the attempt."""
         assert this.prepared is not None
         assert this.sent_s is not None
@@ -315,7 +327,7 @@ class _Call(Generic[T]):
             most_tokens = None if limit is None else limit * home.think_share
             speak_by_s = None if until_s is None else this.sent_s + (until_s - this.sent_s) * home.think_share
         has_form = self._work.type is not None or this.prepared.request.response_format is not None
-        watch = Watch(home.runtime.decoder.stream(), most_tokens, has_form=has_form)
+        watch = ReasoningWatchdog(home.runtime.decoder.stream(), most_tokens, has_form=has_form)
         now_s = asyncio.get_running_loop().time
         async with contextlib.aclosing(home.gateway.stream(this.prepared.request)) as batches:
             while this.response is None:
@@ -346,13 +358,13 @@ class _Call(Generic[T]):
                         text=watch.text, stop_reason=StopReason.MAX_TOKENS, usage=this.guessed, latency_s=latency_s
                     )
 
-    def _read(self, this: Try) -> T:
+    def _read(self, this: AttemptState) -> T:
         assert this.prepared is not None
         assert this.response is not None
         if this.prepared.downgrades:
             downgrades = (*this.response.downgrades, *this.prepared.downgrades)
             this.response = attrs.evolve(this.response, downgrades=downgrades)
-        if (record := this.response.continuation) is not None and record.outcome is Outcome.NO_PROGRESS:
+        if (record := this.response.continuation) is not None and record.outcome is TerminalReason.NO_PROGRESS:
             self._repeating.add(this.prepared.request.model)
         self._home.report(this.prepared.request, this.response)
         self._teller.answered(this.call, this.prepared.request.model, this.response)
@@ -360,11 +372,11 @@ class _Call(Generic[T]):
 
     # -- how it ended --------------------------------------------------------------------------------------
 
-    def _done(self, this: Try, value: T) -> Done[T]:
+    def _done(self, this: AttemptState, value: T) -> CallResult[T]:
         assert this.prepared is not None
         assert this.response is not None
         self._home.cooling.worked(provider_of(this.ask.model))
-        return Done(
+        return CallResult(
             value=value,
             call=this.call,
             model=self._model,
@@ -374,12 +386,12 @@ class _Call(Generic[T]):
             attempts=self._trail.answered(this),
         )
 
-    def _failed(self, this: Try, failure: CallFailed) -> Step:
+    def _failed(self, this: AttemptState, failure: CallFailed) -> Decision:
         home = self._home
         attempt = self._trail.failed(this, failure, home.clock() - this.sent_s if this.sent_s is not None else 0.0)
         disposition = home.runtime.disposition(this.response) if this.response is not None else None
         budget = this.prepared.budget if this.prepared else home.runtime.budgets.find(this.ask.model).budget
-        failed = Failed(
+        failed = AttemptFailure(
             failure=failure,
             attempt=attempt,
             budget=budget,
@@ -395,13 +407,13 @@ class _Call(Generic[T]):
             home.report_rest(provider, failure.failure_class)
         return self._policy.failed(failed, now_s, home.cooling.resting(now_s))
 
-    def _final(self, this: Try, failure: CallFailed) -> str:
+    def _final(self, this: AttemptState, failure: CallFailed) -> str:
         """Why nobody else may be asked, whatever the rules say."""
         if self._streams and this.has_spoken:
             return "a part of the answer was given on already, and is not said twice"
         return "the caller takes an empty answer" if self._work.is_final(failure) else ""
 
-    def _too_slow(self, this: Try, watch: Watch | None = None) -> CallFailed:
+    def _too_slow(self, this: AttemptState, watch: ReasoningWatchdog | None = None) -> CallFailed:
         """The time of the attempt is over; of one that was watched, it may be that only its thoughts took too long."""
         home = self._home
         now_s, deadline_s, until_s = home.clock(), self._policy.deadline_s, this.ask.until_s
@@ -413,7 +425,7 @@ class _Call(Generic[T]):
         share = home.patience.attempt_share if deadline_s is not None and now_s < deadline_s else None
         return too_slow(this.ask.model, latency_s, now_s - self._start_s, limit_s, share)
 
-    def _overrun(self, this: Try, watch: Watch, kind: type[CallFailed]) -> CallFailed:
+    def _overrun(self, this: AttemptState, watch: ReasoningWatchdog, kind: type[CallFailed]) -> CallFailed:
         assert this.sent_s is not None
         this.guess(watch)
         return overrun(kind, this.ask.model, self._home.clock() - this.sent_s, watch, self._home.think_share)

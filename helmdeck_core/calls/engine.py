@@ -16,9 +16,9 @@ import msgspec
 
 from helmdeck_core.calls.dispatcher import Dispatcher
 from helmdeck_core.calls.history_trimming import without_oldest
-from helmdeck_core.calls.operation import Done, Helped, Prepared, provider_of
+from helmdeck_core.calls.operation import CallResult, Helped, Prepared, provider_of
 from helmdeck_core.calls.provider_pool import ProviderPool
-from helmdeck_core.calls.recovery import Ask
+from helmdeck_core.calls.recovery import NextAttempt
 from helmdeck_core.context.composer import Composer, Prompt
 from helmdeck_core.context.library import Library
 from helmdeck_core.context.llm_filter import second_opinion
@@ -28,7 +28,7 @@ from helmdeck_core.domain.decode import Decoded, DecodeFailed
 from helmdeck_core.domain.events import CallFinished, CallRef, CatalogSelected, FilterFailed, SelectionFiltered
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.questions import Answer, FilterCall, Question
-from helmdeck_core.domain.recovery import NO_CHANGES, NO_LIMITS, Changes, Limits
+from helmdeck_core.domain.recovery import NO_LIMITS, NO_REQUEST_CHANGES, CallLimits, RequestChanges
 from helmdeck_core.errors import CallFailed, FailureClass, InvalidRequest, PackError, PackErrorCode
 from helmdeck_core.errors.attempts import total_cost
 from helmdeck_core.reading.diagnosis import empty_sub_cause, excerpt_of, failure, loop_of
@@ -54,7 +54,7 @@ class Engine:
         self.dispatcher = Dispatcher(runtime, self.gateway)
 
     async def ask(
-        self, question: Question[T], *, caller: str = LOCAL_CALLER, limits: Limits = NO_LIMITS, parent: str = ""
+        self, question: Question[T], *, caller: str = LOCAL_CALLER, limits: CallLimits = NO_LIMITS, parent: str = ""
     ) -> Answer[T]:
         """Put a question to a model and decode its answer; what fails is recovered from as far as the rules say.
 
@@ -105,7 +105,7 @@ class Engine:
         allows_empty: bool = False,
         pack: str = "",
         caller: str = LOCAL_CALLER,
-        limits: Limits = NO_LIMITS,
+        limits: CallLimits = NO_LIMITS,
     ) -> ChatResponse:
         """Send a request that the caller wrote; what fails is recovered from as far as the rules say.
 
@@ -124,7 +124,7 @@ class Engine:
         *,
         allows_empty: bool = False,
         caller: str = LOCAL_CALLER,
-        limits: Limits = NO_LIMITS,
+        limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Send a request that the caller wrote: the pieces as they come, those that come together together; then the response.
 
@@ -134,18 +134,18 @@ class Engine:
         batches = self.dispatcher.stream(work, request.model.strip(), pack="", caller=caller, limits=limits)
         async with contextlib.aclosing(batches):
             async for batch in batches:
-                if isinstance(batch, Done):
+                if isinstance(batch, CallResult):
                     self._finished(batch, "", ())
                     yield attrs.evolve(batch.response, attempts=batch.attempts)
                 else:
                     yield batch
                 del batch  # so that no traceback with variables shows what was said
 
-    def _saved_usd(self, done: Done[Any]) -> float | None:
+    def _saved_usd(self, done: CallResult[Any]) -> float | None:
         request, usage = done.prepared.request, done.response.usage
         return self.runtime.pricer.saved_usd(done.prepared.budget, request.model, usage)
 
-    def _finished(self, done: Done[Any], step: str, repairs: tuple[str, ...]) -> None:
+    def _finished(self, done: CallResult[Any], step: str, repairs: tuple[str, ...]) -> None:
         if not self.runtime.sinks:
             return
         response = done.response
@@ -175,7 +175,7 @@ class Engine:
     # -- how a question is put -----------------------------------------------------------------------------
 
     async def prepare(
-        self, question: Question[Any], ask: Ask, call: CallRef, known: dict[str, FilterCall], helped: Helped
+        self, question: Question[Any], ask: NextAttempt, call: CallRef, known: dict[str, FilterCall], helped: Helped
     ) -> Prepared:
         """Make the request for one model: its budget, its catalog, its prompt variant, its flags.
 
@@ -227,10 +227,12 @@ class Engine:
             filter=filtered,
         )
 
-    async def _second_opinion(self, prompt: Prompt, model: str, ask: Ask, call: CallRef, helped: Helped) -> FilterCall:
+    async def _second_opinion(
+        self, prompt: Prompt, model: str, ask: NextAttempt, call: CallRef, helped: Helped
+    ) -> FilterCall:
         """Ask once which entries are needed; whatever goes wrong, there is the ranking."""
         left_s = None if ask.until_s is None else (ask.until_s - self.dispatcher.clock()) * FILTER_SHARE
-        limits = Limits(max_attempts=1, deadline_s=left_s, max_cost_usd=ask.left_usd)
+        limits = CallLimits(max_attempts=1, deadline_s=left_s, max_cost_usd=ask.left_usd)
 
         async def asked(question: Question[T]) -> Answer[T]:
             try:
@@ -258,9 +260,9 @@ class Engine:
         self.runtime.emit(SelectionFiltered(**asked, kept=kept, **facts))
         return prompt
 
-    def _changed(self, budget: Budget, question: Question[Any], changes: Changes) -> Budget:
+    def _changed(self, budget: Budget, question: Question[Any], changes: RequestChanges) -> Budget:
         """The budget with what recovery asks for; everything behind it reads the budget alone."""
-        if changes == NO_CHANGES:
+        if changes == NO_REQUEST_CHANGES:
             return budget
         wanted = attrs.evolve(budget, wants_strict_json=budget.wants_strict_json and changes.strict_json)
         if changes.output_factor != 1.0:
@@ -301,7 +303,7 @@ class _Asked(Generic[T]):
     def type(self) -> type[T]:
         return self.question.type
 
-    async def prepare(self, ask: Ask, call: CallRef, helped: Helped) -> Prepared:
+    async def prepare(self, ask: NextAttempt, call: CallRef, helped: Helped) -> Prepared:
         return await self.engine.prepare(self.question, ask, call, self.filter_calls, helped)
 
     def read(self, prepared: Prepared, response: ChatResponse) -> Decoded[T]:
@@ -337,7 +339,7 @@ class _Written:
     allows_empty: bool
     type: None = None
 
-    async def prepare(self, ask: Ask, call: CallRef, helped: Helped) -> Prepared:  # noqa: ARG002
+    async def prepare(self, ask: NextAttempt, call: CallRef, helped: Helped) -> Prepared:  # noqa: ARG002
         model = str(self.engine.gateway.check(ask.model))
         request = self.request if model == self.request.model else attrs.evolve(self.request, model=model)
         budget = self.engine.runtime.budgets.find(model).budget

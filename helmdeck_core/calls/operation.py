@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from helmdeck_core.calls.recovery import Ask
+from helmdeck_core.calls.recovery import NextAttempt
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, TextPart
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import Budget
@@ -41,7 +41,7 @@ Helped = Callable[[Sequence[Attempt]], None]
 """Takes the attempts of a call that was made for another one."""
 
 
-class Work(Protocol[T_co]):
+class Operation(Protocol[T_co]):
     """What is wanted of a model: how it is asked for a thing, and how that is read from its answer."""
 
     @property
@@ -49,7 +49,7 @@ class Work(Protocol[T_co]):
         """What the answer is decoded into; ``None`` for plain text."""
         ...
 
-    async def prepare(self, ask: Ask, call: CallRef, helped: Helped) -> Prepared:
+    async def prepare(self, ask: NextAttempt, call: CallRef, helped: Helped) -> Prepared:
         """Make the request for one model.
 
         :param helped: is given the attempts of every other call that is made for it, whether or not that call succeeded.
@@ -70,7 +70,7 @@ class Work(Protocol[T_co]):
 
 
 @attrs.frozen(kw_only=True)
-class Done(Generic[T]):
+class CallResult(Generic[T]):
     """What a call came to.
 
     :ivar model: the model that was asked for.

@@ -14,7 +14,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.calls.schema_fallback import Offering
+from helmdeck_core.calls.schema_fallback import SchemaFallback
 from helmdeck_core.config.types import ProviderConfig, SecretRef
 from helmdeck_core.domain.chat import (
     ChatDelta,
@@ -30,7 +30,7 @@ from helmdeck_core.domain.chat import (
 from helmdeck_core.domain.constraints import Constraint
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import SCHEMA_REFUSED, AuthFailed, CallFailed, HelmdeckError, InvalidRequest
-from helmdeck_core.hooks.calls import Owned
+from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.hooks.type_check import misfit
 from helmdeck_core.redaction import (
     MIN_TELLING_CHARS,
@@ -59,7 +59,7 @@ class ProviderPool:
         self._open: dict[asyncio.AbstractEventLoop, dict[str, Provider]] = {}
         self._keepers: dict[asyncio.AbstractEventLoop, AsyncGenerator[None, None]] = {}
         self._lock = threading.Lock()
-        self._offering = Offering()
+        self._offering = SchemaFallback()
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
@@ -255,7 +255,7 @@ class ProviderPool:
             if self._keepers.pop(loop, None) is not None:
                 await self.aclose()
 
-    def _owned(self, name: str) -> Owned[ProviderSpec]:
+    def _owned(self, name: str) -> Contribution[ProviderSpec]:
         config = self._runtime.config.providers.get(name)
         return self._runtime.providers[(config.kind if config else None) or name]
 

@@ -1,6 +1,6 @@
 """Decides what is tried next after a failed attempt. It sends nothing, waits for nothing and reads no clock.
 
-Whoever drives it does what an ``Ask`` says and tells it how that ended. Rules of plugins say what they would like, in
+Whoever drives it does what an ``NextAttempt`` says and tells it how that ended. Rules of plugins say what they would like, in
 order; this module takes the first that the limits, the chain of models and the requests already sent allow.
 """
 
@@ -14,21 +14,21 @@ import attrs
 from helmdeck_core.domain.chat import Disposition, StopReason
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.recovery import (
-    NO_CHANGES,
+    NO_REQUEST_CHANGES,
     UNKNOWN_STOP,
     Action,
-    Changes,
-    Limits,
+    CallLimits,
+    FailureContext,
     NextModel,
     RecoveryRule,
-    Situation,
+    RequestChanges,
     Wait,
 )
 from helmdeck_core.errors import CallFailed
 from helmdeck_core.errors.attempts import NO_RULE, Attempt, FailureClass
-from helmdeck_core.hooks.calls import Owned
+from helmdeck_core.hooks.calls import Contribution
 
-Rules = Mapping[str, Owned[RecoveryRule]]
+Rules = Mapping[str, Contribution[RecoveryRule]]
 
 _SAME_ANSWER = frozenset(
     (
@@ -48,7 +48,7 @@ SENT_BEFORE = "no change is left that makes another request"
 
 
 @attrs.frozen(kw_only=True)
-class Patience:
+class WaitPolicy:
     """How long is waited between attempts, in seconds, and what an attempt may take of the deadline.
 
     :ivar backoff_s: the first wait without a word from the provider; it doubles each time.
@@ -63,7 +63,7 @@ class Patience:
 
 
 @attrs.frozen(kw_only=True)
-class Ask:
+class NextAttempt:
     """Send a request.
 
     :ivar changes: how it differs from what the model's budget says.
@@ -74,7 +74,7 @@ class Ask:
     """
 
     model: str
-    changes: Changes = NO_CHANGES
+    changes: RequestChanges = NO_REQUEST_CHANGES
     wait_s: float = 0.0
     until_s: float | None = None
     left_usd: float | None = None
@@ -93,11 +93,11 @@ class GiveUp:
     reason: str
 
 
-Step = Ask | GiveUp
+Decision = NextAttempt | GiveUp
 
 
 @attrs.frozen(kw_only=True)
-class Failed:
+class AttemptFailure:
     """How an attempt failed.
 
     :ivar disposition: what the provider's word for the stop allows; ``None`` where no answer came.
@@ -115,7 +115,7 @@ class Failed:
     final: str = ""
 
 
-class Recovery:
+class RecoveryPolicy:
     """One call: its limits, its chain of models, and what was tried.
 
     :param chain: the models in the order in which they may be asked; the first one is the one that was asked for.
@@ -134,8 +134,8 @@ class Recovery:
         self,
         rules: Rules,
         chain: Sequence[str],
-        limits: Limits,
-        patience: Patience,
+        limits: CallLimits,
+        patience: WaitPolicy,
         now_s: float,
         *,
         moves_on_at: Collection[str] | None = None,
@@ -155,7 +155,7 @@ class Recovery:
         self._jitter = jitter
         self._place = self._failed_place = 0
         self._moved_by: NextModel | None = None
-        self._changes = self._changes_before = NO_CHANGES
+        self._changes = self._changes_before = NO_REQUEST_CHANGES
         self._sent = 0
         self._spent_usd = 0.0
         self._taken: Counter[tuple[int, Action]] = Counter()
@@ -163,11 +163,11 @@ class Recovery:
         self._spent: set[str] = set()
         self._wanted: list[Action] = []
         self._passed_up: dict[str, None] = {}
-        self._failed: Failed | None = None
+        self._failed: AttemptFailure | None = None
         self.deadline_s = None if limits.deadline_s is None else now_s + limits.deadline_s
         self.attempts: tuple[Attempt, ...] = ()
 
-    def begin(self, now_s: float, cooling: Collection[str] = ()) -> Ask:
+    def begin(self, now_s: float, cooling: Collection[str] = ()) -> NextAttempt:
         """The first request: to the first model whose provider does not rest, else to the first one."""
         self._place = self._next_place(0, cooling) or 0
         return self._asked(now_s, 0.0, self._passed_over(0))
@@ -181,7 +181,7 @@ class Recovery:
         """Whether requests were sent that a further one may be the same as."""
         return bool(self._seen)
 
-    def failed(self, failed: Failed, now_s: float, cooling: Collection[str] = ()) -> Step:
+    def failed(self, failed: AttemptFailure, now_s: float, cooling: Collection[str] = ()) -> Decision:
         """Say how the last attempt ended; returns what to do about it."""
         self._failed, self._failed_place = failed, self._place
         self._changes_before = self._changes
@@ -205,7 +205,7 @@ class Recovery:
         self._passed_up = {}
         return self._next(now_s, cooling)
 
-    def refused(self, now_s: float, cooling: Collection[str] = (), why: str = SENT_BEFORE) -> Step:
+    def refused(self, now_s: float, cooling: Collection[str] = (), why: str = SENT_BEFORE) -> Decision:
         """Take the next wish; the driver asks for it when the request of the one before must not be sent."""
         self._passed(why)
         if self._moved_by is not None:  # the model behind that one may do
@@ -217,7 +217,7 @@ class Recovery:
         """US dollars that may still be spent; ``None`` for any sum."""
         return None if self.limits.max_cost_usd is None else max(0.0, self.limits.max_cost_usd - self._spent_usd)
 
-    def _next(self, now_s: float, cooling: Collection[str]) -> Step:
+    def _next(self, now_s: float, cooling: Collection[str]) -> Decision:
         self._changes = self._changes_before
         if self.limits.max_attempts is not None and self._sent >= self.limits.max_attempts:
             return GiveUp(f"max_attempts {self.limits.max_attempts} reached")
@@ -234,13 +234,13 @@ class Recovery:
 
     # -- rules ---------------------------------------------------------------------------------------------
 
-    def _decided(self, failed: Failed, now_s: float) -> Sequence[Action]:
+    def _decided(self, failed: AttemptFailure, now_s: float) -> Sequence[Action]:
         owned = rule_for(self._rules, failed.failure, failed.disposition)
         if owned is None:
             return ()
         if owned.value.decide is None:
             return owned.value.actions
-        situation = Situation(
+        situation = FailureContext(
             failure=failed.failure,
             budget=failed.budget,
             disposition=failed.disposition,
@@ -250,7 +250,7 @@ class Recovery:
         )
         return owned.value.decide(situation)
 
-    def _take(self, action: Action, now_s: float, left_s: float | None, cooling: Collection[str]) -> Ask | None:
+    def _take(self, action: Action, now_s: float, left_s: float | None, cooling: Collection[str]) -> NextAttempt | None:
         assert self._failed is not None
         if isinstance(action, NextModel):
             self._moved_by = action
@@ -292,7 +292,7 @@ class Recovery:
         backoff_s: float = self._patience.backoff_s * 2 ** min(taken, _LONGEST_EXPONENT) * (0.5 + self._jitter())
         return max(min(backoff_s, self._patience.max_wait_s), told_s or 0.0)
 
-    def _moved(self, action: NextModel, now_s: float, cooling: Collection[str]) -> Ask | None:
+    def _moved(self, action: NextModel, now_s: float, cooling: Collection[str]) -> NextAttempt | None:
         assert self._failed is not None
         cause = self._failed.failure.failure_class
         if self._moves_on_at is not None and cause not in self._moves_on_at:
@@ -312,7 +312,7 @@ class Recovery:
             self._passed("no model of another provider in [fallback]")
             return None
         self._place = place
-        self._changes = NO_CHANGES
+        self._changes = NO_REQUEST_CHANGES
         return self._asked(now_s, 0.0, self._passed_over(self._failed_place + 1))
 
     def _passed(self, why: str) -> None:
@@ -338,12 +338,12 @@ class Recovery:
     def _passed_over(self, start: int) -> tuple[str, ...]:
         return tuple(f"{model} passed over" for model in self._chain[start : self._place])
 
-    def _asked(self, now_s: float, wait_s: float, notes: tuple[str, ...] = ()) -> Ask:
+    def _asked(self, now_s: float, wait_s: float, notes: tuple[str, ...] = ()) -> NextAttempt:
         until_s = self.deadline_s
         if until_s is not None and self._place + 1 < len(self._chain):
             start_s = now_s + wait_s
             until_s = start_s + (until_s - start_s) * self._patience.attempt_share
-        return Ask(
+        return NextAttempt(
             model=self._chain[self._place],
             changes=self._changes,
             wait_s=wait_s,
@@ -356,7 +356,7 @@ class Recovery:
         return None if self.deadline_s is None else self.deadline_s - now_s
 
 
-def rule_for(rules: Rules, failure: CallFailed, disposition: Disposition | None) -> Owned[RecoveryRule] | None:
+def rule_for(rules: Rules, failure: CallFailed, disposition: Disposition | None) -> Contribution[RecoveryRule] | None:
     """The rule that counts for a failure: the one with the most telling name."""
     cause = failure.failure_class.value
     names = [f"{cause}/{failure.sub_cause}"] if failure.sub_cause else []

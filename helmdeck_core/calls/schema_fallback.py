@@ -12,7 +12,7 @@ MOST_REFUSED = 1_000
 """Models and tasks that are remembered; a server that refuses under many names must not fill the memory."""
 
 
-class Offering:
+class SchemaFallback:
     """What is offered to the models that were asked with one deck; asking again with another deck begins anew."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ LOOK_EVERY = 400
 """Characters of an answer with a form after which its end is looked at once more."""
 
 
-class Watch:
+class ReasoningWatchdog:
     """One answer.
 
     :param stripper: takes reasoning out of the text.
@@ -79,7 +79,9 @@ class Watch:
             self.is_spinning = is_blank_loop("".join(pieces[-LOOK_EVERY:]))  # each of them has a character at least
 
 
-def overrun(kind: type[CallFailed], model: str, latency_s: float, watch: Watch, think_share: float) -> CallFailed:
+def overrun(
+    kind: type[CallFailed], model: str, latency_s: float, watch: ReasoningWatchdog, think_share: float
+) -> CallFailed:
     """The failure of a model that was stopped because it thought for too long, or too much.
 
     :param think_share: the part of time and tokens that it may think.

@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _ended(words: list[str]) -> int:
     try:
         return _run(words)
-    except options.Left as left:  # argparse, after it printed a help text
+    except options.ParserExit as left:  # argparse, after it printed a help text
         return left.status
 
 

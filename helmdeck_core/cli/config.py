@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from helmdeck_core.cli import exits, options, printing
 
 if TYPE_CHECKING:
-    from helmdeck_core.config.load import KeyPath, Loaded
+    from helmdeck_core.config.load import KeyPath, LoadedConfig
     from helmdeck_core.errors import Mistake
     from helmdeck_core.resolve.runtime import Runtime
 
@@ -83,7 +83,7 @@ def _harmless(value: Any, path: KeyPath) -> Any:
     return shown_url(str(value)) if is_address else str(value)
 
 
-def _origin(loaded: Loaded, path: KeyPath) -> str:
+def _origin(loaded: LoadedConfig, path: KeyPath) -> str:
     for key, origin in loaded.origins.items():
         # A tier may be written in either letter case.
         if key == path or (
@@ -130,7 +130,7 @@ def check(arguments: argparse.Namespace) -> int:
     return exits.OK
 
 
-def find_mistakes(loaded: Loaded) -> tuple[list[Mistake], Runtime | None]:
+def find_mistakes(loaded: LoadedConfig) -> tuple[list[Mistake], Runtime | None]:
     """Everything that is wrong; and the runtime, where nothing is.
 
     :raises PluginError: a plugin cannot be loaded, so that what it would know cannot be checked.

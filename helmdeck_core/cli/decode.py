@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from helmdeck_core.domain.decode import Stripped
-    from helmdeck_core.domain.tool_calls import BrokenCall, FoundCall, ToolCalls
+    from helmdeck_core.domain.tool_calls import MalformedCall, RecoveredCall, ToolCalls
     from helmdeck_core.errors import FailureClass
 
     Attempts = Sequence[tuple[str, str]]
@@ -128,7 +128,7 @@ def _cause_of(found: ToolCalls) -> FailureClass:
     return FailureClass.LENGTH_TRUNCATED if found.is_cut else FailureClass.CONSTRAINED_DEADLOCK
 
 
-def _call(found: FoundCall) -> dict[str, Any]:
+def _call(found: RecoveredCall) -> dict[str, Any]:
     call = found.call
     facts: dict[str, Any] = {"id": call.id, "name": call.name, "arguments": dict(found.args), "dialect": found.dialect}
     if found.repairs:
@@ -138,7 +138,7 @@ def _call(found: FoundCall) -> dict[str, Any]:
     return facts
 
 
-def _broken(broken: BrokenCall) -> dict[str, Any]:
+def _broken(broken: MalformedCall) -> dict[str, Any]:
     import attrs
 
     return attrs.asdict(broken)

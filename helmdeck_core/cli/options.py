@@ -15,7 +15,7 @@ from helmdeck_core.cli import printing
 from helmdeck_core.cli.exits import UsageError, folder_gone
 
 if TYPE_CHECKING:
-    from helmdeck_core.config.load import KeyPath, Loaded
+    from helmdeck_core.config.load import KeyPath, LoadedConfig
     from helmdeck_core.deck.helmdeck import Helmdeck
 
 Configure = Callable[[argparse.ArgumentParser], None]
@@ -28,7 +28,7 @@ SWITCHES = ("--no-plugins", "--json", "--version", "-h", "--help")
 """The global options; they may stand anywhere, before the command and behind it."""
 
 
-class Left(SystemExit):
+class ParserExit(SystemExit):
     """A parser is done, for instance because it showed its help; every other ``SystemExit`` is somebody else's."""
 
     def __init__(self, status: int) -> None:
@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         """Raise what tells this end from a call of ``sys.exit`` by a plugin."""
         if message:
             printing.note(message.rstrip("\n"))
-        raise Left(status)
+        raise ParserExit(status)
 
     def print_help(self, file: Any = None) -> None:
         """Print the help like every result: argparse would pass over a disk that is full."""
@@ -102,12 +102,12 @@ def settings(arguments: argparse.Namespace) -> dict[KeyPath, tuple[Any, str]]:
     return found
 
 
-def load(arguments: argparse.Namespace) -> Loaded:
+def load(arguments: argparse.Namespace) -> LoadedConfig:
     """Read the configuration that the options ask for, mistakes included."""
     return _load(arguments, settings(arguments))
 
 
-def _load(arguments: argparse.Namespace, given: Mapping[KeyPath, tuple[Any, str]]) -> Loaded:
+def _load(arguments: argparse.Namespace, given: Mapping[KeyPath, tuple[Any, str]]) -> LoadedConfig:
     from helmdeck_core.config.load import load_config
 
     try:

@@ -12,7 +12,7 @@ from helmdeck_core.cli import exits, options, printing
 
 if TYPE_CHECKING:
     from helmdeck_core.domain.plans import Plan, Step
-    from helmdeck_core.domain.tasks import DoneStep
+    from helmdeck_core.domain.tasks import CompletedStep
 
 _NOT_GIVEN = re.compile(r"\$\.(.+): required, and not given", re.DOTALL)
 
@@ -62,13 +62,13 @@ def run(arguments: argparse.Namespace) -> int:
     return exits.OK if plan.is_usable else exits.NO_STEP
 
 
-def _done(text: str) -> DoneStep:
-    from helmdeck_core.domain.tasks import DoneStep
+def _done(text: str) -> CompletedStep:
+    from helmdeck_core.domain.tasks import CompletedStep
 
     tool, _, output = text.partition("=")
     if not tool.strip():
         raise exits.UsageError(f"--done takes TOOL or TOOL=OUTPUT, found {text!r}")
-    return DoneStep(tool.strip(), output)
+    return CompletedStep(tool.strip(), output)
 
 
 def again(arguments: argparse.Namespace, step: Step) -> str:

@@ -12,10 +12,10 @@ from helmdeck_core.errors import HelmdeckError
 
 if TYPE_CHECKING:
     from helmdeck_core.domain.packs import Command
-    from helmdeck_core.hooks.calls import Owned
+    from helmdeck_core.hooks.calls import Contribution
 
 
-def find(rest: Sequence[str], builtins: Iterable[str]) -> Mapping[str, Owned[Command]]:
+def find(rest: Sequence[str], builtins: Iterable[str]) -> Mapping[str, Contribution[Command]]:
     """The commands that plugins contribute; only plugins are loaded, nothing is resolved.
 
     :param rest: words among which the global options are.
@@ -65,7 +65,7 @@ def run(name: str, rest: Sequence[str], builtins: Sequence[str]) -> int:
         arguments.make_deck = functools.partial(options.make_deck, arguments)
         try:
             return _exit_code(command.run(arguments))
-        except options.Left:
+        except options.ParserExit:
             raise
         except SystemExit as exc:
             if exc.code is None or isinstance(exc.code, int):
@@ -81,10 +81,10 @@ def _exit_code(code: int) -> int:
 
 
 @contextmanager
-def _blaming(owned: Owned[Command]) -> Iterator[None]:
+def _blaming(owned: Contribution[Command]) -> Iterator[None]:
     try:
         yield
-    except (HelmdeckError, BrokenPipeError, options.Left):
+    except (HelmdeckError, BrokenPipeError, options.ParserExit):
         raise
     except (Exception, SystemExit) as exc:
         raise owned.fault(f"command {owned.value.name!r}: {type(exc).__name__}: {exc}") from exc

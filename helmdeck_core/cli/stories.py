@@ -10,30 +10,30 @@ from helmdeck_core.cli.exits import UsageError
 
 if TYPE_CHECKING:
     from helmdeck_core.deck.helmdeck import Helmdeck
-    from helmdeck_core.domain.traces import RunStory
+    from helmdeck_core.domain.traces import CallTrace
 
 LAST = "last"
 
 
-def find(deck: Helmdeck, wanted: str) -> RunStory:
+def find(deck: Helmdeck, wanted: str) -> CallTrace:
     """The story of a call by its id, or of the last one.
 
     :raises UsageError: nothing is kept, or not this one.
     """
-    if not deck.keeps_runs:
+    if not deck.stores_traces:
         raise UsageError(
             'no stories of calls are kept; switch them on in helmdeck.toml: [events] sinks = ["runs"], or for one command '
             "with HELMDECK_EVENTS__SINKS=runs"
         )
     known = deck.runs(5)
-    found = (known[0] if known else None) if wanted == LAST else deck.run_story(wanted)
+    found = (known[0] if known else None) if wanted == LAST else deck.call_trace(wanted)
     if found is None:
         last = "; the last ones: " + ", ".join(story.call_id for story in known) if known else "; none is kept yet"
         raise UsageError(f"no call {wanted!r} is kept{last}")
     return found
 
 
-def view(story: RunStory) -> Iterator[str]:
+def view(story: CallTrace) -> Iterator[str]:
     """The story for people."""
     from helmdeck_core.cli.results import fact
     from helmdeck_core.cli.tables import hanging, table
@@ -54,7 +54,7 @@ def view(story: RunStory) -> Iterator[str]:
     yield table(rows, ("at", "try", "event", "what"), right={0, 1})
 
 
-def _totals(story: RunStory) -> Iterator[str]:
+def _totals(story: CallTrace) -> Iterator[str]:
     from helmdeck_core.cli.results import fact
 
     attempts = [event["outcome"] for event in story.events if event["event"] == "attempt_ended"]

@@ -48,7 +48,7 @@ class Layer:
 
 
 @attrs.frozen
-class Loaded:
+class LoadedConfig:
     """A configuration that can be used, and where each value came from.
 
     :ivar origins: dotted key to a file, a variable or an argument; keys that nobody set are defaults and not in it.
@@ -68,7 +68,7 @@ def load_config(
     start: Path | None = None,
     environ: Mapping[str, str] | None = None,
     arguments: Mapping[KeyPath, tuple[Any, str]] | None = None,
-) -> Loaded:
+) -> LoadedConfig:
     """Read all layers and return what they come to, mistakes included.
 
     :param file: the file to read; else the variable ``HELMDECK_CONFIG``; else the nearest ``helmdeck.toml`` or
@@ -92,7 +92,7 @@ def load_config(
     config = _structured(values, origins, mistakes)
     if path is not None:
         config = _anchored(config, path.parent, lambda *key: key in origins and origins[key] == layer.origin.get(key))
-    return Loaded(config, {key: origins[key] for key in sorted(origins)}, tuple(mistakes), path)
+    return LoadedConfig(config, {key: origins[key] for key in sorted(origins)}, tuple(mistakes), path)
 
 
 def _anchored(config: Config, folder: Path, is_from_file: Callable[..., bool]) -> Config:
@@ -111,7 +111,7 @@ def _anchored(config: Config, folder: Path, is_from_file: Callable[..., bool]) -
     return attrs.evolve(config, providers=providers)
 
 
-def require(loaded: Loaded) -> Config:
+def require(loaded: LoadedConfig) -> Config:
     """Return the configuration, or raise with every mistake."""
     if loaded.mistakes:
         raise ConfigError(loaded.mistakes)

@@ -6,19 +6,19 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from helmdeck_core.config.load import Loaded, dotted, option_problem
+from helmdeck_core.config.load import LoadedConfig, dotted, option_problem
 from helmdeck_core.config.types import Config, EventsConfig, SelectionConfig, SelectionRule, is_catalog_file, is_hidden
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.ranking import Ranker
 from helmdeck_core.errors import FailureClass, Mistake
-from helmdeck_core.hooks.calls import Owned
+from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.redaction import NOT_SHOWN, secret_in, shown_url
 
 LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "SUCCESS", "WARNING", "ERROR", "CRITICAL")
 
 
 def mistakes_of(
-    loaded: Loaded, plugins: Callable[[], Sequence[str]], found: Mapping[str, Sequence[Owned[Any]]]
+    loaded: LoadedConfig, plugins: Callable[[], Sequence[str]], found: Mapping[str, Sequence[Contribution[Any]]]
 ) -> list[Mistake]:
     """Every mistake that can be found.
 

@@ -21,7 +21,7 @@ INDEX_WIDTHS = (MOST_LISTED_CHARS, 120, 80, 60, 40, 30, 0)
 """Characters of a description in an index, the richest first; 0 is by name alone."""
 
 
-class Digest:
+class CatalogDigest:
     """The short forms of one catalog; each is made at its first use and kept.
 
     :param prepared: the catalog with the ladder whose last rung has the shortest descriptions.
@@ -81,7 +81,9 @@ class Digest:
         return text if len(text) <= width else f"{text[: width - 1].rstrip()}…" if width else ""
 
 
-def listing(digest: Digest, order: Callable[[], Iterable[int]], most_bytes: int) -> tuple[str, tuple[str, ...], int]:
+def listing(
+    digest: CatalogDigest, order: Callable[[], Iterable[int]], most_bytes: int
+) -> tuple[str, tuple[str, ...], int]:
     """Every entry on a line of its own; as much as fits.
 
     All with their descriptions; else all by name; else those that come first in ``order``, by name.

@@ -16,7 +16,7 @@ import msgspec
 
 from helmdeck_core.domain.catalog import Catalog, Entry, EntryData, EntryKind, TrimRecord, TrimStep
 from helmdeck_core.domain.events import Event, InvariantRestored
-from helmdeck_core.hooks.calls import Owned
+from helmdeck_core.hooks.calls import Contribution
 
 Report = Callable[[Event], None]
 
@@ -55,7 +55,7 @@ class Rung:
 class PreparedCatalog:
     """A catalog and one ladder; each rung is climbed at its first use and kept."""
 
-    def __init__(self, catalog: Catalog, steps: Sequence[Owned[TrimStep]], report: Report | None = None) -> None:
+    def __init__(self, catalog: Catalog, steps: Sequence[Contribution[TrimStep]], report: Report | None = None) -> None:
         self.catalog = catalog
         self.last_rung = len(steps)
         self._steps = steps
@@ -144,7 +144,7 @@ class PreparedCatalog:
     def _made(self, step: str, fragments: tuple[bytes, ...], has_cut: bool, restored: tuple[str, ...]) -> Rung:
         return Rung(step, fragments, has_cut, restored, FRAME + self._commas + sum(map(len, fragments)))
 
-    def _climbed(self, owned: Owned[TrimStep], before: Sequence[bytes], events: list[Event]) -> Rung:
+    def _climbed(self, owned: Contribution[TrimStep], before: Sequence[bytes], events: list[Event]) -> Rung:
         name = owned.value.name
         fragments: list[bytes] = []
         restored: dict[str, None] = {}
@@ -160,7 +160,7 @@ class PreparedCatalog:
         return self._made(name, tuple(fragments), has_cut, labels)
 
 
-def _trimmed(entry: Entry, full: bytes, old: bytes, owned: Owned[TrimStep]) -> tuple[bytes, list[str]]:
+def _trimmed(entry: Entry, full: bytes, old: bytes, owned: Contribution[TrimStep]) -> tuple[bytes, list[str]]:
     # The step gets copies of its own, so that one that writes into its input cannot harm the catalog.
     data: dict[str, Any] = msgspec.json.decode(old)
     private = attrs.evolve(entry, data=msgspec.json.decode(full))

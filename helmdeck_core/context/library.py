@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterable, Sequence
 import attrs
 
 from helmdeck_core.config.precedence import SelectionRules
-from helmdeck_core.context.catalog_digest import Digest, listing
+from helmdeck_core.context.catalog_digest import CatalogDigest, listing
 from helmdeck_core.context.catalog_sources import load_catalog
 from helmdeck_core.context.history_prior import with_prior
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.llm_filter import preferring
 from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN
-from helmdeck_core.context.selection import Limits, select
+from helmdeck_core.context.selection import SelectionLimits, select
 from helmdeck_core.domain.catalog import Catalog, TrimRecord, TrimStep
 from helmdeck_core.domain.models import Budget, Tier
 from helmdeck_core.domain.questions import CatalogIndex, Selection
 from helmdeck_core.domain.ranking import LazyScores, Ranker, RankIndex, Ranking, Score
 from helmdeck_core.errors import ContextWindowExceeded, PluginError
-from helmdeck_core.hooks.calls import Owned
+from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.resolve.budgets import REMEMBERED
 from helmdeck_core.resolve.runtime import Runtime
 
@@ -52,7 +52,7 @@ class Library:
         self._catalog: Catalog | None = None
         self._indexes: dict[tuple[object, ...], RankIndex] = {}
         self._prepared: dict[tuple[str, ...], PreparedCatalog] = {}
-        self._digest: Digest | None = None
+        self._digest: CatalogDigest | None = None
         self._rules: dict[tuple[Tier, str], SelectionRules] = {}
         self._warm: set[tuple[object, ...]] = set()
 
@@ -68,18 +68,18 @@ class Library:
         return self._catalog
 
     @property
-    def digest(self) -> Digest:
+    def digest(self) -> CatalogDigest:
         """The catalog in brief, with descriptions as short as all trim steps together make them."""
         if self._digest is None:
             with self._lock:
-                self._digest = self._digest or Digest(self._climbed(tuple(self.runtime.trim_steps.values())))
+                self._digest = self._digest or CatalogDigest(self._climbed(tuple(self.runtime.trim_steps.values())))
         return self._digest
 
     def prepared(self, budget: Budget) -> PreparedCatalog:
         """The catalog with all rungs of the ladder that applies to a model."""
         return self._climbed(self.runtime.ladder(budget.tier, budget.model))
 
-    def _climbed(self, steps: Sequence[Owned[TrimStep]]) -> PreparedCatalog:
+    def _climbed(self, steps: Sequence[Contribution[TrimStep]]) -> PreparedCatalog:
         key = tuple(step.value.name for step in steps)
         if key not in self._prepared:
             with self._lock:
@@ -122,7 +122,7 @@ class Library:
 
     # -- selections ----------------------------------------------------------------------------------------
 
-    def limits(self, budget: Budget, other_tokens: int) -> Limits:
+    def limits(self, budget: Budget, other_tokens: int) -> SelectionLimits:
         """What a selection must keep to: the budget's cap, and what the window leaves beside the rest of the prompt.
 
         :param other_tokens: tokens of everything in the prompt that is not the catalog.
@@ -137,7 +137,9 @@ class Library:
             cap = min(cap, room)
         # The fitting takes 0 and less for no limit; one byte is the smallest limit there is.
         cap = cap if cap is None else max(cap, 1)
-        return Limits(cap=cap, max_entries=rules.max_entries, confidence=rules.confidence, bare_names=rules.bare_names)
+        return SelectionLimits(
+            cap=cap, max_entries=rules.max_entries, confidence=rules.confidence, bare_names=rules.bare_names
+        )
 
     def select(
         self, budget: Budget, request: str, other_tokens: int = 0, planned_before: Sequence[str] = ()
@@ -183,7 +185,7 @@ class Library:
         places = {entry.id: place for place, entry in enumerate(self.catalog.entries)}
         return [places[entry.id] for entry in wanted]
 
-    def _frame(self, budget: Budget, other_tokens: int) -> tuple[CatalogIndex | None, Limits, int | None]:
+    def _frame(self, budget: Budget, other_tokens: int) -> tuple[CatalogIndex | None, SelectionLimits, int | None]:
         """What of the catalog stands in a cached prefix, the limits for what stands behind it, and the cap for both."""
         self._check_room(budget, other_tokens)
         limits = self.limits(budget, other_tokens)
@@ -222,7 +224,7 @@ class Library:
             ranking=ranking[0] if ranking else None, depends_on_request=bool(ranking),
         )  # fmt: skip
 
-    def _prefix_index(self, budget: Budget, limits: Limits) -> CatalogIndex | None:
+    def _prefix_index(self, budget: Budget, limits: SelectionLimits) -> CatalogIndex | None:
         """What a cached prefix can hold of a catalog that has to be ranked; ``None`` when nothing leaves enough room."""
         if not (budget.supports_prefix_cache and self.rules(budget).prefix_index) or limits.cap is None:
             return None
@@ -263,7 +265,7 @@ class Library:
             raise _ranker_failed(owned, exc) from exc
         return ranking
 
-    def _index(self, owned: Owned[Ranker], rules: SelectionRules) -> RankIndex:
+    def _index(self, owned: Contribution[Ranker], rules: SelectionRules) -> RankIndex:
         """A ranker's index of the full catalog; built when the first request needs it."""
         options = {**owned.value.options, **rules.options}
         key = (rules.ranker, *sorted(options.items()))
@@ -292,7 +294,7 @@ def _behind(index: CatalogIndex, selection: Selection, cap: int | None) -> Selec
     return attrs.evolve(selection, index=index, record=record, cap=cap)
 
 
-def _ranker_failed(owned: Owned[Ranker], exc: BaseException) -> PluginError:
+def _ranker_failed(owned: Contribution[Ranker], exc: BaseException) -> PluginError:
     return owned.fault(f"ranker {owned.value.name!r}: {type(exc).__name__}: {exc}")
 
 

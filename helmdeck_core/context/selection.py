@@ -18,7 +18,7 @@ from helmdeck_core.domain.ranking import RankIndex, Ranking, is_unsure
 
 
 @attrs.frozen(kw_only=True)
-class Limits:
+class SelectionLimits:
     """What a selection must keep to.
 
     :ivar cap: the largest catalog in bytes; ``None`` is no limit.
@@ -33,7 +33,7 @@ class Limits:
     confidence: float = 0.4
 
 
-def select(prepared: PreparedCatalog, index: RankIndex | None, request: str, limits: Limits) -> Selection:
+def select(prepared: PreparedCatalog, index: RankIndex | None, request: str, limits: SelectionLimits) -> Selection:
     """Choose what is sent.
 
     :param index: the ranker's index of the full catalog; ``None`` where nothing may be ranked.
@@ -50,7 +50,7 @@ def _whole(prepared: PreparedCatalog, cap: int | None) -> Selection:
     return Selection(catalog=prepared.catalog, text=prepared.whole(rung), record=record, cap=cap)
 
 
-def _best(prepared: PreparedCatalog, ranking: Ranking, limits: Limits) -> Selection:
+def _best(prepared: PreparedCatalog, ranking: Ranking, limits: SelectionLimits) -> Selection:
     assert limits.cap is not None
     candidates = _candidates(ranking, limits.max_entries)
     rungs, too_large = _fill(prepared, candidates, _named(ranking, candidates, limits), limits.cap)
@@ -89,7 +89,7 @@ def _candidates(ranking: Ranking, max_entries: int) -> list[int]:
     return wanted[: limit - len(missing)] + missing
 
 
-def _named(ranking: Ranking, candidates: Sequence[int], limits: Limits) -> list[int]:
+def _named(ranking: Ranking, candidates: Sequence[int], limits: SelectionLimits) -> list[int]:
     """Positions of the entries that may follow by their names alone, most wanted first."""
     if not limits.bare_names:
         return []

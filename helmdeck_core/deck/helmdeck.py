@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 from helmdeck_core import log
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
 from helmdeck_core.calls.models import models_of
-from helmdeck_core.config.load import KeyPath, Loaded, load_config
+from helmdeck_core.config.load import KeyPath, LoadedConfig, load_config
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import LOG_LEVELS
 from helmdeck_core.context.ladder import PreparedCatalog
@@ -23,14 +23,14 @@ from helmdeck_core.domain.decode import Decoded, DecodeFailed, Tried
 from helmdeck_core.domain.delta_batches import one_by_one
 from helmdeck_core.domain.history import PlanRecord
 from helmdeck_core.domain.models import BudgetLookup
-from helmdeck_core.domain.packs import Output
+from helmdeck_core.domain.packs import PackOutput
 from helmdeck_core.domain.plans import Plan, Route
 from helmdeck_core.domain.questions import Question, Selection
 from helmdeck_core.domain.ranking import Ranking
-from helmdeck_core.domain.recovery import NO_LIMITS, Limits
-from helmdeck_core.domain.tasks import DoneStep
+from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
+from helmdeck_core.domain.tasks import CompletedStep
 from helmdeck_core.domain.tool_calls import ToolCalls
-from helmdeck_core.domain.traces import RunKeeper, RunStory
+from helmdeck_core.domain.traces import CallTrace, TraceStore
 from helmdeck_core.hooks.manager import load_plugins
 from helmdeck_core.packs.runner import Runner, request_input
 from helmdeck_core.resolve import event_sinks
@@ -69,7 +69,7 @@ class Helmdeck:
 
     def __init__(
         self,
-        config: Config | Loaded | None = None,
+        config: Config | LoadedConfig | None = None,
         *,
         file: str | Path | None = None,
         model: str | None = None,
@@ -92,7 +92,7 @@ class Helmdeck:
         if config is not None and (arguments or file is not None or environ is not None):
             raise TypeError("a finished configuration is given, so that nothing else can be said beside it")
         if config is not None:
-            loaded = config if isinstance(config, Loaded) else Loaded(config, {})
+            loaded = config if isinstance(config, LoadedConfig) else LoadedConfig(config, {})
         else:
             loaded = load_config(
                 file=Path(file) if file is not None else None,
@@ -112,11 +112,11 @@ class Helmdeck:
         *,
         model: str | None = None,
         context: str = "",
-        done: Iterable[DoneStep] = (),
+        done: Iterable[CompletedStep] = (),
         defaults: Mapping[str, Any] | None = None,
         caller: str = LOCAL_CALLER,
         progress: Callable[[str], None] | None = None,
-        limits: Limits = NO_LIMITS,
+        limits: CallLimits = NO_LIMITS,
     ) -> Plan:
         """Turn a request into a validated plan over the catalog.
 
@@ -142,7 +142,7 @@ class Helmdeck:
         defaults: Mapping[str, Any] | None = None,
         caller: str = LOCAL_CALLER,
         progress: Callable[[str], None] | None = None,
-        limits: Limits = NO_LIMITS,
+        limits: CallLimits = NO_LIMITS,
     ) -> Route:
         """Find the one pack or pipeline that serves a request, alternatives, and what nothing serves.
 
@@ -159,7 +159,7 @@ class Helmdeck:
         model: str | None = None,
         caller: str = LOCAL_CALLER,
         progress: Callable[[str], None] | None = None,
-        limits: Limits = NO_LIMITS,
+        limits: CallLimits = NO_LIMITS,
     ) -> Mapping[str, Any]:
         """Run an installed pack and return its output as plain data.
 
@@ -175,7 +175,7 @@ class Helmdeck:
         *,
         allows_empty: bool = False,
         caller: str = LOCAL_CALLER,
-        limits: Limits = NO_LIMITS,
+        limits: CallLimits = NO_LIMITS,
     ) -> ChatResponse:
         """Send a request as it is and return what came back, with its stop reason in one language.
 
@@ -194,7 +194,7 @@ class Helmdeck:
         *,
         allows_empty: bool = False,
         caller: str = LOCAL_CALLER,
-        limits: Limits = NO_LIMITS,
+        limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         """Send a request as it is: the pieces of the answer as they come, and last the whole response.
 
@@ -270,7 +270,7 @@ class Helmdeck:
         model: str | None = None,
         task: str = "plan",
         context: str = "",
-        done: Iterable[DoneStep] = (),
+        done: Iterable[CompletedStep] = (),
         defaults: Mapping[str, Any] | None = None,
     ) -> Explanation:
         """Say what would be sent for a request, and why, without asking anyone.
@@ -310,21 +310,21 @@ class Helmdeck:
         return next((owned.value.opened for owned in self.runtime.sinks if owned.value.name == name), None)
 
     @property
-    def keeps_runs(self) -> bool:
+    def stores_traces(self) -> bool:
         """Whether a sink keeps the stories of calls."""
-        return any(isinstance(owned.value.opened, RunKeeper) for owned in self.runtime.sinks)
+        return any(isinstance(owned.value.opened, TraceStore) for owned in self.runtime.sinks)
 
-    def runs(self, limit: int = 20) -> tuple[RunStory, ...]:
+    def runs(self, limit: int = 20) -> tuple[CallTrace, ...]:
         """The stories of the last calls, the newest first; empty where no sink keeps them."""
         return self._kept(lambda keeper: keeper.runs(limit)) or ()
 
-    def run_story(self, call_id: str) -> RunStory | None:
+    def call_trace(self, call_id: str) -> CallTrace | None:
         """The story of one call; ``None`` where it is not kept."""
-        return self._kept(lambda keeper: keeper.run_story(call_id))
+        return self._kept(lambda keeper: keeper.call_trace(call_id))
 
-    def _kept(self, look: Callable[[RunKeeper], T | None]) -> T | None:
+    def _kept(self, look: Callable[[TraceStore], T | None]) -> T | None:
         for owned in self.runtime.sinks:
-            if isinstance(owned.value.opened, RunKeeper):
+            if isinstance(owned.value.opened, TraceStore):
                 try:
                     return look(owned.value.opened)
                 except Exception as exc:
@@ -423,7 +423,7 @@ class Helmdeck:
         self.close()
 
     async def _typed(self, kind: type[T], pack: str, given: Mapping[str, Any], **options: Any) -> T:
-        result: Mapping[str, Any] | Output = await self._runner.run(pack, given, **options)
+        result: Mapping[str, Any] | PackOutput = await self._runner.run(pack, given, **options)
         if not isinstance(result, kind):
             detail = f"pack {pack!r} returned {type(result).__name__}, not {kind.__name__}"
             raise self.runtime.packs[pack].fault(detail)
@@ -434,7 +434,7 @@ async def _next(batches: AsyncGenerator[T, None]) -> T | None:
     return await anext(batches, None)
 
 
-def make_runtime(loaded: Loaded, plugins: Mapping[str, object] | None = None) -> Runtime:
+def make_runtime(loaded: LoadedConfig, plugins: Mapping[str, object] | None = None) -> Runtime:
     """Load the plugins that a configuration asks for and resolve everything.
 
     :raises ConfigError: with every mistake of the configuration.

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from helmdeck_core.json_schema.adapt import NarrowedSchema, UnsayableSchema, narrow_schema
+from helmdeck_core.json_schema.adapt import AdaptedSchema, UnsupportedSchema, adapt_schema
 from helmdeck_core.json_schema.dialect import SchemaDialect
 
 _ANY_OBJECT: Mapping[str, Any] = {"type": "object"}
@@ -29,7 +29,7 @@ class SchemaForm:
     name: str
     make: Callable[[], Mapping[str, Any] | None]
     is_read_freely: bool = False
-    _in_dialects: dict[SchemaDialect, NarrowedSchema | str] = attrs.field(factory=dict, init=False, repr=False)
+    _in_dialects: dict[SchemaDialect, AdaptedSchema | str] = attrs.field(factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> SchemaForm:
@@ -41,21 +41,21 @@ class SchemaForm:
         """The schema; ``None`` where there is none."""
         return self.make()
 
-    def narrowed(self, dialect: SchemaDialect) -> NarrowedSchema | str:
+    def narrowed(self, dialect: SchemaDialect) -> AdaptedSchema | str:
         """The schema in a dialect, or why it cannot be had."""
         found = self._in_dialects.get(dialect)
         if found is None:
             found = self._in_dialects[dialect] = self._narrow(dialect)
         return found
 
-    def _narrow(self, dialect: SchemaDialect) -> NarrowedSchema | str:
+    def _narrow(self, dialect: SchemaDialect) -> AdaptedSchema | str:
         if self.schema is None:
             return "too many entries, or too large"
         if self.schema.get("additionalProperties") is not False:
             return "it is open, and a model need not come to an end under it"
         try:
-            found = narrow_schema(self.schema, dialect, is_read_freely=self.is_read_freely)
-        except UnsayableSchema as exc:
+            found = adapt_schema(self.schema, dialect, is_read_freely=self.is_read_freely)
+        except UnsupportedSchema as exc:
             return str(exc)
         return "; ".join(found.excess) or found
 
@@ -173,14 +173,14 @@ def constrained(wanted: ResponseFormat, kinds: Sequence[str], dialect: SchemaDia
     if offer is not None and dialect is not None and taken[:1] == ("json_schema",):
         form, passed = offer.pick(dialect)
         found = form.narrowed(dialect) if form is not None else ""
-        if form is not None and isinstance(found, NarrowedSchema):
+        if form is not None and isinstance(found, AdaptedSchema):
             return _held(found, dialect, form=form.name, passed=passed)
     if "json_object" in taken:
         return Constraint(kind="json_object", passed=passed)
     if dialect is not None and "json_schema" in taken:
-        with contextlib.suppress(UnsayableSchema):  # JSON mode is the schema of any object
+        with contextlib.suppress(UnsupportedSchema):  # JSON mode is the schema of any object
             said = () if wanted.is_own_idea else ("response_format json_object -> json_schema",)
-            return _held(narrow_schema(_ANY_OBJECT, dialect), dialect, passed=passed, downgrades=said)
+            return _held(adapt_schema(_ANY_OBJECT, dialect), dialect, passed=passed, downgrades=said)
     return _without(wanted, passed=passed)
 
 
@@ -188,12 +188,12 @@ def _asked_for(wanted: ResponseFormat, taken: Sequence[str], dialect: SchemaDial
     schema, why = wanted.schema, ""
     if schema is not None and dialect is not None and "json_schema" in taken:
         try:
-            found = narrow_schema(schema, dialect)
+            found = adapt_schema(schema, dialect)
             why = "; ".join(found.excess)
             if not why:
                 lost = (f"response_format json_schema loosened: {', '.join(found.lost)}",) if found.lost else ()
                 return _held(found, dialect, downgrades=lost)
-        except UnsayableSchema as exc:
+        except UnsupportedSchema as exc:
             why = str(exc)
         if dialect.takes_whole:
             return Constraint(kind="json_schema", schema=schema)
@@ -203,7 +203,7 @@ def _asked_for(wanted: ResponseFormat, taken: Sequence[str], dialect: SchemaDial
     return Constraint(kind="json_object", downgrades=(f"response_format json_schema -> json_object{reason}",))
 
 
-def _held(found: NarrowedSchema, dialect: SchemaDialect, **more: Any) -> Constraint:
+def _held(found: AdaptedSchema, dialect: SchemaDialect, **more: Any) -> Constraint:
     return Constraint(kind="json_schema", schema=found.schema, is_strict=dialect.is_strict, lost=found.lost, **more)
 
 

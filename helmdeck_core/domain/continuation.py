@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_core.errors.attempts import PaidRequest
+from helmdeck_core.errors.attempts import AttemptRequest
 
 
 class TurnState(enum.StrEnum):
@@ -100,7 +100,7 @@ class Shape(enum.StrEnum):
     """Nothing that is added makes it what was asked for."""
 
 
-class Outcome(enum.StrEnum):
+class TerminalReason(enum.StrEnum):
     """How a continued turn ended."""
 
     COMPLETED = "completed"
@@ -150,7 +150,7 @@ class Continuation:
     :ivar requests: everything that was sent for it, the first request included; what it cost stands in the attempt.
     """
 
-    outcome: Outcome
+    outcome: TerminalReason
     attempts: int = 0
     repairs: int = 0
     parts: tuple[int, ...] = ()
@@ -158,12 +158,12 @@ class Continuation:
     notice: str = ""
     cause: str = ""
     issue: str = ""
-    requests: tuple[PaidRequest, ...] = ()
+    requests: tuple[AttemptRequest, ...] = ()
 
     @property
     def is_partial(self) -> bool:
         """The answer is not whole."""
-        return self.outcome is not Outcome.COMPLETED
+        return self.outcome is not TerminalReason.COMPLETED
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain data; what is empty is left out, and so are the requests, which are part of an attempt."""

@@ -31,7 +31,7 @@ def _plain(_: Any, __: Any, value: Any) -> Any:
 class OpenSink(Protocol):
     """A receiver that was opened for one deck. What else it can do is found by its methods.
 
-    ``RunKeeper`` keeps stories; a method ``close`` is called when the deck is closed, perhaps more than once.
+    ``TraceStore`` keeps stories; a method ``close`` is called when the deck is closed, perhaps more than once.
     """
 
     def handle(self, event: Event) -> None:

@@ -9,13 +9,13 @@ import attrs
 
 from helmdeck_core.domain.catalog import TrimRecord
 from helmdeck_core.domain.chat import StopReason, Usage
-from helmdeck_core.domain.continuation import Outcome
+from helmdeck_core.domain.continuation import TerminalReason
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.errors import FailureClass
 from helmdeck_core.errors.attempts import Attempt
 
 
-class Named:
+class EventBase:
     """An event, as sinks call it: the name of its class in small letters, such as ``stop_reason_observed``."""
 
     __slots__ = ()
@@ -26,7 +26,7 @@ class Named:
 
 
 @attrs.frozen(kw_only=True)
-class CallRef(Named):
+class CallRef(EventBase):
     """Which call, and which attempt of it.
 
     :ivar call_id: the same for everything that belongs to one call.
@@ -153,7 +153,7 @@ class ReasoningStripped(CallRef):
 
 
 @attrs.frozen(kw_only=True)
-class InvariantRestored(Named):
+class InvariantRestored(EventBase):
     """A trim step cut a field of the dispatch graph, and the field was put back.
 
     :ivar step: the trim step's name.
@@ -169,7 +169,7 @@ class InvariantRestored(Named):
 
 
 @attrs.frozen(kw_only=True)
-class StopReasonUnknown(Named):
+class StopReasonUnknown(EventBase):
     """A provider stopped for a reason that no table knows; sent once per provider, model and reason.
 
     :ivar provider: the first part of the model id.
@@ -249,7 +249,7 @@ class ContinuationTerminated(CallRef):
     """
 
     model: str
-    outcome: Outcome
+    outcome: TerminalReason
     attempts: int
     repairs: int
     latency_s: float
@@ -267,7 +267,7 @@ class AttemptEnded(CallRef):
 
 
 @attrs.frozen(kw_only=True)
-class ProviderRests(Named):
+class CooldownStarted(EventBase):
     """A provider failed several times in a row; while it rests, other models of a chain are asked first.
 
     :ivar provider: the first part of the model ids.
@@ -281,7 +281,7 @@ class ProviderRests(Named):
 
 
 @attrs.frozen(kw_only=True)
-class CostUnknown(Named):
+class CostUnknown(EventBase):
     """A cost limit is set, and nobody knows what a model costs; sent once per model. Its calls are not counted.
 
     :ivar model: the model that was asked.
@@ -333,7 +333,7 @@ class CallFinished(CallRef):
 
 
 @attrs.frozen(kw_only=True)
-class CallGaveUp(CallRef):
+class CallExhausted(CallRef):
     """A model call ended without a usable answer, after everything that was tried.
 
     :ivar model: the model that was asked for.
@@ -369,7 +369,7 @@ class CallAborted(CallRef):
 
 
 @attrs.frozen(kw_only=True)
-class HistoryFailed(Named):
+class HistoryFailed(EventBase):
     """A record of a plan could not be kept; the plan itself is not affected.
 
     :ivar caller: whose plan it was.
@@ -394,10 +394,10 @@ Event = (
     | ContinuationTerminated
     | ReasoningStripped
     | AttemptEnded
-    | ProviderRests
+    | CooldownStarted
     | CostUnknown
     | CallFinished
-    | CallGaveUp
+    | CallExhausted
     | CallAborted
     | HistoryFailed
 )

@@ -69,7 +69,7 @@ class PackContext(Protocol):
         ...
 
 
-class Output(Protocol):
+class PackOutput(Protocol):
     """A typed result that knows its wire form."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Output(Protocol):
         ...
 
 
-PackHandler = Callable[[PackContext, Mapping[str, Any]], Awaitable[Mapping[str, Any] | Output]]
+PackHandler = Callable[[PackContext, Mapping[str, Any]], Awaitable[Mapping[str, Any] | PackOutput]]
 
 
 @attrs.frozen(kw_only=True)

@@ -13,8 +13,8 @@ from helmdeck_core.domain.chat import ChatResponse, ImagePart, ToolCall, ToolDef
 from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.ranking import Ranking
-from helmdeck_core.domain.recovery import NO_LIMITS, Limits
-from helmdeck_core.domain.tasks import DoneStep, Task
+from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
+from helmdeck_core.domain.tasks import CompletedStep, Task
 from helmdeck_core.errors.attempts import Attempt, Usage, total_cost
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ class Question(Generic[T]):
     request: str
     model: str | None = None
     context: str = ""
-    done: tuple[DoneStep, ...] = ()
+    done: tuple[CompletedStep, ...] = ()
     defaults: Mapping[str, Any] = EMPTY
     needs_catalog: bool = True
     lists_catalog: bool = False
@@ -95,7 +95,7 @@ class Question(Generic[T]):
     read_calls: Callable[[tuple[ToolCall, ...]], T | None] | None = None
     temperature: float | None = None
     allows_empty: bool = False
-    limits: Limits = NO_LIMITS
+    limits: CallLimits = NO_LIMITS
     planned_before: tuple[str, ...] = ()
 
 

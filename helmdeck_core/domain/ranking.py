@@ -152,7 +152,7 @@ class Ranking:
     @property
     def confidence(self) -> float:
         """(best - second) / best, 0 to 1; 1 for a single entry or a runner-up without any match."""
-        return 1.0 if len(self.scores) < 2 else stand_out([score for _, score in self.leading(2)])
+        return 1.0 if len(self.scores) < 2 else score_margin([score for _, score in self.leading(2)])
 
     def is_confident(self, threshold: float = 0.4) -> bool:
         """Whether the best entry stands out. A single entry always does; no match at all among several never does."""
@@ -161,7 +161,7 @@ class Ranking:
         return bool(self.leading(1)) and self.confidence >= threshold
 
 
-def stand_out(best: Sequence[float]) -> float:
+def score_margin(best: Sequence[float]) -> float:
     """(best - second) / best of scores in falling order, 0 to 1; 0 without any, 1 without a second."""
     if not best or best[0] <= 0:
         return 0.0

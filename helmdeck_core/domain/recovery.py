@@ -15,7 +15,7 @@ from helmdeck_core.errors.attempts import Attempt
 
 
 @attrs.frozen(kw_only=True)
-class Changes:
+class RequestChanges:
     """How a request differs from the one that the model's budget alone would give.
 
     :ivar output_factor: the output limit is multiplied by it, as far as the window allows.
@@ -32,9 +32,9 @@ class Changes:
     strict_json: bool = True
     variant: str | None = None
 
-    def and_then(self, more: Changes) -> Changes:
+    def and_then(self, more: RequestChanges) -> RequestChanges:
         """Both changes, the later variant counting."""
-        return Changes(
+        return RequestChanges(
             output_factor=self.output_factor * more.output_factor,
             catalog_factor=self.catalog_factor * more.catalog_factor,
             history_factor=self.history_factor * more.history_factor,
@@ -52,7 +52,7 @@ class Changes:
         return (*found, f"variant {self.variant}") if self.variant else tuple(found)
 
 
-NO_CHANGES = Changes()
+NO_REQUEST_CHANGES = RequestChanges()
 
 
 class Wait(enum.StrEnum):
@@ -67,7 +67,7 @@ class Wait(enum.StrEnum):
 
 
 @attrs.frozen(kw_only=True)
-class Again:
+class Retry:
     """Ask the same model once more.
 
     A request that was cut or that found no way out is never sent again as it was: where the changes change nothing, this
@@ -76,7 +76,7 @@ class Again:
     :ivar times: how often at most for one model of a call.
     """
 
-    changes: Changes = NO_CHANGES
+    changes: RequestChanges = NO_REQUEST_CHANGES
     wait: Wait = Wait.NONE
     times: int = 1
 
@@ -104,12 +104,12 @@ class NextModel:
         return f"next model{provider}{', of a larger window if there is one' if self.larger_window else ''}"
 
 
-Action = Again | NextModel
+Action = Retry | NextModel
 """What a rule can want."""
 
 
 @attrs.frozen(kw_only=True)
-class Situation:
+class FailureContext:
     """What a rule decides by.
 
     :ivar failure: the failure, with its cause, sub-cause, stop reason and latency.
@@ -124,7 +124,7 @@ class Situation:
     budget: Budget
     disposition: Disposition | None
     attempts: tuple[Attempt, ...]
-    changes: Changes
+    changes: RequestChanges
     left_s: float | None
 
 
@@ -149,7 +149,7 @@ class RecoveryRule:
 
     name: str
     actions: tuple[Action, ...] = ()
-    decide: Callable[[Situation], Sequence[Action]] | None = None
+    decide: Callable[[FailureContext], Sequence[Action]] | None = None
     counts_against_provider: bool = False
     order: int = 0
 
@@ -161,11 +161,11 @@ CAUSES_OF_RULES = (*(cause.value for cause in FailureClass), UNKNOWN_STOP)
 def _a_number(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
     """Refuse what is no number: a clock that is compared with one would never be late."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value != value):
-        raise ValueError(f"Limits.{attribute.name}: not a number, found {value!r}")
+        raise ValueError(f"CallLimits.{attribute.name}: not a number, found {value!r}")
 
 
 @attrs.frozen(kw_only=True)
-class Limits:
+class CallLimits:
     """What bounds one call with all its attempts. What is no number is a ``ValueError``.
 
     :ivar max_attempts: how often an answer is asked for from its beginning, at most. What continues an answer that was cut,
@@ -181,23 +181,23 @@ class Limits:
     deadline_s: float | None = attrs.field(default=None, validator=_a_number)
     max_cost_usd: float | None = attrs.field(default=None, validator=_a_number)
 
-    def within(self, outer: Limits) -> Limits:
+    def within(self, outer: CallLimits) -> CallLimits:
         """These limits, and those of ``outer`` where these leave one open."""
         return self._with(outer, lambda own, _: own)
 
-    def and_also(self, other: Limits) -> Limits:
+    def and_also(self, other: CallLimits) -> CallLimits:
         """Both: the tighter one of each."""
         return self._with(other, min)
 
-    def _with(self, other: Limits, choose: Callable[[Any, Any], Any]) -> Limits:
+    def _with(self, other: CallLimits, choose: Callable[[Any, Any], Any]) -> CallLimits:
         def one(own: Any, others: Any) -> Any:
             return others if own is None else own if others is None else choose(own, others)
 
-        return Limits(
+        return CallLimits(
             max_attempts=one(self.max_attempts, other.max_attempts),
             deadline_s=one(self.deadline_s, other.deadline_s),
             max_cost_usd=one(self.max_cost_usd, other.max_cost_usd),
         )
 
 
-NO_LIMITS = Limits()
+NO_LIMITS = CallLimits()

@@ -12,7 +12,7 @@ from helmdeck_core.domain.catalog import Catalog
 
 
 @attrs.frozen
-class DoneStep:
+class CompletedStep:
     """A step that was run already.
 
     :ivar output: what it gave, as text; only its beginning goes into a prompt.
@@ -39,6 +39,6 @@ class Task:
     request: str
     catalog: Catalog
     context: str = ""
-    done: tuple[DoneStep, ...] = ()
+    done: tuple[CompletedStep, ...] = ()
     defaults: Mapping[str, Any] = EMPTY
     shortlist: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.chat import ToolCall
 
 
-class DialectKind(enum.StrEnum):
+class ToolCallFormatKind(enum.StrEnum):
     """What the marks of a dialect stand for."""
 
     CALL = "call"
@@ -28,7 +28,7 @@ class DialectKind(enum.StrEnum):
 
 
 @attrs.frozen(kw_only=True)
-class ToolCallDialect:
+class ToolCallFormat:
     """One way in which models write tool calls as text.
 
     A call is an opening mark, what ``head`` describes, the arguments, and a closing mark. Without ``head`` the JSON
@@ -58,7 +58,7 @@ class ToolCallDialect:
     name: str
     open: tuple[str, ...] = ()
     close: tuple[str, ...] = ()
-    kind: DialectKind = DialectKind.CALL
+    kind: ToolCallFormatKind = ToolCallFormatKind.CALL
     needs_close: bool = True
     is_list: bool = False
     head: str = ""
@@ -76,7 +76,7 @@ NATIVE = "native"
 
 
 @attrs.frozen
-class FoundCall:
+class RecoveredCall:
     """A complete call of a tool, by a name that the caller knows.
 
     :ivar call: id, name and the JSON text of the arguments. The id is the model's own, or made from the answer's text.
@@ -95,7 +95,7 @@ class FoundCall:
 
 
 @attrs.frozen
-class BrokenCall:
+class MalformedCall:
     """Text that looks like a call and cannot be one, and why.
 
     :ivar name: the tool as the model wrote it; empty when it cannot be told.
@@ -129,9 +129,9 @@ class ToolCalls:
     """
 
     text: str
-    calls: tuple[FoundCall, ...] = ()
-    withheld: tuple[FoundCall, ...] = ()
-    broken: tuple[BrokenCall, ...] = ()
+    calls: tuple[RecoveredCall, ...] = ()
+    withheld: tuple[RecoveredCall, ...] = ()
+    broken: tuple[MalformedCall, ...] = ()
     is_cut: bool = False
     inert: int = 0
     reasoning: str = ""

@@ -9,7 +9,7 @@ import attrs
 
 
 @attrs.frozen(kw_only=True)
-class RunStory:
+class CallTrace:
     """Everything that happened during one call. It holds no prompt, no answer and no secret, because events hold none.
 
     :ivar call_id: the id that results, failures and log lines of the call have.
@@ -37,13 +37,13 @@ class RunStory:
 
 
 @runtime_checkable
-class RunKeeper(Protocol):
+class TraceStore(Protocol):
     """What an opened sink can do that keeps stories. Its methods may be called from any thread."""
 
-    def runs(self, limit: int = 20) -> tuple[RunStory, ...]:
+    def runs(self, limit: int = 20) -> tuple[CallTrace, ...]:
         """The last calls, the newest first; those that only helped another one are left out."""
         ...
 
-    def run_story(self, call_id: str) -> RunStory | None:
+    def call_trace(self, call_id: str) -> CallTrace | None:
         """The story of one call; ``None`` where it is not known, or no longer."""
         ...

@@ -84,7 +84,7 @@ class RequestKind(enum.StrEnum):
 
 
 @attrs.frozen(kw_only=True)
-class PaidRequest:
+class AttemptRequest:
     """One request of an attempt that took several.
 
     :ivar usage: tokens, as far as the provider said.
@@ -149,7 +149,7 @@ class Attempt:
     then: str = ""
     is_sent: bool = True
     continuations: int = 0
-    requests: tuple[PaidRequest, ...] = ()
+    requests: tuple[AttemptRequest, ...] = ()
     status: int | None = None
     raw_length: int = 0
     request_id: str = ""
@@ -188,7 +188,7 @@ def _tokens(usage: Usage) -> dict[str, int]:
     return attrs.asdict(usage, filter=lambda _, value: value)
 
 
-def total_cost(paid: Sequence[Attempt | PaidRequest]) -> float | None:
+def total_cost(paid: Sequence[Attempt | AttemptRequest]) -> float | None:
     """US dollars of all answers that came, usable or not; ``None`` where one of them has no price."""
     costs = [each.cost_usd for each in paid if each.usage != Usage()]
     known = [cost for cost in costs if cost is not None]

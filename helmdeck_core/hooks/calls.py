@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 @attrs.frozen
-class Owned(Generic[T]):
+class Contribution(Generic[T]):
     """A contributed value and the plugin that it belongs to.
 
     :ivar replaced: the plugin whose value of the same name this one replaces.
@@ -47,13 +47,13 @@ class Owned(Generic[T]):
         return fault
 
 
-def collect(plugins: Plugins, hook: str, value_type: type[T]) -> tuple[Owned[T], ...]:
+def collect(plugins: Plugins, hook: str, value_type: type[T]) -> tuple[Contribution[T], ...]:
     """Call a contribution, one plugin at a time, and return the values by ``order`` and name.
 
     :raises PluginError: a plugin raised, wrapped the hook, or returned something else than a sequence of the type.
     :raises PluginConflictError: two plugins that are not built in contribute one name.
     """
-    found: dict[str, Owned[T]] = {}
+    found: dict[str, Contribution[T]] = {}
     for impl in getattr(plugins.pm.hook, hook).get_hookimpls():
         owner = impl.plugin_name
         if impl.hookwrapper or impl.wrapper:
@@ -72,7 +72,7 @@ def collect(plugins: Plugins, hook: str, value_type: type[T]) -> tuple[Owned[T],
                     owner, hook, f"{value_type.__name__} {name!r}", plugins.distribution(owner), before.plugin
                 )
             replaced = before.plugin if before else None
-            found[name] = Owned(owner, value, replaced, hook, plugins.distribution(owner))
+            found[name] = Contribution(owner, value, replaced, hook, plugins.distribution(owner))
     return tuple(sorted(found.values(), key=lambda o: (getattr(o.value, "order"), getattr(o.value, "name"))))
 
 
@@ -89,7 +89,7 @@ def _checked(plugins: Plugins, owner: str, hook: str, values: Any, value_type: t
     return values
 
 
-def attributed(owned: Owned[T], function: Callable[..., R], returns: type[R]) -> Callable[..., R]:
+def attributed(owned: Contribution[T], function: Callable[..., R], returns: type[R]) -> Callable[..., R]:
     """A function of a contributed value, for later calls: what it raises or wrongly returns names its plugin."""
     label = f"{type(owned.value).__name__} {getattr(owned.value, 'name', '?')!r}"
 

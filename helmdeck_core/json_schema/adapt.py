@@ -27,12 +27,12 @@ AS_TEXT: Final = "JSON, written as a text"
 """What is said of a text in the place of a value."""
 
 
-class UnsayableSchema(ValueError):
+class UnsupportedSchema(ValueError):
     """The schema allows what the dialect would forbid; the text says what."""
 
 
 @attrs.frozen
-class NarrowedSchema:
+class AdaptedSchema:
     """A schema in a dialect.
 
     :ivar lost: keywords that had to be left out.
@@ -44,20 +44,20 @@ class NarrowedSchema:
     excess: tuple[str, ...] = ()
 
 
-def narrow_schema(schema: Mapping[str, Any], dialect: SchemaDialect, *, is_read_freely: bool = False) -> NarrowedSchema:
+def adapt_schema(schema: Mapping[str, Any], dialect: SchemaDialect, *, is_read_freely: bool = False) -> AdaptedSchema:
     """Put a schema into a dialect.
 
     :param is_read_freely: whoever reads the answer takes ``None`` for something optional that was left out, and a text
         that holds JSON for a value that the dialect cannot say.
-    :raises UnsayableSchema: the dialect can only say something that allows less.
+    :raises UnsupportedSchema: the dialect can only say something that allows less.
     """
     if dialect.keywords is None:
         lost: dict[str, None] = {}
         found = _as_it_is(schema, dialect.most_length, lost)
     else:
-        walk = _Walk(schema, dialect, is_read_freely=is_read_freely)
+        walk = _SchemaAdapter(schema, dialect, is_read_freely=is_read_freely)
         found, lost = walk.whole(), walk.lost
-    return NarrowedSchema(found, tuple(lost), measured(found).beyond(dialect) if dialect.has_limits else ())
+    return AdaptedSchema(found, tuple(lost), measured(found).beyond(dialect) if dialect.has_limits else ())
 
 
 def _as_it_is(value: Any, most_length: int | None, lost: dict[str, None]) -> Any:
@@ -73,7 +73,7 @@ def _as_it_is(value: Any, most_length: int | None, lost: dict[str, None]) -> Any
     return [_as_it_is(each, most_length, lost) for each in value] if isinstance(value, list) else value
 
 
-class _Walk:
+class _SchemaAdapter:
     """A schema on its way into a dialect."""
 
     def __init__(self, root: Mapping[str, Any], dialect: SchemaDialect, *, is_read_freely: bool) -> None:
@@ -173,7 +173,7 @@ class _Walk:
         if dialect.requires_all:
             for name in made.keys() - set(required):
                 if not self._is_read_freely:
-                    raise UnsayableSchema("it has optional properties")
+                    raise UnsupportedSchema("it has optional properties")
                 made[name] = self._nullable(made[name])
             required = list(made)
         found: dict[str, Any] = {"type": "object", "properties": made, **self._bounds(source, "object")}
@@ -238,7 +238,7 @@ class _Walk:
     def _as_text(self, why: str, choices: Sequence[str] = ()) -> dict[str, Any]:
         """A text that holds the JSON of what cannot be said."""
         if not self._is_read_freely:
-            raise UnsayableSchema(why)
+            raise UnsupportedSchema(why)
         if choices:
             return {"type": "string", "enum": [*choices]}
         self.lost["structure"] = None
@@ -296,7 +296,7 @@ class _Walk:
             is_optional = self._dialect.requires_all and len(both) == 1
             properties[name] = self._any_of([*both, *([_NULL] if is_optional else ())])
         if self._dialect.requires_all and not self._is_read_freely:
-            raise UnsayableSchema("it has objects that cannot be told apart by their first property")
+            raise UnsupportedSchema("it has objects that cannot be told apart by their first property")
         shared = [name for name in one.get("required", ()) if name in other.get("required", ())]
         return {**one, "properties": properties, "required": list(properties) if self._dialect.requires_all else shared}
 
@@ -330,7 +330,7 @@ class _Walk:
                 return self._reference(name, target, level)
             schema = {**target, **beside}
         if not self._dialect.has_any_value and self._dialect.anything is None:
-            raise UnsayableSchema("it refers to itself")
+            raise UnsupportedSchema("it refers to itself")
         return None
 
     def _reference(self, name: str, target: Mapping[str, Any], level: int) -> Mapping[str, Any]:
@@ -338,7 +338,7 @@ class _Walk:
             self._defs[name] = None
             self._defs[name] = self._part(target, level)
         elif self._defs[name] is None and not self._dialect.takes_recursion:
-            raise UnsayableSchema("it refers to itself")
+            raise UnsupportedSchema("it refers to itself")
         return {"$ref": "#/$defs/" + name.replace("~", "~0").replace("/", "~1")}
 
     def _target(self, reference: str) -> Mapping[str, Any] | None:

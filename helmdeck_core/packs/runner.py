@@ -18,10 +18,10 @@ from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.events import HistoryFailed
 from helmdeck_core.domain.history import HistoryStore, PlanRecord, intent_sha
-from helmdeck_core.domain.packs import Output, Pack
+from helmdeck_core.domain.packs import Pack, PackOutput
 from helmdeck_core.domain.questions import Answer, Question
-from helmdeck_core.domain.recovery import NO_LIMITS, Limits
-from helmdeck_core.domain.tasks import DoneStep
+from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
+from helmdeck_core.domain.tasks import CompletedStep
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, PluginError
 from helmdeck_core.json_schema.validate import schema_problems
 from helmdeck_core.redaction import Secrets, url_secrets, without
@@ -55,8 +55,8 @@ class Runner:
         model: str | None = None,
         caller: str = LOCAL_CALLER,
         progress: Callable[[str], None] | None = None,
-        limits: Limits = NO_LIMITS,
-    ) -> Mapping[str, Any] | Output:
+        limits: CallLimits = NO_LIMITS,
+    ) -> Mapping[str, Any] | PackOutput:
         """Run a pack: check the input, run the handler, check the output.
 
         :param limits: bounds of every call that the pack makes; the deadline is one for all of them, and for the pack.
@@ -156,7 +156,7 @@ class Runner:
 
 
 def request_input(
-    intent: str, context: str, done: Iterable[DoneStep], defaults: Mapping[str, Any] | None
+    intent: str, context: str, done: Iterable[CompletedStep], defaults: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """The input of the pack that plans, or of the one that routes."""
     given: dict[str, Any] = {"intent": intent}
@@ -199,7 +199,7 @@ class _Context:
     model: str | None
     caller: str
     _tell: Callable[[str], None]
-    _limits: Limits
+    _limits: CallLimits
     _start_s: float
 
     def progress(self, message: str) -> None:
@@ -228,7 +228,7 @@ class _Context:
             request, allows_empty=allows_empty, pack=self._pack, caller=self.caller, limits=self._left()
         )
 
-    def _left(self) -> Limits:
+    def _left(self) -> CallLimits:
         """The limits of the pack's next call: of the deadline what is left."""
         limits = self._limits
         if limits.deadline_s is None:

@@ -156,7 +156,7 @@ def find_fragments(text: str, marks: Marks, start: int = 0, *, wants_list: bool 
 
     :raises RecursionError: it is nested deeper than a decoder goes down.
     """
-    return _Walk(text, marks, start, wants_list=wants_list).run()
+    return _FragmentScan(text, marks, start, wants_list=wants_list).run()
 
 
 class _Tokens:
@@ -270,7 +270,7 @@ class _Ahead(Generic[_HitT]):
         return self._hit
 
 
-class _Walk:
+class _FragmentScan:
     def __init__(self, text: str, marks: Marks, start: int, *, wants_list: bool) -> None:
         self._shapes = _ANY_SHAPE if wants_list else _OBJECT_SHAPE
         self._fragments_left = len(text) if wants_list else _MAX_FRAGMENTS

@@ -23,7 +23,7 @@ REMEMBERED = 4_096
 """Look-ups that are kept; model ids come from callers, so that memory needs a bound."""
 
 
-class Budgeter:
+class BudgetResolver:
     """Budgets by model id; each is looked up once and remembered."""
 
     def __init__(

@@ -10,12 +10,12 @@ import attrs
 from helmdeck_core.config.types import EventsConfig
 from helmdeck_core.domain.event_sinks import EventSink, OpenSink
 from helmdeck_core.domain.events import Event
-from helmdeck_core.hooks.calls import Owned
+from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.redaction import Secrets, option_secrets
 
 
 @attrs.frozen
-class Listener:
+class ActiveSink:
     """An active sink.
 
     :ivar opened: what the sink opened for this deck; ``None`` for one that is always there.
@@ -26,7 +26,7 @@ class Listener:
     opened: OpenSink | None = None
 
 
-def listening(found: Sequence[Owned[EventSink]], config: EventsConfig) -> tuple[Owned[Listener], ...]:
+def listening(found: Sequence[Contribution[EventSink]], config: EventsConfig) -> tuple[Contribution[ActiveSink], ...]:
     """The active sinks, in their order.
 
     :raises PluginError: a sink cannot be opened.
@@ -35,7 +35,7 @@ def listening(found: Sequence[Owned[EventSink]], config: EventsConfig) -> tuple[
     return tuple(listener for listener in listeners if listener is not None)
 
 
-def close(listeners: Sequence[Owned[Listener]]) -> None:
+def close(listeners: Sequence[Contribution[ActiveSink]]) -> None:
     """Close what can be closed of the sinks that were opened.
 
     :raises PluginError: a sink failed to.
@@ -51,7 +51,7 @@ def _nothing() -> None:
     """Close nothing."""
 
 
-def _opened(owned: Owned[EventSink], make: Callable[..., OpenSink], options: Mapping[str, Any]) -> OpenSink:
+def _opened(owned: Contribution[EventSink], make: Callable[..., OpenSink], options: Mapping[str, Any]) -> OpenSink:
     try:
         return make(**options)
     except (Exception, SystemExit) as exc:
@@ -59,7 +59,7 @@ def _opened(owned: Owned[EventSink], make: Callable[..., OpenSink], options: Map
     raise fault
 
 
-def _listener(owned: Owned[EventSink], config: EventsConfig) -> Owned[Listener] | None:
+def _listener(owned: Contribution[EventSink], config: EventsConfig) -> Contribution[ActiveSink] | None:
     sink = owned.value
     if (sink.handle is None) is (sink.open is None):
         raise owned.fault(f"EventSink {sink.name!r}: takes one of handle and open")
@@ -77,4 +77,6 @@ def _listener(owned: Owned[EventSink], config: EventsConfig) -> Owned[Listener] 
             raise owned.fault(f"EventSink {sink.name!r} opened {type(opened).__name__}, which has no method handle")
     handle = sink.handle if opened is None else opened.handle
     assert handle is not None
-    return Owned(owned.plugin, Listener(sink.name, handle, opened), owned.replaced, owned.hook, owned.distribution)
+    return Contribution(
+        owned.plugin, ActiveSink(sink.name, handle, opened), owned.replaced, owned.hook, owned.distribution
+    )

@@ -11,7 +11,7 @@ from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.prices import PriceSource
 from helmdeck_core.errors.attempts import Usage
 from helmdeck_core.hooks import calls as hook_calls
-from helmdeck_core.hooks.calls import Owned
+from helmdeck_core.hooks.calls import Contribution
 
 MTOK = 1e6
 
@@ -25,7 +25,7 @@ MOST_UNKNOWN = 4_096
 class Pricer:
     """Prices from budgets first, then from the sources that plugins contribute, in their order."""
 
-    def __init__(self, sources: Iterable[Owned[PriceSource]]) -> None:
+    def __init__(self, sources: Iterable[Contribution[PriceSource]]) -> None:
         self._unknown: set[str] = set()
         self._sources = [hook_calls.attributed(owned, _priced(owned.value), tuple) for owned in sources]
 

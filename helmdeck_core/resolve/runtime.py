@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from helmdeck_core.config.load import Loaded, dotted
+from helmdeck_core.config.load import LoadedConfig, dotted
 from helmdeck_core.config.precedence import SelectionRules, ladder_rule, selection_rules
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import mistakes_of
@@ -30,21 +30,21 @@ from helmdeck_core.domain.packs import Command, Pack
 from helmdeck_core.domain.prices import PriceSource
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.ranking import Ranker
-from helmdeck_core.domain.recovery import CAUSES_OF_RULES, Action, Again, NextModel, RecoveryRule, Situation
-from helmdeck_core.domain.tool_calls import ToolCallDialect
+from helmdeck_core.domain.recovery import CAUSES_OF_RULES, Action, FailureContext, NextModel, RecoveryRule, Retry
+from helmdeck_core.domain.tool_calls import ToolCallFormat
 from helmdeck_core.errors import ConfigError
 from helmdeck_core.hooks import calls as hook_calls
-from helmdeck_core.hooks.calls import Owned
+from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.hooks.manager import Plugins
 from helmdeck_core.reading.decoder import Decoder
 from helmdeck_core.reading.tool_calls.reader import ToolCallReader
 from helmdeck_core.reading.tool_calls.scanner import dialect_problem
-from helmdeck_core.resolve.budgets import Budgeter
-from helmdeck_core.resolve.event_sinks import Listener, listening
+from helmdeck_core.resolve.budgets import BudgetResolver
+from helmdeck_core.resolve.event_sinks import ActiveSink, listening
 from helmdeck_core.resolve.prices import Pricer
 
 T = TypeVar("T")
-Named = Mapping[str, Owned[T]]
+ByName = Mapping[str, Contribution[T]]
 
 CONTRIBUTIONS: Mapping[str, type] = {
     "helmdeck_providers": ProviderSpec,
@@ -55,7 +55,7 @@ CONTRIBUTIONS: Mapping[str, type] = {
     "helmdeck_prompt_variants": PromptVariant,
     "helmdeck_reasoning_tags": ReasoningTag,
     "helmdeck_decode_steps": DecodeStep,
-    "helmdeck_tool_call_dialects": ToolCallDialect,
+    "helmdeck_tool_call_formats": ToolCallFormat,
     "helmdeck_recovery_rules": RecoveryRule,
     "helmdeck_native_continuations": NativeContinuation,
     "helmdeck_prices": PriceSource,
@@ -78,24 +78,24 @@ class Runtime:
     config: Config
     origins: Mapping[tuple[str, ...], str]
     plugins: Plugins
-    contributions: Mapping[str, tuple[Owned[Any], ...]]
-    budgets: Budgeter
+    contributions: Mapping[str, tuple[Contribution[Any], ...]]
+    budgets: BudgetResolver
     decoder: Decoder
     tool_calls: ToolCallReader
-    trim_steps: Named[TrimStep]
-    rankers: Named[Ranker]
-    variants: Named[PromptVariant]
-    recovery_rules: Named[RecoveryRule]
-    native_continuations: Named[NativeContinuation]
+    trim_steps: ByName[TrimStep]
+    rankers: ByName[Ranker]
+    variants: ByName[PromptVariant]
+    recovery_rules: ByName[RecoveryRule]
+    native_continuations: ByName[NativeContinuation]
     pricer: Pricer
-    packs: Named[Pack]
-    sources: Named[CatalogSource]
-    providers: Named[ProviderSpec]
-    history_stores: Named[HistoryStoreSpec]
+    packs: ByName[Pack]
+    sources: ByName[CatalogSource]
+    providers: ByName[ProviderSpec]
+    history_stores: ByName[HistoryStoreSpec]
     stop_tables: Mapping[str, Mapping[str, StopReason]]
     any_stop: Mapping[str, StopReason]
     stop_dispositions: Mapping[str, Mapping[str, Disposition]]
-    sinks: tuple[Owned[Listener], ...]
+    sinks: tuple[Contribution[ActiveSink], ...]
 
     def emit(self, event: Event) -> None:
         """Hand an event to every active sink. Where there is none, ``sinks`` is empty, and no event needs to be made."""
@@ -105,7 +105,7 @@ class Runtime:
             except (Exception, SystemExit) as exc:
                 raise sink.fault(f"{type(exc).__name__}: {exc}") from exc
 
-    def ladder(self, tier: Tier, model: str) -> tuple[Owned[TrimStep], ...]:
+    def ladder(self, tier: Tier, model: str) -> tuple[Contribution[TrimStep], ...]:
         """The trim steps for a model, in order: its own rule, else its tier's, else the global one, else all."""
         _, rule = ladder_rule(self.config.compaction, tier, self.budgets.names(model))
         names = rule.order if rule.order is not None else tuple(self.trim_steps)
@@ -180,13 +180,13 @@ def _any_stop(tables: Iterable[Mapping[str, StopReason]]) -> dict[str, StopReaso
     return merged | {_squashed(reason.value): reason for reason in StopReason}
 
 
-def resolve(plugins: Plugins, loaded: Loaded) -> Runtime:
+def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
     """Call every hook once and freeze what comes back.
 
     :raises ConfigError: with every mistake of the configuration, those of its reading included.
     :raises PluginError: a plugin raised or contributed what its hook forbids.
     """
-    found: dict[str, tuple[Owned[Any], ...]] = {
+    found: dict[str, tuple[Contribution[Any], ...]] = {
         hook: hook_calls.collect(plugins, hook, kind) for hook, kind in CONTRIBUTIONS.items()
     }
     mistakes = [*loaded.mistakes, *mistakes_of(loaded, plugins.names, found)]
@@ -194,7 +194,7 @@ def resolve(plugins: Plugins, loaded: Loaded) -> Runtime:
         raise ConfigError(tuple(mistakes))
     table = BudgetTable(owned.value for owned in found["helmdeck_budget_rows"])
     owners = {owned.value.prefix: owned.plugin for owned in found["helmdeck_budget_rows"]}
-    providers: Named[ProviderSpec] = _named(found["helmdeck_providers"])
+    providers: ByName[ProviderSpec] = _named(found["helmdeck_providers"])
     stop_tables = {
         owned.value.name: {word.casefold(): reason for word, reason in owned.value.reasons.items()}
         for owned in found["helmdeck_stop_reasons"]
@@ -206,11 +206,11 @@ def resolve(plugins: Plugins, loaded: Loaded) -> Runtime:
         origins=loaded.origins,
         plugins=plugins,
         contributions=found,
-        budgets=Budgeter(
+        budgets=BudgetResolver(
             plugins, table, owners, loaded.config.budgets, loaded.origins, _wrappers(loaded.config, providers)
         ),
         decoder=decoder,
-        tool_calls=ToolCallReader(_dialects(found["helmdeck_tool_call_dialects"], plugins), tags, decoder),
+        tool_calls=ToolCallReader(_dialects(found["helmdeck_tool_call_formats"], plugins), tags, decoder),
         trim_steps=_named(found["helmdeck_trim_steps"]),
         rankers=_named(found["helmdeck_rankers"]),
         variants=_named(_variants(found["helmdeck_prompt_variants"])),
@@ -231,15 +231,15 @@ def resolve(plugins: Plugins, loaded: Loaded) -> Runtime:
     )
 
 
-def _values(found: Iterable[Owned[T]]) -> tuple[T, ...]:
+def _values(found: Iterable[Contribution[T]]) -> tuple[T, ...]:
     return tuple(owned.value for owned in found)
 
 
-def _named(found: Iterable[Owned[T]]) -> Named[T]:
+def _named(found: Iterable[Contribution[T]]) -> ByName[T]:
     return {getattr(owned.value, "name"): owned for owned in found}
 
 
-def _decode_steps(found: Iterable[Owned[DecodeStep]]) -> tuple[DecodeStep, ...]:
+def _decode_steps(found: Iterable[Contribution[DecodeStep]]) -> tuple[DecodeStep, ...]:
     def texts(step: DecodeStep) -> Callable[[str], list[str]]:
         def candidates(text: str) -> list[str]:
             given = list(step.candidates(text))
@@ -254,20 +254,20 @@ def _decode_steps(found: Iterable[Owned[DecodeStep]]) -> tuple[DecodeStep, ...]:
     )
 
 
-def _dialects(found: Iterable[Owned[ToolCallDialect]], plugins: Plugins) -> tuple[ToolCallDialect, ...]:
-    dialects: list[ToolCallDialect] = []
+def _dialects(found: Iterable[Contribution[ToolCallFormat]], plugins: Plugins) -> tuple[ToolCallFormat, ...]:
+    dialects: list[ToolCallFormat] = []
     for owned in found:
         dialect = owned.value
         # The patterns of built-ins are compiled when they are first needed, and tested.
         if not plugins.is_builtin(owned.plugin) and (problem := dialect_problem(dialect)):
-            raise owned.fault(f"ToolCallDialect {dialect.name!r}: {problem}")
+            raise owned.fault(f"ToolCallFormat {dialect.name!r}: {problem}")
         if dialect.translate is not None:
             dialect = attrs.evolve(dialect, translate=hook_calls.attributed(owned, dialect.translate, str))
         dialects.append(dialect)
     return tuple(dialects)
 
 
-def _recovery_rules(found: Iterable[Owned[RecoveryRule]]) -> list[Owned[RecoveryRule]]:
+def _recovery_rules(found: Iterable[Contribution[RecoveryRule]]) -> list[Contribution[RecoveryRule]]:
     rules = []
     for owned in found:
         rule = owned.value
@@ -281,17 +281,17 @@ def _recovery_rules(found: Iterable[Owned[RecoveryRule]]) -> list[Owned[Recovery
     return rules
 
 
-def _actions(decide: Callable[[Situation], Sequence[Action]]) -> Callable[[Situation], tuple[Action, ...]]:
-    def decided(situation: Situation) -> tuple[Action, ...]:
+def _actions(decide: Callable[[FailureContext], Sequence[Action]]) -> Callable[[FailureContext], tuple[Action, ...]]:
+    def decided(situation: FailureContext) -> tuple[Action, ...]:
         actions = tuple(decide(situation))
-        if not all(isinstance(action, (Again, NextModel)) for action in actions):
+        if not all(isinstance(action, (Retry, NextModel)) for action in actions):
             raise TypeError("decided on something that is not an action")
         return actions
 
     return decided
 
 
-def _variants(found: Iterable[Owned[PromptVariant]]) -> list[Owned[PromptVariant]]:
+def _variants(found: Iterable[Contribution[PromptVariant]]) -> list[Contribution[PromptVariant]]:
     return [
         attrs.evolve(
             owned, value=attrs.evolve(owned.value, render=hook_calls.attributed(owned, owned.value.render, str))
@@ -300,7 +300,7 @@ def _variants(found: Iterable[Owned[PromptVariant]]) -> list[Owned[PromptVariant
     ]
 
 
-def _wrappers(config: Config, providers: Named[ProviderSpec]) -> dict[str, Callable[[str], str]]:
+def _wrappers(config: Config, providers: ByName[ProviderSpec]) -> dict[str, Callable[[str], str]]:
     """The providers that wrap others, under every name that the deployment gives them."""
     kinds = {name: name for name in providers} | {name: each.kind or name for name, each in config.providers.items()}
     found = {name: providers[kind] for name, kind in kinds.items()}

@@ -11,25 +11,25 @@ from typing import Any
 from helmdeck_core import (
     AttemptEnded,
     CallAborted,
+    CallExhausted,
     CallFinished,
-    CallGaveUp,
     CallStarted,
     CatalogSelected,
     ContinuationAttempt,
     ContinuationTerminated,
+    CooldownStarted,
     CostUnknown,
     Event,
     EventSink,
     FilterFailed,
     HistoryFailed,
     InvariantRestored,
-    Outcome,
-    ProviderRests,
     ReasoningStripped,
     RequestSent,
     SelectionFiltered,
     StopReasonObserved,
     StopReasonUnknown,
+    TerminalReason,
     ToolPayloadRepair,
     event_data,
     hookimpl,
@@ -94,11 +94,11 @@ def line_of(event: Event) -> tuple[str, str]:
             return INFO, "an attempt of a model call gave nothing usable"
         case AttemptEnded():
             return DEBUG, "an attempt of a model call gave the answer"
-        case ProviderRests():
+        case CooldownStarted():
             return WARNING, "a provider failed several times in a row and is left alone for a while"
         case CostUnknown():
             return WARNING, "the cost limit does not count a model whose price nobody knows"
-        case CallGaveUp():
+        case CallExhausted():
             return WARNING, "a model call gave nothing usable"
         case CallAborted():
             return INFO, "a model call ended in the middle"
@@ -111,9 +111,9 @@ def line_of(event: Event) -> tuple[str, str]:
 
 
 def _terminated(event: ContinuationTerminated) -> tuple[str, str]:
-    if event.outcome is Outcome.COMPLETED:
+    if event.outcome is TerminalReason.COMPLETED:
         return INFO, "an answer that was cut is whole now"
-    if event.outcome is Outcome.NOT_CONTINUED:
+    if event.outcome is TerminalReason.NOT_CONTINUED:
         return INFO, "an answer reached the output limit and is not continued"
     return WARNING, "an answer was cut and stays so"
 

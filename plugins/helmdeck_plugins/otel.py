@@ -15,8 +15,8 @@ from helmdeck_core import (
     Attempt,
     AttemptEnded,
     CallAborted,
+    CallExhausted,
     CallFinished,
-    CallGaveUp,
     CallStarted,
     CatalogSelected,
     Event,
@@ -98,7 +98,7 @@ class OtelSink:
                     }
                 )
                 self._end(event.call_id)
-            case CallGaveUp():
+            case CallExhausted():
                 self._fail(found.span, event.cause.value, event.sub_cause)
                 found.span.set_attributes({"helmdeck.attempts": event.attempt, "helmdeck.reason": event.reason})
                 self._end(event.call_id)

@@ -13,22 +13,22 @@ from helmdeck_core import (
     Attempt,
     AttemptEnded,
     CallAborted,
+    CallExhausted,
     CallFinished,
-    CallGaveUp,
     CatalogSelected,
     ContinuationAttempt,
     ContinuationTerminated,
+    CooldownStarted,
     Event,
     EventSink,
     FilterFailed,
     HistoryFailed,
     InvariantRestored,
-    Outcome,
-    ProviderRests,
     ReasoningStripped,
     SelectionFiltered,
     StopReasonObserved,
     StopReasonUnknown,
+    TerminalReason,
     ToolPayloadRepair,
     hookimpl,
 )
@@ -110,12 +110,12 @@ class PrometheusSink:
                 self._attempt(event.outcome)
             case CallFinished():
                 self._answered(event)
-            case CallGaveUp():
+            case CallExhausted():
                 count.calls.labels(event.pack, *self._known(event.model), event.cause.value).inc()
                 count.call_seconds.labels(event.pack, event.cause.value).observe(event.latency_s)
             case CallAborted():
                 count.calls.labels(event.pack, *self._known(event.model), "aborted").inc()
-            case ProviderRests():
+            case CooldownStarted():
                 count.rests.labels(event.provider, event.cause.value).inc()
             case InvariantRestored():
                 count.restored.labels(event.plugin, event.step).inc()
@@ -155,7 +155,7 @@ class PrometheusSink:
         if event.attempts:
             count.per_turn.labels(*who).observe(event.attempts)
             count.turns.labels(*who, event.outcome.value).inc()
-        elif event.outcome is not Outcome.COMPLETED:
+        elif event.outcome is not TerminalReason.COMPLETED:
             count.exits.labels(*who, event.outcome.value).inc()
 
     # -- labels ------------------------------------------------------------------------------------------

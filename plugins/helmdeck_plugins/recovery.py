@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from helmdeck_core import Action, Again, Changes, NextModel, RecoveryRule, Wait, hookimpl
+from helmdeck_core import Action, NextModel, RecoveryRule, RequestChanges, Retry, Wait, hookimpl
 
 RETRIES = 2
 """How often a provider that is busy or down is asked again; with the first time, three attempts."""
 
-_RETRY = Again(wait=Wait.BACKOFF, times=RETRIES)
-_MORE_OUTPUT = Again(changes=Changes(output_factor=2.0))
-_ONE_STEP = Again(changes=Changes(variant="single_pick"))
-_WITHOUT_GRAMMAR = Again(changes=Changes(strict_json=False))
-_SMALLER_CATALOG = Again(changes=Changes(catalog_factor=0.5))
+_RETRY = Retry(wait=Wait.BACKOFF, times=RETRIES)
+_MORE_OUTPUT = Retry(changes=RequestChanges(output_factor=2.0))
+_ONE_STEP = Retry(changes=RequestChanges(variant="single_pick"))
+_WITHOUT_GRAMMAR = Retry(changes=RequestChanges(strict_json=False))
+_SMALLER_CATALOG = Retry(changes=RequestChanges(catalog_factor=0.5))
 # A conversation mostly outgrows a window by its last turn; three times leave a third of it.
-_OLDEST_TURNS_OUT = Again(changes=Changes(history_factor=0.7), times=3)
+_OLDEST_TURNS_OUT = Retry(changes=RequestChanges(history_factor=0.7), times=3)
 _LARGER = NextModel(larger_window=True)
 
 ACTIONS: Mapping[str, tuple[Action, ...]] = {
@@ -35,7 +35,7 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "constrained_deadlock": (_WITHOUT_GRAMMAR, NextModel()),
     "likely_timeout": (NextModel(),),
     "likely_timeout/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
-    "rate_limited": (Again(wait=Wait.AS_TOLD, times=RETRIES), NextModel()),
+    "rate_limited": (Retry(wait=Wait.AS_TOLD, times=RETRIES), NextModel()),
     "quota_exhausted": (NextModel(),),
     "context_window_exceeded": (_OLDEST_TURNS_OUT, _SMALLER_CATALOG, _LARGER),
     "provider_unavailable": (_RETRY, NextModel()),
@@ -55,7 +55,7 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "cancelled": (),
     "artifact_invalid": (),
     # What a provider's own word for the stop says, where it has no normalised reason.
-    "unknown_stop/retry": (Again(wait=Wait.BACKOFF), _WITHOUT_GRAMMAR, NextModel()),
+    "unknown_stop/retry": (Retry(wait=Wait.BACKOFF), _WITHOUT_GRAMMAR, NextModel()),
     "unknown_stop/stop": (NextModel(),),
     "unknown_stop/account": (NextModel(other_provider=True),),
     "unknown_stop/resume": (NextModel(),),

@@ -16,12 +16,12 @@ import msgspec
 
 from helmdeck_core import (
     CallAborted,
+    CallExhausted,
     CallFinished,
-    CallGaveUp,
     CallStarted,
+    CallTrace,
     Event,
     EventSink,
-    RunStory,
     event_data,
     hookimpl,
 )
@@ -50,7 +50,7 @@ def helmdeck_event_sinks() -> Sequence[EventSink]:
     return (
         EventSink(
             name="runs",
-            open=RunsSink,
+            open=TraceSink,
             options={"file": "~/.helmdeck/runs.db", "keep": 1_000},
             summary="the stories of the last calls, for helmdeck explain --run",
         ),
@@ -73,7 +73,7 @@ class _Open:
         self.events.append({"at_s": round(time.monotonic() - self.start_s, 6), **data})
 
 
-class RunsSink:
+class TraceSink:
     """Stories of one deck, or of all decks that name the same file.
 
     :param file: a SQLite file, whose folder is made; empty for this process's memory.
@@ -100,11 +100,11 @@ class RunsSink:
             del self._open[call_id]
             self._kept.add(_story(found, outcome))
 
-    def runs(self, limit: int = 20) -> tuple[RunStory, ...]:
+    def runs(self, limit: int = 20) -> tuple[CallTrace, ...]:
         """The last calls, the newest first; those that only helped another one are left out."""
         return self._kept.newest(limit)
 
-    def run_story(self, call_id: str) -> RunStory | None:
+    def call_trace(self, call_id: str) -> CallTrace | None:
         """The story of one call."""
         return self._kept.find(call_id)
 
@@ -117,7 +117,7 @@ def _outcome(event: Event) -> str:
     match event:
         case CallFinished():
             return "answered"
-        case CallGaveUp():
+        case CallExhausted():
             return event.cause.value
         case CallAborted():
             return "aborted"
@@ -125,9 +125,9 @@ def _outcome(event: Event) -> str:
             return ""
 
 
-def _story(found: _Open, outcome: str) -> RunStory:
+def _story(found: _Open, outcome: str) -> CallTrace:
     first = found.started
-    return RunStory(
+    return CallTrace(
         call_id=first.call_id,
         time=found.time,
         pack=first.pack,
@@ -143,18 +143,18 @@ class _Memory:
     """Stories that end with the process."""
 
     def __init__(self, keep: int) -> None:
-        self._stories: collections.deque[RunStory] = collections.deque(maxlen=keep)
+        self._stories: collections.deque[CallTrace] = collections.deque(maxlen=keep)
         self._lock = threading.Lock()
 
-    def add(self, story: RunStory) -> None:
+    def add(self, story: CallTrace) -> None:
         with self._lock:
             self._stories.append(story)
 
-    def newest(self, limit: int) -> tuple[RunStory, ...]:
+    def newest(self, limit: int) -> tuple[CallTrace, ...]:
         with self._lock:
             return tuple([story for story in reversed(self._stories) if not story.parent][:limit])
 
-    def find(self, call_id: str) -> RunStory | None:
+    def find(self, call_id: str) -> CallTrace | None:
         with self._lock:
             return next((story for story in reversed(self._stories) if story.call_id == call_id), None)
 
@@ -176,7 +176,7 @@ class _File:
         self._connection: sqlite3.Connection | None = None
         self._process = 0
 
-    def add(self, story: RunStory) -> None:
+    def add(self, story: CallTrace) -> None:
         """Keep a story; a file that cannot be written to costs the story, and not the call."""
         if time.monotonic() < self._rests_until:
             return
@@ -192,16 +192,16 @@ class _File:
                 "the story of a call could not be kept"
             )
 
-    def newest(self, limit: int) -> tuple[RunStory, ...]:
+    def newest(self, limit: int) -> tuple[CallTrace, ...]:
         return self._read("WHERE NOT is_helper ORDER BY number DESC LIMIT ?", limit)
 
-    def find(self, call_id: str) -> RunStory | None:
+    def find(self, call_id: str) -> CallTrace | None:
         return next(iter(self._read("WHERE call_id = ?", call_id)), None)
 
-    def _read(self, where: str, argument: object) -> tuple[RunStory, ...]:
+    def _read(self, where: str, argument: object) -> tuple[CallTrace, ...]:
         with self._connected() as connection:
             rows = connection.execute(f"SELECT story FROM runs {where}", (argument,)).fetchall()  # noqa: S608 - ours
-        return tuple(msgspec.convert(json.loads(story), RunStory) for (story,) in rows)
+        return tuple(msgspec.convert(json.loads(story), CallTrace) for (story,) in rows)
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:

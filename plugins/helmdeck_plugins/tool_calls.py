@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from helmdeck_core import DialectKind, ToolCallDialect, hookimpl
+from helmdeck_core import ToolCallFormat, ToolCallFormatKind, hookimpl
 
 _NAME = r"(?P<name>[\w.:/-]{1,200})"
 _PREFIX = "antml:"
@@ -117,27 +117,27 @@ _PARAMETER = r"""<parameter(?:=\s*|\s+name\s*=\s*)["']?(?P<key>[^<>"'=\s]{1,200}
 _KIMI_HEAD = rf"\s*(?P<id>{_FUNCTION}(?::\d+)?)\s*<\|tool_call_argument_begin\|>\s*"
 
 _CALLS = (
-    ToolCallDialect(
+    ToolCallFormat(
         name="arrows",
         open=("[TOOL_CALL]", "\nTOOL_CALL\n", *_TAGS_OPEN),
         close=("[/TOOL_CALL]", "\n/TOOL_CALL", *_TAGS_CLOSE),
         translate=arrows_to_json,
         order=5,
     ),
-    ToolCallDialect(name="tags", open=_TAGS_OPEN, close=_TAGS_CLOSE, order=10),
-    ToolCallDialect(
+    ToolCallFormat(name="tags", open=_TAGS_OPEN, close=_TAGS_CLOSE, order=10),
+    ToolCallFormat(
         name="brackets",
         open=("[TOOL_CALL]", "[TOOL_REQUEST]", "\nTOOL_CALL\n"),  # LM Studio's default form
         close=("[/TOOL_CALL]", "[END_TOOL_REQUEST]", "\n/TOOL_CALL"),
         order=10,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="fences",
         open=("\n```tool_call", "\n```tool_calls", "\n```toolcall", "\n```tool-call", "\n```tool", "\n```invoke"),
         close=("\n```",),
         order=10,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="fences.named",
         open=("\n```tool", "\n```tool_call", "\n```invoke"),
         close=("\n```",),
@@ -145,7 +145,7 @@ _CALLS = (
         order=20,
     ),
     # Qwen 3 Coder, Nemotron, Seed-OSS
-    ToolCallDialect(
+    ToolCallFormat(
         name="function.parameters",
         open=("<function=",),
         close=("</function>",),
@@ -155,7 +155,7 @@ _CALLS = (
         order=20,
     ),
     # Llama 3.1
-    ToolCallDialect(
+    ToolCallFormat(
         name="function.json",
         open=("<function=",),
         close=("</function>",),
@@ -163,7 +163,7 @@ _CALLS = (
         order=10,
     ),
     # Claude's own, MiniMax M2
-    ToolCallDialect(
+    ToolCallFormat(
         name="invoke",
         open=("<invoke>", "<function>"),
         close=("</invoke>", "</function>"),
@@ -172,7 +172,7 @@ _CALLS = (
         order=20,
     ),
     # Claude's prompts, word for word
-    ToolCallDialect(
+    ToolCallFormat(
         name="invoke.prefixed",
         open=(f"<{_PREFIX}invoke>",),
         close=(f"</{_PREFIX}invoke>",),
@@ -181,7 +181,7 @@ _CALLS = (
         order=20,
     ),
     # DeepSeek V3.2
-    ToolCallDialect(
+    ToolCallFormat(
         name="dsml",
         open=("<｜DSML｜invoke>",),
         close=("</｜DSML｜invoke>",),
@@ -190,7 +190,7 @@ _CALLS = (
         order=20,
     ),
     # GLM 4.5 and later
-    ToolCallDialect(
+    ToolCallFormat(
         name="glm",
         open=("<tool_call>",),
         close=("</tool_call>",),
@@ -199,56 +199,56 @@ _CALLS = (
         argument_close="</arg_value>",
         order=20,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="glm.lines",
         open=("\n",),
         head=r"(?P<name>[a-z][\w-]{0,99})/(?P<key>[a-z]\w{0,99})>[ \t]*(?P<value>[^\s][^\n]*)",
         models=("glm",),
         order=90,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="glm.lines.json",
         open=("\n",),
         head=r"(?P<name>[a-z][\w-]{0,99})/(?=\{)",
         models=("glm",),
         order=90,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="control-tokens",  # Granite 3, Phi 4
         open=("<|tool_call|>", "<|tool_calls|>"),
         close=("<|/tool_call|>", "<|/tool_calls|>"),
         needs_close=False,
         order=10,
     ),
-    ToolCallDialect(name="mistral", open=("[TOOL_CALLS]",), order=10),
-    ToolCallDialect(
+    ToolCallFormat(name="mistral", open=("[TOOL_CALLS]",), order=10),
+    ToolCallFormat(
         name="mistral.named",
         open=("[TOOL_CALLS]",),
         head=r"\s*(?P<name>[\w.:/-]{1,200})(?:\[CALL_ID\](?P<id>\w{1,100}))?(?:\[ARGS\])?(?=\s*\{)",
         order=20,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="llama",
         open=("<|python_tag|>",),
         close=("<|eom_id|>", "<|eot_id|>"),
         needs_close=False,
         order=10,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="kimi",
         open=("<|tool_call_begin|>",),
         close=("<|tool_call_end|>",),
         head=_KIMI_HEAD,
         order=10,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="deepseek",  # V3 and R1
         open=("<｜tool▁call▁begin｜>", "<|tool▁call▁begin|>"),
         close=("<｜tool▁call▁end｜>", "<|tool▁call▁end|>"),
         head=rf"\s*(?:function)?<[｜|]tool▁sep[｜|]>\s*{_NAME}\s*(?=```|\{{)",
         order=10,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="deepseek.named",  # V3.1
         open=("<｜tool▁call▁begin｜>", "<|tool▁call▁begin|>"),
         close=("<｜tool▁call▁end｜>", "<|tool▁call▁end|>"),
@@ -256,7 +256,7 @@ _CALLS = (
         order=20,
     ),
     # gpt-oss; the mark that closes is a stop token, which servers take off
-    ToolCallDialect(
+    ToolCallFormat(
         name="harmony",
         open=tuple(
             f"{start}<|channel|>{channel} to="
@@ -268,7 +268,7 @@ _CALLS = (
         head=rf"{_FUNCTION}\s*(?:<\|channel\|>\w+\s*)?(?:(?:<\|constrain\|>)?\s*json\s*)?<\|message\|>",
         order=10,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="harmony.recipient",
         open=("<|start|>assistant to=",),
         close=("<|call|>",),
@@ -276,39 +276,39 @@ _CALLS = (
         head=rf"{_FUNCTION}\s*<\|channel\|>\w+\s*(?:(?:<\|constrain\|>)?\s*json\s*)?<\|message\|>",
         order=10,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="react",
         open=("\nAction:",),
         head=r"[ \t*]*`?(?!(?:none|null|n/a)\b)(?P<name>[\w.:-]{1,200})`?[ \t\r]*\n[\s*]*Action Input:[ \t*]*",
         plain="input",
         order=10,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="actions",  # Command R and A
         open=("<|START_ACTION|>",),
         close=("<|END_ACTION|>",),
         order=10,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="plugin-action",  # InternLM
         open=("<|action_start|><|plugin|>", "<|action_start|> <|plugin|>"),
         close=("<|action_end|>",),
         order=10,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="json",
         protocol=("tool_calls", "tool_call", "function_call", "function", "tool_use"),
         order=10,
     ),
     # Llama 3 writes its calls without any mark when the prompt asks for JSON.
-    ToolCallDialect(name="json.bare", protocol=("parameters", "arguments"), models=("llama",), order=90),
+    ToolCallFormat(name="json.bare", protocol=("parameters", "arguments"), models=("llama",), order=90),
 )
 
 _GROUPS = (
-    ToolCallDialect(name="tags.group", kind=DialectKind.GROUP, open=_TAGS_OPEN, close=_TAGS_CLOSE, order=50),
-    ToolCallDialect(
+    ToolCallFormat(name="tags.group", kind=ToolCallFormatKind.GROUP, open=_TAGS_OPEN, close=_TAGS_CLOSE, order=50),
+    ToolCallFormat(
         name="lists",
-        kind=DialectKind.GROUP,
+        kind=ToolCallFormatKind.GROUP,
         is_list=True,
         open=(
             "<function_calls>",
@@ -326,25 +326,25 @@ _GROUPS = (
         ),
         order=50,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="kimi.section",
-        kind=DialectKind.GROUP,
+        kind=ToolCallFormatKind.GROUP,
         is_list=True,
         open=("<|tool_calls_section_begin|>",),
         close=("<|tool_calls_section_end|>",),
         order=50,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="deepseek.section",
-        kind=DialectKind.GROUP,
+        kind=ToolCallFormatKind.GROUP,
         is_list=True,
         open=("<｜tool▁calls▁begin｜>", "<|tool▁calls▁begin|>"),
         close=("<｜tool▁calls▁end｜>", "<|tool▁calls▁end|>"),
         order=50,
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="fences.group",
-        kind=DialectKind.GROUP,
+        kind=ToolCallFormatKind.GROUP,
         open=("\n```tool_call", "\n```tool_calls", "\n```invoke"),
         close=("\n```",),
         order=50,
@@ -357,11 +357,11 @@ _RESULTS_OPEN, _RESULTS_CLOSE = _elements(
 )
 
 _OTHERS = (
-    ToolCallDialect(name="declarations", kind=DialectKind.QUOTE, open=_QUOTES_OPEN, close=_QUOTES_CLOSE),
-    ToolCallDialect(name="results", kind=DialectKind.LEFTOVER, open=_RESULTS_OPEN, close=_RESULTS_CLOSE),
-    ToolCallDialect(
+    ToolCallFormat(name="declarations", kind=ToolCallFormatKind.QUOTE, open=_QUOTES_OPEN, close=_QUOTES_CLOSE),
+    ToolCallFormat(name="results", kind=ToolCallFormatKind.LEFTOVER, open=_RESULTS_OPEN, close=_RESULTS_CLOSE),
+    ToolCallFormat(
         name="tokens",
-        kind=DialectKind.LEFTOVER,
+        kind=ToolCallFormatKind.LEFTOVER,
         open=(
             "<eom>",
             "<|eom_id|>",
@@ -374,9 +374,9 @@ _OTHERS = (
             "</s>",
         ),
     ),
-    ToolCallDialect(
+    ToolCallFormat(
         name="introductions",
-        kind=DialectKind.INTRODUCTION,
+        kind=ToolCallFormatKind.INTRODUCTION,
         head=r"\b(?:examples?|e\.g\.|for instance|samples?|illustrat\w+|placeholders?|templates?|syntax|format is|format:"
         r"|looks? like|would look|written like|write (?:it|one|them|this) like|beispiel\w*|par exemple|por ejemplo)",
     ),
@@ -384,6 +384,6 @@ _OTHERS = (
 
 
 @hookimpl
-def helmdeck_tool_call_dialects() -> Sequence[ToolCallDialect]:
+def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
     """The dialects seen in the field."""
     return (*_CALLS, *_GROUPS, *_OTHERS)

@@ -28,12 +28,12 @@ from helmdeck_core import (
 )
 from helmdeck_core.redaction import MAX_EXCERPT_CHARS, Secrets, echoed, quoted
 from helmdeck_provider_kit.bodies import NOT_JSON, arguments, decoded, quota
-from helmdeck_provider_kit.failures import ErrorFacts, ErrorWords, failure_of, read_error, request_id
+from helmdeck_provider_kit.failures import ErrorFacts, ErrorRules, failure_of, read_error, request_id
 from helmdeck_provider_kit.stop_reasons import in_context
 
 
 @attrs.frozen(kw_only=True)
-class AnswerTerms:
+class ReaderContext:
     """What an answer is read with.
 
     :ivar headers: of the answer, names in lower case.
@@ -55,7 +55,7 @@ class AnswerTerms:
     secrets: Secrets = Secrets()
     downgrades: tuple[str, ...] = ()
     constraint: str = ""
-    words: ErrorWords = ErrorWords()
+    words: ErrorRules = ErrorRules()
     quota_headers: tuple[str, ...] = ()
 
 
@@ -68,7 +68,7 @@ _MOST_UNREAD = 20
 """Kinds of content that are told; more than these nobody reads."""
 
 
-class GrowingCall:
+class PartialToolCall:
     """A tool call that may still grow.
 
     :ivar is_open: whether its end will be told and has not come; a dialect that tells no ends leaves it.
@@ -95,7 +95,7 @@ class GrowingCall:
         return False
 
 
-class AnswerReader(abc.ABC):
+class ResponseReader(abc.ABC):
     """An answer as far as it has come; a subclass per dialect says what an event adds to it.
 
     Fed once with every event, then finished, also when the events just end.
@@ -105,11 +105,11 @@ class AnswerReader(abc.ABC):
 
     goes_on_at: str = ""
 
-    def __init__(self, terms: AnswerTerms) -> None:
+    def __init__(self, terms: ReaderContext) -> None:
         self._terms = terms
         self._text: list[str] = []
         self._reasoning: list[str] = []
-        self._calls: list[GrowingCall] = []
+        self._calls: list[PartialToolCall] = []
         self._raw: str | None = None
         self._model = ""
         self._seed = ""
@@ -206,13 +206,13 @@ class AnswerReader(abc.ABC):
         self._reasoning.append(text)
         return (ChatDelta("", text),)
 
-    def _call(self, id: str, name: str) -> tuple[GrowingCall, ChatDelta]:
+    def _call(self, id: str, name: str) -> tuple[PartialToolCall, ChatDelta]:
         """Begin a call."""
-        call = GrowingCall(len(self._calls), id, name)
+        call = PartialToolCall(len(self._calls), id, name)
         self._calls.append(call)
         return call, ChatDelta(tool_call=ToolCallDelta(call.number, id=id, name=name))
 
-    def _write(self, call: GrowingCall, piece: str) -> Iterator[ChatDelta]:
+    def _write(self, call: PartialToolCall, piece: str) -> Iterator[ChatDelta]:
         if piece:
             call.pieces.append(piece)
             yield ChatDelta(tool_call=ToolCallDelta(call.number, arguments=piece))

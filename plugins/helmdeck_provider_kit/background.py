@@ -15,8 +15,8 @@ import attrs
 from helmdeck_core import CallFailed, LikelyTimeout
 from helmdeck_core.redaction import Secrets
 from helmdeck_provider_kit.bodies import checked
-from helmdeck_provider_kit.connection import Received, Transport
-from helmdeck_provider_kit.failures import ErrorWords
+from helmdeck_provider_kit.connection import HttpResponse, Transport
+from helmdeck_provider_kit.failures import ErrorRules
 
 SLOWER = 1.5
 """Each wait is this much longer than the one before."""
@@ -47,9 +47,9 @@ async def waited_for(
     path: str,
     headers: Mapping[str, str],
     secrets: Secrets,
-    words: ErrorWords,
+    words: ErrorRules,
     timeout_s: float,
-) -> tuple[Received, Any]:
+) -> tuple[HttpResponse, Any]:
     """The answer when it is done, and its decoded body.
 
     :param words: what the words of the family's errors mean.

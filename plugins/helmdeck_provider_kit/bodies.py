@@ -13,7 +13,7 @@ import msgspec
 
 from helmdeck_core import EMPTY, CallFailed, InvalidRequest, ProviderUnavailable
 from helmdeck_core.redaction import MAX_READ_CHARS, Secrets, echoed, quoted, redacted, without_cut_secret
-from helmdeck_provider_kit.failures import ErrorFacts, ErrorWords, failure_of, read_error, request_id
+from helmdeck_provider_kit.failures import ErrorFacts, ErrorRules, failure_of, read_error, request_id
 
 NOT_JSON: Final = object()
 """What ``decoded`` returns for bytes that hold no JSON."""
@@ -44,7 +44,7 @@ def _mended(value: Any) -> Any:
     return {_mended(key): _mended(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def checked(status: int, headers: Mapping[str, str], body: bytes, words: ErrorWords, secrets: Iterable[str]) -> Any:
+def checked(status: int, headers: Mapping[str, str], body: bytes, words: ErrorRules, secrets: Iterable[str]) -> Any:
     """Return the decoded body of an answer that is no error by its status; whether it is one by its content, is not asked.
 
     :param headers: names in lower case.

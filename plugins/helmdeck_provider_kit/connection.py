@@ -57,7 +57,7 @@ _UNREACHED = frozenset(("ClientConnectorError", "ClientHttpProxyError", "Connect
 
 
 @attrs.frozen
-class Received:
+class HttpResponse:
     """An answer as it came; header names are in lower case."""
 
     status: int
@@ -65,7 +65,7 @@ class Received:
     body: bytes
 
 
-class Incoming:
+class HttpStream:
     """An answer whose head has come: an async iterator over the pieces of its body, once.
 
     :ivar headers: names in lower case.
@@ -98,7 +98,7 @@ class Incoming:
         self._has_given = False
         self._room = settings.max_response_bytes
 
-    def __aiter__(self) -> Incoming:
+    def __aiter__(self) -> HttpStream:
         return self
 
     @property
@@ -119,7 +119,7 @@ class Incoming:
         self._has_given = True
         return piece
 
-    async def received(self) -> Received:
+    async def received(self) -> HttpResponse:
         """Read the rest and return the whole answer; of an error what comes, which has its cause in its status.
 
         :raises CallFailed: as while iterating.
@@ -135,7 +135,7 @@ class Incoming:
         except CallFailed:
             if not is_error:
                 raise
-        return Received(self.status, self.headers, b"".join(pieces))
+        return HttpResponse(self.status, self.headers, b"".join(pieces))
 
     async def aclose(self) -> None:
         """Let go of the connection; one that was not read to its end is dropped."""
@@ -218,7 +218,7 @@ class Transport:
 
     async def post(
         self, path: str, body: bytes, headers: Mapping[str, str] = EMPTY, secrets: Iterable[str] = ()
-    ) -> Received:
+    ) -> HttpResponse:
         """Send a body of JSON and return the answer, whatever its status.
 
         :param path: is appended to the base URL.
@@ -229,14 +229,14 @@ class Transport:
         async with self._exchange("POST", path, body, {"accept": "application/json", **headers}, secrets) as answer:
             return await answer.received()
 
-    async def get(self, path: str, headers: Mapping[str, str] = EMPTY, secrets: Iterable[str] = ()) -> Received:
+    async def get(self, path: str, headers: Mapping[str, str] = EMPTY, secrets: Iterable[str] = ()) -> HttpResponse:
         """Ask for something, such as the list of models; as ``post`` otherwise."""
         async with self._exchange("GET", path, None, {"accept": "application/json", **headers}, secrets) as answer:
             return await answer.received()
 
     def stream(
         self, path: str, body: bytes, headers: Mapping[str, str] = EMPTY, secrets: Iterable[str] = ()
-    ) -> AbstractAsyncContextManager[Incoming]:
+    ) -> AbstractAsyncContextManager[HttpStream]:
         """Send a body of JSON and read the answer piece by piece; leaving the block early drops the connection.
 
         The parameters are those of ``post``. Whoever reads looks at the status first: the body of an error is no stream.
@@ -269,11 +269,11 @@ class Transport:
         secrets: Iterable[str],
         *,
         idle_s: float | None = None,
-    ) -> AsyncIterator[Incoming]:
+    ) -> AsyncIterator[HttpStream]:
         deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
         url = self._url + path
         reply = await self._head(method, url, body, headers, deadline, secrets)
-        answer = Incoming(reply, self._settings, url, deadline=deadline, idle_s=idle_s, secrets=secrets)
+        answer = HttpStream(reply, self._settings, url, deadline=deadline, idle_s=idle_s, secrets=secrets)
         try:
             yield answer
         finally:

@@ -1,6 +1,6 @@
 """What a refused or broken call means: status, headers and error body become one of the failure classes.
 
-What the words of an error mean differs from family to family, and comes from the adapter as data (``ErrorWords``).
+What the words of an error mean differs from family to family, and comes from the adapter as data (``ErrorRules``).
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class Cause:
 
 
 @attrs.frozen(kw_only=True)
-class ErrorWords:
+class ErrorRules:
     """What the errors of one or several families say, as data; everything in lower case.
 
     :ivar words: codes and types that decide, whatever the status is.
@@ -250,7 +250,7 @@ class ErrorWords:
     statuses: Mapping[int, Cause] = attrs.field(factory=dict)
 
 
-_NO_WORDS = ErrorWords()
+_NO_WORDS = ErrorRules()
 
 _BY_STATUS: Mapping[int, Cause] = {
     401: Cause(AuthFailed),
@@ -269,7 +269,7 @@ _SPEAKS_FOR_ITSELF = (401, 402, 403, 429)
 """With these a mention of the context, as in "tokens of context per minute", changes nothing."""
 
 
-def cause_of(status: int, facts: ErrorFacts, words: ErrorWords = _NO_WORDS) -> Cause:
+def cause_of(status: int, facts: ErrorFacts, words: ErrorRules = _NO_WORDS) -> Cause:
     """The cause of an error answer.
 
     :param status: of HTTP; with 200 the body's own status or words decide.
@@ -320,7 +320,7 @@ def failure_of(
     headers: Mapping[str, str],
     facts: ErrorFacts,
     *,
-    words: ErrorWords = _NO_WORDS,
+    words: ErrorRules = _NO_WORDS,
     secrets: Iterable[str] = (),
     now_s: float | None = None,
 ) -> CallFailed:

@@ -1,6 +1,6 @@
 """The connection that adapters share: asks once, in one piece or in many, and lists the models.
 
-What is special about an interface stands in its ``Interface``: how a request is written, where it goes, how an answer is read.
+What is special about an interface stands in its ``WireFormat``: how a request is written, where it goes, how an answer is read.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from helmdeck_core import (
     together,
 )
 from helmdeck_core.redaction import Secrets
-from helmdeck_provider_kit.answer_reader import DONE, AnswerReader, AnswerTerms
+from helmdeck_provider_kit.answer_reader import DONE, ReaderContext, ResponseReader
 from helmdeck_provider_kit.background import Background, cancel, waited_for
 from helmdeck_provider_kit.bodies import NOT_JSON, checked, decoded
-from helmdeck_provider_kit.connection import Incoming, Received, Transport
-from helmdeck_provider_kit.failures import ErrorWords
+from helmdeck_provider_kit.connection import HttpResponse, HttpStream, Transport
+from helmdeck_provider_kit.failures import ErrorRules
 from helmdeck_provider_kit.rendering import Rendered
 from helmdeck_provider_kit.sse import EventDecoder, LineDecoder, may_be_events
 
@@ -37,7 +37,7 @@ _MAX_PAGES = 20
 
 
 @attrs.frozen(kw_only=True)
-class Interface:
+class WireFormat:
     """What is special about one interface; a subclass may read error bodies or the bytes of a stream in its own way.
 
     :ivar name: of the table of its stop reasons.
@@ -54,25 +54,25 @@ class Interface:
     """
 
     name: str
-    words: ErrorWords = ErrorWords()
+    words: ErrorRules = ErrorRules()
     quota_headers: tuple[str, ...] = ()
     headers: Callable[[str | None], Mapping[str, str]]
     path: Callable[[ChatRequest], str]
     render: Callable[[ChatRequest], Rendered]
-    answer: Callable[[ChatRequest, AnswerTerms], AnswerReader]
+    answer: Callable[[ChatRequest, ReaderContext], ResponseReader]
     has_lines: bool = False
     background: Background | None = None
     models_path: str
     models: Callable[[Mapping[str, Any]], tuple[Sequence[ModelInfo], str]]
 
-    def checked(self, received: Received, secrets: Secrets) -> Any:
+    def checked(self, received: HttpResponse, secrets: Secrets) -> Any:
         """Return the decoded body of an answer that is no error by its status.
 
         :raises CallFailed: it is an error, a redirect, or not JSON.
         """
         return checked(received.status, received.headers, received.body, self.words, secrets)
 
-    def events(self, answer: AnswerReader) -> EventFeed:
+    def events(self, answer: ResponseReader) -> EventFeed:
         """What takes the bytes of a stream apart for the reader of an answer."""
         return EventFeed(answer, has_lines=self.has_lines)
 
@@ -90,10 +90,10 @@ class _Asked:
     constraint: str
 
 
-class InterfaceProvider:
+class HttpProvider:
     """An open connection to one server; a subclass may sign its requests."""
 
-    def __init__(self, settings: ProviderSettings, context: ProviderContext, interface: Interface) -> None:
+    def __init__(self, settings: ProviderSettings, context: ProviderContext, interface: WireFormat) -> None:
         self._context = context
         self._interface = interface
         self._transport = Transport(settings)
@@ -148,7 +148,7 @@ class InterfaceProvider:
                             yield batch
                         if not events.have_come and not may_be_events(whole := b"".join(start)):
                             # A page, an error that is no event, or an answer in one piece, whatever it calls itself.
-                            _, body = await self._done(asked, Received(incoming.status, incoming.headers, whole))
+                            _, body = await self._done(asked, HttpResponse(incoming.status, incoming.headers, whole))
                             for batch in together(answer.read(body)):
                                 yield batch
                 finally:
@@ -182,7 +182,7 @@ class InterfaceProvider:
         """Close the connections."""
         await self._transport.aclose()
 
-    async def _done(self, asked: _Asked, received: Received) -> tuple[Received, Any]:
+    async def _done(self, asked: _Asked, received: HttpResponse) -> tuple[HttpResponse, Any]:
         """An answer that came in one piece, and its decoded body; one that is still being made is waited for."""
         body = self._interface.checked(received, asked.secrets)
         background = self._interface.background
@@ -217,9 +217,9 @@ class InterfaceProvider:
         key = self._transport.key()
         return self._interface.headers(key), self._transport.secrets(key)
 
-    def _answer(self, asked: _Asked, head: Received | Incoming) -> AnswerReader:
+    def _answer(self, asked: _Asked, head: HttpResponse | HttpStream) -> ResponseReader:
         name = self._interface.name
-        terms = AnswerTerms(
+        terms = ReaderContext(
             words=self._interface.words,
             quota_headers=self._interface.quota_headers,
             normalise=lambda raw: self._context.normalise_stop(raw, name),
@@ -235,7 +235,7 @@ class InterfaceProvider:
 
 
 @contextlib.contextmanager
-def _told(answer: AnswerReader) -> Iterator[None]:
+def _told(answer: ResponseReader) -> Iterator[None]:
     """Let every failure in the middle of an answer say what came before it."""
     try:
         yield
@@ -249,7 +249,7 @@ class EventFeed:
     :ivar have_come: whether there was one.
     """
 
-    def __init__(self, answer: AnswerReader, *, has_lines: bool) -> None:
+    def __init__(self, answer: ResponseReader, *, has_lines: bool) -> None:
         self.have_come = False
         self._answer = answer
         self._decoder: LineDecoder | EventDecoder = LineDecoder() if has_lines else EventDecoder()

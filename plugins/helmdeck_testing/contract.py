@@ -35,7 +35,7 @@ from helmdeck_core import (
 from helmdeck_core.redaction import Secrets
 from helmdeck_testing.contract_requests import TOOL, RequestContract
 from helmdeck_testing.contract_runner import Act, answered
-from helmdeck_testing.dialects.base import Said
+from helmdeck_testing.dialects.base import ScriptedAnswer
 from helmdeck_testing.fault_server import CALL, FAULT, MODELS, MODES, RETRY_AFTER_S, STATUSES, FailingServer
 
 _GONE_S = 5.0
@@ -66,7 +66,7 @@ class ProviderContract(RequestContract):
     def test_what_stands_beside_an_answer_is_kept(self) -> None:
         for streams in self.ways:
             response = self.ask("good", streams=streams)
-            names_model = "loopback" in json.dumps(self.dialect.whole(Said()))
+            names_model = "loopback" in json.dumps(self.dialect.whole(ScriptedAnswer()))
             assert response.served_model == ("loopback" if names_model else "")
             assert response.quota.items() >= self.dialect.quota.items()
             assert response.request_id == next(iter(self.dialect.headers.values()), "")

@@ -25,7 +25,7 @@ from helmdeck_core import (
     ToolCall,
 )
 from helmdeck_testing.deck_factory import make_deck
-from helmdeck_testing.dialects.base import Dialect
+from helmdeck_testing.dialects.base import ServerFormat
 from helmdeck_testing.fault_server import FailingServer
 
 _TIMEOUT_S = 10.0
@@ -51,7 +51,7 @@ class ContractBench:
 
     plugin: ClassVar[object] = None
     name: ClassVar[str]
-    dialect: ClassVar[Dialect]
+    dialect: ClassVar[ServerFormat]
     settings: ClassVar[Mapping[str, Any]] = {}
     environ: ClassVar[Mapping[str, str]] = {}
     streams: ClassVar[bool] = True

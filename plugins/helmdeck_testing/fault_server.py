@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import attrs
 
 from helmdeck_core import FailureClass, ToolCall
-from helmdeck_testing.dialects.base import Dialect, Said
+from helmdeck_testing.dialects.base import ScriptedAnswer, ServerFormat
 from helmdeck_testing.scripted import CUT_JSON, DRAFT
-from helmdeck_testing.servers import Answer, ChatServer, Ending, Pieces, Recorded
+from helmdeck_testing.servers import Answer, ChatServer, Chunks, Ending, Recorded
 
 RETRY_AFTER_S = 7
 """What ``rate_limited`` tells to wait."""
@@ -47,24 +47,29 @@ class Mode:
     name: str
     what: str
     cause: FailureClass | None
-    said: Callable[[str, int], Said] | None = None
+    said: Callable[[str, int], ScriptedAnswer] | None = None
 
 
-def _empty(stop: str, tokens: int | None = 1) -> Callable[[str, int], Said]:
-    return lambda _, limit: Said(stop=stop, output_tokens=limit if tokens is None else tokens)
+def _empty(stop: str, tokens: int | None = 1) -> Callable[[str, int], ScriptedAnswer]:
+    return lambda _, limit: ScriptedAnswer(stop=stop, output_tokens=limit if tokens is None else tokens)
 
 
-def _cut(stop: str | None) -> Callable[[str, int], Said]:
-    return lambda _, limit: Said(text=CUT_JSON, stop=stop, output_tokens=limit)
+def _cut(stop: str | None) -> Callable[[str, int], ScriptedAnswer]:
+    return lambda _, limit: ScriptedAnswer(text=CUT_JSON, stop=stop, output_tokens=limit)
 
 
 _TIMEOUT, _LENGTH = FailureClass.LIKELY_TIMEOUT, FailureClass.LENGTH_TRUNCATED
 _DOWN = FailureClass.PROVIDER_UNAVAILABLE
 
 _MODES = (
-    Mode("good", "it answers", None, lambda text, _: Said(text=text)),
-    Mode("cached", "it answers, with input from a cache", None, lambda text, _: Said(text=text, cached_input_tokens=3)),
-    Mode("tool_call", "it calls a tool", None, lambda _, __: Said(stop="tool_calls", tool_calls=(CALL,))),
+    Mode("good", "it answers", None, lambda text, _: ScriptedAnswer(text=text)),
+    Mode(
+        "cached",
+        "it answers, with input from a cache",
+        None,
+        lambda text, _: ScriptedAnswer(text=text, cached_input_tokens=3),
+    ),
+    Mode("tool_call", "it calls a tool", None, lambda _, __: ScriptedAnswer(stop="tool_calls", tool_calls=(CALL,))),
     Mode("empty_stop", "nothing, and it calls itself finished", _TIMEOUT, _empty("stop")),
     Mode("empty_content_filter", "a filter withholds all", FailureClass.SAFETY_FILTERED, _empty("content_filter")),
     Mode("empty_length", "the whole limit is used up, and nothing is to be seen", _LENGTH, _empty("length", None)),
@@ -75,19 +80,19 @@ _MODES = (
         "draft_in_reasoning",
         "a draft of the answer in the reasoning, and no answer",
         _TIMEOUT,
-        lambda _, __: Said(reasoning=f"I could answer {DRAFT} but first", output_tokens=40),
+        lambda _, __: ScriptedAnswer(reasoning=f"I could answer {DRAFT} but first", output_tokens=40),
     ),
     Mode(
         "whitespace_loop",
         "a brace and then blanks up to the limit",
         _LENGTH,
-        lambda _, limit: Said(text="{" + "\n  " * 300, stop="length", output_tokens=limit),
+        lambda _, limit: ScriptedAnswer(text="{" + "\n  " * 300, stop="length", output_tokens=limit),
     ),
     Mode(
         "tool_call_at_limit",
         "a whole call of a tool in a turn that was cut, so that others may be missing",
         _LENGTH,
-        lambda _, limit: Said(stop="length", tool_calls=(CALL,), output_tokens=limit),
+        lambda _, limit: ScriptedAnswer(stop="length", tool_calls=(CALL,), output_tokens=limit),
     ),
     Mode("error_in_200", "an error with HTTP 200, in a stream after the first piece", _DOWN),
     Mode("no_end", "half an answer without a word of why it ends", FailureClass.CONSTRAINED_DEADLOCK, _cut(None)),
@@ -120,7 +125,7 @@ class FailingServer(ChatServer):
     """
 
     def __init__(
-        self, dialect: Dialect, mode: Choice = "good", *, text: str = '{"answer": "#0"}', echo: str = ""
+        self, dialect: ServerFormat, mode: Choice = "good", *, text: str = '{"answer": "#0"}', echo: str = ""
     ) -> None:
         self.dialect = dialect
         self.mode = mode
@@ -147,7 +152,7 @@ class FailingServer(ChatServer):
         self.arrived.set()
         answer = self._answered(name, request)
         headers = {**self.dialect.headers, **self.dialect.quota}
-        if isinstance(answer, Pieces):
+        if isinstance(answer, Chunks):
             return attrs.evolve(answer, headers={**headers, **answer.headers})
         status, given, body = answer if isinstance(answer, tuple) else (200, {}, answer)
         return status, {**headers, **given}, body
@@ -166,12 +171,12 @@ class FailingServer(ChatServer):
             return self._streamed(self.dialect.events(answer))
         return self.dialect.whole(answer)
 
-    def _streamed(self, pieces: Iterable[bytes], ending: Ending = Ending.WHOLE) -> Pieces:
-        return Pieces(pieces, ending, headers={"content-type": self.dialect.content_type})
+    def _streamed(self, pieces: Iterable[bytes], ending: Ending = Ending.WHOLE) -> Chunks:
+        return Chunks(pieces, ending, headers={"content-type": self.dialect.content_type})
 
     def _broken(self, name: str, streams: bool) -> Answer:
         dialect, message = self.dialect, f"{FAULT} {self.echo}".strip()
-        half = dialect.events(Said(text='{"answer": ', stop=None))
+        half = dialect.events(ScriptedAnswer(text='{"answer": ', stop=None))
         if status := STATUSES.get(name):
             wait = {"retry-after": str(RETRY_AFTER_S)} if status == 429 else {}
             return status, wait, dialect.error(status, message)
@@ -188,10 +193,10 @@ class FailingServer(ChatServer):
         if name == "cut_body":
             if streams:
                 return self._streamed(half, Ending.CUT)
-            return Pieces([b'{"half'], Ending.CUT, headers={"content-type": "application/json"})
+            return Chunks([b'{"half'], Ending.CUT, headers={"content-type": "application/json"})
         if streams:
-            return self._streamed(self._for_ever(*dialect.events(Said(reasoning="Hm. " * 9, stop=None))))
-        return Pieces(self._for_ever(b" "), headers={"content-type": "application/json"})
+            return self._streamed(self._for_ever(*dialect.events(ScriptedAnswer(reasoning="Hm. " * 9, stop=None))))
+        return Chunks(self._for_ever(b" "), headers={"content-type": "application/json"})
 
     def _for_ever(self, *pieces: bytes) -> Iterator[bytes]:
         """The pieces, then the last one over and over."""
@@ -203,7 +208,7 @@ class FailingServer(ChatServer):
 
 @contextlib.contextmanager
 def failing_server(
-    dialect: Dialect, mode: Choice = "good", *, text: str = '{"answer": "#0"}', echo: str = ""
+    dialect: ServerFormat, mode: Choice = "good", *, text: str = '{"answer": "#0"}', echo: str = ""
 ) -> Iterator[FailingServer]:
     """Serve a dialect, failing in one mode or by request, for the length of a ``with`` block."""
     server = FailingServer(dialect, mode, text=text, echo=echo)

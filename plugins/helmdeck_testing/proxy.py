@@ -22,7 +22,7 @@ _TICK_S = 0.02
 _CHUNK = 65_536
 
 
-class Harm(enum.Enum):
+class FaultKind(enum.Enum):
     """What is done to a connection."""
 
     NONE = "none"
@@ -44,7 +44,7 @@ class Fault:
         the headers; left out, from the beginning of the connection.
     """
 
-    harm: Harm = Harm.NONE
+    harm: FaultKind = FaultKind.NONE
     after: int | None = 0
     behind: bytes = b""
 
@@ -97,7 +97,7 @@ class FaultyProxy:
 
     async def _between(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.fault.after is None:
-            if self.fault.harm in (Harm.RESET, Harm.CUT):
+            if self.fault.harm in (FaultKind.RESET, FaultKind.CUT):
                 _end(self.fault.harm, writer)
             while await reader.read(_CHUNK):  # until the client has gone
                 pass
@@ -121,15 +121,15 @@ class FaultyProxy:
             passed += piece
             place = passed.find(fault.behind)
             end = place + len(fault.behind) + (fault.after or 0)
-            if fault.harm is Harm.NONE or place < 0 or end > len(passed):
+            if fault.harm is FaultKind.NONE or place < 0 or end > len(passed):
                 writer.write(piece)
                 await writer.drain()
                 continue
             writer.write(piece[: max(0, end - start)])
             await writer.drain()
-            if fault.harm is Harm.STALL:
+            if fault.harm is FaultKind.STALL:
                 await asyncio.Event().wait()  # the client's going ends it
-            if fault.harm is not Harm.DRIP:
+            if fault.harm is not FaultKind.DRIP:
                 _end(fault.harm, writer)
                 return
             for byte in passed[max(start, end) :]:
@@ -138,8 +138,8 @@ class FaultyProxy:
                 await asyncio.sleep(_TICK_S)
 
 
-def _end(harm: Harm, writer: asyncio.StreamWriter) -> None:
-    if harm is Harm.RESET:
+def _end(harm: FaultKind, writer: asyncio.StreamWriter) -> None:
+    if harm is FaultKind.RESET:
         plug: socket.socket = writer.get_extra_info("socket")
         plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         writer.transport.abort()

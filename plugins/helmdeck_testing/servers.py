@@ -1,6 +1,6 @@
 """Real HTTP servers on this machine's loopback, for tests of providers: threads, any free port.
 
-An answer is one write, or, as ``Pieces``, one write per piece.
+An answer is one write, or, as ``Chunks``, one write per piece.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Ending(enum.Enum):
 
 
 @attrs.frozen
-class Pieces:
+class Chunks:
     """An answer in pieces.
 
     :ivar pieces: the body; each piece is sent by itself, and a generator may wait between two.
@@ -47,7 +47,7 @@ class Pieces:
     headers: Mapping[str, str] = attrs.field(factory=lambda: {"content-type": "text/event-stream"})
 
 
-Answer = Mapping[str, Any] | tuple[int, Mapping[str, str], Body] | Pieces
+Answer = Mapping[str, Any] | tuple[int, Mapping[str, str], Body] | Chunks
 Answerer = Callable[[dict[str, Any]], Answer]
 """Takes the body of a request; returns a body of JSON, or status, headers and body, or an answer in pieces."""
 
@@ -142,13 +142,13 @@ class ChatServer:
             def _serve(self) -> None:
                 sent = self.rfile.read(int(self.headers.get("content-length") or 0))
                 answer = server._reply(self.command, self.path, dict(self.headers.items()), sent)
-                if isinstance(answer, Pieces):
+                if isinstance(answer, Chunks):
                     self._send(answer)
                     return
                 with contextlib.suppress(OSError):
                     self.wfile.write(answer)
 
-            def _send(self, answer: Pieces) -> None:
+            def _send(self, answer: Chunks) -> None:
                 try:
                     self.wfile.write(_head(answer.status, {"transfer-encoding": "chunked", **answer.headers}))
                     for piece in answer.pieces:
@@ -168,13 +168,13 @@ class ChatServer:
 
         return Handler
 
-    def _reply(self, method: str, path: str, headers: Mapping[str, str], sent: bytes) -> bytes | Pieces:
+    def _reply(self, method: str, path: str, headers: Mapping[str, str], sent: bytes) -> bytes | Chunks:
         body = json.loads(sent) if sent else {}
         request = Recorded(method, path, {name.lower(): value for name, value in headers.items()}, body)
         self.requests.append(request)
         try:
             answer = self.respond(request)
-            return answer if isinstance(answer, Pieces) else _encoded(answer)
+            return answer if isinstance(answer, Chunks) else _encoded(answer)
         except BaseException as exc:  # the thread that asks is another one: keep it for the test
             self._faults.append(exc)
             return _encoded((500, {}, {"error": {"message": f"the test's own answer failed: {type(exc).__name__}"}}))

@@ -13,7 +13,7 @@ import pytest
 
 from helmdeck_core import CallFailed, ChatRequest, Message, Role, TextPart, ToolDefinition
 from helmdeck_testing import make_deck
-from helmdeck_testing.servers import Ending, Pieces, chat_server
+from helmdeck_testing.servers import Chunks, Ending, chat_server
 
 BENCH = Path(os.environ.get("BENCH_DATA") or Path(__file__).parents[3] / "shared" / "bench")
 DATA = BENCH.parent / "fixtures" / "real-servers"
@@ -103,7 +103,7 @@ def test_what_a_real_server_answered_comes_to_what_it_is(server, case, expected)
     found = recorded(server, case)
     body, answer = found["request"], found["response"]
     ending = Ending.WHOLE if answer["complete"] else Ending.CUT
-    pieces = Pieces([answer["body"].encode()], ending, answer["status"], {"content-type": answer["content_type"]})
+    pieces = Chunks([answer["body"].encode()], ending, answer["status"], {"content-type": answer["content_type"]})
     with chat_server(lambda _: pieces) as replay:
         response = outcome(replay.base_url, body)
     if isinstance(response, CallFailed):

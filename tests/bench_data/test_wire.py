@@ -18,8 +18,8 @@ import pytest
 
 from benchmarks import adapters
 from helmdeck_core import CallFailed, ChatRequest, ChatResponse, Message, ProviderSettings, Role, TextPart
-from helmdeck_provider_kit import InterfaceProvider
-from helmdeck_testing import Pieces
+from helmdeck_provider_kit import HttpProvider
+from helmdeck_testing import Chunks
 
 ROOT = Path(__file__).parents[2]
 BENCH = Path(os.environ.get("BENCH_DATA") or ROOT.parent / "shared" / "bench")
@@ -77,7 +77,7 @@ def answered(dialect, fixture):
         return fixture["status"], {**headers, "content-type": "application/json"}, json.dumps(fixture["body"])
     interface = adapters.INTERFACES[dialect]
     pieces = [piece for event in fixture["events"] for piece in adapters.pieces(interface, event)]
-    return Pieces(pieces, headers={**headers, "content-type": KINDS.get(dialect, "text/event-stream")})
+    return Chunks(pieces, headers={**headers, "content-type": KINDS.get(dialect, "text/event-stream")})
 
 
 async def said(provider, fixture):
@@ -105,7 +105,7 @@ def test_the_door_says_what_an_open_provider_says(recorded, chat_server, dialect
 
     async def ask():
         settings = ProviderSettings(name="recorded", base_url=server.base_url)
-        provider = InterfaceProvider(settings, adapters.deck().runtime, adapters.INTERFACES[dialect])
+        provider = HttpProvider(settings, adapters.deck().runtime, adapters.INTERFACES[dialect])
         try:
             return [await said(provider, each) for each in fixtures]
         finally:

@@ -34,7 +34,7 @@ from helmdeck_core import (
     TransientUnknown,
 )
 from helmdeck_core.cli import COMMANDS, GROUPS, options, split
-from helmdeck_testing import Pieces, make_deck
+from helmdeck_testing import Chunks, make_deck
 from tests.unit.cli_support import environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -223,7 +223,7 @@ def stream_of(chat_server, *events):
     """What the streaming example gives for a stream of these events, and the models that it lists."""
     body = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
     pieces = [body[:9], body[9:30], body[30:]]
-    server = chat_server(lambda asked: Pieces(pieces) if asked else (200, {}, '["small", "large"]'))
+    server = chat_server(lambda asked: Chunks(pieces) if asked else (200, {}, '["small", "large"]'))
     context = types.SimpleNamespace(
         normalise_stop=lambda raw, _: StopReason.END_TURN if raw == "done" else StopReason.UNKNOWN
     )

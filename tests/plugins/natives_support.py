@@ -13,7 +13,7 @@ from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
 from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
-from helmdeck_provider_kit import AnswerTerms
+from helmdeck_provider_kit import ReaderContext
 from helmdeck_testing.deck_factory import make_deck
 
 RUNTIME = make_deck().runtime
@@ -46,7 +46,7 @@ def body_of(rendered):
 
 
 def terms(dialect, **fields):
-    return AnswerTerms(
+    return ReaderContext(
         words=ERROR_WORDS,
         quota_headers=QUOTA_HEADERS,
         normalise=lambda raw: RUNTIME.normalise_stop(raw, dialect),

@@ -7,7 +7,7 @@ from helmdeck_core import DISPOSITIONS, ChatRequest, Message, ProviderSettings, 
 from helmdeck_plugins.providers import openai, responses
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.openai_wire import ChatAnswer
-from helmdeck_provider_kit import AnswerTerms, EventFeed, checked
+from helmdeck_provider_kit import EventFeed, ReaderContext, checked
 
 PRESETS = {spec.name: spec for spec in (*openai.PRESETS, *responses.PRESETS)}
 REQUEST = ChatRequest(model="vllm/tiny", messages=(Message(Role.USER, (TextPart("say hello"),)),))
@@ -36,7 +36,7 @@ def look_up(raw, dialect="openai"):
 
 def terms(*, dialect="openai", headers=None, secrets=(), **given):
     """What an answer is read with when no deck is there."""
-    return AnswerTerms(
+    return ReaderContext(
         words=ERROR_WORDS,
         quota_headers=QUOTA_HEADERS,
         normalise=lambda raw: look_up(raw, dialect),

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from helmdeck_core import CallFailed, ChatRequest, LikelyTimeout, Limits, Message, Role, TextPart, TransientUnknown
-from helmdeck_testing import ChatServer, Fail, Pieces, make_deck, scripted_provider
+from helmdeck_core import CallFailed, CallLimits, ChatRequest, LikelyTimeout, Message, Role, TextPart, TransientUnknown
+from helmdeck_testing import ChatServer, Chunks, Fail, make_deck, scripted_provider
 from tests.plugins.openai_support import ask, events, opened, streamed
 
 MESSAGE = {
@@ -128,7 +128,7 @@ def test_the_deadline_of_a_call_cancels_it_and_the_next_model_is_asked(slow, mon
     config = {"providers": providers, "fallback": {"openai-responses/": ["b/two"]}}
     with make_deck(scripted_provider(["from another"], "b"), config=config) as deck:
         start = time.monotonic()
-        assert deck.complete(REQUEST, limits=Limits(deadline_s=0.5)).text == "from another"
+        assert deck.complete(REQUEST, limits=CallLimits(deadline_s=0.5)).text == "from another"
         assert time.monotonic() - start < 1.0
     assert server.asked()[-1] == CANCEL and server.asked().count(("POST", "")) == 1
 
@@ -180,7 +180,7 @@ def left(server, after=1):
 
 
 def test_a_stream_that_is_left_is_cancelled_there(slow):
-    server = slow(Pieces([begun(background=True), b": still at it\n\n"]))
+    server = slow(Chunks([begun(background=True), b": still at it\n\n"]))
     left(server)
     assert server.asked() == [("POST", ""), CANCEL]
 
@@ -188,6 +188,6 @@ def test_a_stream_that_is_left_is_cancelled_there(slow):
 def test_one_that_ends_or_is_not_made_in_the_background_is_not(slow):
     end = events({"type": "response.completed", "response": response("completed")}, done=False)
     for pieces, after in (([begun(background=True), end], 9), ([begun(), b": \n\n"], 1)):
-        server = slow(Pieces(pieces))
+        server = slow(Chunks(pieces))
         left(server, after)
         assert server.asked() == [("POST", "")]

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from helmdeck_core import CallFinished, ChatRequest, EventSink, Message, ResponseFormat, Role, TextPart, hookimpl
-from helmdeck_testing import Pieces, make_deck
-from helmdeck_testing.dialects import DIALECTS, Said
+from helmdeck_testing import Chunks, make_deck
+from helmdeck_testing.dialects import DIALECTS, ScriptedAnswer
 
 ASK = "scrape the page"
 PACKS = {
@@ -148,8 +148,8 @@ class Stage:
         if not isinstance(found, str):
             return found
         if body.get("stream") is True:
-            return Pieces(self.family.events(Said(text=found)))
-        return self.family.whole(Said(text=found))
+            return Chunks(self.family.events(ScriptedAnswer(text=found)))
+        return self.family.whole(ScriptedAnswer(text=found))
 
     def plan(self):
         return self.deck.plan(ASK, model=self.model)

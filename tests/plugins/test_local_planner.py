@@ -16,7 +16,7 @@ from helmdeck_core import (
     Catalog,
     ChatRequest,
     ChatResponse,
-    DoneStep,
+    CompletedStep,
     InvalidRequest,
     Provider,
     ProviderContext,
@@ -102,7 +102,7 @@ def ask(
         model="local/lexical",
         request=request,
         catalog=catalog,
-        done=tuple(DoneStep(tool) for tool in done),
+        done=tuple(CompletedStep(tool) for tool in done),
         defaults=defaults or {},
     )
     answer = json.loads(respond(ChatRequest(model="local/lexical", messages=(), task=task)).text)

@@ -24,7 +24,7 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_testing import Ending, Pieces, chat_server
+from helmdeck_testing import Chunks, Ending, chat_server
 from tests.plugins.natives_support import (
     KEY,
     SPECS,
@@ -147,7 +147,7 @@ def test_a_whole_answer_is_read(chat_server, case):
 @each
 def test_a_stream_comes_to_the_whole_answer_wherever_it_is_cut(case):
     pieces = []
-    answers = [lambda: case.whole, lambda: Pieces(pieces, headers={"content-type": case.kind})]
+    answers = [lambda: case.whole, lambda: Chunks(pieces, headers={"content-type": case.kind})]
     with (
         chat_server(lambda body: answers[0]()) as server,
         connected(case.name, server.base_url, options=dict(case.options)) as (provider, run),
@@ -169,7 +169,7 @@ def test_a_stream_comes_to_the_whole_answer_wherever_it_is_cut(case):
 @each
 def test_a_stream_in_the_smallest_pieces_is_read(chat_server, case):
     pieces = [case.stream[at : at + 1] for at in range(len(case.stream))]
-    server = chat_server(lambda body: Pieces(pieces, headers={"content-type": case.kind}))
+    server = chat_server(lambda body: Chunks(pieces, headers={"content-type": case.kind}))
     assert asked(case, server, streamed)[1].text == "Blåbær og 🫐"
 
 
@@ -183,11 +183,11 @@ def test_a_server_that_does_not_stream_is_read_all_the_same(chat_server, case):
 def test_a_stream_that_just_ends_is_unknown_and_one_that_breaks_off_fails(chat_server, case):
     half = case.stream[: case.stream.index(b"og ")]
     kind = {"content-type": case.kind}
-    deltas, response = asked(case, chat_server(lambda body: Pieces([half], headers=kind)), streamed)
+    deltas, response = asked(case, chat_server(lambda body: Chunks([half], headers=kind)), streamed)
     assert (response.text, response.stop_reason) == ("Blåbær ", StopReason.UNKNOWN)
     assert "".join(delta.text for delta in deltas) == "Blåbær "
     with pytest.raises(ProviderUnavailable) as caught:
-        asked(case, chat_server(lambda body: Pieces([half], Ending.CUT, headers=kind)), streamed)
+        asked(case, chat_server(lambda body: Chunks([half], Ending.CUT, headers=kind)), streamed)
     assert (caught.value.excerpt, caught.value.raw_length) == ("Blåbær", len("Blåbær ".encode()))
     assert caught.value.stop_reason == "Unknown" and caught.value.raw_stop_reason is None
     assert caught.value.usage == response.usage
@@ -197,9 +197,9 @@ def test_tokens_of_a_stream_that_breaks_off_are_told(chat_server):
     start = {"type": "message_start", "message": {"usage": {"input_tokens": 30, "output_tokens": 2}}}
     end = {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}
     bodies = {
-        "an error": Pieces([sse(start, end)]),
-        "damage": Pieces([sse(start) + b"data: {]\n\n"]),
-        "a connection that is lost": Pieces([sse(start)], Ending.CUT),
+        "an error": Chunks([sse(start, end)]),
+        "damage": Chunks([sse(start) + b"data: {]\n\n"]),
+        "a connection that is lost": Chunks([sse(start)], Ending.CUT),
     }
     for what, body in bodies.items():
         server = chat_server(lambda _, body=body: body)
@@ -210,7 +210,7 @@ def test_tokens_of_a_stream_that_breaks_off_are_told(chat_server):
 
 @each
 def test_an_empty_stream_is_unknown(chat_server, case):
-    server = chat_server(lambda body: Pieces([], headers={"content-type": case.kind}))
+    server = chat_server(lambda body: Chunks([], headers={"content-type": case.kind}))
     deltas, response = asked(case, server, streamed)
     assert (deltas, response.text, response.stop_reason) == ([], "", StopReason.UNKNOWN)
 
@@ -218,7 +218,7 @@ def test_an_empty_stream_is_unknown(chat_server, case):
 @each
 def test_a_damaged_event_fails(chat_server, case):
     bad = b'{"half": \n' if case.name == "ollama" else b'data: {"half": \n\n'
-    server = chat_server(lambda body: Pieces([bad + case.stream], headers={"content-type": case.kind}))
+    server = chat_server(lambda body: Chunks([bad + case.stream], headers={"content-type": case.kind}))
     with pytest.raises(CallFailed, match="not JSON"):
         asked(case, server, streamed)
 
@@ -237,7 +237,7 @@ def test_a_reader_that_leaves_drops_the_connection(case):
             break
         await answer.aclose()
 
-    with chat_server(lambda body: Pieces(endless(), headers={"content-type": case.kind})) as server:
+    with chat_server(lambda body: Chunks(endless(), headers={"content-type": case.kind})) as server:
         over(case.name, server.base_url, leave, options=dict(case.options))
         assert server.dropped.wait(10)
 
@@ -359,7 +359,7 @@ ERRORS = {
 @each
 def test_an_error_in_the_middle_of_a_stream_fails_and_hides_the_key(chat_server, case):
     half = case.stream[: case.stream.index(b"og ")].rpartition(b"\n")[0] + b"\n\n"
-    server = chat_server(lambda _: Pieces([half, ERRORS[case.name]], headers={"content-type": case.kind}))
+    server = chat_server(lambda _: Chunks([half, ERRORS[case.name]], headers={"content-type": case.kind}))
     with pytest.raises(CallFailed) as caught:
         asked(case, server, streamed)
     assert caught.value.excerpt == "Blåbær"

@@ -27,7 +27,7 @@ from helmdeck_core import (
 )
 from helmdeck_provider_kit import quoted, retry_after_s
 from helmdeck_provider_kit.connection import translated
-from helmdeck_testing import Ending, Pieces, completion
+from helmdeck_testing import Chunks, Ending, completion
 from tests.plugins import openai_support
 from tests.plugins.openai_support import PRESETS, REQUEST, Context, parse_response
 
@@ -391,7 +391,7 @@ EXCEPTIONS = {
 
 @pytest.mark.parametrize("kind", EXCEPTIONS, ids=lambda kind: kind.__name__)
 def test_every_foreign_exception_becomes_its_class(kind):
-    class Said(kind):
+    class Raised(kind):
         """One of which only the class counts."""
 
         def __init__(self):
@@ -400,9 +400,9 @@ def test_every_foreign_exception_becomes_its_class(kind):
         def __str__(self):
             return "said"
 
-    found = translated(Said(), "http://host/v1/chat/completions")
+    found = translated(Raised(), "http://host/v1/chat/completions")
     assert type(found) is EXCEPTIONS[kind]
-    assert found.detail == "Said at http://host: said"
+    assert found.detail == "Raised at http://host: said"
 
 
 def test_an_exception_of_somebody_else_is_not_translated():
@@ -511,7 +511,7 @@ def test_details_are_bounded(chat_server):
 
 
 def test_a_connection_that_fails_is_told_in_words_of_the_network_and_not_of_the_library(chat_server):
-    server = chat_server(lambda body: Pieces([b'{"choices"'], Ending.CUT, headers={"content-type": "application/json"}))
+    server = chat_server(lambda body: Chunks([b'{"choices"'], Ending.CUT, headers={"content-type": "application/json"}))
     assert failing(server.base_url, ProviderUnavailable).detail.endswith(": the body ended before it was complete")
     secured = server.base_url.replace("http:", "https:")
     assert "TLS: wrong version number" in failing(secured, ProviderUnavailable).detail

@@ -26,7 +26,7 @@ from helmdeck_core import (
     ToolCall,
 )
 from helmdeck_plugins.providers.openai_wire import ChatAnswer
-from helmdeck_testing import Ending, Pieces, completion
+from helmdeck_testing import Chunks, Ending, completion
 from tests.plugins.openai_support import REQUEST, events, joined, opened, parse_response, read_stream, streamed, terms
 
 KEY = "sk-test-0123456789abcdef"
@@ -141,7 +141,7 @@ def test_a_provider_streams_what_a_server_sends_as_it_comes(chat_server):
         yield events(chunk({"content": "second"}), chunk(reason="stop"))
 
     server = chat_server(
-        lambda body: Pieces(pieces(), headers={"content-type": "text/event-stream", "x-ratelimit-limit-requests": "9"})
+        lambda body: Chunks(pieces(), headers={"content-type": "text/event-stream", "x-ratelimit-limit-requests": "9"})
     )
 
     async def run():
@@ -166,7 +166,7 @@ def test_a_provider_streams_what_a_server_sends_as_it_comes(chat_server):
 
 
 def test_usage_is_not_asked_for_where_it_comes_unasked(chat_server):
-    server = chat_server(lambda body: Pieces([STREAM]))
+    server = chat_server(lambda body: Chunks([STREAM]))
     streamed(server.base_url, preset="mistral")
     assert "stream_options" not in server.requests[0].body
 
@@ -186,7 +186,7 @@ def test_a_closed_stream_drops_its_connection_and_the_provider_goes_on(chat_serv
         while True:
             yield events(chunk({"content": "x" * 1_000}), done=False)
 
-    answers = iter([Pieces(endless()), Pieces([STREAM])])
+    answers = iter([Chunks(endless()), Chunks([STREAM])])
     server = chat_server(lambda body: next(answers))
 
     async def run():
@@ -214,7 +214,7 @@ def test_a_stream_without_a_reason_is_not_known_to_be_finished(done):
 
 
 def test_an_empty_body_is_an_empty_answer_that_is_not_finished(chat_server):
-    server = chat_server(lambda body: Pieces([]))
+    server = chat_server(lambda body: Chunks([]))
     deltas, response = streamed(server.base_url)
     assert (deltas, response.text, response.stop_reason) == ([], "", StopReason.UNKNOWN)
 
@@ -479,7 +479,7 @@ def test_a_refused_request_for_a_stream_has_its_class(chat_server):
 
 @pytest.mark.parametrize("ending", [Ending.CUT, Ending.RESET])
 def test_a_connection_that_breaks_is_an_error_after_what_was_given(chat_server, ending):
-    server = chat_server(lambda body: Pieces([events(chunk({"content": "half"}), done=False)], ending))
+    server = chat_server(lambda body: Chunks([events(chunk({"content": "half"}), done=False)], ending))
     given = []
 
     async def run():
@@ -505,7 +505,7 @@ def test_a_stream_that_stands_still_is_a_likely_timeout(chat_server):
         yield events(chunk({"content": "half"}), done=False)
         gone.wait(10)
 
-    server = chat_server(lambda body: Pieces(pieces()))
+    server = chat_server(lambda body: Chunks(pieces()))
     with pytest.raises(LikelyTimeout):
         streamed(server.base_url, idle_timeout_s=0.05)
     gone.set()
@@ -516,12 +516,12 @@ def test_a_secret_that_a_server_repeats_in_a_stream_is_shown_nowhere(chat_server
         events(chunk({"content": "x"}, model=f"echo {KEY}"), done=False),
         events({"error": {"message": f"bad key {KEY}", "code": KEY, "failed_generation": KEY}}),
     ]
-    server = chat_server(lambda body: Pieces(said))
+    server = chat_server(lambda body: Chunks(said))
     with pytest.raises(CallFailed) as caught:
         streamed(server.base_url, api_key=lambda: KEY, headers={"x-extra": KEY[::-1]})
     assert KEY not in repr(caught.value) + str(caught.value) + str(caught.value.to_dict())
 
-    server = chat_server(lambda body: Pieces([events(chunk({"content": "x"}, KEY, model=f"echo {KEY}"))]))
+    server = chat_server(lambda body: Chunks([events(chunk({"content": "x"}, KEY, model=f"echo {KEY}"))]))
     _, response = streamed(server.base_url, api_key=lambda: KEY)
     assert KEY not in repr(attrs.evolve(response, text=""))
 

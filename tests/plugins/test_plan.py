@@ -6,8 +6,8 @@ import pytest
 
 from helmdeck_core import (
     ChatResponse,
+    CompletedStep,
     Complexity,
-    DoneStep,
     InvalidRequest,
     LengthTruncated,
     PackError,
@@ -176,7 +176,7 @@ def test_a_caller_that_loops_ends_when_nothing_is_left(answering):
     done = []
     for _ in range(10):
         result = deck.plan(ASK, model=FREE, done=done)
-        done += [DoneStep(each.tool, "ran well") for each in result.steps]
+        done += [CompletedStep(each.tool, "ran well") for each in result.steps]
         if not result.more_steps_likely:
             break
     assert [each.tool for each in done] == ["helmdeck.memory_store", "blog.draft", "image.generate"]
@@ -185,7 +185,7 @@ def test_a_caller_that_loops_ends_when_nothing_is_left(answering):
 
 
 def test_no_step_after_steps_that_ran_means_complete_and_no_step_at_all_is_not_a_success(plan):
-    assert plan(reply(), model=FREE, done=[DoneStep("blog.draft")]).outcome is PlanOutcome.COMPLETE
+    assert plan(reply(), model=FREE, done=[CompletedStep("blog.draft")]).outcome is PlanOutcome.COMPLETE
     result = plan(reply(), model=FREE)
     assert result.outcome is PlanOutcome.NO_STEPS and not result.is_usable
     assert result.to_dict()["outcome"] == "no_steps"

@@ -28,7 +28,7 @@ from helmdeck_core import (
     TransientUnknown,
 )
 from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
-from helmdeck_testing import Pieces
+from helmdeck_testing import Chunks
 from tests.plugins.openai_support import ask, events, joined, read_stream, streamed, terms
 
 USAGE = {
@@ -371,7 +371,7 @@ def test_a_continuation_is_refused_before_anything_is_sent(chat_server):
 
 
 def test_a_provider_streams_responses(chat_server):
-    server = chat_server(lambda body: Pieces([events(each, done=False, name=each["type"]) for each in STREAM]))
+    server = chat_server(lambda body: Chunks([events(each, done=False, name=each["type"]) for each in STREAM]))
     request = ChatRequest(model="azure-responses/gpt-5", messages=(Message(Role.USER, (TextPart("x"),)),))
     deltas, response = streamed(server.base_url, request, preset="azure-responses", api_key=lambda: "the-key")
     assert joined(deltas) == ("Grüße an", "hm", [("c1", "look", '{"x": 1}')])

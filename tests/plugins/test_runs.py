@@ -26,7 +26,7 @@ def on_file(file, **more):
 def test_the_story_of_a_plan_has_its_budget_selection_attempts_causes_and_cost():
     with eventful_deck("runs", options=MEMORY) as deck:
         plan = eventful_plan(deck)
-        story = deck.run_story(plan.call_id)
+        story = deck.call_trace(plan.call_id)
     assert (story.model, story.outcome, story.pack, story.caller) == ("a/one", "answered", "helmdeck.plan", "local")
     by_name = {event["event"]: event for event in story.events}
     assert by_name["request_sent"]["max_catalog_bytes"] == 10_000
@@ -41,7 +41,7 @@ def test_the_story_of_a_plan_has_its_budget_selection_attempts_causes_and_cost()
 def test_a_failure_carries_the_id_of_its_story():
     with failing_deck("runs", options=MEMORY) as deck:
         failure = failing_plan(deck)
-        story = deck.run_story(failure.call_id)
+        story = deck.call_trace(failure.call_id)
     assert story.outcome == "auth_failed" and failure.to_dict()["call_id"] == story.call_id
 
 
@@ -52,14 +52,14 @@ def test_the_last_ones_are_kept_and_the_newest_comes_first(file):
         with make_deck(scripted_provider(replies, "a"), config=config) as deck:
             ids = [deck.plan("draft a blog post", model="a/one").call_id for _ in range(5)]
             assert [story.call_id for story in deck.runs()] == ids[:1:-1]
-            assert len(deck.runs(1)) == 1 and deck.run_story(ids[0]) is None
+            assert len(deck.runs(1)) == 1 and deck.call_trace(ids[0]) is None
 
 
 def test_another_process_reads_what_this_one_kept(file):
     with eventful_deck("runs", options=on_file(file)) as deck:
-        kept = deck.run_story(eventful_plan(deck).call_id)
+        kept = deck.call_trace(eventful_plan(deck).call_id)
     with make_deck(config={"events": {"sinks": ["runs"], "options": on_file(file)}}) as other:
-        assert other.run_story(kept.call_id).to_dict() == kept.to_dict()
+        assert other.call_trace(kept.call_id).to_dict() == kept.to_dict()
 
 
 def test_no_planted_word_is_in_the_file(file):
@@ -130,7 +130,7 @@ def test_a_model_id_that_is_no_sound_text_has_a_story_too(file):
     with failing_deck("runs", options=on_file(file)) as deck:
         with pytest.raises(CallFailed) as caught:
             deck.plan("draft a blog post", model="nobody/\ud800")
-        assert deck.run_story(caught.value.call_id).model == "nobody/\ud800"
+        assert deck.call_trace(caught.value.call_id).model == "nobody/\ud800"
 
 
 def test_a_file_that_is_no_store_names_the_plugin(file):
@@ -145,7 +145,7 @@ def test_a_file_that_is_no_store_names_the_plugin(file):
 def test_without_the_sink_there_are_no_stories():
     with make_deck() as deck:
         deck.plan("draft a blog post")
-        assert not deck.keeps_runs and deck.runs() == () and deck.run_story("x") is None
+        assert not deck.stores_traces and deck.runs() == () and deck.call_trace("x") is None
 
 
 # -- the command line ------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 from helmdeck_core import (
     CallFailed,
     ChatRequest,
-    DoneStep,
+    CompletedStep,
     FailureClass,
     InvalidRequest,
     Message,
@@ -361,13 +361,13 @@ def test_a_weak_model_may_have_an_answer_of_its_own():
 
 def test_a_deck_plans_step_by_step_with_a_weak_model(deck_with):
     wanted = [entry.id for entry in deck_with().catalog.packs][:2]
-    done: list[DoneStep] = []
+    done: list[CompletedStep] = []
     with weak_model_server(wanted) as server:
         table = {"kind": "vllm", "base_url": server.base_url}
         deck = deck_with(config={"providers": {"openrouter": table}}, model="openrouter/openrouter/free")
         for _ in wanted:
             plan = deck.plan(f"use {wanted[0]} and then {wanted[1]}", done=done)
-            done.append(DoneStep(plan.steps[0].tool))
+            done.append(CompletedStep(plan.steps[0].tool))
     assert [step.tool for step in done] == wanted
 
 

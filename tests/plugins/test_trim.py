@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from helmdeck_core import Catalog, Entry, EntryKind
 from helmdeck_core.context.ladder import PreparedCatalog
-from helmdeck_core.hooks.calls import Owned
+from helmdeck_core.hooks.calls import Contribution
 from helmdeck_plugins.trim import first_sentence, helmdeck_trim_steps
 
-STEPS = [Owned("trim", step) for step in helmdeck_trim_steps()]
+STEPS = [Contribution("trim", step) for step in helmdeck_trim_steps()]
 SPEC_ORDER = [
     "pack.intent_keywords[]",
     "pack.typical_use",

@@ -14,9 +14,9 @@ from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
 from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
 from helmdeck_plugins.providers.openai_wire import ChatAnswer
 from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
-from helmdeck_provider_kit import AnswerTerms
+from helmdeck_provider_kit import ReaderContext
 
-TERMS = AnswerTerms(
+TERMS = ReaderContext(
     words=ERROR_WORDS,
     quota_headers=QUOTA_HEADERS,
     normalise=lambda raw: StopReason.END_TURN if raw else StopReason.UNKNOWN,

@@ -16,7 +16,7 @@ from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
 from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
 from helmdeck_plugins.providers.openai_wire import ChatAnswer
 from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
-from helmdeck_provider_kit import AnswerTerms, EventFeed
+from helmdeck_provider_kit import EventFeed, ReaderContext
 from helmdeck_testing import make_deck
 from tests.plugins.natives_support import cut, ndjson, paths, replaced, sse
 
@@ -130,7 +130,7 @@ def framed(dialect, events, *, done=True):
 def read(dialect, *pieces):
     """What a stream comes to; its arguments as values, since servers write them as they like."""
     answer = ANSWERS[dialect](
-        AnswerTerms(
+        ReaderContext(
             words=ERROR_WORDS,
             quota_headers=QUOTA_HEADERS,
             normalise=lambda raw: RUNTIME.normalise_stop(raw, dialect),

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from helmdeck_core import Task, load_catalog_file, narrow_schema
+from helmdeck_core import Task, adapt_schema, load_catalog_file
 from helmdeck_plugins.packs.checking import StepChecker
 from helmdeck_plugins.packs.constraints import plan_forms
 from helmdeck_plugins.providers.dialects import DIALECTS, LLAMA_CPP_PYTHON
@@ -60,7 +60,7 @@ def assert_holds(url, catalog, dialect):
     forms = {form.name: form.schema for form in plan_forms(task, single_pick="single_pick")}
     checker = StepChecker(catalog)
     for name, form in forms.items():
-        schema = narrow_schema(form, dialect, is_read_freely=True).schema
+        schema = adapt_schema(form, dialect, is_read_freely=True).schema
         plans = [plan for seed in SEEDS if (plan := held(url, schema, seed)) is not None]
         assert plans, name
         for plan in plans:

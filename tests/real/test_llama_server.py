@@ -25,7 +25,7 @@ from helmdeck_core import (
     TextPart,
     ToolDefinition,
 )
-from helmdeck_testing import Fault, Harm, faulty_proxy, make_deck
+from helmdeck_testing import Fault, FaultKind, faulty_proxy, make_deck
 
 ONCE = {"agent": {"continuation_max_attempts": 0}, "recovery": {"max_attempts": 1}}
 LONG = "word " * 800
@@ -212,7 +212,7 @@ def test_a_model_that_writes_noise_gives_an_object_where_the_grammar_is_closed(n
 
 def test_a_stream_that_is_cut_on_its_way_is_a_failure_with_what_came_before_it(any_server):
     async def run():
-        fault = Fault(Harm.CUT, behind=b"data: ", after=600)
+        fault = Fault(FaultKind.CUT, behind=b"data: ", after=600)
         url = any_server("random", context=2048)
         async with faulty_proxy(url, fault) as proxy, make_deck(config=at(proxy.base_url, **ONCE)) as deck:
             return await read(deck.astream(request(max_tokens=200)))

@@ -15,7 +15,7 @@ import pytest
 
 from contrib_providers.bedrock.tests.test_contract import CONVERSE
 from contrib_providers.cohere.tests.test_contract import COHERE
-from helmdeck_testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, Dialect, failing_server
+from helmdeck_testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, ServerFormat, failing_server
 
 pytestmark = pytest.mark.filterwarnings("default")  # what the SDKs deprecate among themselves is not about us
 
@@ -40,7 +40,7 @@ class Sdk(NamedTuple):
     :ivar stops: its words for a finished, a cut and a withheld answer.
     """
 
-    dialect: Dialect
+    dialect: ServerFormat
     package: str
     connect: Callable[[Any, str], tuple[Callable[[], Read], Callable[[], Read]]]
     refused: tuple[str, str, str]

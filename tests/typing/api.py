@@ -27,7 +27,7 @@ from helmdeck_core import (
     Route,
     Selection,
     Tier,
-    ToolCallDialect,
+    ToolCallFormat,
     ToolCalls,
     TrimStep,
     hookimpl,
@@ -96,5 +96,5 @@ def helmdeck_trim_steps() -> Sequence[TrimStep]:
 
 
 @hookimpl
-def helmdeck_tool_call_dialects() -> Sequence[ToolCallDialect]:
-    return [ToolCallDialect(name="acme.at", open=("@@",), head=r"(?P<name>\w+)")]
+def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
+    return [ToolCallFormat(name="acme.at", open=("@@",), head=r"(?P<name>\w+)")]

@@ -8,8 +8,8 @@ import helmdeck_provider_bedrock
 import helmdeck_provider_cohere
 from contrib_providers.bedrock.tests.test_contract import CONVERSE
 from contrib_providers.cohere.tests.test_contract import COHERE
-from helmdeck_core import ChatRequest, ChatResponse, Limits, Message, Role, TextPart
-from helmdeck_testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, Dialect
+from helmdeck_core import CallLimits, ChatRequest, ChatResponse, Message, Role, TextPart
+from helmdeck_testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, ServerFormat
 
 PLUGINS = (helmdeck_provider_bedrock, helmdeck_provider_cohere)
 KEY = 'kq7Zr0Wm/4Xc9Tb+2Ld8"Gn5Vf=1Hs&6Jp<3Ya'
@@ -27,7 +27,7 @@ class Adapter:
     """A provider, its settings, and what its servers speak."""
 
     kind: str
-    dialect: Dialect
+    dialect: ServerFormat
     settings: dict = attrs.field(factory=lambda: {"api_key": "env:PLANTED"})
 
 
@@ -56,7 +56,7 @@ def request(model, text="say hello", **fields):
 
 async def ask(deck, model, streams, *, deadline_s=None, **fields):
     """The response, whole or at the end of a stream."""
-    limits = Limits(deadline_s=deadline_s)
+    limits = CallLimits(deadline_s=deadline_s)
     if not streams:
         return await deck.acomplete(request(model, **fields), limits=limits)
     response = None

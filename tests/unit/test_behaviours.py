@@ -14,8 +14,8 @@ from helmdeck_core import (
     Catalog,
     CatalogSource,
     ChatResponse,
+    CompletedStep,
     ConstrainedDeadlock,
-    DoneStep,
     Entry,
     EntryKind,
     LengthTruncated,
@@ -214,10 +214,10 @@ def test_both_ways_to_ask_for_a_plan_give_the_same_rules(answering):
 def test_a_loop_over_single_steps_sees_what_ran_and_ends_by_itself(answering):
     first = {"steps": [{"tool": "helmdeck.memory_store", "args": {"text": "x"}}], "more_steps_likely": True}
     deck, provider = answering(first, json.loads(PLAN))
-    done: list[DoneStep] = []
+    done: list[CompletedStep] = []
     for _ in range(5):
         plan = deck.plan(ASK, model=FREE, done=done)
-        done += [DoneStep(step.tool, "ran well") for step in plan.steps]
+        done += [CompletedStep(step.tool, "ran well") for step in plan.steps]
         if not plan.more_steps_likely:
             break
     assert [step.tool for step in done] == ["helmdeck.memory_store", "blog.draft"]

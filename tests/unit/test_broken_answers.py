@@ -16,7 +16,7 @@ import aiohttp  # noqa: F401  # what importing it takes is not a call's time
 import pytest
 
 from helmdeck_core import CallFailed, InvalidRequest, LikelyTimeout, ProviderUnavailable, RateLimited, TransientUnknown
-from helmdeck_testing import Said, make_deck
+from helmdeck_testing import ScriptedAnswer, make_deck
 from tests.unit.adapters_support import ADAPTERS, KEYS, PLUGINS, ask
 from tests.unit.http_support import Server, Step, chunked, http, saying, until
 
@@ -140,7 +140,7 @@ def waits(body, kind):
 
 
 def cases(dialect, streams):
-    said = Said(text=TEXT)
+    said = ScriptedAnswer(text=TEXT)
     body = b"".join(dialect.events(said)) if streams else json.dumps(dialect.whole(said)).encode()
     kind = {"content_type": dialect.content_type if streams else "application/json"}
     yield from ((name, steps, GOOD) for name, steps in good_answers(body, kind))

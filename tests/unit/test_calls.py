@@ -10,17 +10,17 @@ from helmdeck_core import (
     AttemptEnded,
     CallFailed,
     ChatRequest,
+    CooldownStarted,
     EventSink,
     FailureClass,
     InvalidRequest,
     Message,
-    Outcome,
     Pack,
     PackErrorCode,
-    ProviderRests,
     ProviderUnavailable,
     RateLimited,
     Role,
+    TerminalReason,
     TextPart,
     ToolCall,
     ToolDefinition,
@@ -131,7 +131,7 @@ def test_only_failures_in_a_row_let_a_provider_rest():
     with make_deck(script, recorder, config={"recovery": {"backoff_s": 0}}) as deck:
         request = ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart("hi"),)),))
         assert [deck.complete(request).text for _ in range(3)] == ["hi"] * 3
-    assert not [event for event in recorder.events if isinstance(event, ProviderRests)]
+    assert not [event for event in recorder.events if isinstance(event, CooldownStarted)]
 
 
 # -- records ---------------------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def part(text, tokens=10):
 def test_without_a_word_of_the_deployment_three_continuations_are_asked_for():
     script = scripted_provider([part(f"{word} " * 9) for word in ("one", "two", "three", "four", "five")], "a")
     came, _ = asked(script, max_tokens=1000)
-    assert came.continuation.outcome is Outcome.RETRY_LIMIT and len(script.requests) == 4
+    assert came.continuation.outcome is TerminalReason.RETRY_LIMIT and len(script.requests) == 4
 
 
 def test_without_a_word_of_the_deployment_an_answer_ends_at_120_000_characters():
@@ -204,7 +204,9 @@ def test_without_a_word_of_the_deployment_an_answer_ends_at_120_000_characters()
         script = scripted_provider([part(text[:size]), Reply(" The end.")], "a")
         came, _ = asked(script, max_tokens=1000)
         assert len(script.requests) == requests
-        assert (came.continuation is None or came.continuation.outcome is Outcome.BUDGET_EXHAUSTED) is (requests == 1)
+        assert (came.continuation is None or came.continuation.outcome is TerminalReason.BUDGET_EXHAUSTED) is (
+            requests == 1
+        )
 
 
 @pytest.mark.parametrize("repairs", [0, 1, 2])

@@ -15,10 +15,10 @@ from helmdeck_core import (
     InvalidRequest,
     Message,
     NativeContinuation,
-    Outcome,
     Role,
     StopReason,
     StopReasonObserved,
+    TerminalReason,
     TextPart,
     ToolCall,
     ToolDefinition,
@@ -70,7 +70,7 @@ def test_a_written_request_gets_its_whole_answer():
     (attempt,) = recorder.of(ContinuationAttempt)
     assert (attempt.index, attempt.tokens, attempt.chars, attempt.left_tokens) == (1, 100, 20, 300)
     (ended,) = recorder.of(ContinuationTerminated)
-    assert (ended.outcome, ended.attempts) == (Outcome.COMPLETED, 1)
+    assert (ended.outcome, ended.attempts) == (TerminalReason.COMPLETED, 1)
 
 
 def test_a_plan_that_was_cut_is_completed_and_decoded():
@@ -96,7 +96,7 @@ def test_limits_come_from_the_configuration():
         response = deck.complete(asking())
     assert response.text == "a b c d"
     assert response.stop_reason is StopReason.MAX_TOKENS
-    assert recorder.of(ContinuationTerminated)[0].outcome is Outcome.RETRY_LIMIT
+    assert recorder.of(ContinuationTerminated)[0].outcome is TerminalReason.RETRY_LIMIT
 
 
 def test_a_failure_in_the_middle_keeps_the_answer_so_far():
@@ -113,7 +113,7 @@ def test_a_deadline_in_the_middle_keeps_the_answer_so_far():
     with make_deck(script, config={"recovery": {"deadline_s": 0.4}}) as deck:
         response = deck.complete(asking())
     assert response.text == "half of"
-    assert response.continuation.outcome is Outcome.PROVIDER_ERROR
+    assert response.continuation.outcome is TerminalReason.PROVIDER_ERROR
     assert response.continuation.cause == "likely_timeout"
 
 
@@ -203,7 +203,7 @@ def test_a_text_that_ends_in_nothing_but_blanks_is_not_continued():
         assert deck.complete(asking()).continuation is None
     script = scripted_provider([part("The tide comes"), part(" in" + " \n" * 500)])
     with make_deck(script) as deck:
-        assert deck.complete(asking()).continuation.outcome is Outcome.NO_PROGRESS
+        assert deck.complete(asking()).continuation.outcome is TerminalReason.NO_PROGRESS
 
 
 # -- streams -----------------------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def streamed(*replies, **options) -> tuple[str, str, ChatResponse]:
 def test_a_stream_has_no_seam(more):
     text, _, response = streamed(part(ANSWER[:100]), part(more, "stop"))
     assert text == response.text == ANSWER
-    assert response.continuation.outcome is Outcome.COMPLETED
+    assert response.continuation.outcome is TerminalReason.COMPLETED
 
 
 def test_a_stream_that_ended_is_not_asked_to_go_on():
@@ -248,7 +248,7 @@ def test_a_stream_that_ended_is_not_asked_to_go_on():
 def test_what_was_shown_before_a_continuation_failed_stays():
     text, _, response = streamed(part("half of"), Fail("provider_unavailable"))
     assert text == response.text == "half of"
-    assert response.continuation.outcome is Outcome.PROVIDER_ERROR
+    assert response.continuation.outcome is TerminalReason.PROVIDER_ERROR
 
 
 def test_a_repaired_call_comes_with_the_response_and_no_text_of_its_repair_is_shown():

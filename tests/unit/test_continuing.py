@@ -23,9 +23,9 @@ from helmdeck_core import (
     ToolDefinition,
     Usage,
 )
-from helmdeck_core.calls.answer_shape import AnswerJudge
-from helmdeck_core.calls.continuation.turn import Finished, Send, Turn
-from helmdeck_core.domain.continuation import TRANSITIONS, ContinuationLimits, Outcome, Trigger, TurnState
+from helmdeck_core.calls.answer_shape import AnswerShapeCheck
+from helmdeck_core.calls.continuation.turn import SendRequest, Turn, TurnResult
+from helmdeck_core.domain.continuation import TRANSITIONS, ContinuationLimits, TerminalReason, Trigger, TurnState
 from helmdeck_testing import make_deck
 
 RUNTIME = make_deck().runtime
@@ -43,7 +43,9 @@ def request(*, tools: tuple[ToolDefinition, ...] = (), max_tokens: int = 100) ->
 def turn(asked: ChatRequest | None = None, *, type: object = None, native: bool = False, **limits: int) -> Turn:
     asked = asked or request()
     limits = {"max_completion_tokens": 400, **limits}
-    return Turn(asked, ContinuationLimits(**limits), AnswerJudge(RUNTIME, asked, type), takes_native=lambda: native)
+    return Turn(
+        asked, ContinuationLimits(**limits), AnswerShapeCheck(RUNTIME, asked, type), takes_native=lambda: native
+    )
 
 
 def said(text: str = "", stop: StopReason = StopReason.END_TURN, tokens: int = 10, **more: object) -> ChatResponse:
@@ -57,12 +59,12 @@ def cut(text: str, tokens: int = 100, **more: object) -> ChatResponse:
 
 
 def finished(step: object) -> ChatResponse:
-    assert isinstance(step, Finished)
+    assert isinstance(step, TurnResult)
     return step.response
 
 
-def sent(step: object) -> Send:
-    assert isinstance(step, Send)
+def sent(step: object) -> SendRequest:
+    assert isinstance(step, SendRequest)
     return step
 
 
@@ -90,7 +92,7 @@ def test_a_cut_answer_is_continued_and_merged():
     assert response.stop_reason is StopReason.END_TURN
     assert response.usage.output_tokens == 110
     assert response.continuation is not None
-    assert response.continuation.outcome is Outcome.COMPLETED
+    assert response.continuation.outcome is TerminalReason.COMPLETED
     assert response.continuation.attempts == 1
     assert this.path == [
         TurnState.REQUEST,
@@ -130,11 +132,11 @@ def test_a_model_that_refuses_its_own_answer_gets_the_hint():
 @pytest.mark.parametrize(
     ("limits", "answers", "outcome", "attempts"),
     [
-        ({"max_attempts": 3}, ["a b", " c d", " e f", " g h"], Outcome.RETRY_LIMIT, 3),
-        ({"max_attempts": 0}, ["a b"], Outcome.RETRY_LIMIT, 0),
-        ({"max_attempts": 9}, ["a b", " c d", " e f", " g h"], Outcome.BUDGET_EXHAUSTED, 3),
-        ({"max_output_chars": 10}, ["one two", " three four"], Outcome.BUDGET_EXHAUSTED, 1),
-        ({"max_attempts": 9}, ["one two three four"] * 3, Outcome.NO_PROGRESS, 2),
+        ({"max_attempts": 3}, ["a b", " c d", " e f", " g h"], TerminalReason.RETRY_LIMIT, 3),
+        ({"max_attempts": 0}, ["a b"], TerminalReason.RETRY_LIMIT, 0),
+        ({"max_attempts": 9}, ["a b", " c d", " e f", " g h"], TerminalReason.BUDGET_EXHAUSTED, 3),
+        ({"max_output_chars": 10}, ["one two", " three four"], TerminalReason.BUDGET_EXHAUSTED, 1),
+        ({"max_attempts": 9}, ["one two three four"] * 3, TerminalReason.NO_PROGRESS, 2),
     ],
 )
 def test_limits_end_a_turn_with_what_is_there_and_a_notice(limits, answers, outcome, attempts):
@@ -167,7 +169,7 @@ def test_a_failure_in_the_middle_keeps_what_is_there_and_says_so():
     response = finished(this.fail(ProviderUnavailable("gone")))
     assert response.text == "half of"
     assert response.stop_reason is StopReason.MAX_TOKENS
-    assert response.continuation.outcome is Outcome.PROVIDER_ERROR
+    assert response.continuation.outcome is TerminalReason.PROVIDER_ERROR
     assert response.continuation.cause == "provider_unavailable"
 
 
@@ -179,10 +181,10 @@ def test_a_failure_at_the_start_is_a_failure():
 @pytest.mark.parametrize(
     ("stop", "outcome"),
     [
-        (StopReason.SAFETY_BLOCKED, Outcome.SAFETY_BLOCKED),
-        (StopReason.CONTEXT_WINDOW_EXCEEDED, Outcome.CONTEXT_WINDOW_EXCEEDED),
-        (StopReason.CANCELLED, Outcome.PROVIDER_ERROR),
-        (StopReason.UNKNOWN, Outcome.UNKNOWN_STOP),
+        (StopReason.SAFETY_BLOCKED, TerminalReason.SAFETY_BLOCKED),
+        (StopReason.CONTEXT_WINDOW_EXCEEDED, TerminalReason.CONTEXT_WINDOW_EXCEEDED),
+        (StopReason.CANCELLED, TerminalReason.PROVIDER_ERROR),
+        (StopReason.UNKNOWN, TerminalReason.UNKNOWN_STOP),
     ],
 )
 def test_a_fatal_stop_is_never_continued(stop, outcome):
@@ -217,7 +219,7 @@ def test_json_that_is_only_said_again_is_not_paid_for_once_more():
     this = turn(type=dict)
     this.feed(cut('{"a": "one lo'))
     response = finished(this.feed(cut('{"a": "one lo')))
-    assert response.continuation.outcome is Outcome.NO_PROGRESS
+    assert response.continuation.outcome is TerminalReason.NO_PROGRESS
     assert response.continuation.attempts == 1
 
 
@@ -227,8 +229,8 @@ def test_json_that_is_whole_at_the_limit_needs_nothing():
 
 
 def test_json_that_is_cut_although_the_model_says_stop_is_continued():
-    assert isinstance(turn(type=dict).feed(said('{"a": "one lo')), Send)
-    assert isinstance(turn(type=dict).feed(said('{"a": ]]')), Finished)
+    assert isinstance(turn(type=dict).feed(said('{"a": "one lo')), SendRequest)
+    assert isinstance(turn(type=dict).feed(said('{"a": ]]')), TurnResult)
 
 
 def test_json_that_is_written_anew_in_other_words_replaces_what_was_cut():
@@ -312,7 +314,7 @@ def test_a_repair_that_fails_leaves_the_text_a_notice_and_no_call(again):
     assert response.tool_calls == ()
     assert response.text == "I will look."
     assert response.stop_reason is StopReason.MAX_TOKENS
-    assert response.continuation.outcome is Outcome.TOOL_REPAIR_FAILED
+    assert response.continuation.outcome is TerminalReason.TOOL_REPAIR_FAILED
     assert "was not run" in response.continuation.notice
 
 
@@ -329,7 +331,7 @@ def test_after_the_results_of_tools_the_turn_goes_on_and_its_counts_too():
     this.feed(cut("one"))
     this.feed(said(" two", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,)))
     this.results(request(tools=(SEARCH,)))
-    assert finished(this.feed(cut("three"))).continuation.outcome is Outcome.RETRY_LIMIT
+    assert finished(this.feed(cut("three"))).continuation.outcome is TerminalReason.RETRY_LIMIT
 
 
 # -- any script ----------------------------------------------------------------------------------------------------------
@@ -355,7 +357,7 @@ ANSWERS = st.builds(
 def test_whatever_a_model_answers_a_turn_keeps_its_limits_and_ends(script, has_tools, type):
     limits = ContinuationLimits(max_attempts=2, max_completion_tokens=300, max_output_chars=60, tool_repair_attempts=1)
     asked = request(tools=(SEARCH,) if has_tools else ())
-    this = Turn(asked, limits, AnswerJudge(RUNTIME, asked, type))
+    this = Turn(asked, limits, AnswerShapeCheck(RUNTIME, asked, type))
     answers = iter(itertools.chain(script, itertools.repeat(said("the end"))))
     requests, used, last = 1, 0, None
     while True:
@@ -369,7 +371,7 @@ def test_whatever_a_model_answers_a_turn_keeps_its_limits_and_ends(script, has_t
         else:
             used += last.usage.output_tokens
             step = this.feed(last)
-        if isinstance(step, Finished):
+        if isinstance(step, TurnResult):
             break
         requests += 1
         assert used < limits.max_completion_tokens

@@ -8,6 +8,7 @@ import pytest
 
 from helmdeck_core import (
     CallFinished,
+    CallLimits,
     ChatRequest,
     Continuation,
     ContinuationTerminated,
@@ -15,11 +16,10 @@ from helmdeck_core import (
     FilterFailed,
     LengthTruncated,
     LikelyTimeout,
-    Limits,
     Message,
-    Outcome,
     QuotaExhausted,
     Role,
+    TerminalReason,
     TextPart,
     Usage,
     hookimpl,
@@ -156,7 +156,7 @@ def test_a_stream_that_ran_out_of_time_is_reckoned_if_anything_came(deck_of):
     slow = Reply("word " * 1_000, piece_delay_s=0.02)
     for reply, is_estimated in ((slow, True), (Reply("word", delay_s=9.0), False)):
         with pytest.raises(LikelyTimeout) as caught:
-            list(deck_of([reply]).stream(written("x" * 400), limits=Limits(deadline_s=0.15)))
+            list(deck_of([reply]).stream(written("x" * 400), limits=CallLimits(deadline_s=0.15)))
         (attempt,) = caught.value.attempts
         assert attempt.is_estimated is is_estimated
         assert micro(attempt.cost_usd) == (100 if is_estimated else None)
@@ -168,7 +168,7 @@ def test_a_stream_that_ran_out_of_time_is_reckoned_if_anything_came(deck_of):
 def test_a_request_whose_input_alone_goes_beyond_the_limit_is_not_sent(deck_of):
     deck = deck_of()
     with pytest.raises(QuotaExhausted, match=r"input alone costs about 0\.002000 .* 0\.001000 are left") as caught:
-        deck.complete(written("x" * 10_000), limits=Limits(max_cost_usd=0.001))
+        deck.complete(written("x" * 10_000), limits=CallLimits(max_cost_usd=0.001))
     assert caught.value.sub_cause == "cost_limit" and caught.value.cost_usd is None
     assert deck.a.requests == []
 
@@ -177,7 +177,7 @@ def test_a_cheaper_model_takes_over_where_one_is_too_dear(deck_of):
     budgets = {"b/two": {"input_cost_usd_per_mtok": 0.1, "output_cost_usd_per_mtok": 1.0}}
     chain = {"a/": ["b/one", "b/two"]}
     deck = deck_of([], [used("hi")], budgets=budgets, fallback=chain)
-    response = deck.complete(written("x" * 10_000), limits=Limits(max_cost_usd=0.001))
+    response = deck.complete(written("x" * 10_000), limits=CallLimits(max_cost_usd=0.001))
     assert [request.model for request in deck.b.requests] == ["b/two"]
     assert [(each.model, each.is_sent) for each in response.attempts] == [("a/one", False), ("b/two", True)]
 
@@ -187,30 +187,30 @@ def test_what_a_provider_has_in_its_cache_is_reckoned_at_its_price_there(deck_of
     parts = (TextPart("x" * 10_000, ends_prefix=True), TextPart("y"))
     request = ChatRequest(model="a/one", messages=(Message(Role.USER, parts),), max_tokens=100)
     deck = deck_of([used("hi")], budgets={"a/": cached})
-    assert deck.complete(request, limits=Limits(max_cost_usd=0.001)).text == "hi"
+    assert deck.complete(request, limits=CallLimits(max_cost_usd=0.001)).text == "hi"
 
 
 def test_a_model_without_a_price_is_asked(deck_of):
     deck = deck_of([used("hi")], budgets={"a/": {}})
-    assert deck.complete(written("x" * 10_000), limits=Limits(max_cost_usd=1e-9)).text == "hi"
+    assert deck.complete(written("x" * 10_000), limits=CallLimits(max_cost_usd=1e-9)).text == "hi"
 
 
 def test_when_the_money_is_spent_a_planner_that_costs_nothing_still_answers(deck_of):
     chain = {"a/": ["b/two", "local/lexical"]}
     deck = deck_of([used("prose")], [], fallback=chain)
-    plan = deck.plan(SURE, model="a/one", limits=Limits(max_cost_usd=0.0001))
+    plan = deck.plan(SURE, model="a/one", limits=CallLimits(max_cost_usd=0.0001))
     assert plan.model == "local/lexical" and plan.attempts[-1].changed == ("b/two passed over",)
 
 
 def test_a_continuation_is_not_sent_when_the_money_is_spent(deck_of):
     deck = deck_of([used("The tide comes", 1_000, 100, stop="length")])
-    response = deck.complete(written(), limits=Limits(max_cost_usd=0.002))
+    response = deck.complete(written(), limits=CallLimits(max_cost_usd=0.002))
     assert response.text == "The tide comes" and isinstance(response.continuation, Continuation)
-    assert response.continuation.outcome is Outcome.COST_LIMIT and response.continuation.attempts == 0
+    assert response.continuation.outcome is TerminalReason.COST_LIMIT and response.continuation.attempts == 0
     (told,) = deck.recorder.of(ContinuationTerminated)
-    assert told.outcome is Outcome.COST_LIMIT
+    assert told.outcome is TerminalReason.COST_LIMIT
     deck = deck_of([used("The tide comes", 1_000, 90, stop="length"), used(" in.")])
-    assert deck.complete(written(), limits=Limits(max_cost_usd=0.002)).text == "The tide comes in."
+    assert deck.complete(written(), limits=CallLimits(max_cost_usd=0.002)).text == "The tide comes in."
 
 
 def test_a_filter_call_spends_of_the_same_money(deck_of):
@@ -219,12 +219,12 @@ def test_a_filter_call_spends_of_the_same_money(deck_of):
         "b/": {"input_cost_usd_per_mtok": 500.0, "output_cost_usd_per_mtok": 0.0},
     }
     deck = deck_of([used(GOOD)], [], budgets=budgets)
-    plan = deck.plan(ASK, model="a/one", limits=Limits(max_cost_usd=0.05))
+    plan = deck.plan(ASK, model="a/one", limits=CallLimits(max_cost_usd=0.05))
     assert deck.b.requests == [] and deck.recorder.of(FilterFailed)[0].detail == "quota_exhausted/cost_limit"
     assert [each.model for each in plan.attempts] == ["a/one"], "what was not sent was not paid for"
     deck = deck_of([], [used(PICKED, 10_000, 0)], budgets={"a/": {**A_DOLLAR, **FILTERED}})
     with pytest.raises(QuotaExhausted) as caught:
-        deck.plan(ASK, model="a/one", limits=Limits(max_cost_usd=0.01))
+        deck.plan(ASK, model="a/one", limits=CallLimits(max_cost_usd=0.01))
     assert [each.purpose for each in caught.value.attempts] == ["selection", ""]
     assert micro(caught.value.cost_usd) == 10_000 and deck.a.requests == []
 
@@ -233,7 +233,7 @@ def test_continuations_and_filter_calls_do_not_count_as_attempts(deck_of):
     deck = deck_of(
         [used(GOOD[:60], stop="length"), used(GOOD[60:])], [used(PICKED)], budgets={"a/": {**A_DOLLAR, **FILTERED}}
     )
-    assert deck.plan(ASK, model="a/one", limits=Limits(max_attempts=1)).steps
+    assert deck.plan(ASK, model="a/one", limits=CallLimits(max_attempts=1)).steps
     deck = deck_of([used("half of it", 10, 100, stop="length"), Reply("", "length")])
     with pytest.raises(LengthTruncated):
-        deck.plan(ASK, model="a/one", limits=Limits(max_attempts=1))
+        deck.plan(ASK, model="a/one", limits=CallLimits(max_attempts=1))

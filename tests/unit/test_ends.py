@@ -15,9 +15,9 @@ import warnings
 
 import pytest
 
-from helmdeck_core import CallFailed, Cancelled, ConfigError, Helmdeck, LikelyTimeout, Limits, ProviderUnavailable
+from helmdeck_core import CallFailed, CallLimits, Cancelled, ConfigError, Helmdeck, LikelyTimeout, ProviderUnavailable
 from helmdeck_core.config.types import Config, ProviderConfig, RecoveryConfig
-from helmdeck_testing import OPENAI_CHAT, Fault, Harm, Said, failing_server, faulty_proxy, make_deck
+from helmdeck_testing import OPENAI_CHAT, Fault, FaultKind, ScriptedAnswer, failing_server, faulty_proxy, make_deck
 from tests.unit.adapters_support import ADAPTERS, KEYS, PLUGINS, ask, request
 from tests.unit.http_support import Server, Step, chunked, http, saying, until
 
@@ -225,7 +225,7 @@ def test_a_deadline_that_is_over_or_nearly_ends_the_call_at_once(way):
             for deadline_s in (0, -0.0, -1, -math.inf, 5e-324, 1e-9, 1e-3):
                 start = time.monotonic()
                 with pytest.raises(LikelyTimeout):
-                    await call(deck, Limits(deadline_s=deadline_s))
+                    await call(deck, CallLimits(deadline_s=deadline_s))
                 assert time.monotonic() - start < SLACK_S
                 await asyncio.sleep(0)
                 await until(lambda: len(server.gone) == len(server.connections))
@@ -238,7 +238,7 @@ def test_a_deadline_that_is_over_or_nearly_ends_the_call_at_once(way):
 def test_a_limit_that_is_no_number_is_refused_where_it_is_said(value):
     for name in ("deadline_s", "max_cost_usd"):
         with pytest.raises(ValueError, match=f"Limits.{name}: not a number, found {value!r}"):
-            Limits(**{name: value})
+            CallLimits(**{name: value})
 
 
 @pytest.mark.parametrize("value", [math.nan, -1.0])
@@ -270,7 +270,7 @@ def piecewise(said):
 @pytest.mark.parametrize("name", ["chat", "bedrock"])
 @pytest.mark.parametrize("streams", [False, True])
 def test_a_call_can_be_cancelled_at_every_turn_of_the_loop(name, streams):
-    adapter, said = ADAPTERS[name], Said(text="a text of some pieces")
+    adapter, said = ADAPTERS[name], ScriptedAnswer(text="a text of some pieces")
     body = b"".join(adapter.dialect.events(said)) if streams else json.dumps(adapter.dialect.whole(said)).encode()
     kind = {"content_type": adapter.dialect.content_type if streams else "application/json"}
     ended = set()
@@ -383,10 +383,10 @@ def test_closing_a_deck_ends_the_calls_of_its_threads_and_none_looks_for_another
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault(Harm.RESET, behind=b"\r\n\r\n", after=40),
-        Fault(Harm.CUT, after=None),
-        Fault(Harm.STALL, behind=b"\r\n\r\n"),
-        Fault(Harm.DRIP, after=20),
+        Fault(FaultKind.RESET, behind=b"\r\n\r\n", after=40),
+        Fault(FaultKind.CUT, after=None),
+        Fault(FaultKind.STALL, behind=b"\r\n\r\n"),
+        Fault(FaultKind.DRIP, after=20),
     ],
     ids=lambda fault: fault.harm.value,
 )
@@ -411,7 +411,7 @@ def test_64_calls_at_once_over_a_bad_network_end_in_time_and_leave_nothing(fault
 
 def test_a_connection_that_the_server_closed_while_it_waited_costs_no_call():
     async def run():
-        answer = json.dumps(OPENAI_CHAT.whole(Said(text="hello"))).encode()
+        answer = json.dumps(OPENAI_CHAT.whole(ScriptedAnswer(text="hello"))).encode()
         server = Server(saying(http(answer), Step.KEEP))
         async with server, deck_at(f"http://127.0.0.1:{server.port}") as deck:
             for number in range(1, 4):

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from helmdeck_core import (
+    CallExhausted,
     CallFailed,
     CallFinished,
-    CallGaveUp,
     CatalogSelected,
     ChatResponse,
     ConstrainedDeadlock,
@@ -311,7 +311,7 @@ def test_a_call_leaves_its_selection_and_its_end_as_events(recorded):
 
 
 def test_a_failed_call_leaves_its_cause_as_an_event(recorded):
-    (gave_up,) = recorded(answer("", StopReason.MAX_TOKENS, "length")).of(CallGaveUp)
+    (gave_up,) = recorded(answer("", StopReason.MAX_TOKENS, "length")).of(CallExhausted)
     assert (gave_up.cause, gave_up.raw_stop_reason, gave_up.raw_length) == ("length_truncated", "length", 0)
 
 

@@ -12,8 +12,8 @@ import pytest
 from helmdeck_core import (
     AttemptEnded,
     CallAborted,
+    CallExhausted,
     CallFinished,
-    CallGaveUp,
     CallRef,
     CallStarted,
     ChatRequest,
@@ -144,7 +144,7 @@ def test_a_call_that_is_cancelled_is_told_once_as_aborted():
         asyncio.run(cancelled(deck))
     (aborted,) = recorder.of(CallAborted)
     assert (aborted.error, aborted.model) == ("CancelledError", "a/one")
-    assert not recorder.of(CallGaveUp) and not recorder.of(CallFinished)
+    assert not recorder.of(CallExhausted) and not recorder.of(CallFinished)
 
 
 def test_an_attempt_that_failed_before_a_call_was_aborted_is_told_too():

@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from helmdeck_testing import DIALECTS, MODES, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, Said, failing_server
+from helmdeck_testing import DIALECTS, MODES, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, ScriptedAnswer, failing_server
 from helmdeck_testing.servers import Recorded
 
 
@@ -47,14 +47,14 @@ def test_a_mode_that_does_not_exist_fails_the_test_that_asked_for_it(dialect, mo
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
 def test_without_a_reason_the_events_are_the_beginning_of_those_with_one(dialect):
     said = {"text": "a text of several pieces", "reasoning": "a thought of several pieces"}
-    begun, whole = dialect.events(Said(stop=None, **said)), dialect.events(Said(**said))
+    begun, whole = dialect.events(ScriptedAnswer(stop=None, **said)), dialect.events(ScriptedAnswer(**said))
     ends = {line for line in whole if line not in begun}
     assert ends
     assert [line for line in whole if line not in ends] == list(begun)
 
 
 def test_what_the_items_of_a_response_say_is_opened_and_closed_around_its_pieces():
-    said = Said(text="a text of several pieces", reasoning="a thought of several pieces")
+    said = ScriptedAnswer(text="a text of several pieces", reasoning="a thought of several pieces")
     events = [json.loads(line.partition(b"data: ")[2]) for line in OPENAI_RESPONSES.events(said)]
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     for index, parts in enumerate(("reasoning_summary", "content")):

@@ -9,7 +9,7 @@ import aiohttp  # noqa: F401  # what importing it takes is not a call's time
 import pytest
 
 from helmdeck_core import CallFailed, ChatRequest, FailureClass, Message, Role, TextPart
-from helmdeck_testing import ANTHROPIC, OLLAMA, OPENAI_CHAT, Fault, Harm, failing_server, faulty_proxy, make_deck
+from helmdeck_testing import ANTHROPIC, OLLAMA, OPENAI_CHAT, Fault, FaultKind, failing_server, faulty_proxy, make_deck
 
 DEADLINE_S = 0.1
 SLACK_S = 0.5
@@ -22,10 +22,10 @@ STAGES = {
     "within the body": {"behind": HEAD_ENDS, "after": 40},
 }
 CAUSES = {
-    Harm.RESET: FailureClass.PROVIDER_UNAVAILABLE,
-    Harm.CUT: FailureClass.PROVIDER_UNAVAILABLE,
-    Harm.STALL: FailureClass.LIKELY_TIMEOUT,
-    Harm.DRIP: FailureClass.LIKELY_TIMEOUT,
+    FaultKind.RESET: FailureClass.PROVIDER_UNAVAILABLE,
+    FaultKind.CUT: FailureClass.PROVIDER_UNAVAILABLE,
+    FaultKind.STALL: FailureClass.LIKELY_TIMEOUT,
+    FaultKind.DRIP: FailureClass.LIKELY_TIMEOUT,
 }
 WIRES = {"vllm": OPENAI_CHAT, "anthropic": ANTHROPIC, "ollama": OLLAMA}
 
@@ -51,7 +51,7 @@ def outcome(name, base_url_of, streams):
     async def run():
         async with base_url_of() as proxy:
             # A connection that ends does so by itself, however busy this machine is.
-            waits = proxy.fault.harm in (Harm.STALL, Harm.DRIP)
+            waits = proxy.fault.harm in (FaultKind.STALL, FaultKind.DRIP)
             async with deck_at(proxy.base_url, name, DEADLINE_S if waits else 20.0) as deck:
                 start = time.monotonic()
                 with pytest.raises(CallFailed) as caught:
@@ -101,7 +101,7 @@ def test_a_proxy_that_does_no_harm_changes_nothing_and_pieces_come_as_they_are_s
 
 def test_a_call_that_is_cancelled_lets_go_of_its_connection():
     async def run(server):
-        fault = Fault(Harm.STALL, behind=HEAD_ENDS)
+        fault = Fault(FaultKind.STALL, behind=HEAD_ENDS)
         async with faulty_proxy(server.base_url, fault) as proxy, deck_at(proxy.base_url, "vllm") as deck:
             call = asyncio.create_task(ask(deck, "vllm", True))
             await until(lambda: proxy.open == 1)

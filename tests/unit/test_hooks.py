@@ -26,7 +26,7 @@ from helmdeck_core import (
     StopReason,
     StopReasonTable,
     TextPart,
-    ToolCallDialect,
+    ToolCallFormat,
     TrimStep,
     hookimpl,
 )
@@ -189,9 +189,9 @@ def test_helmdeck_decode_steps_read_what_strict_decoding_refused(deck_with):
     assert (decoded.value, decoded.step, decoded.repairs) == ({"a": 1}, "acme.colons", ("acme.colons",))
 
 
-def test_helmdeck_tool_call_dialects_are_found_in_text(deck_with):
-    dialect = ToolCallDialect(name="acme", open=("<<run ",), close=(">>",), head=r"(?P<name>\w+) ")
-    deck = deck_with(contributing("helmdeck_tool_call_dialects", dialect))
+def test_helmdeck_tool_call_formats_are_found_in_text(deck_with):
+    dialect = ToolCallFormat(name="acme", open=("<<run ",), close=(">>",), head=r"(?P<name>\w+) ")
+    deck = deck_with(contributing("helmdeck_tool_call_formats", dialect))
     found = deck.tool_calls('I look. <<run search {"q": "a >> b"}>>')
     assert (found.text, found.calls[0].call.name, found.calls[0].args) == ("I look.", "search", {"q": "a >> b"})
     assert found.calls[0].dialect == "acme"
@@ -207,14 +207,14 @@ def test_helmdeck_tool_call_dialects_are_found_in_text(deck_with):
         ({"open": ("<x>",), "argument": "<(?P<key>a)>"}, "belong together"),
     ],
 )
-def test_helmdeck_tool_call_dialects_that_cannot_work_name_their_plugin(deck_with, fields, words):
-    with pytest.raises(PluginError, match=f"plugin 'acme-1'.*ToolCallDialect 'acme': .*{words}"):
-        deck_with(contributing("helmdeck_tool_call_dialects", ToolCallDialect(name="acme", **fields)))
+def test_helmdeck_tool_call_formats_that_cannot_work_name_their_plugin(deck_with, fields, words):
+    with pytest.raises(PluginError, match=f"plugin 'acme-1'.*ToolCallFormat 'acme': .*{words}"):
+        deck_with(contributing("helmdeck_tool_call_formats", ToolCallFormat(name="acme", **fields)))
 
 
-def test_helmdeck_tool_call_dialects_whose_translation_fails_name_their_plugin(deck_with):
-    dialect = ToolCallDialect(name="acme", open=("@@",), translate=lambda text: 1 / 0)
-    deck = deck_with(contributing("helmdeck_tool_call_dialects", dialect))
+def test_helmdeck_tool_call_formats_whose_translation_fails_name_their_plugin(deck_with):
+    dialect = ToolCallFormat(name="acme", open=("@@",), translate=lambda text: 1 / 0)
+    deck = deck_with(contributing("helmdeck_tool_call_formats", dialect))
     with pytest.raises(PluginError, match="plugin 'acme-1'.*ZeroDivisionError"):
         deck.tool_calls("@@{a}")
 

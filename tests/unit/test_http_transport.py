@@ -10,7 +10,7 @@ import pytest
 
 from helmdeck_core import InvalidRequest, LikelyTimeout, ProviderSettings, ProviderUnavailable, TransientUnknown
 from helmdeck_provider_kit import Transport
-from helmdeck_testing import Ending, Pieces
+from helmdeck_testing import Chunks, Ending
 from tests.unit.http_support import CHUNKED, Server, busy
 
 KEY = "sk-test-0123456789abcdef"
@@ -57,7 +57,7 @@ def test_pieces_arrive_before_the_answer_is_complete(chat_server):
         assert first_read.wait(10)
         yield b"two"
 
-    server = chat_server(lambda body: Pieces(pieces()))
+    server = chat_server(lambda body: Chunks(pieces()))
 
     async def use(transport):
         async with transport.stream("/x", b"{}") as answer:
@@ -70,7 +70,7 @@ def test_pieces_arrive_before_the_answer_is_complete(chat_server):
 
 
 def test_a_connection_is_used_again_after_a_stream_that_was_read_to_its_end(chat_server):
-    server = chat_server(lambda body: Pieces([b"a", b"b"]))
+    server = chat_server(lambda body: Chunks([b"a", b"b"]))
 
     async def use(transport):
         for _ in range(5):
@@ -83,7 +83,7 @@ def test_a_connection_is_used_again_after_a_stream_that_was_read_to_its_end(chat
 
 def test_leaving_early_drops_the_connection(chat_server):
     gone = threading.Event()
-    server = chat_server(lambda body: Pieces(forever(until=gone)))
+    server = chat_server(lambda body: Chunks(forever(until=gone)))
 
     async def use(transport):
         async with transport.stream("/x", b"{}") as answer:
@@ -96,7 +96,7 @@ def test_leaving_early_drops_the_connection(chat_server):
 
 def test_an_exception_of_the_reader_drops_the_connection_and_stays_what_it_is(chat_server):
     gone = threading.Event()
-    server = chat_server(lambda body: Pieces(forever(until=gone)))
+    server = chat_server(lambda body: Chunks(forever(until=gone)))
 
     async def use(transport):
         async def reader():
@@ -118,7 +118,7 @@ def test_a_cancelled_reader_leaves_nothing_behind(chat_server, with_head):
 
     def answer(body):
         if with_head:
-            return Pieces(waiting())
+            return Chunks(waiting())
         reading.set()
         gone.wait(10)
         return {}
@@ -149,7 +149,7 @@ def test_a_pause_that_is_too_long_is_a_likely_timeout_and_names_its_option(chat_
         yield b"first"
         gone.wait(10)
 
-    server = chat_server(lambda body: Pieces(pieces()))
+    server = chat_server(lambda body: Chunks(pieces()))
 
     async def use(transport):
         with pytest.raises(LikelyTimeout) as caught:
@@ -162,7 +162,7 @@ def test_a_pause_that_is_too_long_is_a_likely_timeout_and_names_its_option(chat_
 
 
 def test_a_stream_that_never_pauses_still_ends_at_the_limit_of_the_whole(chat_server):
-    server = chat_server(lambda body: Pieces(forever()))
+    server = chat_server(lambda body: Chunks(forever()))
 
     async def use(transport):
         with pytest.raises(LikelyTimeout) as caught:
@@ -174,7 +174,7 @@ def test_a_stream_that_never_pauses_still_ends_at_the_limit_of_the_whole(chat_se
 
 
 def test_the_time_that_the_reader_takes_is_never_cancelled(chat_server):
-    server = chat_server(lambda body: Pieces([b"one"]))
+    server = chat_server(lambda body: Chunks([b"one"]))
 
     async def use(transport):
         async with transport.stream("/x", b"{}") as answer:
@@ -270,7 +270,7 @@ def test_pieces_that_come_while_the_reader_is_busy_are_one():
 
 
 def test_a_stream_over_the_limit_of_bytes_is_not_read_on(chat_server):
-    server = chat_server(lambda body: Pieces(forever()))
+    server = chat_server(lambda body: Chunks(forever()))
 
     async def use(transport):
         with pytest.raises(TransientUnknown) as caught:
@@ -284,7 +284,7 @@ def test_a_stream_over_the_limit_of_bytes_is_not_read_on(chat_server):
 
 @pytest.mark.parametrize("ending", [Ending.CUT, Ending.RESET])
 def test_a_body_that_breaks_off_is_an_unavailable_provider(chat_server, ending):
-    server = chat_server(lambda body: Pieces([b"one"], ending))
+    server = chat_server(lambda body: Chunks([b"one"], ending))
 
     async def use(transport):
         with pytest.raises(ProviderUnavailable):
@@ -305,7 +305,7 @@ def test_an_error_before_the_stream_is_read_whole(chat_server):
 
 
 def test_a_failure_of_the_connection_shows_no_secret(chat_server):
-    server = chat_server(lambda body: Pieces([b"one"], Ending.CUT))
+    server = chat_server(lambda body: Chunks([b"one"], Ending.CUT))
 
     async def use(transport):
         with pytest.raises(ProviderUnavailable) as caught:
@@ -333,7 +333,7 @@ def test_something_is_got_without_a_body(chat_server):
 
 def test_many_streams_at_once_do_not_mix(chat_server):
     def answer(body):
-        return Pieces(f"{body['n']}-{part} ".encode() for part in range(50))
+        return Chunks(f"{body['n']}-{part} ".encode() for part in range(50))
 
     server = chat_server(answer)
 

@@ -6,7 +6,7 @@ import pytest
 
 from helmdeck_core import Catalog, InvariantRestored, PluginError, TrimStep, hookimpl
 from helmdeck_core.context.ladder import PreparedCatalog
-from helmdeck_core.hooks.calls import Owned
+from helmdeck_core.hooks.calls import Contribution
 from helmdeck_testing import make_deck
 
 PIPELINE = {
@@ -19,7 +19,7 @@ CATALOG = Catalog.from_data({"packs": [{"name": "a", "description": "Aaa. Bbb."}
 
 
 def climb(trim, report=None):
-    return PreparedCatalog(CATALOG, [Owned("acme", TrimStep(name="acme.slim", trim=trim))], report)
+    return PreparedCatalog(CATALOG, [Contribution("acme", TrimStep(name="acme.slim", trim=trim))], report)
 
 
 def test_a_step_that_drops_names_ids_and_supersedes_is_corrected_and_named():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from helmdeck_core import SchemaDialect, UnsayableSchema, narrow_schema
+from helmdeck_core import SchemaDialect, UnsupportedSchema, adapt_schema
 from helmdeck_core.json_schema.dialect import measured
 
 PLAIN = SchemaDialect(name="plain", keywords=frozenset(("description", "maxLength", "minItems", "format")))
@@ -26,12 +26,12 @@ def closed(properties, required=None):
 
 
 def narrowed(schema, dialect, **how):
-    return narrow_schema(schema, dialect, **how).schema
+    return adapt_schema(schema, dialect, **how).schema
 
 
 def one(schema, dialect=PLAIN, **how):
     """What becomes of a schema, and what is lost."""
-    found = narrow_schema(schema, dialect, **how)
+    found = adapt_schema(schema, dialect, **how)
     return found.schema, found.lost
 
 
@@ -86,8 +86,8 @@ def test_an_object_that_lists_its_properties_is_closed_and_an_open_one_never():
     assert narrowed(listed, CLOSED) == closed({"a": TEXT})
     assert narrowed(listed, PLAIN) == listed
     for open_one in ({"type": "object"}, {**listed, "additionalProperties": True}, {**listed, "patternProperties": {}}):
-        with pytest.raises(UnsayableSchema, match="open objects"):
-            narrow_schema(closed({"x": open_one}), CLOSED)
+        with pytest.raises(UnsupportedSchema, match="open objects"):
+            adapt_schema(closed({"x": open_one}), CLOSED)
         assert narrowed(closed({"x": open_one}), CLOSED, is_read_freely=True)["properties"]["x"]["type"] == "string"
 
 
@@ -96,8 +96,8 @@ def test_what_is_optional_may_be_null_only_where_the_reader_undoes_it():
     assert narrowed(schema, CLOSED) == schema
     found = narrowed(schema, STRICT, is_read_freely=True)
     assert found == closed({"a": TEXT, "b": {"anyOf": [{"type": "integer"}, NULL]}, "c": {"anyOf": [TEXT, NULL]}})
-    with pytest.raises(UnsayableSchema, match="optional properties"):
-        narrow_schema(schema, STRICT)
+    with pytest.raises(UnsupportedSchema, match="optional properties"):
+        adapt_schema(schema, STRICT)
 
 
 def kind(*values, **more):
@@ -111,8 +111,8 @@ def test_objects_that_their_first_property_tells_apart_stay_apart():
 
 def test_objects_that_it_does_not_tell_apart_become_one_that_allows_both():
     options = [closed({"n": TEXT, "x": TEXT}), closed({"n": {"type": "integer"}, "y": TEXT}), kind("a")]
-    with pytest.raises(UnsayableSchema, match="told apart"):
-        narrow_schema({"anyOf": options}, STRICT)
+    with pytest.raises(UnsupportedSchema, match="told apart"):
+        adapt_schema({"anyOf": options}, STRICT)
     found, lost = one({"anyOf": options}, STRICT, is_read_freely=True)
     either = {"anyOf": [TEXT, NULL]}
     merged = closed({"n": {"anyOf": [TEXT, {"type": "integer"}]}, "x": either, "y": either})
@@ -139,18 +139,18 @@ def test_a_schema_that_refers_to_itself_is_taken_where_that_is_known():
     assert narrowed(root, attrs.evolve(CLOSED, takes_recursion=True)) == root
     for endless in (whole, root, {"$ref": "#"}, closed({"a": {"$ref": "#"}, "b": {"$ref": "#"}})):
         for dialect in (CLOSED, attrs.evolve(CLOSED, has_references=False)):
-            with pytest.raises(UnsayableSchema, match="refers to itself"):
-                narrow_schema(endless, dialect)
+            with pytest.raises(UnsupportedSchema, match="refers to itself"):
+                adapt_schema(endless, dialect)
         assert narrowed(endless, attrs.evolve(PLAIN, has_references=False, anything={"type": "object"}))
 
 
 def test_what_lies_too_deep_is_a_text_for_a_reader_who_undoes_it():
     schema = closed({"a": closed({"b": {"type": "array", "items": closed({"c": TEXT})}})})
     shallow = attrs.evolve(CLOSED, most_depth=3)
-    found = narrow_schema(schema, shallow, is_read_freely=True)
+    found = adapt_schema(schema, shallow, is_read_freely=True)
     assert found.schema["properties"]["a"]["properties"]["b"]["items"]["type"] == "string" and not found.excess
-    with pytest.raises(UnsayableSchema, match="3 levels"):
-        narrow_schema(schema, shallow)
+    with pytest.raises(UnsupportedSchema, match="3 levels"):
+        adapt_schema(schema, shallow)
 
 
 def test_objects_that_are_empty_or_require_nothing_are_texts_where_a_dialect_has_none():
@@ -163,8 +163,8 @@ def test_objects_that_are_empty_or_require_nothing_are_texts_where_a_dialect_has
     found = narrowed(closed({"a": closed({"b": TEXT}, required=[])}), needy, is_read_freely=True)
     assert found["properties"]["a"]["type"] == "string"
     for dialect, what in ((full, "empty objects"), (needy, "require nothing")):
-        with pytest.raises(UnsayableSchema, match=what):
-            narrow_schema(closed({"a": closed({} if dialect is full else {"b": TEXT}, required=[])}), dialect)
+        with pytest.raises(UnsupportedSchema, match=what):
+            adapt_schema(closed({"a": closed({} if dialect is full else {"b": TEXT}, required=[])}), dialect)
 
 
 @pytest.mark.parametrize(
@@ -192,18 +192,18 @@ def test_every_limit_is_counted_and_named(limit, most, said):
     )
     schema["$defs"] = {"v": {"anyOf": [TEXT, NULL]}}
     roomy = attrs.evolve(CLOSED, **{limit: 10_000})
-    assert narrow_schema(schema, roomy).excess == ()
+    assert adapt_schema(schema, roomy).excess == ()
     if limit == "most_depth":  # what would lie deeper is never written
         assert measured(schema).beyond(attrs.evolve(CLOSED, most_depth=2)) == (said,)
     else:
-        assert said in narrow_schema(schema, attrs.evolve(CLOSED, **{limit: most})).excess[0]
+        assert said in adapt_schema(schema, attrs.evolve(CLOSED, **{limit: most})).excess[0]
 
 
 def test_only_an_enumeration_of_many_texts_has_a_limit_of_its_own():
     dialect = attrs.evolve(CLOSED, most_choice_text=1_000)
     for number, excess in ((250, ()), (251, ("1,004 characters of one enumeration, at most 1,000",))):
         texts = {"type": "string", "enum": [f"{place:04}" for place in range(number)]}
-        assert narrow_schema(closed({"a": texts}), dialect).excess == excess
+        assert adapt_schema(closed({"a": texts}), dialect).excess == excess
 
 
 # -- laws ------------------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def test_whatever_a_schema_is_it_is_put_into_a_dialect_or_refused_as_unsayable(s
     for dialect in (PLAIN, CLOSED, STRICT, attrs.evolve(PLAIN, anything={"type": "object"}, null_keyword=True)):
         for is_read_freely in (False, True):
             try:
-                found = narrow_schema(schema, dialect, is_read_freely=is_read_freely).schema
-            except UnsayableSchema:
+                found = adapt_schema(schema, dialect, is_read_freely=is_read_freely).schema
+            except UnsupportedSchema:
                 continue
             Draft202012Validator.check_schema({k: v for k, v in found.items() if k != "nullable"})

@@ -17,7 +17,7 @@ from helmdeck_core import (
     TextPart,
     constrained,
 )
-from helmdeck_core.calls.schema_fallback import MOST_REFUSED, Offering
+from helmdeck_core.calls.schema_fallback import MOST_REFUSED, SchemaFallback
 
 FORMS = tuple(SchemaForm(name, dict) for name in ("arguments", "ids"))
 WANTED = ResponseFormat("json_object", "plan", SchemaOffer(FORMS))
@@ -35,7 +35,7 @@ def refused(offering, sent=None, request=ASKED, failure=REFUSED):
 
 
 def test_each_refusal_takes_the_most_exact_form_away_and_at_last_any_json():
-    offering, seen = Offering(), []
+    offering, seen = SchemaFallback(), []
     for _ in range(5):
         seen.append(forms(offering))
         refused(offering)
@@ -46,13 +46,13 @@ def test_each_refusal_takes_the_most_exact_form_away_and_at_last_any_json():
     ("form", "left"), [("arguments", ["ids"]), ("ids", []), ("", None)], ids=["arguments", "ids", "any JSON"]
 )
 def test_what_a_provider_says_that_it_sent_goes_with_all_that_is_more_exact(form, left):
-    offering = Offering()
+    offering = SchemaFallback()
     refused(offering, Constraint(kind="json_schema" if form else "json_object", form=form))
     assert forms(offering) == left
 
 
 def test_other_models_other_tasks_and_what_a_caller_asks_for_are_left_alone():
-    offering = Offering()
+    offering = SchemaFallback()
     refused(offering)
     assert forms(offering, attrs.evolve(ASKED, model="a/two")) == ["arguments", "ids"]
     route = attrs.evolve(ASKED, response_format=attrs.evolve(WANTED, name="route"))
@@ -64,13 +64,13 @@ def test_other_models_other_tasks_and_what_a_caller_asks_for_are_left_alone():
 
 @pytest.mark.parametrize("failure", [InvalidRequest("no"), ProviderUnavailable("no", sub_cause="schema_refused")])
 def test_other_failures_take_nothing_away(failure):
-    offering = Offering()
+    offering = SchemaFallback()
     refused(offering, failure=failure)
     assert offering.fitted(ASKED) is ASKED
 
 
 def test_only_so_many_refusals_are_remembered():
-    offering = Offering()
+    offering = SchemaFallback()
     for number in range(MOST_REFUSED + 1):
         refused(offering, request=attrs.evolve(ASKED, model=f"a/{number}"))
     assert forms(offering, attrs.evolve(ASKED, model="a/0")) == ["ids"]

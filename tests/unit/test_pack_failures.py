@@ -7,8 +7,8 @@ import pytest
 
 from helmdeck_core import (
     FAILURES,
+    CallLimits,
     LikelyTimeout,
-    Limits,
     Pack,
     PackError,
     PackErrorCode,
@@ -66,7 +66,7 @@ def returning(value):
 
 @pytest.fixture
 def fails(deck_with):
-    def run(handler, limits=Limits(), **options):  # noqa: B008
+    def run(handler, limits=CallLimits(), **options):  # noqa: B008
         class Packs:
             @hookimpl
             def helmdeck_packs(self):
@@ -130,7 +130,7 @@ def test_a_handler_whose_own_limit_expires_ends_as_timeout(fails):
 
 def test_a_handler_that_hangs_ends_with_the_deadline_of_the_call(fails, monkeypatch):
     monkeypatch.setattr(module, "GRACE_S", 0.01)
-    failed = fails(hang, Limits(deadline_s=0.02))
+    failed = fails(hang, CallLimits(deadline_s=0.02))
     assert failed.code is PackErrorCode.TIMEOUT and failed.retryable
 
 
@@ -144,7 +144,7 @@ def test_a_model_call_that_the_deadline_ends_is_a_timeout_and_says_whose():
         make_deck(Packs(), scripted_provider([Reply("{}", delay_s=30)])) as deck,
         pytest.raises(LikelyTimeout) as caught,
     ):
-        deck.run("t.it", {}, model="scripted/a", limits=Limits(deadline_s=0.1))
+        deck.run("t.it", {}, model="scripted/a", limits=CallLimits(deadline_s=0.1))
     assert (caught.value.sub_cause, caught.value.code) == ("deadline", PackErrorCode.TIMEOUT)
     assert caught.value.to_dict()["code"] == "timeout" and LikelyTimeout("x").code is PackErrorCode.HANDLER_FAILED
 

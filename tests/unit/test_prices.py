@@ -4,10 +4,10 @@ import pytest
 
 from helmdeck_core import (
     CallFinished,
+    CallLimits,
     CostUnknown,
     EventSink,
     LikelyTimeout,
-    Limits,
     PriceSource,
     ProviderUnavailable,
     Usage,
@@ -85,7 +85,7 @@ def test_a_cost_limit_ends_a_call():
     chain = {"fallback": {"acme/": ["acme/y"]}}
     deck = deck_of(Watching(), Reply("", usage=USAGE), budget=PRICES, **chain)
     with deck, pytest.raises(LikelyTimeout) as caught:
-        deck.plan("draft a post", model="acme/x", limits=Limits(max_cost_usd=2.0))
+        deck.plan("draft a post", model="acme/x", limits=CallLimits(max_cost_usd=2.0))
     assert caught.value.attempts[0].then == "given up: max_cost_usd 2 reached"
 
 

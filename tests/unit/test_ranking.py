@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmdeck_core import LazyScores, Ranking, Score, should_escalate, stand_out
+from helmdeck_core import LazyScores, Ranking, Score, score_margin, should_escalate
 from helmdeck_core.context.history_prior import with_prior
 from helmdeck_core.domain.ranking import is_unsure
 
@@ -64,7 +64,7 @@ def test_what_was_planned_before_weighs_the_same_in_lazy_scores(found: dict[int,
 
 @pytest.mark.parametrize(("best", "expected"), [((), 0.0), ((0.0, 0.0), 0.0), ((3.0,), 1.0), ((4.0, 1.0), 0.75)])
 def test_how_far_the_best_stands_out(best: tuple[float, ...], expected: float) -> None:
-    assert stand_out(best) == expected
+    assert score_margin(best) == expected
 
 
 @pytest.mark.parametrize(

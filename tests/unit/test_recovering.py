@@ -6,36 +6,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmdeck_core import (
-    Again,
     Budget,
-    Changes,
+    CallLimits,
     Disposition,
     FailureClass,
-    Limits,
     NextModel,
     RecoveryRule,
+    RequestChanges,
+    Retry,
     Wait,
 )
-from helmdeck_core.calls.recovery import Ask, Failed, GiveUp, Patience, Recovery, rule_for
+from helmdeck_core.calls.recovery import AttemptFailure, GiveUp, NextAttempt, RecoveryPolicy, WaitPolicy, rule_for
 from helmdeck_core.errors import FAILURES
 from helmdeck_core.errors.attempts import Attempt
-from helmdeck_core.hooks.calls import Owned
+from helmdeck_core.hooks.calls import Contribution
 from helmdeck_plugins.recovery import helmdeck_recovery_rules
 
-RULES = {rule.name: Owned("recovery", rule) for rule in helmdeck_recovery_rules()}
+RULES = {rule.name: Contribution("recovery", rule) for rule in helmdeck_recovery_rules()}
 CHAIN = ("a/one", "b/two", "local/last")
 SURFACED = ("safety_filtered", "auth_failed", "invalid_request", "cancelled", "artifact_invalid")
 
 
 def policy(chain=CHAIN, rules=RULES, moves_on_at=None, **limits):
     limits = {"max_attempts": 8, "deadline_s": 300.0, **limits}
-    return Recovery(rules, chain, Limits(**limits), Patience(), 0.0, moves_on_at=moves_on_at)
+    return RecoveryPolicy(rules, chain, CallLimits(**limits), WaitPolicy(), 0.0, moves_on_at=moves_on_at)
 
 
 def failed(ask, cause, *, fingerprint=None, cost=None, disposition=None, is_sent=True, hybrid=False, final="", **facts):
     failure = FAILURES[FailureClass(cause)]("it failed", model=ask.model, **facts)
     attempt = Attempt(number=1, model=ask.model, cause=failure.failure_class, cost_usd=cost, is_sent=is_sent)
-    return Failed(
+    return AttemptFailure(
         failure=failure,
         attempt=attempt,
         budget=Budget(model=ask.model, is_hybrid_reasoning=hybrid),
@@ -49,11 +49,11 @@ def course(machine, *causes, **facts):
     """What the policy asks for while everything fails, the last cause again and again."""
     step, asked = machine.begin(0.0), []
     causes = list(causes)
-    while isinstance(step, Ask):
+    while isinstance(step, NextAttempt):
         asked.append(step)
         cause = causes.pop(0) if len(causes) > 1 else causes[0]
         step = machine.failed(failed(step, cause, **facts), 0.0)
-        while isinstance(step, Ask) and machine.is_spent(str((step.model, step.changes))):
+        while isinstance(step, NextAttempt) and machine.is_spent(str((step.model, step.changes))):
             step = machine.refused(0.0)
     return asked, step
 
@@ -117,7 +117,7 @@ def test_a_prompt_that_is_too_large_loses_its_oldest_turns_then_half_its_catalog
 
 
 def test_a_deployment_may_keep_every_turn():
-    machine = Recovery(RULES, CHAIN[:1], Limits(), Patience(), 0.0, drops_turns=False)
+    machine = RecoveryPolicy(RULES, CHAIN[:1], CallLimits(), WaitPolicy(), 0.0, drops_turns=False)
     assert told(course(machine, "context_window_exceeded")[0]) == [("a/one",), ("a/one", "catalog x0.5")]
 
 
@@ -132,7 +132,7 @@ def test_a_deployment_may_keep_every_turn():
     ],
 )
 def test_a_model_that_is_known_to_take_no_more_is_passed_over_for_one_that_does(windows, next_model):
-    machine = Recovery(RULES, CHAIN, Limits(), Patience(), 0.0, drops_turns=False, window_of=windows.get)
+    machine = RecoveryPolicy(RULES, CHAIN, CallLimits(), WaitPolicy(), 0.0, drops_turns=False, window_of=windows.get)
     begun = machine.begin(0.0)
     moved = machine.failed(failed(begun, "context_window_exceeded", is_sent=False), 0.0)
     assert moved.model == next_model
@@ -181,7 +181,10 @@ def test_an_account_that_is_closed_closes_all_models_of_its_provider():
 
 
 def test_the_most_telling_name_of_a_rule_counts():
-    rules = {**RULES, "likely_timeout/only_reasoning": Owned("x", RecoveryRule(name="likely_timeout/only_reasoning"))}
+    rules = {
+        **RULES,
+        "likely_timeout/only_reasoning": Contribution("x", RecoveryRule(name="likely_timeout/only_reasoning")),
+    }
     failure = FAILURES[FailureClass.LIKELY_TIMEOUT]("x", sub_cause="only_reasoning")
     assert rule_for(rules, failure, None).value.name == "likely_timeout/only_reasoning"
     assert rule_for(rules, attrs.evolve(failure, sub_cause="empty"), None).value.name == "likely_timeout"
@@ -194,10 +197,10 @@ def test_a_rule_may_decide_by_the_situation():
         seen.append((situation.left_s, len(situation.attempts), situation.budget.model, situation.changes))
         return [NextModel()] if situation.failure.detail else []
 
-    rules = {"likely_timeout": Owned("x", RecoveryRule(name="likely_timeout", decide=decide))}
+    rules = {"likely_timeout": Contribution("x", RecoveryRule(name="likely_timeout", decide=decide))}
     assert len(course(policy(rules=rules), "likely_timeout")[0]) == 1
     assert len(course(policy(rules=rules), "likely_timeout", detail="x")[0]) == 3
-    assert seen[0] == (300.0, 1, "a/one", Changes())
+    assert seen[0] == (300.0, 1, "a/one", RequestChanges())
 
 
 # -- limits --------------------------------------------------------------------------------------------------
@@ -212,11 +215,11 @@ def test_limits_end_a_call_and_say_so():
 
 def test_when_the_money_is_spent_only_what_costs_nothing_is_asked():
     free = {"local/last"}.__contains__
-    machine = Recovery(RULES, CHAIN, Limits(max_cost_usd=0.01), Patience(), 0.0, is_free=free)
+    machine = RecoveryPolicy(RULES, CHAIN, CallLimits(max_cost_usd=0.01), WaitPolicy(), 0.0, is_free=free)
     begun = machine.begin(0.0)
     assert begun.left_usd == 0.01
     assert machine.failed(failed(begun, "likely_timeout", cost=0.004), 0.0).left_usd == pytest.approx(0.006)
-    machine = Recovery(RULES, CHAIN, Limits(max_cost_usd=0.01), Patience(), 0.0, is_free=free)
+    machine = RecoveryPolicy(RULES, CHAIN, CallLimits(max_cost_usd=0.01), WaitPolicy(), 0.0, is_free=free)
     asked, _ = course(machine, "constrained_deadlock", cost=0.02)
     assert told(asked) == [("a/one",), ("local/last", "b/two passed over")]
 
@@ -303,11 +306,11 @@ OUTCOMES = st.tuples(
 ACTIONS = st.one_of(
     st.builds(NextModel, other_provider=st.booleans(), larger_window=st.booleans()),
     st.builds(
-        Again,
+        Retry,
         times=st.integers(1, 9),
         wait=st.sampled_from(list(Wait)),
         changes=st.builds(
-            Changes,
+            RequestChanges,
             output_factor=st.sampled_from([1.0, 2.0]),
             catalog_factor=st.sampled_from([1.0, 0.5]),
             history_factor=st.sampled_from([1.0, 0.7]),
@@ -317,7 +320,9 @@ ACTIONS = st.one_of(
     ),
 )
 HOSTILE = st.fixed_dictionaries({cause.value: st.lists(ACTIONS, max_size=4) for cause in FailureClass}).map(
-    lambda table: {name: Owned("x", RecoveryRule(name=name, actions=tuple(each))) for name, each in table.items()}
+    lambda table: {
+        name: Contribution("x", RecoveryRule(name=name, actions=tuple(each))) for name, each in table.items()
+    }
 )
 
 
@@ -334,12 +339,16 @@ HOSTILE = st.fixed_dictionaries({cause.value: st.lists(ACTIONS, max_size=4) for 
 def test_no_script_breaks_a_limit_repeats_what_cannot_work_or_never_ends(
     outcomes, rules, chain, max_attempts, deadline_s, max_cost, ignores_changes
 ):
-    machine = Recovery(
-        rules, chain, Limits(max_attempts=max_attempts, deadline_s=deadline_s, max_cost_usd=max_cost), Patience(), 0.0
+    machine = RecoveryPolicy(
+        rules,
+        chain,
+        CallLimits(max_attempts=max_attempts, deadline_s=deadline_s, max_cost_usd=max_cost),
+        WaitPolicy(),
+        0.0,
     )
     now, cost, sent, doomed, steps = 0.0, 0.0, [], set(), 0
     step = machine.begin(now)
-    while isinstance(step, Ask):
+    while isinstance(step, NextAttempt):
         steps += 1
         assert steps < 1_000
         request = str((step.model, None if ignores_changes else step.changes))

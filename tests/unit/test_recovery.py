@@ -10,21 +10,21 @@ import pytest
 from helmdeck_core import (
     AttemptEnded,
     AuthFailed,
+    CallExhausted,
     CallFinished,
-    CallGaveUp,
+    CallLimits,
     ChatRequest,
     ConfigError,
     ConstrainedDeadlock,
     ContextWindowExceeded,
+    CooldownStarted,
     EventSink,
     InvalidRequest,
     LengthTruncated,
     LikelyTimeout,
-    Limits,
     Message,
     NextModel,
     PluginError,
-    ProviderRests,
     ProviderUnavailable,
     QuotaExhausted,
     RateLimited,
@@ -427,7 +427,7 @@ def test_a_call_ends_within_its_deadline_whoever_hangs():
     deck = deck_of(scripted_provider([Reply(GOOD, delay_s=60.0)] * 9), config={"fallback": {"": ["scripted/b"]}})
     start = time.monotonic()
     with pytest.raises(LikelyTimeout) as caught:
-        deck.plan(ASK, model="scripted/a", limits=Limits(deadline_s=0.4))
+        deck.plan(ASK, model="scripted/a", limits=CallLimits(deadline_s=0.4))
     assert time.monotonic() - start < 0.9
     assert [attempt.sub_cause for attempt in caught.value.attempts] == ["deadline_share", "deadline"]
 
@@ -435,7 +435,7 @@ def test_a_call_ends_within_its_deadline_whoever_hangs():
 def test_a_hanging_model_leaves_time_for_the_next_one():
     script = scripted_provider([Reply(GOOD, delay_s=60.0)])
     deck = deck_of(script, config={"fallback": {"": ["local/lexical"]}})
-    assert deck.plan(ASK, model="scripted/a", limits=Limits(deadline_s=0.4)).model == "local/lexical"
+    assert deck.plan(ASK, model="scripted/a", limits=CallLimits(deadline_s=0.4)).model == "local/lexical"
 
 
 def test_nothing_more_is_sent_once_the_attempts_are_used_up():
@@ -445,7 +445,7 @@ def test_nothing_more_is_sent_once_the_attempts_are_used_up():
 
 def test_a_caller_may_set_limits_for_one_call():
     stage = Stage([Fail("transient_unknown")] * 9)
-    (attempt,) = stage.fail(TransientUnknown, limits=Limits(max_attempts=1)).attempts
+    (attempt,) = stage.fail(TransientUnknown, limits=CallLimits(max_attempts=1)).attempts
     assert attempt.then == "given up: max_attempts 1 reached"
 
 
@@ -456,7 +456,7 @@ def test_a_provider_that_keeps_failing_rests_for_a_while_and_others_are_asked():
     down = [Fail("provider_unavailable")] * 3
     stage = Stage([*down, GOOD], [GOOD, GOOD], fallback=CHAIN, cool_down_s=30.0)
     assert stage.plan().model == "b/two"
-    (rests,) = stage.recorder.of(ProviderRests)
+    (rests,) = stage.recorder.of(CooldownStarted)
     assert (rests.provider, rests.seconds) == ("a", 30.0)
     plan = stage.plan()
     assert plan.model == "b/two" and plan.attempts[0].changed == ("a/one passed over",) and len(stage.a.requests) == 3
@@ -494,7 +494,7 @@ def test_every_attempt_is_an_event_of_the_same_call():
     assert {(event.pack, event.caller) for event in ended} == {("helmdeck.plan", "ada")}
     stage = Stage([empty_stop()])
     stage.fail(LikelyTimeout)
-    (ended,), (gave_up,) = stage.recorder.of(AttemptEnded), stage.recorder.of(CallGaveUp)
+    (ended,), (gave_up,) = stage.recorder.of(AttemptEnded), stage.recorder.of(CallExhausted)
     assert ended.outcome.then.startswith("given up") and gave_up.reason and gave_up.call_id == ended.call_id
 
 

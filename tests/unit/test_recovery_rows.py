@@ -12,16 +12,16 @@ import pytest
 
 from helmdeck_core import (
     CallFailed,
+    CallLimits,
     ChatRequest,
     ChatResponse,
-    Limits,
     Message,
     RateLimited,
     ResponseFormat,
     Role,
     TextPart,
 )
-from helmdeck_testing import MODES, OPENAI_CHAT, FailingServer, Pieces, Said, make_deck
+from helmdeck_testing import MODES, OPENAI_CHAT, Chunks, FailingServer, ScriptedAnswer, make_deck
 
 PLAN = '{"steps": [{"tool": "blog.draft", "args": {"brief": "b"}}]}'
 ASK = "draft a blog post"
@@ -156,7 +156,7 @@ def test_a_wait_that_outlasts_the_deadline_is_not_waited_for(servers):
     good.mode = "rate_limited"
     start = time.monotonic()
     with pytest.raises(RateLimited, match="longer than what is left of the deadline"):
-        deck.complete(WRITTEN, limits=Limits(deadline_s=2.0))
+        deck.complete(WRITTEN, limits=CallLimits(deadline_s=2.0))
     assert time.monotonic() - start < 1.0
 
 
@@ -176,12 +176,12 @@ def test_blanks_without_end_are_left_and_the_connection_is_dropped(chat_server):
     is_over = threading.Event()
 
     def blanks(_):
-        yield from OPENAI_CHAT.events(Said(text='{"steps": ', stop=None))
-        piece = OPENAI_CHAT.events(Said(text="\n" * 40, stop=None))[-1]
+        yield from OPENAI_CHAT.events(ScriptedAnswer(text='{"steps": ', stop=None))
+        piece = OPENAI_CHAT.events(ScriptedAnswer(text="\n" * 40, stop=None))[-1]
         while not is_over.is_set():
             yield piece
 
-    server = chat_server(lambda body: Pieces(blanks(body)))
+    server = chat_server(lambda body: Chunks(blanks(body)))
     request = attrs.evolve(WRITTEN, response_format=ResponseFormat("json_object"))
     try:
         config = {"providers": {"vllm": {"base_url": server.base_url}}}

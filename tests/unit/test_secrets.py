@@ -29,7 +29,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import helmdeck_provider_tape
 from helmdeck_core import CallFailed, ChatResponse, EventSink, hookimpl, log
 from helmdeck_core.redaction import Secrets
-from helmdeck_testing import Said, failing_server, make_deck
+from helmdeck_testing import ScriptedAnswer, failing_server, make_deck
 from tests.unit.adapters_support import ADAPTERS, KEY, KEYS, PLACES, PLUGINS, ask, request
 from tests.unit.cli_support import Cli, leave_the_machine
 from tests.unit.http_support import Server, Step, chunked, http, saying
@@ -63,7 +63,7 @@ def answers(dialect, secrets, streams):
     """How a server can repeat a secret, or fail while one is around."""
     echo = echo_of(secrets)
     named = {"x_ratelimit_owner": echo, "set_cookie": echo, "x_request_id": echo, "content_type": "application/json"}
-    said = dialect.whole(Said(text="hello"))
+    said = dialect.whole(ScriptedAnswer(text="hello"))
     error = json.dumps(dialect.error(401, echo)).encode()
     yield "refused", [http(error, 401, **named)]
     yield "its own error", [http(error, 500, retry_after=echo, **named)]
@@ -97,7 +97,7 @@ def answers(dialect, secrets, streams):
     yield "a caller who goes away in the body", [http(b"{", content_length=99, **named), Step.STALL]
     if streams:
         kind = {**named, "content_type": dialect.content_type}
-        begun = b"".join(dialect.events(Said(text=f"it is {echo}", stop=None)))
+        begun = b"".join(dialect.events(ScriptedAnswer(text=f"it is {echo}", stop=None)))
         failed = dialect.error_event(echo)
         yield "an error in a stream", [chunked(begun + failed, 7, **kind)]
         yield "a stream that breaks off", [chunked(begun, 11, ends=False, **kind), Step.RESET]
@@ -223,7 +223,7 @@ def test_a_secret_shows_nowhere_whatever_a_server_does(name, written, spans, tmp
             await asyncio.gather(*calls)
             look("events", map(repr, listener.events))
             look("metrics", [deck.sink("prometheus").render().decode()])
-            look("stories", [repr([deck.run_story(run.call_id) for run in deck.runs(1000)])])
+            look("stories", [repr([deck.call_trace(run.call_id) for run in deck.runs(1000)])])
             # A caller may have gone before anything was sent.
             heads = [b"".join(server.heads) for server in servers if server.heads]
             assert len(heads) > 0.8 * len(servers)
@@ -338,7 +338,9 @@ def reachable(root):
 
 def test_no_object_that_a_deck_holds_shows_a_secret(monkeypatch):
     async def run():
-        async with Server(saying(http(json.dumps(ADAPTERS["chat"].dialect.whole(Said(text="hi"))).encode()))) as server:
+        async with Server(
+            saying(http(json.dumps(ADAPTERS["chat"].dialect.whole(ScriptedAnswer(text="hi"))).encode()))
+        ) as server:
             given = {"base_url": f"http://127.0.0.1:{server.port}", "headers": HEADERS, "api_key": "env:PLANTED"}
             async with make_deck(config={"providers": {"openai": given}}) as deck:
                 await ask(deck, "openai/any", False)

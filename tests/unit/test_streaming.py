@@ -9,12 +9,12 @@ import attrs
 import pytest
 
 from helmdeck_core import (
+    CallLimits,
     ChatDelta,
     ChatRequest,
     ChatResponse,
     LengthTruncated,
     LikelyTimeout,
-    Limits,
     Message,
     PluginError,
     ProviderSpec,
@@ -134,7 +134,7 @@ def test_a_stream_that_just_ends_is_not_called_finished(deck_of):
 def test_a_stream_ends_within_the_deadline(deck_of):
     deck = deck_of([Reply("word " * 1_000, piece_delay_s=0.05)])
     start = time.monotonic()
-    pieces, failure = streamed(deck, limits=Limits(deadline_s=0.4))
+    pieces, failure = streamed(deck, limits=CallLimits(deadline_s=0.4))
     assert isinstance(failure, LikelyTimeout) and time.monotonic() - start < 0.9 and pieces
 
 
@@ -226,7 +226,7 @@ def test_thinking_beyond_its_share_of_the_output_is_cut_off_and_the_next_model_a
 def test_thinking_beyond_its_share_of_the_time_is_cut_off_and_the_next_model_asked(deck_of):
     deck = deck_of([endless_thinking()], [GOOD], budgets=THINKS)
     start = time.monotonic()
-    plan = deck.plan(ASK, model="a/one", limits=Limits(deadline_s=1.0))
+    plan = deck.plan(ASK, model="a/one", limits=CallLimits(deadline_s=1.0))
     first = plan.attempts[0]
     assert plan.model == "b/two" and (first.cause, first.sub_cause) == ("likely_timeout", "reasoning_overrun")
     assert time.monotonic() - start < 1.0
@@ -242,7 +242,7 @@ def test_a_model_that_speaks_may_take_the_whole_time(deck_of):
     deck = deck_of(
         [Reply(words, piece_chars=4, piece_delay_s=0.01)], budgets=THINKS, fallback={}, recovery={"think_share": 0.1}
     )
-    assert deck.complete(REQUEST, limits=Limits(deadline_s=5.0)).text == words
+    assert deck.complete(REQUEST, limits=CallLimits(deadline_s=5.0)).text == words
 
 
 # -- blanks without end ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from helmdeck_core import (
+    CallLimits,
     CallStarted,
     ChatRequest,
     ConstrainedDeadlock,
@@ -14,7 +15,6 @@ from helmdeck_core import (
     ImagePart,
     LengthTruncated,
     LikelyTimeout,
-    Limits,
     Message,
     Pack,
     Question,
@@ -160,5 +160,5 @@ def test_all_calls_of_a_pack_share_its_deadline():
 
     start = time.monotonic()
     with pytest.raises(LikelyTimeout):
-        run(asks_for_ever, *[Reply("hm", delay_s=0.15)] * 9, limits=Limits(deadline_s=0.4))
+        run(asks_for_ever, *[Reply("hm", delay_s=0.15)] * 9, limits=CallLimits(deadline_s=0.4))
     assert time.monotonic() - start < 0.9

@@ -24,7 +24,7 @@ from helmdeck_provider_bedrock.answer import REASONS, ConverseAnswer
 from helmdeck_provider_bedrock.faults import read_body
 from helmdeck_provider_bedrock.request import OPAQUE
 from helmdeck_provider_bedrock.stream import FrameFeed
-from helmdeck_provider_kit import AnswerTerms
+from helmdeck_provider_kit import ReaderContext
 
 TOOL = {"toolUse": {"toolUseId": "t1", "name": "get_tides", "input": {"port": "Oslo"}}}
 THOUGHT = {"reasoningContent": {"reasoningText": {"text": "let me see", "signature": "c2ln"}}}
@@ -42,7 +42,7 @@ def body(*content, stop="end_turn", **more):
 
 def reader(**given):
     return ConverseAnswer(
-        AnswerTerms(
+        ReaderContext(
             normalise=lambda raw: REASONS.get(raw or "", StopReason.UNKNOWN),
             dispose=lambda raw, reason: Disposition.STOP,
             **given,

@@ -8,7 +8,7 @@ import pytest
 
 import helmdeck_provider_bedrock
 from contrib_providers.bedrock.tests.conftest import encode
-from helmdeck_testing import Dialect, ProviderContract, Said, in_pieces
+from helmdeck_testing import ProviderContract, ScriptedAnswer, ServerFormat, in_chunks
 
 _WORDS = {
     "stop": "end_turn",
@@ -26,14 +26,14 @@ _ERRORS = {
 }
 
 
-def _usage(said: Said) -> Mapping[str, Any]:
+def _usage(said: ScriptedAnswer) -> Mapping[str, Any]:
     """Input that was read from the cache is not counted as input."""
     cached = said.cached_input_tokens
     given = {"inputTokens": said.input_tokens - cached, "cacheReadInputTokens": cached}
     return {**given, "outputTokens": said.output_tokens}
 
 
-def _whole(said: Said) -> Mapping[str, Any]:
+def _whole(said: ScriptedAnswer) -> Mapping[str, Any]:
     thought = {"reasoningContent": {"reasoningText": {"text": said.reasoning}}}
     content = [thought] * bool(said.reasoning) + [{"text": said.text}] * bool(said.text)
     content += [
@@ -44,7 +44,7 @@ def _whole(said: Said) -> Mapping[str, Any]:
     return {"output": {"message": {"role": "assistant", "content": content}}, "usage": _usage(said), **reason}
 
 
-def _events(said: Said) -> Sequence[bytes]:
+def _events(said: ScriptedAnswer) -> Sequence[bytes]:
     deltas = [{"reasoningContent": {"text": piece}} for piece in said.thoughts] + [{"text": p} for p in said.pieces]
     found = [encode("messageStart", {"role": "assistant"})]
     found += [encode("contentBlockDelta", {"contentBlockIndex": 0, "delta": delta}) for delta in deltas]
@@ -52,7 +52,7 @@ def _events(said: Said) -> Sequence[bytes]:
         place = {"contentBlockIndex": index}
         start = {"toolUse": {"toolUseId": call.id, "name": call.name}}
         found.append(encode("contentBlockStart", {**place, "start": start}))
-        pieces = in_pieces(call.arguments)
+        pieces = in_chunks(call.arguments)
         found += [encode("contentBlockDelta", {**place, "delta": {"toolUse": {"input": piece}}}) for piece in pieces]
         found.append(encode("contentBlockStop", place))
     if said.stop is None:
@@ -64,7 +64,7 @@ def _events(said: Said) -> Sequence[bytes]:
     ]
 
 
-CONVERSE = Dialect(
+CONVERSE = ServerFormat(
     name="bedrock-converse",
     whole=_whole,
     events=_events,

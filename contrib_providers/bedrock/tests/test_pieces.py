@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from helmdeck_core import Disposition, StopReason
 from helmdeck_provider_bedrock.answer import ConverseAnswer
 from helmdeck_provider_bedrock.stream import FrameFeed
-from helmdeck_provider_kit import AnswerTerms
+from helmdeck_provider_kit import ReaderContext
 
 VALUES = st.sampled_from(
     [None, "", "a", 0, True, {}, {"text": "t"}, {"text": "", "signature": "s"}, {"input": "{}"}, ["a"]]
@@ -24,7 +24,7 @@ class Slowly(ConverseAnswer):
 
 
 def read(kind, frames):
-    answer = kind(AnswerTerms(normalise=lambda raw: StopReason.UNKNOWN, dispose=lambda raw, reason: Disposition.STOP))
+    answer = kind(ReaderContext(normalise=lambda raw: StopReason.UNKNOWN, dispose=lambda raw, reason: Disposition.STOP))
     reader = FrameFeed(answer)
     return [delta for frame in frames for delta in reader.feed(frame)], answer.finish()
 

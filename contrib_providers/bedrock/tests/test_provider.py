@@ -27,7 +27,7 @@ from helmdeck_core import (
 )
 from helmdeck_provider_bedrock.answer import REASONS
 from helmdeck_provider_bedrock.provider import DIALECT, open_bedrock
-from helmdeck_testing import Ending, Pieces, make_deck
+from helmdeck_testing import Chunks, Ending, make_deck
 
 MODEL = "bedrock/eu.anthropic.claude-x-v1:0"
 ASK = ChatRequest(model=MODEL, messages=(Message(Role.USER, (TextPart("hi"),)),))
@@ -186,7 +186,7 @@ def test_a_stream_gives_its_pieces_and_the_whole_response_last(chat_server, keys
     frames = said("High ", "tide.", usage={"inputTokens": 5, "outputTokens": 2, "cacheReadInputTokens": 3})
     data = b"".join(frames)
     pieces = [data[start : start + 7] for start in range(0, len(data), 7)]
-    server = chat_server(lambda body: Pieces(pieces, headers=STREAM))
+    server = chat_server(lambda body: Chunks(pieces, headers=STREAM))
     *deltas, response = stream(server.base_url)
     assert [delta.text for delta in deltas] == ["High ", "tide."]
     assert isinstance(response, ChatResponse)
@@ -215,12 +215,12 @@ def test_pieces_come_before_the_answer_is_complete(chat_server, keys, said):
         await provider.aclose()
         return found
 
-    found = asyncio.run(run(chat_server(lambda body: Pieces(slowly(), headers=STREAM)).base_url))
+    found = asyncio.run(run(chat_server(lambda body: Chunks(slowly(), headers=STREAM)).base_url))
     assert [delta.text for delta in found[:-1]] == ["High ", "tide."]
 
 
 def test_a_stream_that_just_ends_is_an_unknown_turn(chat_server, keys, said):
-    server = chat_server(lambda body: Pieces(said("High ", "tide.")[:3], headers=STREAM))
+    server = chat_server(lambda body: Chunks(said("High ", "tide.")[:3], headers=STREAM))
     response = stream(server.base_url)[-1]
     assert (response.text, response.stop_reason, response.disposition) == (
         "High tide.",
@@ -230,7 +230,7 @@ def test_a_stream_that_just_ends_is_an_unknown_turn(chat_server, keys, said):
 
 
 def test_a_connection_that_breaks_in_the_middle_is_a_failure(chat_server, keys, said):
-    server = chat_server(lambda body: Pieces(said("High ", "tide.")[:3], Ending.CUT, headers=STREAM))
+    server = chat_server(lambda body: Chunks(said("High ", "tide.")[:3], Ending.CUT, headers=STREAM))
     with pytest.raises(ProviderUnavailable, match="broke off"):
         stream(server.base_url)
 
@@ -238,7 +238,7 @@ def test_a_connection_that_breaks_in_the_middle_is_a_failure(chat_server, keys, 
 def test_damage_is_a_failure_and_not_text(chat_server, keys, said):
     frames = said("High ", "tide.")
     damaged = frames[2].replace(b"tide", b"ebb.")
-    server = chat_server(lambda body: Pieces([frames[0], frames[1], damaged], headers=STREAM))
+    server = chat_server(lambda body: Chunks([frames[0], frames[1], damaged], headers=STREAM))
     with pytest.raises(ProviderUnavailable, match="checksum of a frame is wrong") as caught:
         stream(server.base_url)
     assert caught.value.excerpt == "High"
@@ -249,7 +249,7 @@ def test_a_giant_frame_is_refused_long_before_the_time_limit(chat_server, keys):
     from zlib import crc32
 
     prelude = struct.pack(">II", 2**31, 0)
-    server = chat_server(lambda body: Pieces([prelude + struct.pack(">I", crc32(prelude))], headers=STREAM))
+    server = chat_server(lambda body: Chunks([prelude + struct.pack(">I", crc32(prelude))], headers=STREAM))
     with pytest.raises(ProviderUnavailable, match="the limit is"):
         stream(server.base_url)
 
@@ -259,7 +259,7 @@ def test_a_stream_that_never_ends_is_cut_at_the_limit_of_size(chat_server, keys,
         while True:
             yield said("x")[1]
 
-    server = chat_server(lambda body: Pieces(forever(), headers=STREAM))
+    server = chat_server(lambda body: Chunks(forever(), headers=STREAM))
     with pytest.raises(TransientUnknown, match="too large"):
         stream(server.base_url, max_response_bytes=20_000)
     assert server.dropped.wait(5)
@@ -274,7 +274,7 @@ def test_a_stream_that_stands_still_is_cut_at_the_limit_of_time(chat_server, key
         yield said("x")[1]
         over.wait(5)
 
-    server = chat_server(lambda body: Pieces(still(), headers=STREAM))
+    server = chat_server(lambda body: Chunks(still(), headers=STREAM))
     with pytest.raises(LikelyTimeout):
         stream(server.base_url, timeout_s=0.2)
     over.set()
@@ -298,7 +298,7 @@ def test_a_stream_that_is_left_early_drops_its_connection(chat_server, keys, sai
         while True:
             yield said("x")[1]
 
-    server = chat_server(lambda body: Pieces(forever(), headers=STREAM))
+    server = chat_server(lambda body: Chunks(forever(), headers=STREAM))
 
     async def run():
         provider = opened(server.base_url)
@@ -359,8 +359,8 @@ def test_no_key_is_in_an_error_a_repr_or_a_log_line_whatever_the_answer_repeats(
         (200, {}, everything),
         (302, {"location": f"http://x/{everything}"}, ""),
         {**ANSWER, "stopReason": everything, "trace": {"promptRouter": {"invokedModelId": everything}}},
-        Pieces([*said(everything)[:2], frame(everything, {"message": everything}, kind="exception")], headers=STREAM),
-        Pieces([*said(everything)[:2], frame("contentBlockDelta", everything.encode())], headers=STREAM),
+        Chunks([*said(everything)[:2], frame(everything, {"message": everything}, kind="exception")], headers=STREAM),
+        Chunks([*said(everything)[:2], frame("contentBlockDelta", everything.encode())], headers=STREAM),
     ]
     server = chat_server(lambda body: answers.pop(0))
     told = []

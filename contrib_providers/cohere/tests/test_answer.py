@@ -20,7 +20,7 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_provider_cohere.answer import MODELS, QUOTA_HEADERS, REASONS, WORDS, CohereAnswer, read_models
-from helmdeck_provider_kit import AnswerTerms, EventFeed, checked
+from helmdeck_provider_kit import EventFeed, ReaderContext, checked
 
 USAGE = {
     "billed_units": {"input_tokens": 3, "output_tokens": 2},
@@ -42,7 +42,7 @@ def body(*content, calls=(), stop="COMPLETE", **more):
 
 def reader(**given):
     return CohereAnswer(
-        AnswerTerms(
+        ReaderContext(
             normalise=lambda raw: REASONS.get((raw or "").casefold(), StopReason.UNKNOWN),
             dispose=lambda raw, reason: Disposition.FINAL,
             words=WORDS,

@@ -5,12 +5,12 @@ from typing import Any
 
 import helmdeck_provider_cohere
 from helmdeck_core import FailureClass, ToolCall
-from helmdeck_testing import Dialect, ProviderContract, Said, in_pieces, sse
+from helmdeck_testing import ProviderContract, ScriptedAnswer, ServerFormat, in_chunks, sse
 
 _WORDS = {"stop": "COMPLETE", "length": "MAX_TOKENS", "error": "ERROR", "tool_calls": "TOOL_CALL"}
 
 
-def _usage(said: Said) -> Mapping[str, Any]:
+def _usage(said: ScriptedAnswer) -> Mapping[str, Any]:
     tokens = {"input_tokens": said.input_tokens, "output_tokens": said.output_tokens}
     return {"tokens": tokens, "cached_tokens": said.cached_input_tokens}
 
@@ -19,7 +19,7 @@ def _call(call: ToolCall, arguments: str) -> Mapping[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
-def _whole(said: Said) -> Mapping[str, Any]:
+def _whole(said: ScriptedAnswer) -> Mapping[str, Any]:
     blocks = [{"type": "thinking", "thinking": said.reasoning}, {"type": "text", "text": said.text}]
     content = [block for block in blocks if block[block["type"]]]
     reason = {} if said.stop is None else {"finish_reason": _WORDS[said.stop]}
@@ -29,7 +29,7 @@ def _whole(said: Said) -> Mapping[str, Any]:
     return {"id": "r1", "message": message, "usage": _usage(said), **reason}
 
 
-def _events(said: Said) -> Sequence[bytes]:
+def _events(said: ScriptedAnswer) -> Sequence[bytes]:
     pieces = [("thinking", piece) for piece in said.thoughts] + [("text", piece) for piece in said.pieces]
     found = [
         {"type": "content-delta", "index": 0, "delta": {"message": {"content": {kind: piece}}}}
@@ -38,7 +38,7 @@ def _events(said: Said) -> Sequence[bytes]:
     for index, call in enumerate(said.tool_calls):
         delta = {"message": {"tool_calls": _call(call, "")}}
         found.append({"type": "tool-call-start", "index": index, "delta": delta})
-        for piece in in_pieces(call.arguments):
+        for piece in in_chunks(call.arguments):
             delta = {"message": {"tool_calls": {"function": {"arguments": piece}}}}
             found.append({"type": "tool-call-delta", "index": index, "delta": delta})
         found.append({"type": "tool-call-end", "index": index})
@@ -48,7 +48,7 @@ def _events(said: Said) -> Sequence[bytes]:
     return sse({"type": "message-start"}, *found, end, named=True)
 
 
-COHERE = Dialect(
+COHERE = ServerFormat(
     name="cohere",
     whole=_whole,
     events=_events,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from helmdeck_core import CallFailed, Disposition, StopReason
 from helmdeck_provider_cohere.answer import WORDS, CohereAnswer
-from helmdeck_provider_kit import AnswerTerms
+from helmdeck_provider_kit import ReaderContext
 
 VALUES = st.sampled_from([None, "", "a", 0, True, {}, {"text": "t"}, {"message": "no"}, ["a"]])
 CONTENTS = st.dictionaries(st.sampled_from(["text", "thinking", "type"]), VALUES, max_size=3)
@@ -32,7 +32,7 @@ class Slowly(CohereAnswer):
 
 def read(events, kind=CohereAnswer):
     answer = kind(
-        AnswerTerms(
+        ReaderContext(
             normalise=lambda raw: StopReason.UNKNOWN, dispose=lambda raw, reason: Disposition.FINAL, words=WORDS
         )
     )

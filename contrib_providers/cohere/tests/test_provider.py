@@ -24,7 +24,7 @@ from helmdeck_core import (
 )
 from helmdeck_provider_cohere.answer import REASONS
 from helmdeck_provider_cohere.provider import DIALECT, open_cohere
-from helmdeck_testing import Ending, Pieces, make_deck
+from helmdeck_testing import Chunks, Ending, make_deck
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
 ASK = ChatRequest(model="cohere/command-x", messages=(Message(Role.USER, (TextPart("hi"),)),))
@@ -97,7 +97,7 @@ def test_a_deck_asks_cohere_and_gets_an_answer(deck_with, chat_server, monkeypat
 
 def test_a_stream_gives_its_pieces_and_the_whole_response_last(chat_server):
     headers = {"content-type": "text/event-stream", "x-api-warning": "old"}
-    server = chat_server(lambda body: Pieces(STREAM, headers=headers))
+    server = chat_server(lambda body: Chunks(STREAM, headers=headers))
     *deltas, response = stream(server.base_url)
     assert [delta.text for delta in deltas] == ["High ", "tide."]
     assert (response.text, response.stop_reason) == ("High tide.", StopReason.END_TURN)
@@ -106,10 +106,10 @@ def test_a_stream_gives_its_pieces_and_the_whole_response_last(chat_server):
 
 
 def test_a_stream_that_just_ends_is_an_unknown_turn_and_one_that_breaks_is_a_failure(chat_server):
-    response = stream(chat_server(lambda body: Pieces(STREAM[:2])).base_url)[-1]
+    response = stream(chat_server(lambda body: Chunks(STREAM[:2])).base_url)[-1]
     assert (response.text, response.stop_reason) == ("High tide.", StopReason.UNKNOWN)
     with pytest.raises(ProviderUnavailable, match="broke off"):
-        stream(chat_server(lambda body: Pieces(STREAM[:2], Ending.CUT)).base_url)
+        stream(chat_server(lambda body: Chunks(STREAM[:2], Ending.CUT)).base_url)
 
 
 def test_an_error_instead_of_a_stream_is_told_by_its_status(chat_server):
@@ -135,7 +135,7 @@ def test_a_stream_that_is_left_early_drops_its_connection(chat_server):
         while True:
             yield text("x")
 
-    server = chat_server(lambda body: Pieces(forever()))
+    server = chat_server(lambda body: Chunks(forever()))
 
     async def leave(provider):
         pieces = provider.stream(ASK)
@@ -181,8 +181,8 @@ def test_no_key_is_in_an_error_whatever_the_answer_repeats(chat_server):
         (401, {}, {"message": f"incorrect key {KEY}"}),
         (500, {}, f"<title>{KEY}</title>"),
         {**ANSWER, "finish_reason": KEY},
-        Pieces([text(KEY), event("message-end", error=f"key {KEY}")]),
-        Pieces([text(KEY), b"data: {" + KEY.encode() + b"\n\n"]),
+        Chunks([text(KEY), event("message-end", error=f"key {KEY}")]),
+        Chunks([text(KEY), b"data: {" + KEY.encode() + b"\n\n"]),
     ]
     server = chat_server(lambda body: answers.pop(0))
     told = []

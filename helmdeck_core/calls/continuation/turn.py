@@ -30,14 +30,14 @@ from helmdeck_core.domain.continuation import (
     TRANSITIONS,
     Continuation,
     ContinuationLimits,
-    Outcome,
     Shape,
+    TerminalReason,
     Trigger,
     TurnState,
 )
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.errors import CallFailed
-from helmdeck_core.errors.attempts import FailureClass, PaidRequest, RequestKind
+from helmdeck_core.errors.attempts import AttemptRequest, FailureClass, RequestKind
 
 CONTINUE_HINT = (
     "The output limit cut your last message. Go on with the very next character. Repeat nothing, announce nothing, and do "
@@ -53,25 +53,25 @@ THOUGHT_SHARE = 0.5
 SAME_START = 6
 """An object that begins like the one that was cut, up to this many characters, is the same one written anew."""
 
-_NOTICES: Mapping[Outcome, str] = {
-    Outcome.RETRY_LIMIT: "the answer is cut: it was still not complete after {attempts} continuations",
-    Outcome.BUDGET_EXHAUSTED: "the answer is cut: its budget of output is used up",
-    Outcome.COST_LIMIT: "the answer is cut: what the call may cost is used up",
-    Outcome.SAFETY_BLOCKED: "the answer is cut: the provider's safety filter stopped its continuation",
-    Outcome.CONTEXT_WINDOW_EXCEEDED: "the answer is cut: with its continuation it does not fit the model's window",
-    Outcome.PROVIDER_ERROR: "the answer is cut: its continuation failed ({cause})",
-    Outcome.NO_PROGRESS: "the answer is cut: asked to go on, the model only repeated it, or wrote blanks",
-    Outcome.UNKNOWN_STOP: "the answer is cut: its continuation stopped for a reason that is not known",
-    Outcome.TOOL_REPAIR_FAILED: "the tool call was cut and did not come whole when it was asked for again; it was not run",
+_NOTICES: Mapping[TerminalReason, str] = {
+    TerminalReason.RETRY_LIMIT: "the answer is cut: it was still not complete after {attempts} continuations",
+    TerminalReason.BUDGET_EXHAUSTED: "the answer is cut: its budget of output is used up",
+    TerminalReason.COST_LIMIT: "the answer is cut: what the call may cost is used up",
+    TerminalReason.SAFETY_BLOCKED: "the answer is cut: the provider's safety filter stopped its continuation",
+    TerminalReason.CONTEXT_WINDOW_EXCEEDED: "the answer is cut: with its continuation it does not fit the model's window",
+    TerminalReason.PROVIDER_ERROR: "the answer is cut: its continuation failed ({cause})",
+    TerminalReason.NO_PROGRESS: "the answer is cut: asked to go on, the model only repeated it, or wrote blanks",
+    TerminalReason.UNKNOWN_STOP: "the answer is cut: its continuation stopped for a reason that is not known",
+    TerminalReason.TOOL_REPAIR_FAILED: "the tool call was cut and did not come whole when it was asked for again; it was not run",
 }
-_FATAL: Mapping[StopReason, Outcome] = {
-    StopReason.SAFETY_BLOCKED: Outcome.SAFETY_BLOCKED,
-    StopReason.CONTEXT_WINDOW_EXCEEDED: Outcome.CONTEXT_WINDOW_EXCEEDED,
-    StopReason.CANCELLED: Outcome.PROVIDER_ERROR,
+_FATAL: Mapping[StopReason, TerminalReason] = {
+    StopReason.SAFETY_BLOCKED: TerminalReason.SAFETY_BLOCKED,
+    StopReason.CONTEXT_WINDOW_EXCEEDED: TerminalReason.CONTEXT_WINDOW_EXCEEDED,
+    StopReason.CANCELLED: TerminalReason.PROVIDER_ERROR,
 }
 
 
-class Judge(Protocol):
+class ShapeCheck(Protocol):
     """What is known of the answer that is wanted."""
 
     def visible(self, text: str) -> str:
@@ -92,7 +92,7 @@ class Judge(Protocol):
 
 
 @attrs.frozen
-class Send:
+class SendRequest:
     """Send a request to go on, or for tool calls alone.
 
     :ivar is_native: the last message is the unfinished answer itself; a refusal of that is no failure.
@@ -109,7 +109,7 @@ class Send:
 
 
 @attrs.frozen
-class Finished:
+class TurnResult:
     """The turn is over.
 
     :ivar response: one response; with ``continuation`` where more than one answer went into it.
@@ -118,9 +118,9 @@ class Finished:
     response: ChatResponse
 
 
-Step = Send | Finished
+TurnAction = SendRequest | TurnResult
 
-Refuses = Callable[[ChatRequest, RequestKind, Usage], Outcome | None]
+RequestGuard = Callable[[ChatRequest, RequestKind, Usage], TerminalReason | None]
 """Takes a request, what it is for, and the tokens of the turn so far; says how the turn ends if it must not be sent."""
 
 
@@ -138,10 +138,10 @@ class Turn:
         self,
         request: ChatRequest,
         limits: ContinuationLimits,
-        judge: Judge,
+        judge: ShapeCheck,
         *,
         takes_native: Callable[[], bool] = lambda: False,
-        refuses: Refuses | None = None,
+        refuses: RequestGuard | None = None,
     ) -> None:
         self.state = TurnState.REQUEST
         self.path = [self.state]
@@ -160,7 +160,7 @@ class Turn:
         self._broken: tuple[str, ...] = ()
         self._issue = ""
         self._parts: list[int] = []
-        self._more: list[PaidRequest] = []
+        self._more: list[AttemptRequest] = []
         self._dropped = 0
         self._attempts = self._repairs = 0
         self._has_stalled = False
@@ -172,7 +172,7 @@ class Turn:
         """What is there so far, without reasoning."""
         return self._judge.visible(self._text)
 
-    def feed(self, response: ChatResponse, shown: str | None = None) -> Step:
+    def feed(self, response: ChatResponse, shown: str | None = None) -> TurnAction:
         """Take an answer; return what to do.
 
         :param shown: what of a continuation was given on already, where it came as a stream; it stays as it is.
@@ -183,22 +183,22 @@ class Turn:
         added = self._take(response, before, shown)
         trigger = self._evaluated(response)
         if trigger is Trigger.CUT and not is_first and self._judge.is_loop(self._text):
-            return self._partial(Outcome.NO_PROGRESS, Trigger.FATAL_LATER)
+            return self._partial(TerminalReason.NO_PROGRESS, Trigger.FATAL_LATER)
         if trigger is Trigger.CUT and not is_first and not added:
             # What has a form is asked for anew with more room by whoever reads it; here it would be paid for twice.
             if self._has_stalled or self._judge.shape(self._text) is not Shape.TEXT:
-                return self._partial(Outcome.NO_PROGRESS, Trigger.FATAL_LATER)
+                return self._partial(TerminalReason.NO_PROGRESS, Trigger.FATAL_LATER)
             self._has_stalled = True  # once more, with room for all that it says again
         if trigger is Trigger.FATAL and not is_first:
-            return self._partial(_FATAL.get(response.stop_reason, Outcome.UNKNOWN_STOP), Trigger.FATAL_LATER)
+            return self._partial(_FATAL.get(response.stop_reason, TerminalReason.UNKNOWN_STOP), Trigger.FATAL_LATER)
         self._move(trigger)
         if self.state is TurnState.CONTINUE_PENDING:
             return self._continue(response, is_paused=trigger is Trigger.PAUSED)
         if self.state is TurnState.REPAIR_PENDING:
             return self._repair()
-        return self._finished(Outcome.COMPLETED)
+        return self._finished(TerminalReason.COMPLETED)
 
-    def fail(self, failure: CallFailed, shown: str = "") -> Finished:
+    def fail(self, failure: CallFailed, shown: str = "") -> TurnResult:
         """Take the failure of a request to go on: what is there is kept and marked.
 
         :param shown: what of the continuation was given on before it failed.
@@ -212,7 +212,7 @@ class Turn:
             self._parts.append(len(shown))
         if self.state is TurnState.ABORT:
             raise failure
-        return self._finished(Outcome.PROVIDER_ERROR, cause=failure.failure_class.value)
+        return self._finished(TerminalReason.PROVIDER_ERROR, cause=failure.failure_class.value)
 
     def results(self, request: ChatRequest) -> None:
         """The tools have run: go on with a request that holds their results. What is counted goes on being counted."""
@@ -224,7 +224,7 @@ class Turn:
         self._parts.clear()
         self._more.clear()
 
-    def without_native(self, send: Send) -> Send:
+    def without_native(self, send: SendRequest) -> SendRequest:
         """The same continuation for a model that turns out not to take its own unfinished answer."""
         self._paid(self.state, cause=FailureClass.INVALID_REQUEST)
         self._takes_native = lambda: False
@@ -260,7 +260,7 @@ class Turn:
     def _paid(self, state: TurnState, **facts: Any) -> None:
         """Note a request behind the first one."""
         kind = RequestKind.REPAIR if state is TurnState.REQUEST_REPAIR else RequestKind.CONTINUATION
-        self._more.append(PaidRequest(kind=kind, **facts))
+        self._more.append(AttemptRequest(kind=kind, **facts))
 
     def _joined(self, more: str, response: ChatResponse) -> tuple[str, int]:
         """What a continuation adds to the answer, and how many characters of it are dropped.
@@ -307,14 +307,14 @@ class Turn:
 
     # -- acting ----------------------------------------------------------------------------------------------
 
-    def _continue(self, response: ChatResponse, *, is_paused: bool) -> Step:
+    def _continue(self, response: ChatResponse, *, is_paused: bool) -> TurnAction:
         if not is_paused and not self._is_worth_it(response):
             self._move(Trigger.NOT_WORTH_IT)
-            return self._finished(Outcome.COMPLETED)
+            return self._finished(TerminalReason.COMPLETED)
         if self._attempts >= self._limits.max_attempts:
-            return self._partial(Outcome.RETRY_LIMIT, Trigger.LIMIT)
+            return self._partial(TerminalReason.RETRY_LIMIT, Trigger.LIMIT)
         if self._left() <= 0 or len(self._text) >= self._limits.max_output_chars:
-            return self._partial(Outcome.BUDGET_EXHAUSTED, Trigger.LIMIT)
+            return self._partial(TerminalReason.BUDGET_EXHAUSTED, Trigger.LIMIT)
         limit = min(self._request.max_tokens or self._left(), self._left())
         if self._has_stalled:
             limit = self._left()
@@ -326,11 +326,11 @@ class Turn:
         self._attempts += 1
         return self._send(request, self._attempts, is_native=is_native and not is_paused)
 
-    def _repair(self) -> Step:
+    def _repair(self) -> TurnAction:
         if self._repairs >= self._limits.tool_repair_attempts:
-            return self._partial(Outcome.TOOL_REPAIR_FAILED, Trigger.LIMIT)
+            return self._partial(TerminalReason.TOOL_REPAIR_FAILED, Trigger.LIMIT)
         if self._left() <= 0:
-            return self._partial(Outcome.BUDGET_EXHAUSTED, Trigger.LIMIT)
+            return self._partial(TerminalReason.BUDGET_EXHAUSTED, Trigger.LIMIT)
         hint = " ".join([REPAIR_HINT, *(f"What was wrong: {error}." for error in self._broken[:3])])
         # The payload was too large for the limit once already.
         limit = min(2 * (self._request.max_tokens or self._left()), self._left())
@@ -341,9 +341,11 @@ class Turn:
         self._repairs += 1
         return self._send(request, self._repairs, is_repair=True)
 
-    def _send(self, request: ChatRequest, attempt: int, *, is_repair: bool = False, is_native: bool = False) -> Send:
+    def _send(
+        self, request: ChatRequest, attempt: int, *, is_repair: bool = False, is_native: bool = False
+    ) -> SendRequest:
         tokens = self._usage.output_tokens
-        return Send(request, attempt, is_repair, is_native, tokens, len(self._text), self._left())
+        return SendRequest(request, attempt, is_repair, is_native, tokens, len(self._text), self._left())
 
     def _is_worth_it(self, response: ChatResponse) -> bool:
         """Whether going on can be cheaper than asking again."""
@@ -355,22 +357,26 @@ class Turn:
     def _left(self) -> int:
         return self._limits.max_completion_tokens - self._usage.output_tokens
 
-    def _partial(self, outcome: Outcome, trigger: Trigger) -> Finished:
+    def _partial(self, outcome: TerminalReason, trigger: Trigger) -> TurnResult:
         self._move(trigger)
         return self._finished(outcome)
 
-    def _finished(self, outcome: Outcome, cause: str = "") -> Finished:
+    def _finished(self, outcome: TerminalReason, cause: str = "") -> TurnResult:
         if self.state is TurnState.ABORT_PARTIAL:
             self._move(Trigger.NOTICE)
         first, last = self._first, self._last
         assert first is not None
         assert last is not None
-        if first is last and outcome is Outcome.COMPLETED:
-            return Finished(self._with_found_calls(first))
+        if first is last and outcome is TerminalReason.COMPLETED:
+            return TurnResult(self._with_found_calls(first))
         notice = _NOTICES.get(outcome, "").format(attempts=self._attempts, cause=cause)
-        is_whole = outcome is Outcome.COMPLETED
+        is_whole = outcome is TerminalReason.COMPLETED
         # An error in the middle leaves the reason of what is there; a call that did not come whole ends nothing.
-        reason = last if is_whole or outcome not in (Outcome.PROVIDER_ERROR, Outcome.TOOL_REPAIR_FAILED) else first
+        reason = (
+            last
+            if is_whole or outcome not in (TerminalReason.PROVIDER_ERROR, TerminalReason.TOOL_REPAIR_FAILED)
+            else first
+        )
         record = Continuation(
             outcome=outcome,
             attempts=self._attempts,
@@ -381,11 +387,11 @@ class Turn:
             cause=cause,
             issue=self._issue,
             requests=(
-                PaidRequest(kind=RequestKind.ANSWER, usage=first.usage, latency_s=first.latency_s),
+                AttemptRequest(kind=RequestKind.ANSWER, usage=first.usage, latency_s=first.latency_s),
                 *self._more,
             ),
         )
-        return Finished(
+        return TurnResult(
             attrs.evolve(
                 last,
                 text=self._text,

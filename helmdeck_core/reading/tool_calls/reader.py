@@ -12,14 +12,15 @@ import msgspec
 
 from helmdeck_core.domain.chat import ChatResponse, StopReason, ToolCall, ToolDefinition
 from helmdeck_core.domain.decode import DecodeFailed, ReasoningTag
-from helmdeck_core.domain.tool_calls import NATIVE, BrokenCall, FoundCall, ToolCallDialect, ToolCalls
+from helmdeck_core.domain.tool_calls import NATIVE, MalformedCall, RecoveredCall, ToolCallFormat, ToolCalls
 from helmdeck_core.reading.decoder import Decoder
 from helmdeck_core.reading.diagnosis import excerpt_of
 from helmdeck_core.reading.name_resolver import NameResolver
 from helmdeck_core.reading.reasoning_marks import Marks
 from helmdeck_core.reading.tool_calls.payloads import BadArguments, RawCall, read_arguments, read_elements
 from helmdeck_core.reading.tool_calls.scanner import Scanner
-from helmdeck_core.reading.tool_calls.walker import ENDED, Setting, walk
+from helmdeck_core.reading.tool_calls.walk_result import ENDED, Setting
+from helmdeck_core.reading.tool_calls.walker import walk
 
 Tools = Iterable[str | ToolDefinition]
 
@@ -27,7 +28,7 @@ Tools = Iterable[str | ToolDefinition]
 class ToolCallReader:
     """Reads calls by the dialects, and strips reasoning by the tags, of the plugins."""
 
-    def __init__(self, dialects: Sequence[ToolCallDialect], tags: Sequence[ReasoningTag], decoder: Decoder) -> None:
+    def __init__(self, dialects: Sequence[ToolCallFormat], tags: Sequence[ReasoningTag], decoder: Decoder) -> None:
         self._dialects = tuple(dialects)
         self._tags = tuple(tags)
         self._decoder = decoder
@@ -156,8 +157,8 @@ class _Sorter:
     """
 
     def __init__(self, known: _Known, text: str) -> None:
-        self.found: list[FoundCall] = []
-        self.broken: list[BrokenCall] = []
+        self.found: list[RecoveredCall] = []
+        self.broken: list[MalformedCall] = []
         self._known = known
         self._text = text
         self._ids: set[str] = set()
@@ -181,9 +182,9 @@ class _Sorter:
             else:
                 corrected = raw.name if name != raw.name else None
                 call = ToolCall(call_id, name or "", arguments)
-                self.found.append(FoundCall(call, args, dialect, (*raw.repairs, *more, *repairs), corrected))
+                self.found.append(RecoveredCall(call, args, dialect, (*raw.repairs, *more, *repairs), corrected))
                 return
-        self.broken.append(BrokenCall(dialect, problem, error, raw.name, call_id, excerpt))
+        self.broken.append(MalformedCall(dialect, problem, error, raw.name, call_id, excerpt))
 
     def _arguments(self, raw: RawCall, name: str) -> tuple[str, dict[str, Any], tuple[str, ...]]:
         if raw.elements is None:
@@ -244,7 +245,7 @@ def _joined(text: str, removed: Iterable[tuple[int, int, str]]) -> str:
     return "".join(joined)
 
 
-def _without_leftovers(text: str, leftovers: Sequence[ToolCallDialect]) -> str:
+def _without_leftovers(text: str, leftovers: Sequence[ToolCallFormat]) -> str:
     """Take tokens and blocks off the end; what stands before other text stays."""
     end = len(text)
     while (start := _start_of_leftover(text, _ink_end(text, end), leftovers)) is not None:
@@ -252,7 +253,7 @@ def _without_leftovers(text: str, leftovers: Sequence[ToolCallDialect]) -> str:
     return text if end == len(text) else text[:end].rstrip()
 
 
-def _start_of_leftover(text: str, end: int, leftovers: Sequence[ToolCallDialect]) -> int | None:
+def _start_of_leftover(text: str, end: int, leftovers: Sequence[ToolCallFormat]) -> int | None:
     """Where the leftover starts that ends here."""
     for dialect in leftovers:
         for mark, last in zip(dialect.open, dialect.close or dialect.open, strict=False):

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import attrs
 
-from helmdeck_core.domain.tool_calls import DialectKind, ToolCallDialect
+from helmdeck_core.domain.tool_calls import ToolCallFormat, ToolCallFormatKind
 from helmdeck_core.reading.reasoning_marks import ATTRIBUTES, compile_marks, literal
 
 _LINE_START = r"[ \t*]{0,8}"
@@ -30,7 +30,7 @@ class Compiled:
     :ivar value_end: the closing mark of an argument, where the next argument or a closing mark follows.
     """
 
-    data: ToolCallDialect
+    data: ToolCallFormat
     head: re.Pattern[str]
     argument: re.Pattern[str]
     value_end: re.Pattern[str]
@@ -61,14 +61,16 @@ class Sign:
 class Scanner:
     """The marks of the dialects that are active for a model; compiled when an answer first needs them."""
 
-    def __init__(self, dialects: Sequence[ToolCallDialect]) -> None:
+    def __init__(self, dialects: Sequence[ToolCallFormat]) -> None:
         self._dialects = sorted(dialects, key=lambda dialect: (dialect.order, dialect.name))
-        self._calls = [each for each in self._dialects if each.kind in (DialectKind.CALL, DialectKind.GROUP)]
+        self._calls = [
+            each for each in self._dialects if each.kind in (ToolCallFormatKind.CALL, ToolCallFormatKind.GROUP)
+        ]
         self._closes = {mark.lower() for dialect in self._calls for mark in dialect.close}
         self._any_close = _either(mark for mark in self._closes if not mark.startswith("\n"))
         self._words = [f'"{word}"' for dialect in self._calls for word in dialect.protocol]
         self.protocols = tuple(each for each in self._calls if each.protocol)
-        self.leftovers = tuple(each for each in self._dialects if each.kind is DialectKind.LEFTOVER)
+        self.leftovers = tuple(each for each in self._dialects if each.kind is ToolCallFormatKind.LEFTOVER)
 
     def finds(self, text: str) -> bool:
         """Whether a walk over the text could find anything. One scan; almost every answer ends here."""
@@ -98,7 +100,7 @@ class Scanner:
     @cached_property
     def introductions(self) -> tuple[re.Pattern[str], ...]:
         """What stands in the line before an example."""
-        return tuple(_pattern(each.head) for each in self._dialects if each.kind is DialectKind.INTRODUCTION)
+        return tuple(_pattern(each.head) for each in self._dialects if each.kind is ToolCallFormatKind.INTRODUCTION)
 
     @cached_property
     def _opening(self) -> re.Pattern[str]:
@@ -120,7 +122,7 @@ class Scanner:
         pattern = compile_marks([*atoms, *_JSON.values(), [_CODE]])
         return {f"m{number}": sign for number, sign in enumerate(signs)}, pattern
 
-    def _compile(self, dialect: ToolCallDialect) -> Compiled:
+    def _compile(self, dialect: ToolCallFormat) -> Compiled:
         value_end = ""
         if dialect.argument:
             # Groups may not be named twice, and here nobody asks for them.
@@ -162,7 +164,7 @@ def _either(marks: Iterable[str]) -> str:
     return f"(?i:{'|'.join(parts)})" if parts else "(?!)"
 
 
-def dialect_problem(dialect: ToolCallDialect) -> str | None:
+def dialect_problem(dialect: ToolCallFormat) -> str | None:
     """What is wrong with a dialect; ``None`` when nothing is."""
     if not all((*dialect.open, *dialect.close)):
         return "a mark is empty"
@@ -172,10 +174,10 @@ def dialect_problem(dialect: ToolCallDialect) -> str | None:
             groups = re.compile(source).groupindex
         except re.error as error:
             return f"{field} is no regular expression: {error}"
-        if source and group not in groups and dialect.kind is not DialectKind.INTRODUCTION:
+        if source and group not in groups and dialect.kind is not ToolCallFormatKind.INTRODUCTION:
             return f"{field} has no group {group!r}"
     if bool(dialect.argument) != bool(dialect.argument_close):
         return "argument and argument_close belong together"
-    if dialect.kind is DialectKind.INTRODUCTION:
+    if dialect.kind is ToolCallFormatKind.INTRODUCTION:
         return None if dialect.head else "an introduction needs a head"
     return None if dialect.open or dialect.protocol else "there is nothing to know it by: no mark, no protocol"

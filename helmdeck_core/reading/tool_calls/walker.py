@@ -7,13 +7,11 @@ reasoning inside a call's arguments means nothing either.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import attrs
 
-from helmdeck_core.domain.chat import StopReason
-from helmdeck_core.domain.tool_calls import DialectKind, ToolCallDialect
-from helmdeck_core.reading.reasoning_marks import Mark, Marks
+from helmdeck_core.domain.tool_calls import ToolCallFormat, ToolCallFormatKind
+from helmdeck_core.reading.reasoning_marks import Mark
 from helmdeck_core.reading.tool_calls.payloads import (
     REFUSED,
     Inert,
@@ -23,8 +21,9 @@ from helmdeck_core.reading.tool_calls.payloads import (
     extent_of,
     is_protocol,
 )
-from helmdeck_core.reading.tool_calls.regions import Mend, Region, RegionReader, complete_items, loose_end
-from helmdeck_core.reading.tool_calls.scanner import Compiled, Scanner, Sign
+from helmdeck_core.reading.tool_calls.regions import Region, RegionReader, complete_items, loose_end
+from helmdeck_core.reading.tool_calls.scanner import Compiled, Sign
+from helmdeck_core.reading.tool_calls.walk_result import Setting, Walked, Written
 
 _ATTRIBUTE = re.compile(r"""([\w:.-]{1,64})\s*+=\s*+(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>/]+))""")
 _CODE = re.compile(r"(?P<ticks>`+)(?P<language>[^\n`]*+)")
@@ -40,42 +39,13 @@ _FAR = 1000
 _QUOTATION = re.compile(r"\n[ \t]{0,8}>[^\n]{0,80}\Z")
 _INK = re.compile(r"\S")
 
-_CALLS = (DialectKind.CALL, DialectKind.GROUP)
+_CALLS = (ToolCallFormatKind.CALL, ToolCallFormatKind.GROUP)
 
 _DATA_FENCES = frozenset(("", "json", "jsonc", "xml", "html", "text", "plaintext"))
 """Languages of fences that a model may have put around calls."""
 
-ENDED = frozenset((StopReason.END_TURN, StopReason.TOOL_CALL))
-
 _LINE = 200
 """Characters of the line before a call that are looked at for an introduction."""
-
-
-@attrs.frozen
-class Written:
-    """A call as it stands in the text, and the dialect that it is written in."""
-
-    call: RawCall
-    dialect: ToolCallDialect
-    excerpt: str = ""
-
-
-@attrs.define
-class Walked:
-    """What a walk found.
-
-    :ivar removed: spans of the text that are not visible, with what stands there instead.
-    :ivar complete: calls of lists that were cut, as far as they are complete.
-    :ivar is_unclosed: reasoning was opened and never closed; nothing behind it was looked at.
-    """
-
-    calls: list[Written] = attrs.field(factory=list)
-    complete: list[Written] = attrs.field(factory=list)
-    removed: list[tuple[int, int, str]] = attrs.field(factory=list)
-    reasoning: list[str] = attrs.field(factory=list)
-    inert: int = 0
-    is_cut: bool = False
-    is_unclosed: bool = False
 
 
 @attrs.frozen
@@ -86,37 +56,12 @@ class _Group:
     first_call: int
 
 
-@attrs.frozen(eq=False)
-class Setting:
-    """What a walk goes by.
-
-    :ivar knows: whether a name is one of a tool; ``None`` when the caller did not say which tools there are.
-    :ivar stop: why the model stopped; ``None`` when nobody says.
-    """
-
-    scanner: Scanner
-    marks: Marks
-    mend: Mend
-    stop: StopReason | None = None
-    knows: Callable[[str], bool] | None = None
-
-    @property
-    def is_ended(self) -> bool:
-        """The model ended by itself, or nobody says that it did not."""
-        return self.stop is None or self.is_certain
-
-    @property
-    def is_certain(self) -> bool:
-        """The model is known to have ended by itself."""
-        return self.stop in ENDED
-
-
 def walk(text: str, setting: Setting) -> Walked:
     """Find the calls of a text that begins with a line break."""
-    return _Walk(text, 0, len(text), setting, is_code=False).run()
+    return _TextWalk(text, 0, len(text), setting, is_code=False).run()
 
 
-class _Walk:
+class _TextWalk:
     def __init__(self, text: str, start: int, end: int, setting: Setting, *, is_code: bool) -> None:
         self._text = text
         self._start = start
@@ -207,10 +152,10 @@ class _Walk:
         self, dialect: Compiled, sign: Sign, start: int, end: int, attributes: dict[str, str]
     ) -> int | None:
         kind = dialect.data.kind
-        if kind is DialectKind.CALL:
+        if kind is ToolCallFormatKind.CALL:
             region = self._region(dialect, sign, start, end, attributes)
             return self._take(region, dialect, start) if region else None
-        if kind is DialectKind.GROUP:
+        if kind is ToolCallFormatKind.GROUP:
             return self._open_group(dialect, start, end)
         close = self._regions.close_behind(end, dialect.close)
         if close:
@@ -330,7 +275,7 @@ class _Walk:
             self._found.removed.append((start, end, content_of(text)))
             return
 
-    def _calls_of_value(self, dialect: ToolCallDialect, text: str) -> list[RawCall]:
+    def _calls_of_value(self, dialect: ToolCallFormat, text: str) -> list[RawCall]:
         words = dialect.protocol
         if not any(f'"{word}"' in text for word in words):
             return []
@@ -398,7 +343,7 @@ class _Walk:
             return end
         if self._scanner.search(self._text, inside, inside_end) is None:
             return end
-        inner = _Walk(self._text, inside, inside_end, self._setting, is_code=True).run()
+        inner = _TextWalk(self._text, inside, inside_end, self._setting, is_code=True).run()
         is_all = bool(inner.calls) and not _around(self._text, inside, inside_end, inner.removed).strip()
         if not is_all or (inner.is_cut and close) or self._is_introduced(start):
             self._found.inert += inner.inert + len(inner.calls)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Final
 
-from helmdeck_core import Catalog, LazyScores, Ranking, stand_out
+from helmdeck_core import Catalog, LazyScores, Ranking, score_margin
 from helmdeck_plugins.lexical.postings import BEGINNING, Phrase, build, spelt_out
 from helmdeck_plugins.lexical.request import Clause, Reading, asked_terms, read
 from helmdeck_plugins.lexical.similar import Spelling, spelling, spelt_alike
@@ -250,7 +250,7 @@ class LexicalIndex:
             for index, score in [(i, score) for i, score in of_clause.items() if score > _CLOSE * highest]:
                 lifts[index] = max(lifts.get(index, 0.0), (score / highest) ** 2)
             best[top] = None
-            confidence.append(stand_out(heapq.nlargest(2, of_clause.values())))
+            confidence.append(score_margin(heapq.nlargest(2, of_clause.values())))
         for index, share in lifts.items():
             scores[index] = scores.get(index, 0.0) + worth * share
         return tuple(best), tuple(confidence)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, DoneStep, Entry, EntryKind
+from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, Entry, EntryKind
 from helmdeck_plugins.lexical.fields import input_properties, required_inputs, step_packs
 from helmdeck_plugins.lexical.index import LexicalIndex
 from helmdeck_plugins.lexical.request import Clause, Reading
@@ -111,7 +111,7 @@ def _nearly_best(scores: Mapping[int, float], index: int) -> bool:
     return scores.get(index, 0.0) >= _NEARLY_BEST * max(scores.values(), default=1.0)
 
 
-def without_done(picks: Sequence[Pick], done: Sequence[DoneStep]) -> list[Pick]:
+def without_done(picks: Sequence[Pick], done: Sequence[CompletedStep]) -> list[Pick]:
     """Leave out what was run already, one pick for one step that was run."""
     left = list(picks)
     for step in done:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from helmdeck_core import Answer, DoneStep, PackError, PackErrorCode, Question, TrimRecord
+from helmdeck_core import Answer, CompletedStep, PackError, PackErrorCode, Question, TrimRecord
 
 INPUT_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -59,7 +59,7 @@ def make_question(
         request=given["intent"],
         model=given.get("model"),
         context=given.get("context", ""),
-        done=tuple(DoneStep(step["tool"], step.get("output", "")) for step in given.get("done", ())),
+        done=tuple(CompletedStep(step["tool"], step.get("output", "")) for step in given.get("done", ())),
         defaults=given.get("defaults", {}),
     )
 

@@ -21,16 +21,16 @@ from helmdeck_core import (
 from helmdeck_plugins.providers.anthropic_request import Options, constraint, render
 from helmdeck_plugins.providers.anthropic_wire import DISPOSITIONS, REASONS, MessageAnswer
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
-from helmdeck_provider_kit import Interface, InterfaceProvider, count, rows, string
+from helmdeck_provider_kit import HttpProvider, WireFormat, count, rows, string
 
 DIALECT = "anthropic"
 
 _MODELS = "/models?limit=1000"
 
 
-def dialect(options: Options) -> Interface:
+def dialect(options: Options) -> WireFormat:
     """The interface, as one deployment uses it."""
-    return Interface(
+    return WireFormat(
         name=DIALECT,
         words=ERROR_WORDS,
         quota_headers=QUOTA_HEADERS,
@@ -67,7 +67,7 @@ def _models(page: Mapping[str, Any]) -> tuple[Sequence[ModelInfo], str]:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return InterfaceProvider(settings, context, dialect(Options.read(settings)))
+    return HttpProvider(settings, context, dialect(Options.read(settings)))
 
 
 @hookimpl

@@ -13,10 +13,10 @@ import msgspec
 from helmdeck_core import ChatDelta, Disposition, StopReason, Usage
 from helmdeck_plugins.providers.anthropic_request import OPAQUE
 from helmdeck_provider_kit import (
-    AnswerReader,
-    AnswerTerms,
     ErrorFacts,
-    GrowingCall,
+    PartialToolCall,
+    ReaderContext,
+    ResponseReader,
     arguments,
     count,
     native_word,
@@ -71,7 +71,7 @@ class _Piece(msgspec.Struct, gc=False):
 class _Block:
     """A block as it began, and what its pieces added to the fields of it."""
 
-    def __init__(self, data: dict[str, Any], call: GrowingCall | None) -> None:
+    def __init__(self, data: dict[str, Any], call: PartialToolCall | None) -> None:
         self.kind = string(data.get("type"))
         self.call = call
         self.input: list[str] = []
@@ -103,12 +103,12 @@ class _Block:
         return data
 
 
-class MessageAnswer(AnswerReader):
+class MessageAnswer(ResponseReader):
     """An answer of the messages interface."""
 
     usual = msgspec.json.Decoder(_Piece)
 
-    def __init__(self, terms: AnswerTerms) -> None:
+    def __init__(self, terms: ReaderContext) -> None:
         super().__init__(terms)
         self._blocks: list[_Block] = []
         self._open: dict[object, _Block] = {}

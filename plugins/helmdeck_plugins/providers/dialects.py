@@ -95,7 +95,7 @@ GEMINI = SchemaDialect(
     has_any_value=True,
     takes_whole=True,
 )
-"""``responseJsonSchema``. Limits have no figures there; a schema with too many states is refused."""
+"""``responseJsonSchema``. CallLimits have no figures there; a schema with too many states is refused."""
 
 OPENAPI = SchemaDialect(
     name="openapi",

@@ -17,7 +17,7 @@ from helmdeck_core import (
     RateLimited,
     SafetyFiltered,
 )
-from helmdeck_provider_kit import Cause, ErrorWords
+from helmdeck_provider_kit import Cause, ErrorRules
 
 QUOTA_HEADERS = (
     "anthropic-ratelimit-",
@@ -39,7 +39,7 @@ _CALL_FAILED = Cause(ConstrainedDeadlock, "tool_use_failed")
 _JSON_FAILED = Cause(ConstrainedDeadlock, "json_validate_failed")
 _UNAVAILABLE = Cause(ProviderUnavailable)
 
-ERROR_WORDS = ErrorWords(
+ERROR_WORDS = ErrorRules(
     words={
         **dict.fromkeys(
             (

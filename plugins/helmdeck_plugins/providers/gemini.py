@@ -25,16 +25,16 @@ from helmdeck_core import (
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.gemini_request import Options, address, constraint, render
 from helmdeck_plugins.providers.gemini_wire import DISPOSITIONS, REASONS, GeminiAnswer
-from helmdeck_provider_kit import Interface, InterfaceProvider, count, refused_setting, rows, string
+from helmdeck_provider_kit import HttpProvider, WireFormat, count, refused_setting, rows, string
 
 DIALECT = "gemini"
 
 
-def dialect(options: Options) -> Interface:
+def dialect(options: Options) -> WireFormat:
     """The interface, as one deployment uses it."""
     # Which models there are does not depend on the project.
     models_path = f"/{options.models_path}?pageSize=1000"
-    return Interface(
+    return WireFormat(
         name=DIALECT,
         words=ERROR_WORDS,
         quota_headers=QUOTA_HEADERS,
@@ -74,7 +74,7 @@ def _listed(value: object) -> Sequence[object]:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return InterfaceProvider(settings, context, dialect(Options.read(settings)))
+    return HttpProvider(settings, context, dialect(Options.read(settings)))
 
 
 def _constrain(settings: ProviderSettings, request: ChatRequest) -> Constraint:
@@ -88,7 +88,7 @@ def _open_vertex(settings: ProviderSettings, context: ProviderContext) -> Provid
     if settings.base_url is None:
         region = "" if options.location == "global" else f"{options.location}-"
         settings = attrs.evolve(settings, base_url=f"https://{region}aiplatform.googleapis.com/v1beta1")
-    return InterfaceProvider(settings, context, dialect(options))
+    return HttpProvider(settings, context, dialect(options))
 
 
 @hookimpl

@@ -20,8 +20,8 @@ from helmdeck_core import (
     TextPart,
     ToolCall,
     ToolDefinition,
+    adapt_schema,
     constrained,
-    narrow_schema,
 )
 from helmdeck_plugins.providers.dialects import GEMINI, OPENAPI
 from helmdeck_plugins.providers.options import one_of, read_options
@@ -241,7 +241,7 @@ def _tool(tool: ToolDefinition, options: Options) -> dict[str, Any]:
     # A schema without properties is refused; leaving it out says the same.
     if tool.input_schema.get("properties"):
         narrow = options.schemas == "openapi"
-        schema = narrow_schema(tool.input_schema, OPENAPI).schema if narrow else dict(tool.input_schema)
+        schema = adapt_schema(tool.input_schema, OPENAPI).schema if narrow else dict(tool.input_schema)
         declaration["parameters" if narrow else "parametersJsonSchema"] = schema
     return declaration
 

@@ -15,7 +15,7 @@ import msgspec
 
 from helmdeck_core import ChatDelta, ChatResponse, Disposition, StopReason, Usage
 from helmdeck_plugins.providers.gemini_request import OPAQUE
-from helmdeck_provider_kit import AnswerReader, AnswerTerms, count, native_word, rows, string, table
+from helmdeck_provider_kit import ReaderContext, ResponseReader, count, native_word, rows, string, table
 
 _BLOCKS = (
     "safety",
@@ -96,12 +96,12 @@ class _Piece(msgspec.Struct, rename="camel", gc=False):
     object: None = None
 
 
-class GeminiAnswer(AnswerReader):
+class GeminiAnswer(ResponseReader):
     """An answer of generateContent."""
 
     usual = msgspec.json.Decoder(_Piece)
 
-    def __init__(self, terms: AnswerTerms) -> None:
+    def __init__(self, terms: ReaderContext) -> None:
         super().__init__(terms)
         self._parts: list[tuple[dict[str, Any], list[str]]] = []
         self._usage: dict[str, Any] = {}

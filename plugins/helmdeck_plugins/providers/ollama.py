@@ -20,14 +20,14 @@ from helmdeck_core import (
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.ollama_request import Options, constraint, render, window
 from helmdeck_plugins.providers.ollama_wire import DISPOSITIONS, REASONS, OllamaAnswer
-from helmdeck_provider_kit import Interface, InterfaceProvider, rows, string
+from helmdeck_provider_kit import HttpProvider, WireFormat, rows, string
 
 DIALECT = "ollama"
 
 
-def dialect(options: Options) -> Interface:
+def dialect(options: Options) -> WireFormat:
     """The interface, as one deployment uses it."""
-    return Interface(
+    return WireFormat(
         name=DIALECT,
         words=ERROR_WORDS,
         quota_headers=QUOTA_HEADERS,
@@ -52,7 +52,7 @@ def _models(page: Mapping[str, Any]) -> tuple[Sequence[ModelInfo], str]:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return InterfaceProvider(settings, context, dialect(Options.read(settings)))
+    return HttpProvider(settings, context, dialect(Options.read(settings)))
 
 
 @hookimpl

@@ -10,7 +10,7 @@ import msgspec
 
 from helmdeck_core import ChatDelta, ChatResponse, Disposition, StopReason, Usage
 from helmdeck_plugins.providers.ollama_request import OPAQUE
-from helmdeck_provider_kit import AnswerReader, AnswerTerms, count, native_word, rows, string, table
+from helmdeck_provider_kit import ReaderContext, ResponseReader, count, native_word, rows, string, table
 
 REASONS: Mapping[str, StopReason] = {
     "stop": StopReason.END_TURN,
@@ -49,7 +49,7 @@ class _Piece(msgspec.Struct, gc=False):
     eval_count: msgspec.UnsetType = msgspec.UNSET
 
 
-class OllamaAnswer(AnswerReader):
+class OllamaAnswer(ResponseReader):
     """An answer of Ollama's chat, or of its older generate.
 
     :param prompt_bytes: UTF-8 bytes of text that were sent.
@@ -58,7 +58,7 @@ class OllamaAnswer(AnswerReader):
 
     usual = msgspec.json.Decoder(_Piece)
 
-    def __init__(self, terms: AnswerTerms, *, prompt_bytes: int = 0, window: int | None = None) -> None:
+    def __init__(self, terms: ReaderContext, *, prompt_bytes: int = 0, window: int | None = None) -> None:
         super().__init__(terms)
         self._prompt_bytes = prompt_bytes
         self._window = window

@@ -32,7 +32,7 @@ from helmdeck_plugins.providers.dialects import (
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_plugins.providers.openai_request import Quirks, constraint, key_headers, render
 from helmdeck_plugins.providers.openai_wire import DISPOSITIONS, REASONS, ChatAnswer, models
-from helmdeck_provider_kit import Interface, InterfaceProvider
+from helmdeck_provider_kit import HttpProvider, WireFormat
 
 DIALECT = "openai"
 
@@ -43,9 +43,9 @@ at platform.openai.com, and what NVIDIA's NeMo Guardrails found out by asking ea
 _KIMI = ("kimi-k2.", "kimi-k3")
 
 
-def dialect(quirks: Quirks) -> Interface:
+def dialect(quirks: Quirks) -> WireFormat:
     """The interface, as one server has it."""
-    return Interface(
+    return WireFormat(
         name=DIALECT,
         words=ERROR_WORDS,
         quota_headers=QUOTA_HEADERS,
@@ -63,7 +63,7 @@ def dialect(quirks: Quirks) -> Interface:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return InterfaceProvider(settings, context, dialect(Quirks.read(settings)))
+    return HttpProvider(settings, context, dialect(Quirks.read(settings)))
 
 
 def _preset(

@@ -24,10 +24,10 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_provider_kit import (
-    AnswerReader,
-    AnswerTerms,
     ErrorFacts,
-    GrowingCall,
+    PartialToolCall,
+    ReaderContext,
+    ResponseReader,
     arguments,
     count,
     quoted,
@@ -113,7 +113,7 @@ _OTHER_CONTENT = ("audio", "images", "executed_tools")
 """Fields of a message beside its text: OpenAI's audio, OpenRouter's images, what Groq's compound models ran."""
 
 
-class ChatAnswer(AnswerReader):
+class ChatAnswer(ResponseReader):
     """A completion, as far as its chunks have come; one in a single piece is one chunk.
 
     :param returned_fields: fields of the message that the server wants back with it.
@@ -123,7 +123,7 @@ class ChatAnswer(AnswerReader):
     usual = msgspec.json.Decoder(_Piece)
 
     def __init__(
-        self, terms: AnswerTerms, *, returned_fields: Sequence[str] = (), is_final_without_reason: bool = False
+        self, terms: ReaderContext, *, returned_fields: Sequence[str] = (), is_final_without_reason: bool = False
     ) -> None:
         super().__init__(terms)
         self._returned_fields = returned_fields
@@ -134,7 +134,7 @@ class ChatAnswer(AnswerReader):
         self._choice_index: int | None = None
         self._is_unfiltered = False
         self._details: list[dict[str, Any]] = []
-        self._open: dict[object, GrowingCall] = {}
+        self._open: dict[object, PartialToolCall] = {}
         self._ids: dict[object, str] = {}
         self._last: object = 0
 

@@ -16,16 +16,16 @@ from helmdeck_plugins.providers.openai_request import key_headers
 from helmdeck_plugins.providers.openai_wire import models
 from helmdeck_plugins.providers.responses_request import Options, constraint, render
 from helmdeck_plugins.providers.responses_wire import DISPOSITIONS, REASONS, ResponsesAnswer, path_of_pending
-from helmdeck_provider_kit import Background, Interface, InterfaceProvider
+from helmdeck_provider_kit import Background, HttpProvider, WireFormat
 
 DIALECT = "openai-responses"
 
 _REASONING_MODELS = ("o1", "o3", "o4-", "gpt-5")
 
 
-def dialect(options: Options) -> Interface:
+def dialect(options: Options) -> WireFormat:
     """The interface, as one server has it."""
-    return Interface(
+    return WireFormat(
         name=DIALECT,
         words=ERROR_WORDS,
         quota_headers=QUOTA_HEADERS,
@@ -40,7 +40,7 @@ def dialect(options: Options) -> Interface:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return InterfaceProvider(settings, context, dialect(Options.read(settings)))
+    return HttpProvider(settings, context, dialect(Options.read(settings)))
 
 
 def _preset(

@@ -15,10 +15,10 @@ import msgspec
 
 from helmdeck_core import CallFailed, ChatDelta, Disposition, StopReason, TransientUnknown, Usage
 from helmdeck_provider_kit import (
-    AnswerReader,
-    AnswerTerms,
     ErrorFacts,
-    GrowingCall,
+    PartialToolCall,
+    ReaderContext,
+    ResponseReader,
     arguments,
     count,
     read_error,
@@ -77,18 +77,18 @@ class _Item:
 
     kind: str
     pieces: list[str] = attrs.field(factory=list)
-    call: GrowingCall | None = None
+    call: PartialToolCall | None = None
     is_refused: bool = False
     has_place: bool = False
     plain: Mapping[str, Any] = attrs.field(factory=dict)
 
 
-class ResponsesAnswer(AnswerReader):
+class ResponsesAnswer(ResponseReader):
     """A response, as far as its events have come; one in a single piece is the last event alone."""
 
     usual = msgspec.json.Decoder(_Piece)
 
-    def __init__(self, terms: AnswerTerms) -> None:
+    def __init__(self, terms: ReaderContext) -> None:
         super().__init__(terms)
         self._items: dict[object, _Item] = {}
         self._order: list[_Item] = []

@@ -1,12 +1,12 @@
 """How servers of several families write the same answer, for ``failing_server`` and the provider contract.
 
-A dialect is data and a few functions; whoever writes a provider for another family writes one ``Dialect`` more.
+A dialect is data and a few functions; whoever writes a provider for another family writes one ``ServerFormat`` more.
 """
 
 from __future__ import annotations
 
 from helmdeck_testing.dialects.anthropic import ANTHROPIC
-from helmdeck_testing.dialects.base import Dialect, Said, in_pieces, sse
+from helmdeck_testing.dialects.base import ScriptedAnswer, ServerFormat, in_chunks, sse
 from helmdeck_testing.dialects.gemini import GEMINI
 from helmdeck_testing.dialects.ollama import OLLAMA
 from helmdeck_testing.dialects.openai import OPENAI_CHAT, OPENAI_RESPONSES
@@ -21,8 +21,8 @@ __all__ = [
     "OLLAMA",
     "OPENAI_CHAT",
     "OPENAI_RESPONSES",
-    "Dialect",
-    "Said",
-    "in_pieces",
+    "ScriptedAnswer",
+    "ServerFormat",
+    "in_chunks",
     "sse",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helmdeck_core import ToolCall
-from helmdeck_testing.dialects.base import REQUEST_ID, Dialect, Said, in_pieces, sse
+from helmdeck_testing.dialects.base import REQUEST_ID, ScriptedAnswer, ServerFormat, in_chunks, sse
 
 _WORDS = {
     "stop": "end_turn",
@@ -21,7 +21,7 @@ _WORDS = {
 _ERRORS = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error"}
 
 
-def _message(said: Said, *content: Mapping[str, Any]) -> dict[str, Any]:
+def _message(said: ScriptedAnswer, *content: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": "msg_1",
         "type": "message",
@@ -33,14 +33,14 @@ def _message(said: Said, *content: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _counts(said: Said, output_tokens: int) -> Mapping[str, int]:
+def _counts(said: ScriptedAnswer, output_tokens: int) -> Mapping[str, int]:
     """Input that was read from the cache is not counted as input."""
     cached = said.cached_input_tokens
     given = {"input_tokens": said.input_tokens - cached, "cache_read_input_tokens": cached}
     return {**given, "output_tokens": output_tokens}
 
 
-def _whole(said: Said) -> Mapping[str, Any]:
+def _whole(said: ScriptedAnswer) -> Mapping[str, Any]:
     thought = {"type": "thinking", "thinking": said.reasoning, "signature": "c2ln"}
     text = {"type": "text", "text": said.text}
     content = [block for block, is_said in ((thought, said.reasoning), (text, said.text)) if is_said]
@@ -53,12 +53,12 @@ def _tool_use(call: ToolCall) -> dict[str, Any]:
     return {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
 
 
-def _events(said: Said) -> Sequence[bytes]:
+def _events(said: ScriptedAnswer) -> Sequence[bytes]:
     found: list[dict[str, Any]] = [{"type": "message_start", "message": _message(said)}]
     blocks: list[tuple[dict[str, Any], str, str, Sequence[str]]] = [
         ({"type": "thinking", "thinking": "", "signature": ""}, "thinking_delta", "thinking", said.thoughts),
         ({"type": "text", "text": ""}, "text_delta", "text", said.pieces),
-        *((_tool_use(call), "input_json_delta", "partial_json", in_pieces(call.arguments)) for call in said.tool_calls),
+        *((_tool_use(call), "input_json_delta", "partial_json", in_chunks(call.arguments)) for call in said.tool_calls),
     ]
     index = 0
     for block, kind, field, pieces in blocks:
@@ -82,7 +82,7 @@ def _error(status: int, message: str) -> Mapping[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-ANTHROPIC = Dialect(
+ANTHROPIC = ServerFormat(
     name="anthropic",
     whole=_whole,
     events=_events,

@@ -19,7 +19,7 @@ _PIECE_CHARS = 12
 
 
 @attrs.frozen(kw_only=True)
-class Said:
+class ScriptedAnswer:
     """An answer as a model gives it.
 
     :ivar stop: ``stop``, ``length``, ``content_filter``, ``tool_calls`` or ``error``, which each dialect has its own word
@@ -41,15 +41,15 @@ class Said:
     @property
     def pieces(self) -> Sequence[str]:
         """The text in pieces of a stream."""
-        return in_pieces(self.text)
+        return in_chunks(self.text)
 
     @property
     def thoughts(self) -> Sequence[str]:
         """The reasoning in pieces of a stream."""
-        return in_pieces(self.reasoning)
+        return in_chunks(self.reasoning)
 
 
-def in_pieces(text: str) -> Sequence[str]:
+def in_chunks(text: str) -> Sequence[str]:
     """A text as a stream brings it."""
     return [text[start : start + _PIECE_CHARS] for start in range(0, len(text), _PIECE_CHARS)]
 
@@ -63,7 +63,7 @@ def _error(status: int, message: str) -> Mapping[str, Any]:
 
 
 @attrs.frozen(kw_only=True)
-class Dialect:
+class ServerFormat:
     """How the servers of one family write.
 
     :ivar whole: the body of an answer in one piece.
@@ -83,8 +83,8 @@ class Dialect:
     """
 
     name: str
-    whole: Callable[[Said], Mapping[str, Any]]
-    events: Callable[[Said], Sequence[bytes]]
+    whole: Callable[[ScriptedAnswer], Mapping[str, Any]]
+    events: Callable[[ScriptedAnswer], Sequence[bytes]]
     limit: Callable[[Mapping[str, Any]], int | None]
     error: Callable[[int, str], Mapping[str, Any]] = _error
     error_event: Callable[[str], bytes]

@@ -6,14 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from helmdeck_testing.dialects.base import Dialect, Said, sse
+from helmdeck_testing.dialects.base import ScriptedAnswer, ServerFormat, sse
 
 _WORDS = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY", "error": "OTHER", "tool_calls": "STOP"}
 
 _STATES = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
 
 
-def _chunk(said: Said, *parts: Mapping[str, Any], is_last: bool = False) -> dict[str, Any]:
+def _chunk(said: ScriptedAnswer, *parts: Mapping[str, Any], is_last: bool = False) -> dict[str, Any]:
     candidate: dict[str, Any] = {"index": 0}
     if parts:
         candidate["content"] = {"role": "model", "parts": list(parts)}
@@ -27,7 +27,7 @@ def _chunk(said: Said, *parts: Mapping[str, Any], is_last: bool = False) -> dict
     return chunk
 
 
-def _calls(said: Said) -> Sequence[Mapping[str, Any]]:
+def _calls(said: ScriptedAnswer) -> Sequence[Mapping[str, Any]]:
     """A call comes whole, also in a stream."""
     return [
         {"functionCall": {"id": call.id, "name": call.name, "args": json.loads(call.arguments)}}
@@ -35,13 +35,13 @@ def _calls(said: Said) -> Sequence[Mapping[str, Any]]:
     ]
 
 
-def _whole(said: Said) -> Mapping[str, Any]:
+def _whole(said: ScriptedAnswer) -> Mapping[str, Any]:
     thought, text = {"text": said.reasoning, "thought": True}, {"text": said.text}
     parts = [part for part in (thought, text) if part["text"]]
     return _chunk(said, *parts, *_calls(said), is_last=True)
 
 
-def _events(said: Said) -> Sequence[bytes]:
+def _events(said: ScriptedAnswer) -> Sequence[bytes]:
     found = [_chunk(said, {"text": piece, "thought": True}) for piece in said.thoughts]
     found += [_chunk(said, {"text": piece}) for piece in said.pieces]
     found += [_chunk(said, call) for call in _calls(said)]
@@ -53,7 +53,7 @@ def _error(status: int, message: str) -> Mapping[str, Any]:
     return {"error": {"code": status, "message": message, "status": _STATES.get(status, "INTERNAL")}}
 
 
-GEMINI = Dialect(
+GEMINI = ServerFormat(
     name="gemini",
     whole=_whole,
     events=_events,

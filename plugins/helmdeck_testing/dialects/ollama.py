@@ -7,13 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helmdeck_core import FailureClass, ToolCall
-from helmdeck_testing.dialects.base import Dialect, Said
+from helmdeck_testing.dialects.base import ScriptedAnswer, ServerFormat
 
 _WORDS = {"tool_calls": "stop"}
 
 
 def _line(
-    said: Said, content: str = "", thinking: str = "", calls: Sequence[ToolCall] = (), *, is_last: bool = False
+    said: ScriptedAnswer,
+    content: str = "",
+    thinking: str = "",
+    calls: Sequence[ToolCall] = (),
+    *,
+    is_last: bool = False,
 ) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": content, **({"thinking": thinking} if thinking else {})}
     if calls:
@@ -32,14 +37,14 @@ def _written(*lines: Mapping[str, Any]) -> Sequence[bytes]:
     return [json.dumps(line).encode() + b"\n" for line in lines]
 
 
-def _events(said: Said) -> Sequence[bytes]:
+def _events(said: ScriptedAnswer) -> Sequence[bytes]:
     lines = [_line(said, thinking=piece) for piece in said.thoughts]
     lines += [_line(said, piece) for piece in said.pieces]
     lines += [_line(said, calls=[call]) for call in said.tool_calls]
     return _written(*lines, *([] if said.stop is None else [_line(said, is_last=True)]))
 
 
-OLLAMA = Dialect(
+OLLAMA = ServerFormat(
     name="ollama",
     whole=lambda said: _line(said, said.text, said.reasoning, said.tool_calls, is_last=True),
     events=_events,

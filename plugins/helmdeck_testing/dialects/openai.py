@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helmdeck_core import ToolCall
-from helmdeck_testing.dialects.base import Dialect, Said, in_pieces, sse
+from helmdeck_testing.dialects.base import ScriptedAnswer, ServerFormat, in_chunks, sse
 
 _ERRORS: Mapping[int, tuple[str, str | None]] = {
     400: ("invalid_request_error", None),
@@ -15,7 +15,7 @@ _ERRORS: Mapping[int, tuple[str, str | None]] = {
 }
 
 
-def _counts(said: Said) -> Mapping[str, Any]:
+def _counts(said: ScriptedAnswer) -> Mapping[str, Any]:
     total = said.input_tokens + said.output_tokens
     counts = {"prompt_tokens": said.input_tokens, "completion_tokens": said.output_tokens, "total_tokens": total}
     return {**counts, "prompt_tokens_details": {"cached_tokens": said.cached_input_tokens}}
@@ -33,7 +33,7 @@ def _models(names: Sequence[str]) -> Mapping[str, Any]:
     }
 
 
-def _frame(said: Said, kind: str, choice: Mapping[str, Any]) -> dict[str, Any]:
+def _frame(said: ScriptedAnswer, kind: str, choice: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": "chatcmpl-1",
         "object": kind,
@@ -47,7 +47,7 @@ def _call(call: ToolCall, arguments: str) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
-def _whole(said: Said) -> Mapping[str, Any]:
+def _whole(said: ScriptedAnswer) -> Mapping[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": said.text}
     if said.reasoning:
         message["reasoning_content"] = said.reasoning
@@ -57,7 +57,7 @@ def _whole(said: Said) -> Mapping[str, Any]:
     return {**frame, "usage": _counts(said)}
 
 
-def _events(said: Said) -> Sequence[bytes]:
+def _events(said: ScriptedAnswer) -> Sequence[bytes]:
     def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
         return _frame(said, "chat.completion.chunk", {"delta": delta, "finish_reason": finish})
 
@@ -66,7 +66,7 @@ def _events(said: Said) -> Sequence[bytes]:
     found += [chunk(content=piece) for piece in said.pieces]
     for index, call in enumerate(said.tool_calls):
         found.append(chunk(tool_calls=[{"index": index, **_call(call, "")}]))
-        pieces = in_pieces(call.arguments)
+        pieces = in_chunks(call.arguments)
         found += [chunk(tool_calls=[{"index": index, "function": {"arguments": piece}}]) for piece in pieces]
     if said.stop is None:
         return sse(*found)
@@ -74,7 +74,7 @@ def _events(said: Said) -> Sequence[bytes]:
     return sse(*found, chunk(said.stop), last, "[DONE]")
 
 
-OPENAI_CHAT = Dialect(
+OPENAI_CHAT = ServerFormat(
     name="openai-chat",
     whole=_whole,
     events=_events,
@@ -100,7 +100,7 @@ def _fault(message: str) -> Mapping[str, Any]:
     return {"code": "server_error", "message": message}
 
 
-def _response(said: Said) -> dict[str, Any]:
+def _response(said: ScriptedAnswer) -> dict[str, Any]:
     output: list[dict[str, Any]] = []
     if said.reasoning:
         summary = [{"type": "summary_text", "text": said.reasoning}]
@@ -128,7 +128,7 @@ def _function_call(number: int, call: ToolCall, arguments: str) -> dict[str, Any
     return {**item, "arguments": arguments, "status": "completed"}
 
 
-def _response_events(said: Said) -> Sequence[bytes]:
+def _response_events(said: ScriptedAnswer) -> Sequence[bytes]:
     begun = {"id": "resp_1", "object": "response", "model": said.model, "status": "in_progress", "output": []}
     found: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
     output = _response(said)["output"]
@@ -153,7 +153,7 @@ def _response_events(said: Said) -> Sequence[bytes]:
         found.append({"type": "response.output_item.added", **at, "item": begun})
         of = {**at, "item_id": f"fc_{number}"}
         kind = "response.function_call_arguments"
-        found += [{"type": f"{kind}.delta", **of, "delta": piece} for piece in in_pieces(call.arguments)]
+        found += [{"type": f"{kind}.delta", **of, "delta": piece} for piece in in_chunks(call.arguments)]
         found.append({"type": f"{kind}.done", **of, "name": call.name, "arguments": call.arguments})
         item = _function_call(number, call, call.arguments)
         found.append({"type": "response.output_item.done", **at, "item": item})
@@ -190,14 +190,14 @@ def _item(
     return found
 
 
-OPENAI_RESPONSES = Dialect(
+OPENAI_RESPONSES = ServerFormat(
     name="openai-responses",
     whole=_response,
     events=_response_events,
     limit=lambda body: body.get("max_output_tokens"),
     error=_error,
     error_event=lambda message: sse({"type": "error", **_fault(message)}, named=True)[0],
-    failed=lambda message: {**_response(Said()), "status": "failed", "output": [], "error": _fault(message)},
+    failed=lambda message: {**_response(ScriptedAnswer()), "status": "failed", "output": [], "error": _fault(message)},
     models=_models,
     quota={"x-ratelimit-remaining-requests": "41"},
 )

@@ -19,9 +19,9 @@ from helmdeck_provider_bedrock.frames import DamagedFrame, Frame
 from helmdeck_provider_bedrock.request import OPAQUE
 from helmdeck_provider_kit import (
     NOT_JSON,
-    AnswerReader,
-    AnswerTerms,
-    GrowingCall,
+    PartialToolCall,
+    ReaderContext,
+    ResponseReader,
     arguments,
     count,
     decoded,
@@ -86,15 +86,15 @@ _KINDS = frozenset(("text", "reasoningContent", "toolUse", "citation", "citation
 _SERVER_RUN = "server_tool_use"
 
 
-class ConverseAnswer(AnswerReader):
+class ConverseAnswer(ResponseReader):
     """An answer of Converse; an event is a table with its name and its fields."""
 
     pieces: ClassVar = msgspec.json.Decoder(_Piece)
 
-    def __init__(self, terms: AnswerTerms) -> None:
+    def __init__(self, terms: ReaderContext) -> None:
         super().__init__(terms)
         self._place = 0
-        self._open_calls: dict[int, GrowingCall] = {}
+        self._open_calls: dict[int, PartialToolCall] = {}
         self._thoughts: dict[int, _Thought] = {}
         self._usage = Usage()
         self._is_masked = False

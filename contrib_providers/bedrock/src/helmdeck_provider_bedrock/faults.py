@@ -14,11 +14,11 @@ from helmdeck_core import (
     QuotaExhausted,
     RateLimited,
 )
-from helmdeck_provider_kit import NOT_JSON, Cause, ErrorFacts, ErrorWords, checked, decoded, failure_of, plain_text
+from helmdeck_provider_kit import NOT_JSON, Cause, ErrorFacts, ErrorRules, checked, decoded, failure_of, plain_text
 
 _UNAVAILABLE = Cause(ProviderUnavailable)
 
-_WORDS = ErrorWords(
+_WORDS = ErrorRules(
     words={
         "modelnotreadyexception": _UNAVAILABLE,  # 429
         "modeltimeoutexception": Cause(LikelyTimeout),

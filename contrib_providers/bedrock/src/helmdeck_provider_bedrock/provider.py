@@ -26,7 +26,16 @@ from helmdeck_provider_bedrock.faults import read_body
 from helmdeck_provider_bedrock.request import STREAM, constraint, path, render
 from helmdeck_provider_bedrock.signing import Credentials, signed
 from helmdeck_provider_bedrock.stream import FrameFeed
-from helmdeck_provider_kit import AnswerReader, EventFeed, Interface, InterfaceProvider, Received, Secrets, rows, string
+from helmdeck_provider_kit import (
+    EventFeed,
+    HttpProvider,
+    HttpResponse,
+    ResponseReader,
+    Secrets,
+    WireFormat,
+    rows,
+    string,
+)
 
 DIALECT = "bedrock-converse"
 
@@ -98,17 +107,17 @@ def _named(listed: object, key: str) -> list[ModelInfo]:
     return [ModelInfo(id=name) for row in rows(listed) if (name := string(row.get(key)))]
 
 
-class Converse(Interface):
+class Converse(WireFormat):
     """The interface: its errors have names of their own, and its streams consist of frames."""
 
-    def checked(self, received: Received, secrets: Secrets) -> Any:
+    def checked(self, received: HttpResponse, secrets: Secrets) -> Any:
         """Return the decoded body of an answer that is no error.
 
         :raises CallFailed: it is an error, a redirect, or not JSON.
         """
         return read_body(received.status, received.headers, received.body, secrets)
 
-    def events(self, answer: AnswerReader) -> EventFeed:
+    def events(self, answer: ResponseReader) -> EventFeed:
         """What takes the frames of a stream apart."""
         return FrameFeed(answer) if isinstance(answer, ConverseAnswer) else super().events(answer)
 
@@ -127,7 +136,7 @@ def interface(options: Options | None = None) -> Converse:
     )
 
 
-class _Connection(InterfaceProvider):
+class _Connection(HttpProvider):
     """An open connection to one address, whose requests are signed."""
 
     def __init__(self, settings: ProviderSettings, context: ProviderContext, options: Options) -> None:

@@ -16,11 +16,11 @@ import msgspec
 from helmdeck_core import Cancelled, ChatDelta, ModelInfo, QuotaExhausted, SafetyFiltered, StopReason, Usage
 from helmdeck_provider_cohere.request import OPAQUE
 from helmdeck_provider_kit import (
-    AnswerReader,
-    AnswerTerms,
     Cause,
-    ErrorWords,
-    GrowingCall,
+    ErrorRules,
+    PartialToolCall,
+    ReaderContext,
+    ResponseReader,
     arguments,
     count,
     rows,
@@ -36,7 +36,7 @@ REASONS: Mapping[str, StopReason] = {
 }
 """The dialect. ``ERROR`` and ``TIMEOUT`` are left out on purpose: the turn is not complete."""
 
-WORDS = ErrorWords(
+WORDS = ErrorRules(
     marks=(("calls / month", Cause(QuotaExhausted)),),  # a trial key comes to its end as a 429
     context_marks=("too many tokens", "too_many_tokens", "maximum context length"),
     form_marks=("response_format", "json_schema", "json schema"),
@@ -75,14 +75,14 @@ class _Piece(msgspec.Struct, gc=False):
     object: None = None
 
 
-class CohereAnswer(AnswerReader):
+class CohereAnswer(ResponseReader):
     """An answer of Cohere's chat, version 2."""
 
     usual = msgspec.json.Decoder(_Piece)
 
-    def __init__(self, terms: AnswerTerms) -> None:
+    def __init__(self, terms: ReaderContext) -> None:
         super().__init__(terms)
-        self._open_calls: dict[str, GrowingCall] = {}
+        self._open_calls: dict[str, PartialToolCall] = {}
         self._plan: list[str] = []
         self._usage = Usage()
 

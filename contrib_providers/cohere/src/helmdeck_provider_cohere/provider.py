@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from helmdeck_core import ChatRequest, Constraint, Provider, ProviderContext, ProviderSettings
 from helmdeck_provider_cohere.answer import MODELS, QUOTA_HEADERS, WORDS, CohereAnswer, read_models
 from helmdeck_provider_cohere.request import KINDS, constraint, render
-from helmdeck_provider_kit import Interface, InterfaceProvider, refused_setting
+from helmdeck_provider_kit import HttpProvider, WireFormat, refused_setting
 
 DIALECT = "cohere-v2"
 
@@ -17,15 +17,15 @@ def open_cohere(settings: ProviderSettings, context: ProviderContext) -> Provide
 
     :raises InvalidRequest: a setting cannot be used.
     """
-    return InterfaceProvider(settings, context, interface(kinds_of(settings)))
+    return HttpProvider(settings, context, interface(kinds_of(settings)))
 
 
-def interface(kinds: Sequence[str] = KINDS) -> Interface:
+def interface(kinds: Sequence[str] = KINDS) -> WireFormat:
     """The interface.
 
     :param kinds: the formats that are taken, the preferred one first.
     """
-    return Interface(
+    return WireFormat(
         name=DIALECT,
         words=WORDS,
         quota_headers=QUOTA_HEADERS,
