@@ -177,7 +177,7 @@ def said(response: ChatResponse) -> dict[str, Any]:
         "normalised": None if response.raw_stop_reason is None else _reason(strict, response.raw_stop_reason),
         "normalised_in_context": _reason(response.stop_reason, response.raw_stop_reason),
         "text": response.text,
-        "reasoning": response.reasoning,
+        "reasoning": response.reasoning_content,
         "tool_calls": [{"name": call.name, "arguments": _arguments(call.arguments)} for call in response.tool_calls],
         "usage": _usage(response.usage),
     }
@@ -200,7 +200,7 @@ def broken(deltas: Sequence[ChatDelta], failure: CallFailed) -> dict[str, Any]:
         "normalised": None if raw is None else told,
         "normalised_in_context": told if raw or failure.sub_cause in _OUR_JUDGEMENT else "Unknown(error)",
         "text": "".join(delta.text for delta in deltas) or failure.excerpt or "",
-        "reasoning": "".join(delta.reasoning for delta in deltas),
+        "reasoning": "".join(delta.reasoning_content for delta in deltas),
         "tool_calls": [{"name": name, "arguments": _arguments(written)} for name, written in calls.values()],
         "usage": _usage(failure.usage or Usage()),
     }

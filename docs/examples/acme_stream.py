@@ -99,7 +99,7 @@ class Answer:
         self.said |= event  # what is said once, such as why it ends, stays
         if thought := string(event.get("thought")):
             self.thought += thought
-            yield ChatDelta(reasoning=thought)
+            yield ChatDelta(reasoning_content=thought)
         if output := string(event.get("output")):
             self.text += output
             yield ChatDelta(text=output)
@@ -117,7 +117,7 @@ class Answer:
         is_at_limit = request.max_tokens is not None and written >= request.max_tokens
         return ChatResponse(
             text=self.text,
-            reasoning=self.thought,
+            reasoning_content=self.thought,
             tool_calls=tuple(self.calls),
             stop_reason=in_context(strict, text=self.text, tool_calls=self.calls, is_at_limit=is_at_limit),
             strict_stop_reason=strict,
@@ -126,7 +126,7 @@ class Answer:
                 input_tokens=count(said, "read"), cached_input_tokens=count(said, "cached"), output_tokens=written
             ),
             served_model=echoed(string(said.get("model")), self.secrets),
-            quota=quota(self.headers, ("acme-left-",), self.secrets),
+            quota_metadata=quota(self.headers, ("acme-left-",), self.secrets),
             request_id=request_id(self.headers, self.secrets),
             downgrades=left_out,
         )

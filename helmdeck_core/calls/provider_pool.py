@@ -311,8 +311,8 @@ def _timed(response: ChatResponse, start: float) -> ChatResponse:
 
 def _pieces_of(response: ChatResponse) -> Iterator[ChatDelta]:
     """An answer that came whole, as the pieces of a stream."""
-    if response.reasoning:
-        yield ChatDelta(reasoning=response.reasoning)
+    if response.reasoning_content:
+        yield ChatDelta(reasoning_content=response.reasoning_content)
     if response.text:
         yield ChatDelta(text=response.text)
     for index, call in enumerate(response.tool_calls):

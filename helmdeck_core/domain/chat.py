@@ -203,7 +203,7 @@ class ChatResponse:
     """What a provider answered, with HTTP 200 or its like. Not yet known to be usable.
 
     :ivar text: the visible text as it came; reasoning marks may still be in it.
-    :ivar reasoning: reasoning that the provider delivered beside the text.
+    :ivar reasoning_content: reasoning text that the provider returned in a field of its own.
     :ivar stop_reason: the reason in its context: a refusal or a tool call in the answer outranks the native word.
     :ivar strict_stop_reason: the native word alone, by the table.
     :ivar raw_stop_reason: the native word; ``None`` when there was none.
@@ -214,7 +214,7 @@ class ChatResponse:
         what it means.
     :ivar served_model: who answered, in the provider's words.
     :ivar latency_s: seconds from sending to the end of the answer.
-    :ivar quota: rate-limit headers, as they came.
+    :ivar quota_metadata: rate-limit headers of the response, unchanged.
     :ivar downgrades: what was asked for and left out, such as ``response_format json_schema -> json_object``.
     :ivar unread: kinds of content in the answer that have no place here, such as ``image``, in the provider's words.
     :ivar constraint: what the answer was held to: ``Constraint.label``; empty where it is not known.
@@ -230,12 +230,12 @@ class ChatResponse:
     disposition: Disposition | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
-    reasoning: str = ""
+    reasoning_content: str = ""
     refusal: str = ""
     opaque: Mapping[str, Any] = attrs.field(default=EMPTY, repr=False)
     served_model: str = ""
     latency_s: float = 0.0
-    quota: Mapping[str, str] = EMPTY
+    quota_metadata: Mapping[str, str] = EMPTY
     downgrades: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     constraint: str = ""
@@ -273,7 +273,7 @@ class ChatDelta(msgspec.Struct, frozen=True, gc=False):
     """A piece of an answer. A Struct, because a stream makes thousands of them."""
 
     text: str = ""
-    reasoning: str = ""
+    reasoning_content: str = ""
     tool_call: ToolCallDelta | None = None
 
 

@@ -82,7 +82,7 @@ def line_of(event: Event) -> tuple[str, str]:
             return INFO, "an answer was cut; the model is asked to go on"
         case ContinuationTerminated():
             return _terminated(event)
-        case ToolPayloadRepair() if event.is_repaired:
+        case ToolPayloadRepair() if event.is_successful:
             return INFO, "tool calls came cut or unreadable; asked for again, they came whole"
         case ToolPayloadRepair():
             return WARNING, "tool calls came cut or unreadable; none of them is run"
@@ -111,9 +111,9 @@ def line_of(event: Event) -> tuple[str, str]:
 
 
 def _terminated(event: ContinuationTerminated) -> tuple[str, str]:
-    if event.outcome is TerminalReason.COMPLETED:
+    if event.terminal_reason is TerminalReason.COMPLETED:
         return INFO, "an answer that was cut is whole now"
-    if event.outcome is TerminalReason.NOT_CONTINUED:
+    if event.terminal_reason is TerminalReason.NOT_CONTINUED:
         return INFO, "an answer reached the output limit and is not continued"
     return WARNING, "an answer was cut and stays so"
 

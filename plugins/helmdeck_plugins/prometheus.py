@@ -102,7 +102,7 @@ class PrometheusSink:
             case ContinuationTerminated():
                 self._terminated(event)
             case ToolPayloadRepair():
-                result = "repaired" if event.is_repaired else "failed"
+                result = "repaired" if event.is_successful else "failed"
                 count.tool_repairs.labels(*self._who(event.model), result).inc()
             case ReasoningStripped():
                 count.reasoning.labels(*self._who(event.model)).inc(event.chars)
@@ -154,9 +154,9 @@ class PrometheusSink:
         count, who = self._metrics, self._who(event.model)
         if event.attempts:
             count.per_turn.labels(*who).observe(event.attempts)
-            count.turns.labels(*who, event.outcome.value).inc()
-        elif event.outcome is not TerminalReason.COMPLETED:
-            count.exits.labels(*who, event.outcome.value).inc()
+            count.turns.labels(*who, event.terminal_reason.value).inc()
+        elif event.terminal_reason is not TerminalReason.COMPLETED:
+            count.exits.labels(*who, event.terminal_reason.value).inc()
 
     # -- labels ------------------------------------------------------------------------------------------
 
@@ -215,17 +215,20 @@ class _Metrics:
         self.filters = counter("filter_calls_total", "Second calls that were to settle a selection.", *who, "result")
         self.stops = counter("stop_reasons_total", "Answers by why the model stopped.", *who, "reason")
         self.unknown_stops = counter("unknown_stop_reasons_total", "Words for stop reasons that no table knows.", *who)
-        self.continuations = counter("continuations_total", "Continuations that were asked for.", *who)
-        self.per_turn = histogram("continuations_per_turn", "Continuations of turns that had one.", TIMES, *who)
-        self.turns = counter("continued_turns_total", "Turns that were continued, by how they ended.", *who, "outcome")
+        self.continuations = counter("continuations_total", "Continuations that were triggered.", *who)
+        self.per_turn = histogram("continuations_per_turn", "Continuation attempts per continued turn.", TIMES, *who)
+        self.turns = counter("continued_turns_total", "Continued turns by terminal reason.", *who, "terminal_reason")
         self.continued_seconds = histogram(
             "continued_turn_duration_seconds",
-            "Time of turns that were continued, from the first request on.",
+            "End-to-end latency of continued turns, from the first request on.",
             SECONDS,
             *who,
         )
         self.exits = counter(
-            "truncation_exits_total", "Answers that were cut and not continued, by why.", *who, "outcome"
+            "truncation_exits_total",
+            "Truncated answers without a continuation, by terminal reason.",
+            *who,
+            "terminal_reason",
         )
         self.tool_repairs = counter(
             "tool_payload_repairs_total", "Turns whose tool calls were asked for again.", *who, "result"

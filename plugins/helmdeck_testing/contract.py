@@ -68,7 +68,7 @@ class ProviderContract(RequestContract):
             response = self.ask("good", streams=streams)
             names_model = "loopback" in json.dumps(self.dialect.whole(ScriptedAnswer()))
             assert response.served_model == ("loopback" if names_model else "")
-            assert response.quota.items() >= self.dialect.quota.items()
+            assert response.quota_metadata.items() >= self.dialect.quota.items()
             assert response.request_id == next(iter(self.dialect.headers.values()), "")
 
     def test_input_that_was_read_from_a_cache_is_part_of_all_input(self) -> None:
@@ -101,7 +101,14 @@ class ProviderContract(RequestContract):
         if not self.streams:
             return
         whole, streamed = (self.ask(mode, streams=streams) for streams in (False, True))
-        for field in ("text", "reasoning", "stop_reason", "strict_stop_reason", "raw_stop_reason", "disposition"):
+        for field in (
+            "text",
+            "reasoning_content",
+            "stop_reason",
+            "strict_stop_reason",
+            "raw_stop_reason",
+            "disposition",
+        ):
             assert getattr(streamed, field) == getattr(whole, field), field
         if MODES[mode].name != "no_end":  # what would have come with the end is missing
             assert streamed.usage == whole.usage

@@ -160,7 +160,7 @@ async def answered(provider: Provider, request: ChatRequest, streams: bool) -> C
     assert isinstance(response, ChatResponse)
     pieces = [each for each in deltas if isinstance(each, ChatDelta)]
     assert len(pieces) == len(deltas), "a response before the end"
-    for field in ("text", "reasoning"):
+    for field in ("text", "reasoning_content"):
         assert "".join(getattr(piece, field) for piece in pieces) == getattr(response, field)
     grown: dict[int, list[str]] = {}
     for piece in pieces:

@@ -75,14 +75,14 @@ def summed(deltas):
             call[0] += piece.id
             call[1] += piece.name
             call[2] += piece.arguments
-    text, reasoning = ("".join(getattr(delta, name) for delta in deltas) for name in ("text", "reasoning"))
+    text, reasoning = ("".join(getattr(delta, name) for delta in deltas) for name in ("text", "reasoning_content"))
     return text, reasoning, [tuple(calls[index]) for index in sorted(calls)]
 
 
 def spoken(response):
     """The same of a response."""
     calls = [(call.id, call.name, call.arguments) for call in response.tool_calls]
-    return response.text, response.reasoning, calls
+    return response.text, response.reasoning_content, calls
 
 
 # -- over the wire --------------------------------------------------------------------------------------------

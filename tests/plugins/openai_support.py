@@ -110,5 +110,5 @@ def joined(deltas):
         if (call := delta.tool_call) is not None:
             old = calls.get(call.index, ("", "", ""))
             calls[call.index] = (old[0] + call.id, old[1] + call.name, old[2] + call.arguments)
-    text, reasoning = ("".join(getattr(delta, name) for delta in deltas) for name in ("text", "reasoning"))
+    text, reasoning = ("".join(getattr(delta, name) for delta in deltas) for name in ("text", "reasoning_content"))
     return text, reasoning, [calls[index] for index in sorted(calls)]

@@ -393,7 +393,7 @@ def test_what_is_left_of_a_quota_is_told(chat_server, case):
         "x-ms-is-spilled-over": "true",
     }
     headers = {"content-type": "application/json", "x-other": "7", **told}
-    assert asked(case, chat_server(lambda _: (200, headers, json.dumps(case.whole)))).quota == told
+    assert asked(case, chat_server(lambda _: (200, headers, json.dumps(case.whole)))).quota_metadata == told
 
 
 # -- models ---------------------------------------------------------------------------------------------------

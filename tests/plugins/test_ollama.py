@@ -149,7 +149,7 @@ def test_a_stream_comes_to_what_the_whole_answer_says():
     deltas, response = read("ollama", *LINES)
     assert response == answered("ollama", WHOLE)
     assert summed(deltas) == spoken(response)
-    assert (response.text, response.reasoning, response.served_model) == ("Here it is.", "let me see", "q")
+    assert (response.text, response.reasoning_content, response.served_model) == ("Here it is.", "let me see", "q")
     assert response.usage == Usage(input_tokens=29, output_tokens=16)
     assert response.stop_reason is StopReason.TOOL_CALL
     assert response.tool_calls[0].arguments == '{"at":"sea"}'

@@ -30,7 +30,7 @@ def streamed(*chunks, done=True):
     answer = ChatAnswer(terms())
     deltas = read_stream(answer, events(*chunks, done=done))
     response = answer.finish()
-    assert joined(deltas)[:2] == (response.text, response.reasoning)
+    assert joined(deltas)[:2] == (response.text, response.reasoning_content)
     return response
 
 

@@ -349,7 +349,7 @@ def test_an_answer_carries_text_model_usage_quota_and_both_reasons(chat_server):
     assert (response.text, response.served_model, response.raw_stop_reason) == ("hello", "loopback", "stop")
     assert response.stop_reason is response.strict_stop_reason is StopReason.END_TURN
     assert attrs.astuple(response.usage) == (40, 12, 32, 0, 5)
-    assert response.quota == {"x-ratelimit-remaining-requests": "41"}
+    assert response.quota_metadata == {"x-ratelimit-remaining-requests": "41"}
 
 
 @pytest.mark.parametrize(
@@ -365,13 +365,13 @@ def test_an_answer_carries_text_model_usage_quota_and_both_reasons(chat_server):
 )
 def test_reasoning_is_read_once_from_wherever_it_stands(message, expected):
     response = parsed(message)
-    assert (response.text, response.reasoning) == ("a", expected)
+    assert (response.text, response.reasoning_content) == ("a", expected)
 
 
 def test_content_in_parts_is_sorted_into_text_and_reasoning():
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
     response = parsed({"content": [thought, {"type": "text", "text": "he"}, {"type": "text", "text": "llo"}]})
-    assert (response.text, response.reasoning) == ("hello", "hm")
+    assert (response.text, response.reasoning_content) == ("hello", "hm")
 
 
 @pytest.mark.parametrize(

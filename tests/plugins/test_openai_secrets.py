@@ -197,7 +197,7 @@ def test_a_key_in_the_short_fields_of_an_answer_is_hidden_and_the_answer_itself_
     server = chat_server(lambda body: (200, headers, {"model": f"m-{KEY}", "choices": [choice]}))
     (found,) = ask(server.base_url, api_key=lambda: KEY)
     assert (found.raw_stop_reason, found.served_model) == ("stop [redacted]", "m-[redacted]")
-    assert found.quota == {"x-ratelimit-owner": "team [redacted]"}
+    assert found.quota_metadata == {"x-ratelimit-owner": "team [redacted]"}
     assert (found.text, found.tool_calls[0].arguments) == (f"it is {KEY}", json.dumps({"at": KEY}))
 
 
@@ -205,7 +205,7 @@ def test_short_fields_are_bounded_and_a_key_at_their_bound_shows_no_part():
     long = "x" * 190 + KEY + "x" * 5_000
     body = {"model": long, "choices": [{"message": {"content": "hi"}, "finish_reason": long}]}
     found = response(body, {"x-ratelimit-limit": long})
-    for word in (found.raw_stop_reason, found.served_model, found.quota["x-ratelimit-limit"]):
+    for word in (found.raw_stop_reason, found.served_model, found.quota_metadata["x-ratelimit-limit"]):
         assert len(word) == 200
         assert not shows_a_part(word)
     assert len(response(body, secrets=("x",)).served_model) == 200

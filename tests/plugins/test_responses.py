@@ -62,7 +62,7 @@ def answer_of(read):
     response = answer.finish()
     calls = [(call.id, call.name, call.arguments) for call in response.tool_calls]
     text, reasoning, said = joined(deltas)
-    assert (text, reasoning) == (response.text, response.reasoning)
+    assert (text, reasoning) == (response.text, response.reasoning_content)
     assert [(*named, arguments or "{}") for *named, arguments in said] == calls
     return response
 
@@ -107,7 +107,7 @@ STREAM = [
 
 def test_a_response_carries_everything_that_its_items_say():
     found = read(whole(REASONING, MESSAGE, CALL))
-    assert (found.text, found.reasoning, found.served_model) == ("Grüße an", "hm", "m")
+    assert (found.text, found.reasoning_content, found.served_model) == ("Grüße an", "hm", "m")
     assert found.tool_calls == (ToolCall("c1", "look", '{"x": 1}'),)
     assert (found.stop_reason, found.strict_stop_reason) == (StopReason.TOOL_CALL, StopReason.END_TURN)
     usage = found.usage

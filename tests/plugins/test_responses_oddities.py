@@ -17,7 +17,7 @@ def reading(read):
     answer = ResponsesAnswer(terms(dialect="openai-responses"))
     deltas = list(read(answer))
     response = answer.finish()
-    assert joined(deltas)[:2] == (response.text, response.reasoning)
+    assert joined(deltas)[:2] == (response.text, response.reasoning_content)
     return response
 
 

@@ -110,8 +110,13 @@ def test_an_answer_carries_everything_that_the_script_gives():
     calls = (ToolCall("1", "look", "{}"),)
     given = Reply("t", "stop", "why", calls, Usage(output_tokens=3), "m-1", 0.0, {"x-ratelimit-remaining": "1"}, ("d",))
     response = ask(given)
-    assert (response.text, response.reasoning, response.tool_calls, response.served_model) == ("t", "why", calls, "m-1")
-    assert (response.usage.output_tokens, dict(response.quota), response.downgrades) == (
+    assert (response.text, response.reasoning_content, response.tool_calls, response.served_model) == (
+        "t",
+        "why",
+        calls,
+        "m-1",
+    )
+    assert (response.usage.output_tokens, dict(response.quota_metadata), response.downgrades) == (
         3,
         {"x-ratelimit-remaining": "1"},
         ("d",),
@@ -182,7 +187,7 @@ def test_an_empty_answer_has_the_reason_of_its_mode(mode, text, stop_reason):
 
 
 def test_a_draft_stands_only_in_the_reasoning():
-    assert '"steps"' in ask(draft_in_reasoning()).reasoning
+    assert '"steps"' in ask(draft_in_reasoning()).reasoning_content
 
 
 @pytest.mark.parametrize(("reason", "expected"), [("length", StopReason.MAX_TOKENS), ("stop", StopReason.END_TURN)])

@@ -155,7 +155,7 @@ def expected(dialect):
 def test_all_dialects_say_the_same():
     found = [attrs.evolve(expected(dialect), raw_stop_reason="", strict_stop_reason=None) for dialect in STREAMS]
     assert all(response == found[0] for response in found)
-    assert (found[0].text, found[0].reasoning, found[0].served_model) == (TEXT, THOUGHT, "m")
+    assert (found[0].text, found[0].reasoning_content, found[0].served_model) == (TEXT, THOUGHT, "m")
     assert [(call.id, call.name, call.arguments) for call in found[0].tool_calls] == [
         ("c1", "look", json.loads(WRITTEN))
     ]

@@ -320,7 +320,7 @@ def test_thoughts_are_read_apart_from_the_text(sdk, asking):
     with asking("draft_in_reasoning") as ask:
         answer = ask()
     assert (answer.text, answer.stop) == ("", sdk.stops[0])
-    assert answer.reasoning.startswith("I could answer {") and answer.reasoning.endswith("but first")
+    assert answer.reasoning_content.startswith("I could answer {") and answer.reasoning_content.endswith("but first")
 
 
 def test_a_cut_answer_says_that_it_was_cut(sdk, asking):

@@ -101,7 +101,7 @@ def test_a_stream_gives_its_pieces_and_the_whole_response_last(chat_server):
     *deltas, response = stream(server.base_url)
     assert [delta.text for delta in deltas] == ["High ", "tide."]
     assert (response.text, response.stop_reason) == ("High tide.", StopReason.END_TURN)
-    assert (response.disposition, dict(response.quota)) == (Disposition.FINAL, {"x-api-warning": "old"})
+    assert (response.disposition, dict(response.quota_metadata)) == (Disposition.FINAL, {"x-api-warning": "old"})
     assert server.requests[0].body["stream"] is True
 
 
