@@ -102,7 +102,7 @@ def stream_stripper(starts_in_reasoning: bool = False) -> StreamStripper:
 def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
     """Read one recorded response of a provider.
 
-    :raises NotImplementedError: for dialects that no adapter speaks yet.
+    :raises NotImplementedError: for wire formats that no adapter supports yet.
     """
     interface = INTERFACES.get(fixture["dialect"])
     if interface is None:
@@ -119,15 +119,15 @@ def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
 
 
 INTERFACES: dict[str, WireFormat] = {
-    "anthropic-messages": anthropic.dialect(anthropic_request.Options()),
-    "gemini": gemini.dialect(gemini_request.Options()),
-    "ollama-native": ollama.dialect(ollama_request.Options()),
-    "openai-chat": openai.dialect(openai_request.Quirks()),
-    "openai-responses": responses.dialect(responses_request.Options()),
+    "anthropic-messages": anthropic.wire_format(anthropic_request.Options()),
+    "gemini": gemini.wire_format(gemini_request.Options()),
+    "ollama-native": ollama.wire_format(ollama_request.Options()),
+    "openai-chat": openai.wire_format(openai_request.Quirks()),
+    "openai-responses": responses.wire_format(responses_request.Options()),
     "bedrock-converse": CONVERSE,
     "cohere-v2": COHERE,
 }
-"""For each dialect, what is special about its interface."""
+"""The wire format of each dialect of the fixtures."""
 
 
 def _reader(interface: WireFormat, fixture: Mapping[str, Any]) -> ResponseReader:

@@ -55,11 +55,11 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 @hookspec
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
-    """Contribute tables of native stop reasons, one for each dialect that providers speak.
+    """Contribute tables of native stop reasons, one per wire format.
 
-    Called once when a deck is made. A word that no table of the dialect lists is ``Unknown``, never a clean end.
+    Called once when a deck is made. A word that the wire format's table does not list is ``Unknown``, never a clean end.
 
-    :returns: Tables; their names are dialects. Empty for none.
+    :returns: Tables; their names are wire formats. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -175,9 +175,9 @@ def helmdeck_decode_steps() -> Sequence[DecodeStep]:
 def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
     """Contribute ways in which models write tool calls as text, and what only looks like a call.
 
-    Called once when a deck is made; all dialects are compiled into one scanner, when the first answer is read for calls.
+    Called once when a deck is made; all formats are compiled into one scanner, when the first answer is read for calls.
 
-    :returns: Dialects; their names are reported with the calls. Empty for none.
+    :returns: Formats; their names are reported with the calls. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

@@ -37,7 +37,7 @@ from helmdeck_provider_kit import (
     string,
 )
 
-DIALECT = "acme-stream"
+WIRE_FORMAT = "acme-stream"
 WORDS = ErrorRules()  # what the codes of the server's errors mean; without any, the HTTP status decides
 
 
@@ -112,7 +112,7 @@ class Answer:
         """What everything comes to. Without a word for its end, the reason is Unknown."""
         said, why = self.said, self.said.get("why")
         written = count(said, "written")
-        strict = context.normalise_stop(why, DIALECT)
+        strict = context.normalise_stop(why, WIRE_FORMAT)
         # A refusal, a call or a cut can hide behind the word; is_at_limit tells a cut that calls itself an end.
         is_at_limit = request.max_tokens is not None and written >= request.max_tokens
         return ChatResponse(
@@ -199,4 +199,4 @@ def helmdeck_stop_reasons():
         "call": StopReason.TOOL_CALL,
         "refused": StopReason.SAFETY_BLOCKED,
     }
-    return [StopReasonTable(name=DIALECT, reasons=words)]
+    return [StopReasonTable(name=WIRE_FORMAT, reasons=words)]

@@ -71,7 +71,7 @@ DISPOSITIONS: Final[Mapping[StopReason, Disposition]] = MappingProxyType(
 class StopReasonTable:
     """How one family of providers says why it stopped.
 
-    :ivar name: the dialect; contributing the same name again replaces the table.
+    :ivar name: the wire format; contributing the same name again replaces the table.
     :ivar reasons: native word, in lower case, to normalised reason. What is not listed is ``UNKNOWN``, never a clean end.
     :ivar dispositions: native word, in lower case, to what can be done, where ``DISPOSITIONS`` is not what it means.
     """
@@ -380,11 +380,11 @@ class ProviderSettings:
 class ProviderContext(Protocol):
     """What a provider may use of the deck that opens it."""
 
-    def normalise_stop(self, raw: str | None, dialect: str) -> StopReason:
+    def normalise_stop(self, raw: str | None, wire_format: str) -> StopReason:
         """Look a native stop reason up in the tables that plugins contribute."""
         ...
 
-    def disposition_of(self, raw: str | None, reason: StopReason, dialect: str) -> Disposition:
+    def disposition_of(self, raw: str | None, reason: StopReason, wire_format: str) -> Disposition:
         """What can be done about a turn.
 
         What the table says of the native word if that is what ``reason`` goes back to; else what the reason means.

@@ -38,7 +38,7 @@ from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.hooks.manager import Plugins
 from helmdeck_core.reading.decoder import Decoder
 from helmdeck_core.reading.tool_calls.reader import ToolCallReader
-from helmdeck_core.reading.tool_calls.scanner import dialect_problem
+from helmdeck_core.reading.tool_calls.scanner import format_problem
 from helmdeck_core.resolve.budgets import BudgetResolver
 from helmdeck_core.resolve.event_sinks import ActiveSink, listening
 from helmdeck_core.resolve.prices import Pricer
@@ -129,25 +129,25 @@ class Runtime:
         every = [owned.value for owned in self.variants.values() if owned.value.task == task]
         return every[0] if len(every) == 1 else None
 
-    def normalise_stop(self, raw: str | None, dialect: str) -> StopReason:
+    def normalise_stop(self, raw: str | None, wire_format: str) -> StopReason:
         """Look a native stop reason up; what no table knows is ``UNKNOWN``, never a clean end.
 
-        :param dialect: a table's name. ``""`` asks all tables, the first hit in their order counting, and forgives
+        :param wire_format: a table's name. ``""`` asks all tables, the first hit in their order counting, and forgives
             separators and what stands before a dot, as in ``FinishReason.MAX_TOKENS``.
         """
         if raw is None:
             return StopReason.UNKNOWN
-        if dialect:
-            return self.stop_tables.get(dialect, {}).get(raw.strip().casefold(), StopReason.UNKNOWN)
+        if wire_format:
+            return self.stop_tables.get(wire_format, {}).get(raw.strip().casefold(), StopReason.UNKNOWN)
         return self.any_stop.get(_squashed(raw.rpartition(".")[2]), StopReason.UNKNOWN)
 
-    def disposition_of(self, raw: str | None, reason: StopReason, dialect: str) -> Disposition:
+    def disposition_of(self, raw: str | None, reason: StopReason, wire_format: str) -> Disposition:
         """What can be done about the way a turn ended.
 
         :param reason: what the whole answer means; where it is not what the table says of ``raw``, the word counts no more.
         """
-        if raw is not None and self.normalise_stop(raw, dialect) is reason:
-            found = self.stop_dispositions.get(dialect, {}).get(raw.strip().casefold())
+        if raw is not None and self.normalise_stop(raw, wire_format) is reason:
+            found = self.stop_dispositions.get(wire_format, {}).get(raw.strip().casefold())
             if found is not None:
                 return found
         return DISPOSITIONS[reason]
@@ -210,7 +210,7 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
             plugins, table, owners, loaded.config.budgets, loaded.origins, _wrappers(loaded.config, providers)
         ),
         decoder=decoder,
-        tool_calls=ToolCallReader(_dialects(found["helmdeck_tool_call_formats"], plugins), tags, decoder),
+        tool_calls=ToolCallReader(_tool_call_formats(found["helmdeck_tool_call_formats"], plugins), tags, decoder),
         trim_steps=_named(found["helmdeck_trim_steps"]),
         rankers=_named(found["helmdeck_rankers"]),
         variants=_named(_variants(found["helmdeck_prompt_variants"])),
@@ -254,17 +254,17 @@ def _decode_steps(found: Iterable[Contribution[DecodeStep]]) -> tuple[DecodeStep
     )
 
 
-def _dialects(found: Iterable[Contribution[ToolCallFormat]], plugins: Plugins) -> tuple[ToolCallFormat, ...]:
-    dialects: list[ToolCallFormat] = []
+def _tool_call_formats(found: Iterable[Contribution[ToolCallFormat]], plugins: Plugins) -> tuple[ToolCallFormat, ...]:
+    formats: list[ToolCallFormat] = []
     for owned in found:
-        dialect = owned.value
+        call_format = owned.value
         # The patterns of built-ins are compiled when they are first needed, and tested.
-        if not plugins.is_builtin(owned.plugin) and (problem := dialect_problem(dialect)):
-            raise owned.fault(f"ToolCallFormat {dialect.name!r}: {problem}")
-        if dialect.translate is not None:
-            dialect = attrs.evolve(dialect, translate=hook_calls.attributed(owned, dialect.translate, str))
-        dialects.append(dialect)
-    return tuple(dialects)
+        if not plugins.is_builtin(owned.plugin) and (problem := format_problem(call_format)):
+            raise owned.fault(f"ToolCallFormat {call_format.name!r}: {problem}")
+        if call_format.translate is not None:
+            call_format = attrs.evolve(call_format, translate=hook_calls.attributed(owned, call_format.translate, str))
+        formats.append(call_format)
+    return tuple(formats)
 
 
 def _recovery_rules(found: Iterable[Contribution[RecoveryRule]]) -> list[Contribution[RecoveryRule]]:

@@ -1,7 +1,7 @@
 """How other families of providers say why they stopped, as data.
 
 With these tables a word that a gateway passes on unchanged, or that somebody quotes from a log, still has a meaning. The
-adapters' own dialects come with the adapters. A word without a sure meaning, such as ``TIMEOUT``, ``failed`` or
+adapters' own tables come with the adapters. A word without a sure meaning, such as ``TIMEOUT``, ``failed`` or
 ``malformed_tool_use``, is left out on purpose: what no table lists is ``Unknown``, and that is the truth about it.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from helmdeck_core import StopReason, StopReasonTable, hookimpl
 
 _LATE = 100
-"""These tables are asked after the dialects of adapters when a word is looked up without a dialect."""
+"""These tables are asked after the tables of adapters when a word is looked up without a wire format."""
 
 _BEDROCK = {
     "end_turn": StopReason.END_TURN,
@@ -57,5 +57,5 @@ _TABLES = {
 
 @hookimpl
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
-    """The dialects of other families."""
+    """The stop reasons of other families."""
     return [StopReasonTable(name=name, reasons=reasons, order=_LATE) for name, reasons in _TABLES.items()]

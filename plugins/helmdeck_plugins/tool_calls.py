@@ -385,5 +385,5 @@ _OTHERS = (
 
 @hookimpl
 def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
-    """The dialects seen in the field."""
+    """The formats seen in the field."""
     return (*_CALLS, *_GROUPS, *_OTHERS)

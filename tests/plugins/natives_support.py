@@ -45,25 +45,25 @@ def body_of(rendered):
     return json.loads(rendered.body)
 
 
-def terms(dialect, **fields):
+def terms(wire_format, **fields):
     return ReaderContext(
         words=ERROR_WORDS,
         quota_headers=QUOTA_HEADERS,
-        normalise=lambda raw: RUNTIME.normalise_stop(raw, dialect),
-        dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, dialect),
+        normalise=lambda raw: RUNTIME.normalise_stop(raw, wire_format),
+        dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, wire_format),
         **fields,
     )
 
 
-def read(dialect, *events, **fields):
+def read(wire_format, *events, **fields):
     """Feed the events; return the deltas and the response."""
-    answer = ANSWERS[dialect](terms(dialect, **fields))
+    answer = ANSWERS[wire_format](terms(wire_format, **fields))
     deltas = [delta for event in events for delta in answer.feed(event)]
     return deltas, answer.finish()
 
 
-def answered(dialect, *events, **fields):
-    return read(dialect, *events, **fields)[1]
+def answered(wire_format, *events, **fields):
+    return read(wire_format, *events, **fields)[1]
 
 
 def summed(deltas):

@@ -14,12 +14,12 @@ REQUEST = ChatRequest(model="vllm/tiny", messages=(Message(Role.USER, (TextPart(
 
 
 class Context:
-    def normalise_stop(self, raw, dialect):
-        assert dialect in TABLES
-        return look_up(raw, dialect)
+    def normalise_stop(self, raw, wire_format):
+        assert wire_format in TABLES
+        return look_up(raw, wire_format)
 
-    def disposition_of(self, raw, reason, dialect):
-        _, found = TABLES[dialect]
+    def disposition_of(self, raw, reason, wire_format):
+        _, found = TABLES[wire_format]
         return found.get((raw or "").casefold(), DISPOSITIONS[reason])
 
 
@@ -29,18 +29,18 @@ TABLES = {
 }
 
 
-def look_up(raw, dialect="openai"):
-    reasons, _ = TABLES[dialect]
+def look_up(raw, wire_format="openai"):
+    reasons, _ = TABLES[wire_format]
     return reasons.get((raw or "").strip().casefold(), StopReason.UNKNOWN)
 
 
-def terms(*, dialect="openai", headers=None, secrets=(), **given):
+def terms(*, wire_format="openai", headers=None, secrets=(), **given):
     """What an answer is read with when no deck is there."""
     return ReaderContext(
         words=ERROR_WORDS,
         quota_headers=QUOTA_HEADERS,
-        normalise=lambda raw: look_up(raw, dialect),
-        dispose=lambda raw, reason: Context().disposition_of(raw, reason, dialect),
+        normalise=lambda raw: look_up(raw, wire_format),
+        dispose=lambda raw, reason: Context().disposition_of(raw, reason, wire_format),
         headers={name.lower(): value for name, value in (headers or {}).items()},
         secrets=tuple(secrets),
         **given,

@@ -57,7 +57,7 @@ def whole(*output, status="completed", **more):
 
 
 def answer_of(read):
-    answer = ResponsesAnswer(terms(dialect="openai-responses"))
+    answer = ResponsesAnswer(terms(wire_format="openai-responses"))
     deltas = list(read(answer))
     response = answer.finish()
     calls = [(call.id, call.name, call.arguments) for call in response.tool_calls]

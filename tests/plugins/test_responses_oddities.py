@@ -14,7 +14,7 @@ from tests.plugins.openai_support import REQUEST, ask, events, joined, read_stre
 
 
 def reading(read):
-    answer = ResponsesAnswer(terms(dialect="openai-responses"))
+    answer = ResponsesAnswer(terms(wire_format="openai-responses"))
     deltas = list(read(answer))
     response = answer.finish()
     assert joined(deltas)[:2] == (response.text, response.reasoning_content)

@@ -124,7 +124,7 @@ def test_an_answer_carries_everything_that_the_script_gives():
     assert (response.stop_reason, response.strict_stop_reason) == (StopReason.TOOL_CALL, StopReason.END_TURN)
 
 
-def test_words_of_other_dialects_are_looked_up_in_the_deck(deck_with):
+def test_words_of_other_wire_formats_are_looked_up_in_the_deck(deck_with):
     script = scripted_provider([Reply("x", "MAX_TOKENS"), Reply("x", "quantum_halt"), Reply("x", None)])
     deck = deck_with(script, config=NOT_CONTINUED)
     found = [deck.complete(asking()).stop_reason for _ in range(3)]

@@ -120,7 +120,7 @@ def places(value):
 
 @st.composite
 def streams(draw, kind):
-    """Events of a dialect, some of them with a field set to something else, or without one."""
+    """Events of a wire format, some of them with a field set to something else, or without one."""
     found = []
     for event in draw(st.lists(st.sampled_from(EVENTS[kind]), min_size=1, max_size=6)):
         event = copy.deepcopy(event)

@@ -107,5 +107,5 @@ def test_a_provider_that_keeps_to_no_limit_fails_and_does_not_hang(contract, mon
 def test_a_contract_that_misses_something_says_what():
     from helmdeck_testing import ProviderContract
 
-    with pytest.raises(AssertionError, match="Half does not say its name and its dialect"):
+    with pytest.raises(AssertionError, match="Half does not say its name and its server_format"):
         type("Half", (ProviderContract,), {}).setup_class()

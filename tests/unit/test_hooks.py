@@ -94,7 +94,7 @@ def test_helmdeck_providers_serves_models_under_its_name(deck_with):
     assert deck.plan("draft a post", model="parrot/any").steps[0].tool == "blog.draft"
 
 
-def test_helmdeck_stop_reasons_teaches_a_dialect(deck_with):
+def test_helmdeck_stop_reasons_teaches_a_wire_format(deck_with):
     table = StopReasonTable(name="acme", reasons={"Enough": StopReason.MAX_TOKENS})
     deck = deck_with(contributing("helmdeck_stop_reasons", table))
     assert deck.runtime.normalise_stop("ENOUGH", "acme") is StopReason.MAX_TOKENS
@@ -190,11 +190,11 @@ def test_helmdeck_decode_steps_read_what_strict_decoding_refused(deck_with):
 
 
 def test_helmdeck_tool_call_formats_are_found_in_text(deck_with):
-    dialect = ToolCallFormat(name="acme", open=("<<run ",), close=(">>",), head=r"(?P<name>\w+) ")
-    deck = deck_with(contributing("helmdeck_tool_call_formats", dialect))
+    call_format = ToolCallFormat(name="acme", open=("<<run ",), close=(">>",), head=r"(?P<name>\w+) ")
+    deck = deck_with(contributing("helmdeck_tool_call_formats", call_format))
     found = deck.tool_calls('I look. <<run search {"q": "a >> b"}>>')
     assert (found.text, found.calls[0].call.name, found.calls[0].args) == ("I look.", "search", {"q": "a >> b"})
-    assert found.calls[0].dialect == "acme"
+    assert found.calls[0].format == "acme"
 
 
 @pytest.mark.parametrize(
@@ -213,8 +213,8 @@ def test_helmdeck_tool_call_formats_that_cannot_work_name_their_plugin(deck_with
 
 
 def test_helmdeck_tool_call_formats_whose_translation_fails_name_their_plugin(deck_with):
-    dialect = ToolCallFormat(name="acme", open=("@@",), translate=lambda text: 1 / 0)
-    deck = deck_with(contributing("helmdeck_tool_call_formats", dialect))
+    call_format = ToolCallFormat(name="acme", open=("@@",), translate=lambda text: 1 / 0)
+    deck = deck_with(contributing("helmdeck_tool_call_formats", call_format))
     with pytest.raises(PluginError, match="plugin 'acme-1'.*ZeroDivisionError"):
         deck.tool_calls("@@{a}")
 

@@ -23,15 +23,15 @@ from helmdeck_plugins.providers.anthropic_wire import DISPOSITIONS, REASONS, Mes
 from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
 from helmdeck_provider_kit import HttpProvider, WireFormat, count, rows, string
 
-DIALECT = "anthropic"
+WIRE_FORMAT = "anthropic"
 
 _MODELS = "/models?limit=1000"
 
 
-def dialect(options: Options) -> WireFormat:
+def wire_format(options: Options) -> WireFormat:
     """The interface, as one deployment uses it."""
     return WireFormat(
-        name=DIALECT,
+        name=WIRE_FORMAT,
         words=ERROR_WORDS,
         quota_headers=QUOTA_HEADERS,
         headers=lambda key: _headers(key, options),
@@ -67,7 +67,7 @@ def _models(page: Mapping[str, Any]) -> tuple[Sequence[ModelInfo], str]:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return HttpProvider(settings, context, dialect(Options.read(settings)))
+    return HttpProvider(settings, context, wire_format(Options.read(settings)))
 
 
 @hookimpl
@@ -87,5 +87,5 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 @hookimpl
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
-    """The dialect of messages."""
-    return [StopReasonTable(name=DIALECT, reasons=REASONS, dispositions=DISPOSITIONS)]
+    """The stop reasons of messages."""
+    return [StopReasonTable(name=WIRE_FORMAT, reasons=REASONS, dispositions=DISPOSITIONS)]

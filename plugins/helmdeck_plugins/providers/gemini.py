@@ -27,15 +27,15 @@ from helmdeck_plugins.providers.gemini_request import Options, address, constrai
 from helmdeck_plugins.providers.gemini_wire import DISPOSITIONS, REASONS, GeminiAnswer
 from helmdeck_provider_kit import HttpProvider, WireFormat, count, refused_setting, rows, string
 
-DIALECT = "gemini"
+WIRE_FORMAT = "gemini"
 
 
-def dialect(options: Options) -> WireFormat:
+def wire_format(options: Options) -> WireFormat:
     """The interface, as one deployment uses it."""
     # Which models there are does not depend on the project.
     models_path = f"/{options.models_path}?pageSize=1000"
     return WireFormat(
-        name=DIALECT,
+        name=WIRE_FORMAT,
         words=ERROR_WORDS,
         quota_headers=QUOTA_HEADERS,
         headers=lambda key: _headers(key, options),
@@ -74,7 +74,7 @@ def _listed(value: object) -> Sequence[object]:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return HttpProvider(settings, context, dialect(Options.read(settings)))
+    return HttpProvider(settings, context, wire_format(Options.read(settings)))
 
 
 def _constrain(settings: ProviderSettings, request: ChatRequest) -> Constraint:
@@ -88,7 +88,7 @@ def _open_vertex(settings: ProviderSettings, context: ProviderContext) -> Provid
     if settings.base_url is None:
         region = "" if options.location == "global" else f"{options.location}-"
         settings = attrs.evolve(settings, base_url=f"https://{region}aiplatform.googleapis.com/v1beta1")
-    return HttpProvider(settings, context, dialect(options))
+    return HttpProvider(settings, context, wire_format(options))
 
 
 @hookimpl
@@ -116,5 +116,5 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 @hookimpl
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
-    """The dialect of generateContent."""
-    return [StopReasonTable(name=DIALECT, reasons=REASONS, dispositions=DISPOSITIONS)]
+    """The stop reasons of generateContent."""
+    return [StopReasonTable(name=WIRE_FORMAT, reasons=REASONS, dispositions=DISPOSITIONS)]

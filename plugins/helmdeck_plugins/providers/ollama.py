@@ -22,13 +22,13 @@ from helmdeck_plugins.providers.ollama_request import Options, constraint, rende
 from helmdeck_plugins.providers.ollama_wire import DISPOSITIONS, REASONS, OllamaAnswer
 from helmdeck_provider_kit import HttpProvider, WireFormat, rows, string
 
-DIALECT = "ollama"
+WIRE_FORMAT = "ollama"
 
 
-def dialect(options: Options) -> WireFormat:
+def wire_format(options: Options) -> WireFormat:
     """The interface, as one deployment uses it."""
     return WireFormat(
-        name=DIALECT,
+        name=WIRE_FORMAT,
         words=ERROR_WORDS,
         quota_headers=QUOTA_HEADERS,
         headers=lambda key: {"authorization": f"Bearer {key}"} if key else {},  # only for Ollama's cloud
@@ -52,7 +52,7 @@ def _models(page: Mapping[str, Any]) -> tuple[Sequence[ModelInfo], str]:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return HttpProvider(settings, context, dialect(Options.read(settings)))
+    return HttpProvider(settings, context, wire_format(Options.read(settings)))
 
 
 @hookimpl
@@ -71,5 +71,5 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 @hookimpl
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
-    """The dialect of Ollama's own chat."""
-    return [StopReasonTable(name=DIALECT, reasons=REASONS, dispositions=DISPOSITIONS)]
+    """The stop reasons of Ollama's own chat."""
+    return [StopReasonTable(name=WIRE_FORMAT, reasons=REASONS, dispositions=DISPOSITIONS)]

@@ -34,7 +34,7 @@ from helmdeck_plugins.providers.openai_request import Quirks, constraint, key_he
 from helmdeck_plugins.providers.openai_wire import DISPOSITIONS, REASONS, ChatAnswer, models
 from helmdeck_provider_kit import HttpProvider, WireFormat
 
-DIALECT = "openai"
+WIRE_FORMAT = "openai"
 
 _JSON_MODE_ONLY = ("json_object",)
 _REASONING_MODELS = ("o1", "o3", "o4-", "gpt-5")
@@ -43,10 +43,10 @@ at platform.openai.com, and what NVIDIA's NeMo Guardrails found out by asking ea
 _KIMI = ("kimi-k2.", "kimi-k3")
 
 
-def dialect(quirks: Quirks) -> WireFormat:
+def wire_format(quirks: Quirks) -> WireFormat:
     """The interface, as one server has it."""
     return WireFormat(
-        name=DIALECT,
+        name=WIRE_FORMAT,
         words=ERROR_WORDS,
         quota_headers=QUOTA_HEADERS,
         headers=lambda key: key_headers(key, quirks.key_header),
@@ -63,7 +63,7 @@ def dialect(quirks: Quirks) -> WireFormat:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return HttpProvider(settings, context, dialect(Quirks.read(settings)))
+    return HttpProvider(settings, context, wire_format(Quirks.read(settings)))
 
 
 def _preset(
@@ -294,5 +294,5 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 @hookimpl
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
-    """The dialect of chat completions."""
-    return [StopReasonTable(name=DIALECT, reasons=REASONS, dispositions=DISPOSITIONS)]
+    """The stop reasons of chat completions."""
+    return [StopReasonTable(name=WIRE_FORMAT, reasons=REASONS, dispositions=DISPOSITIONS)]

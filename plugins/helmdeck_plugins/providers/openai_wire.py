@@ -53,7 +53,7 @@ REASONS: Mapping[str, StopReason] = {
     "sensitive": StopReason.SAFETY_BLOCKED,  # Z.ai
     "abort": StopReason.CANCELLED,  # vLLM
 }
-"""The dialect. Left out on purpose, and so unknown: ``error`` (Mistral, OpenRouter), ``insufficient_system_resource``
+"""Native stop reasons. Left out on purpose, and so unknown: ``error`` (Mistral, OpenRouter), ``insufficient_system_resource``
 (DeepSeek), ``network_error`` (Z.ai), ``load`` (Ollama) and the empty word: none of them says that the turn is complete."""
 
 DISPOSITIONS: Mapping[str, Disposition] = {

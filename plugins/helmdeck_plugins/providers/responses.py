@@ -18,15 +18,15 @@ from helmdeck_plugins.providers.responses_request import Options, constraint, re
 from helmdeck_plugins.providers.responses_wire import DISPOSITIONS, REASONS, ResponsesAnswer, path_of_pending
 from helmdeck_provider_kit import Background, HttpProvider, WireFormat
 
-DIALECT = "openai-responses"
+WIRE_FORMAT = "openai-responses"
 
 _REASONING_MODELS = ("o1", "o3", "o4-", "gpt-5")
 
 
-def dialect(options: Options) -> WireFormat:
+def wire_format(options: Options) -> WireFormat:
     """The interface, as one server has it."""
     return WireFormat(
-        name=DIALECT,
+        name=WIRE_FORMAT,
         words=ERROR_WORDS,
         quota_headers=QUOTA_HEADERS,
         headers=lambda key: key_headers(key, options.key_header),
@@ -40,7 +40,7 @@ def dialect(options: Options) -> WireFormat:
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return HttpProvider(settings, context, dialect(Options.read(settings)))
+    return HttpProvider(settings, context, wire_format(Options.read(settings)))
 
 
 def _preset(
@@ -103,5 +103,5 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 @hookimpl
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
-    """The dialect of Responses."""
-    return [StopReasonTable(name=DIALECT, reasons=REASONS, dispositions=DISPOSITIONS)]
+    """The stop reasons of Responses."""
+    return [StopReasonTable(name=WIRE_FORMAT, reasons=REASONS, dispositions=DISPOSITIONS)]

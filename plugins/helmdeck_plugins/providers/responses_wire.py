@@ -36,7 +36,7 @@ REASONS: Mapping[str, StopReason] = {
     "content_filter": StopReason.SAFETY_BLOCKED,
     "cancelled": StopReason.CANCELLED,
 }
-"""The dialect: the state, and after a colon why it is incomplete. ``incomplete`` alone is unknown."""
+"""Native stop reasons: the state, and after a colon why it is incomplete. ``incomplete`` alone is unknown."""
 
 DISPOSITIONS: Mapping[str, Disposition] = {
     "incomplete": Disposition.RETRY,

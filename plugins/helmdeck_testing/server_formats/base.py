@@ -1,4 +1,4 @@
-"""What an answer says, in no dialect yet, and what a dialect is."""
+"""A scripted answer without a wire format, and what a server's wire format consists of."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from helmdeck_core import FailureClass, ToolCall
 from helmdeck_testing.servers import Recorded
 
 REQUEST_ID = "req-loopback-1"
-"""What a server calls every request, where its dialect does not say otherwise."""
+"""What a server calls every request, where its format does not say otherwise."""
 
 _PIECE_CHARS = 12
 
@@ -22,10 +22,10 @@ _PIECE_CHARS = 12
 class ScriptedAnswer:
     """An answer as a model gives it.
 
-    :ivar stop: ``stop``, ``length``, ``content_filter``, ``tool_calls`` or ``error``, which each dialect has its own word
+    :ivar stop: ``stop``, ``length``, ``content_filter``, ``tool_calls`` or ``error``, which each format has its own word
         for; ``None`` for an answer that does not say why it ends.
     :ivar tool_calls: with ids and the whole JSON text of their arguments.
-    :ivar input_tokens: all of them, also where the dialect counts cached ones apart.
+    :ivar input_tokens: all of them, also where the format counts cached ones apart.
     :ivar model: the name that the answer carries.
     """
 
@@ -78,8 +78,8 @@ class ServerFormat:
     :ivar content_type: of a stream.
     :ivar headers: of every answer; the name of the request, unless the family gives none.
     :ivar quota: headers that tell how much is left, as the family has them.
-    :ivar lacks: names of the modes that the dialect has no words for.
-    :ivar causes: what a mode comes to where the dialect says more than others, by the mode's name.
+    :ivar lacks: names of the modes that the format cannot express.
+    :ivar causes: what a mode comes to where the format says more than others, by the mode's name.
     """
 
     name: str

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helmdeck_core import FailureClass, ToolCall
-from helmdeck_testing.dialects.base import ScriptedAnswer, ServerFormat
+from helmdeck_testing.server_formats.base import ScriptedAnswer, ServerFormat
 
 _WORDS = {"tool_calls": "stop"}
 

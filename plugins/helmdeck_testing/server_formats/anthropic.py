@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helmdeck_core import ToolCall
-from helmdeck_testing.dialects.base import REQUEST_ID, ScriptedAnswer, ServerFormat, in_chunks, sse
+from helmdeck_testing.server_formats.base import REQUEST_ID, ScriptedAnswer, ServerFormat, in_chunks, sse
 
 _WORDS = {
     "stop": "end_turn",

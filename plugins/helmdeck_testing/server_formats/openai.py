@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from helmdeck_core import ToolCall
-from helmdeck_testing.dialects.base import ScriptedAnswer, ServerFormat, in_chunks, sse
+from helmdeck_testing.server_formats.base import ScriptedAnswer, ServerFormat, in_chunks, sse
 
 _ERRORS: Mapping[int, tuple[str, str | None]] = {
     400: ("invalid_request_error", None),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from helmdeck_testing.dialects.base import ScriptedAnswer, ServerFormat, sse
+from helmdeck_testing.server_formats.base import ScriptedAnswer, ServerFormat, sse
 
 _WORDS = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY", "error": "OTHER", "tool_calls": "STOP"}
 
