@@ -309,10 +309,12 @@ def failures() -> str:
 def finer_causes() -> list[tuple[str, str, str]]:
     """What is said of finer causes, a row each."""
     from helmdeck_core.errors import FailureClass
-    from helmdeck_core.errors.hints import FINER, WINDOW_FULL
+    from helmdeck_core.errors.hints import SUB_CAUSE_ADVICE, WINDOW_FULL
 
     rows = [
-        (f"`{cause.value} / {finer}`", *advice) for cause, found in FINER.items() for finer, advice in found.items()
+        (f"`{cause.value} / {finer}`", *advice)
+        for cause, found in SUB_CAUSE_ADVICE.items()
+        for finer, advice in found.items()
     ]
     full = (f"`{FailureClass.LENGTH_TRUNCATED.value}`, stop reason `ContextWindowExceeded`", *WINDOW_FULL)
     return [*rows, full]

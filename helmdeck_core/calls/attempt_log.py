@@ -16,9 +16,10 @@ from helmdeck_core.calls.recovery import NextAttempt, RecoveryPolicy
 from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN, ReasoningWatchdog
 from helmdeck_core.domain.chat import ChatResponse
 from helmdeck_core.domain.events import CallRef
-from helmdeck_core.errors import CallFailed
-from helmdeck_core.errors.attempts import Attempt, AttemptRequest, FailureClass, Usage, total_cost
+from helmdeck_core.errors import Attempt, AttemptRequest, CallFailed, FailureClass, Usage, total_cost
 from helmdeck_core.resolve.prices import Pricer
+
+NO_RULE = "no recovery rule applies"
 
 _SILENT = FailureClass.LIKELY_TIMEOUT
 
@@ -122,7 +123,7 @@ class AttemptLog:
     def ended(self, failure: CallFailed, reason: str, total_s: float) -> CallFailed:
         """Nothing more is tried; returns the failure with everything that was."""
         if self.untold is not None:
-            self._tell(f"given up: {reason}")
+            self._tell(f"given up: {reason or NO_RULE}", reason)
         *before, last = self._policy.attempts
         attempts, pack = (*before, *self.take_helpers(last.number), last), self._call.pack
         asked = failure.model or attempts[-1].model
@@ -136,12 +137,12 @@ class AttemptLog:
             cost_usd=total_cost(attempts),
             call_id=self._call.call_id,
         )
-        self._teller.gave_up(failure, reason, total_s)
+        self._teller.gave_up(failure, reason or NO_RULE, total_s)
         return failure
 
-    def _tell(self, then: str) -> None:
+    def _tell(self, then: str, reason: str = "") -> None:
         assert self.untold is not None
-        told = attrs.evolve(self.untold, then=then)
+        told = attrs.evolve(self.untold, then=then, reason=reason)
         self.untold = None
         self._policy.attempts = (*self._policy.attempts[:-1], told)
         self._teller.attempted(told)

@@ -38,8 +38,15 @@ from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Stop
 from helmdeck_core.domain.continuation import TerminalReason
 from helmdeck_core.domain.events import CallRef, CooldownStarted, CostUnknown, StopReasonUnknown
 from helmdeck_core.domain.recovery import CallLimits
-from helmdeck_core.errors import CallFailed, FailureClass, LengthTruncated, LikelyTimeout, QuotaExhausted
-from helmdeck_core.errors.attempts import RequestKind, Usage
+from helmdeck_core.errors import (
+    CallFailed,
+    FailureClass,
+    LengthTruncated,
+    LikelyTimeout,
+    QuotaExhausted,
+    RequestKind,
+    Usage,
+)
 from helmdeck_core.resolve.runtime import Runtime
 from helmdeck_core.timeouts import Limited
 

@@ -29,8 +29,7 @@ from helmdeck_core.domain.events import CallFinished, CallRef, CatalogSelected, 
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.questions import Answer, FilterCall, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, NO_REQUEST_CHANGES, CallLimits, RequestChanges
-from helmdeck_core.errors import CallFailed, FailureClass, InvalidRequest, PackError, PackErrorCode
-from helmdeck_core.errors.attempts import total_cost
+from helmdeck_core.errors import CallFailed, FailureClass, InvalidRequest, PackError, PackErrorCode, total_cost
 from helmdeck_core.reading.diagnosis import empty_sub_cause, excerpt_of, failure, loop_of
 from helmdeck_core.resolve.runtime import Runtime
 

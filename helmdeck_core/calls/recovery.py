@@ -24,8 +24,7 @@ from helmdeck_core.domain.recovery import (
     RequestChanges,
     Wait,
 )
-from helmdeck_core.errors import CallFailed
-from helmdeck_core.errors.attempts import NO_RULE, Attempt, FailureClass
+from helmdeck_core.errors import Attempt, CallFailed, FailureClass
 from helmdeck_core.hooks.calls import Contribution
 
 Rules = Mapping[str, Contribution[RecoveryRule]]
@@ -43,8 +42,8 @@ _SAME_ANSWER = frozenset(
 
 _LONGEST_EXPONENT = 16
 
-NOTHING_ELSE = "nothing else can be tried"
-SENT_BEFORE = "no change is left that makes another request"
+NOTHING_ELSE = "no other action is possible"
+SENT_BEFORE = "all retry variations are exhausted"
 
 
 @attrs.frozen(kw_only=True)
@@ -88,7 +87,10 @@ class NextAttempt:
 
 @attrs.frozen
 class GiveUp:
-    """Surface the failure; ``reason`` says why nothing more is tried."""
+    """Raise the failure.
+
+    :ivar reason: why no further attempt is made; empty when no recovery rule applies to the cause.
+    """
 
     reason: str
 
@@ -201,7 +203,7 @@ class RecoveryPolicy:
         if not failed.attempt.is_sent:  # what cannot be sent to this model cannot be sent to it again
             self._wanted = [action for action in self._wanted if isinstance(action, NextModel)]
         if not self._wanted:
-            return GiveUp(NO_RULE)
+            return GiveUp("")
         self._passed_up = {}
         return self._next(now_s, cooling)
 

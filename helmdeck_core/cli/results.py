@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from helmdeck_core.cli.tables import hanging
 from helmdeck_core.domain.catalog import TrimRecord
 from helmdeck_core.domain.plans import Plan, Route
-from helmdeck_core.errors import CallFailed
-from helmdeck_core.errors.attempts import Attempt
+from helmdeck_core.errors import Attempt, CallFailed
 
 LABEL = 12
 """Columns of the labels below a result."""

@@ -15,8 +15,8 @@ from helmdeck_core.domain.constraints import Constraint, ResponseFormat
 from helmdeck_core.domain.continuation import Continuation
 from helmdeck_core.domain.shared_text import SharedText, json_inside
 from helmdeck_core.domain.tasks import Task
-from helmdeck_core.errors.attempts import Attempt, total_cost
-from helmdeck_core.errors.attempts import Usage as Usage
+from helmdeck_core.errors import Attempt, total_cost
+from helmdeck_core.errors import Usage as Usage
 from helmdeck_core.redaction import hidden, hidden_texts, shown_url
 
 

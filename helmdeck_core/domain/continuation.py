@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_core.errors.attempts import AttemptRequest
+from helmdeck_core.errors import AttemptRequest
 
 
 class TurnState(enum.StrEnum):

@@ -12,7 +12,7 @@ from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import TrimRecord
 from helmdeck_core.domain.chat import Usage
 from helmdeck_core.domain.questions import FilterCall
-from helmdeck_core.errors.attempts import Attempt
+from helmdeck_core.errors import Attempt
 
 PIPELINE_RUN = "helmdeck__pipeline-run"
 """The tool that runs a pipeline; its ``args.id`` says which."""

@@ -41,8 +41,8 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "provider_unavailable": (_RETRY, NextModel()),
     "transient_unknown": (_RETRY, NextModel()),
     # The provider says itself that the same request is not worth sending again.
-    "rate_limited/retry_in_vain": (NextModel(),),
-    "provider_unavailable/retry_in_vain": (NextModel(),),
+    "rate_limited/not_retryable": (NextModel(),),
+    "provider_unavailable/not_retryable": (NextModel(),),
     # Sent again, it would be as large again.
     "transient_unknown/too_large": (NextModel(),),
     # The answer is being made there all the same; asked for once more, it would be made twice.
@@ -62,7 +62,7 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
 }
 """Cause, or cause and finer cause, to what is tried, in this order."""
 
-FAULTS_OF_THE_PROVIDER = frozenset(("provider_unavailable", "provider_unavailable/retry_in_vain", "transient_unknown"))
+FAULTS_OF_THE_PROVIDER = frozenset(("provider_unavailable", "provider_unavailable/not_retryable", "transient_unknown"))
 """Causes that let a provider cool down when they come several times in a row."""
 
 

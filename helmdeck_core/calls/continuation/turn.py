@@ -36,8 +36,7 @@ from helmdeck_core.domain.continuation import (
     TurnState,
 )
 from helmdeck_core.domain.tool_calls import ToolCalls
-from helmdeck_core.errors import CallFailed
-from helmdeck_core.errors.attempts import AttemptRequest, FailureClass, RequestKind
+from helmdeck_core.errors import AttemptRequest, CallFailed, FailureClass, RequestKind
 
 CONTINUE_HINT = (
     "The output limit cut your last message. Go on with the very next character. Repeat nothing, announce nothing, and do "
