@@ -322,10 +322,11 @@ def finer_causes() -> list[tuple[str, str, str]]:
 
 def recovery_rules() -> list[tuple[str, str]]:
     """The built-in rules, a row each."""
+    from helmdeck_core import RecoveryRule
     from helmdeck_testing import make_deck
 
     with make_deck() as deck:
-        rules = [owned.value for owned in deck.runtime.recovery_rules.values()]
+        rules = [owned.value for owned in deck.runtime.contributed(RecoveryRule).values()]
     return [(f"`{rule.name}`", "; then ".join(map(str, rule.actions)) or "surface it") for rule in rules]
 
 
@@ -506,11 +507,12 @@ def _is_enum(value: Any) -> bool:
 
 def ladder() -> str:
     """The trim steps."""
+    from helmdeck_core import TrimStep
     from helmdeck_core.domain.models import TIER_CATALOG_BYTES
     from helmdeck_testing import make_deck
 
     with make_deck() as deck:
-        steps = [owned.value for owned in deck.runtime.trim_steps.values()]
+        steps = [owned.value for owned in deck.runtime.contributed(TrimStep).values()]
     rows = [(str(number), f"`{step.name}`", str(step.order), step.summary) for number, step in enumerate(steps, 1)]
     caps = ", ".join(
         f"{tier.value} {'none' if cap is None else f'{cap:,} bytes'}" for tier, cap in TIER_CATALOG_BYTES.items()
@@ -529,6 +531,7 @@ def ladder() -> str:
 
 def built_ins() -> str:
     """Every plugin that ships, and what it contributes."""
+    from helmdeck_core import CatalogSource, Pack, PromptVariant, ProviderSpec, Ranker
     from helmdeck_testing import make_deck
 
     with make_deck() as deck:
@@ -542,15 +545,16 @@ def built_ins() -> str:
             f"`{owned.value.api_key}`" if owned.value.api_key else "",
             _options(owned.value.options),
         )
-        for name, owned in runtime.providers.items()
+        for name, owned in runtime.contributed(ProviderSpec).items()
     ]
     rankers = [
-        (f"`{name}`", each.value.summary, _options(each.value.options)) for name, each in runtime.rankers.items()
+        (f"`{name}`", each.value.summary, _options(each.value.options))
+        for name, each in runtime.contributed(Ranker).items()
     ]
     names: Mapping[str, Mapping[str, Any]] = {
-        "Prompt variants": runtime.variants,
-        "Packs": runtime.packs,
-        "Catalog sources": runtime.sources,
+        "Prompt variants": runtime.contributed(PromptVariant),
+        "Packs": runtime.contributed(Pack),
+        "Catalog sources": runtime.contributed(CatalogSource),
     }
     parts = [
         (

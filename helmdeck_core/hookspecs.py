@@ -15,24 +15,22 @@ first request to a model id, and its answer is remembered.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import pluggy
 
-if TYPE_CHECKING:
-    from helmdeck_core.domain.catalog import CatalogSource, TrimStep
-    from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
-    from helmdeck_core.domain.continuation import NativeContinuation
-    from helmdeck_core.domain.decode import DecodeStep, ReasoningTag
-    from helmdeck_core.domain.event_sinks import EventSink
-    from helmdeck_core.domain.history import HistoryStoreSpec
-    from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable
-    from helmdeck_core.domain.packs import Command, Pack
-    from helmdeck_core.domain.prices import PriceSource
-    from helmdeck_core.domain.questions import PromptVariant
-    from helmdeck_core.domain.ranking import Ranker
-    from helmdeck_core.domain.recovery import RecoveryRule
-    from helmdeck_core.domain.tool_calls import ToolCallFormat
+from helmdeck_core.domain.catalog import CatalogSource, TrimStep
+from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
+from helmdeck_core.domain.continuation import NativeContinuation
+from helmdeck_core.domain.decode import DecodeStep, ReasoningTag
+from helmdeck_core.domain.event_sinks import EventSink
+from helmdeck_core.domain.history import HistoryStoreSpec
+from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable
+from helmdeck_core.domain.packs import Command, Pack
+from helmdeck_core.domain.prices import PriceSource
+from helmdeck_core.domain.questions import PromptVariant
+from helmdeck_core.domain.ranking import Ranker
+from helmdeck_core.domain.recovery import RecoveryRule
+from helmdeck_core.domain.tool_calls import ToolCallFormat
 
 hookspec = pluggy.HookspecMarker("helmdeck")
 hookimpl = pluggy.HookimplMarker("helmdeck")

@@ -13,7 +13,7 @@ from helmdeck_core.calls.provider_pool import ProviderPool
 from helmdeck_core.config.precedence import matching_prefixes
 from helmdeck_core.config.types import AgentConfig
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
-from helmdeck_core.domain.continuation import ContinuationLimits, TerminalReason
+from helmdeck_core.domain.continuation import ContinuationLimits, NativeContinuation, TerminalReason
 from helmdeck_core.domain.decode import StreamStripper
 from helmdeck_core.domain.events import (
     CallRef,
@@ -194,7 +194,7 @@ class Completer:
         return turn.fail(failure)
 
     def _takes_native(self, request: ChatRequest) -> bool:
-        rows = self._runtime.native_continuations
+        rows = self._runtime.contributed(NativeContinuation)
         names = self._runtime.budgets.names(request.model)
         found = matching_prefixes(rows, names)
         row = rows[found[-1]].value if found else None

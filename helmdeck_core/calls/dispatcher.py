@@ -37,7 +37,7 @@ from helmdeck_core.calls.watchdog import ReasoningWatchdog, overrun, too_slow
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import TerminalReason
 from helmdeck_core.domain.events import CallRef, CooldownStarted, CostUnknown, StopReasonUnknown
-from helmdeck_core.domain.recovery import CallLimits
+from helmdeck_core.domain.recovery import CallLimits, RecoveryRule
 from helmdeck_core.errors import (
     CallFailed,
     FailureClass,
@@ -122,7 +122,7 @@ class Dispatcher:
         self, work: Operation[T], pack: str, caller: str, model: str, limits: CallLimits, parent: str = ""
     ) -> _Call[T]:
         policy = RecoveryPolicy(
-            self.runtime.recovery_rules,
+            self.runtime.contributed(RecoveryRule),
             self.runtime.chain(model),
             limits.within(self._limits),
             self.patience,
@@ -408,7 +408,7 @@ class _Call(Generic[T]):
             final=self._final(this, failure),
         )
         now_s = home.clock()
-        rule = rule_for(home.runtime.recovery_rules, failure, disposition)
+        rule = rule_for(home.runtime.contributed(RecoveryRule), failure, disposition)
         provider = provider_of(this.ask.model)
         if rule is not None and rule.value.counts_against_provider and home.cooling.failed(provider, now_s):
             home.report_rest(provider, failure.failure_class)

@@ -27,7 +27,7 @@ from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Role
 from helmdeck_core.domain.decode import Decoded, DecodeFailed
 from helmdeck_core.domain.events import CallFinished, CallRef, CatalogSelected, FilterFailed, SelectionFiltered
 from helmdeck_core.domain.models import Budget
-from helmdeck_core.domain.questions import Answer, FilterCall, Question
+from helmdeck_core.domain.questions import Answer, FilterCall, PromptVariant, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, NO_REQUEST_CHANGES, CallLimits, RequestChanges
 from helmdeck_core.errors import CallFailed, FailureClass, InvalidRequest, PackError, PackErrorCode, total_cost
 from helmdeck_core.reading.diagnosis import empty_sub_cause, excerpt_of, failure, loop_of
@@ -272,7 +272,9 @@ class Engine:
             size = self.library.prepared(budget).full_bytes
             cap = size if budget.max_catalog_bytes is None else min(size, budget.max_catalog_bytes)
             wanted = attrs.evolve(wanted, max_catalog_bytes=max(1, int(cap * changes.catalog_factor)))
-        if changes.variant is not None and f"{question.task}.{changes.variant}" in self.runtime.variants:
+        if changes.variant is not None and f"{question.task}.{changes.variant}" in self.runtime.contributed(
+            PromptVariant
+        ):
             wanted = attrs.evolve(wanted, prompt_variant=changes.variant)
         return wanted
 

@@ -64,7 +64,7 @@ class ProviderPool:
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
         """The providers that exist: contributed ones, and those that the configuration adds."""
-        return tuple(sorted({*self._runtime.providers, *self._runtime.config.providers}))
+        return tuple(sorted({*self._runtime.contributed(ProviderSpec), *self._runtime.config.providers}))
 
     def check(self, model: str) -> ModelId:
         """Split a model id and make sure that its provider exists.
@@ -257,7 +257,7 @@ class ProviderPool:
 
     def _owned(self, name: str) -> Contribution[ProviderSpec]:
         config = self._runtime.config.providers.get(name)
-        return self._runtime.providers[(config.kind if config else None) or name]
+        return self._runtime.contributed(ProviderSpec)[(config.kind if config else None) or name]
 
     def hushed(self, failure: CallFailed, model: str) -> CallFailed:
         """A failure without the secrets of the provider of a model, in case that a text of it repeats one.

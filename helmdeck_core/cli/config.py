@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_core.cli import exits, options, printing
+from helmdeck_core.domain.chat import ProviderSpec
 
 if TYPE_CHECKING:
     from helmdeck_core.config.load import KeyPath, LoadedConfig
@@ -163,7 +164,7 @@ def _model(runtime: Runtime) -> list[Mistake]:
     from helmdeck_core.errors import Mistake
 
     name = runtime.config.model.partition("/")[0].strip()
-    known = sorted({*runtime.providers, *runtime.config.providers})
+    known = sorted({*runtime.contributed(ProviderSpec), *runtime.config.providers})
     if name in known:
         return []
     import difflib

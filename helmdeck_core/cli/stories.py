@@ -101,7 +101,7 @@ def said(event: Mapping[str, Any]) -> Iterator[str]:
             yield "repaired: " + ", ".join(event["repairs"]) if event.get("repairs") else ""
             yield "left out: " + ", ".join(event["downgrades"]) if event.get("downgrades") else ""
             yield "not read: " + ", ".join(event["unread"]) if event.get("unread") else ""
-        case {"event": "call_gave_up"}:
+        case {"event": "call_exhausted"}:
             yield f"{_cause(event)}: {event['reason']}"
         case _:
             for name, value in event.items():

@@ -72,7 +72,9 @@ class Library:
         """The catalog in brief, with descriptions as short as all trim steps together make them."""
         if self._digest is None:
             with self._lock:
-                self._digest = self._digest or CatalogDigest(self._climbed(tuple(self.runtime.trim_steps.values())))
+                self._digest = self._digest or CatalogDigest(
+                    self._climbed(tuple(self.runtime.contributed(TrimStep).values()))
+                )
         return self._digest
 
     def prepared(self, budget: Budget) -> PreparedCatalog:
@@ -98,7 +100,7 @@ class Library:
         """
         if self.prepared(budget).fitting_rung(self.limits(budget, 0).cap) is None:
             rules = self.rules(budget)
-            owned = self.runtime.rankers[rules.ranker]
+            owned = self.runtime.contributed(Ranker)[rules.ranker]
             try:
                 self._index(owned, rules)
             except (Exception, SystemExit) as exc:
@@ -254,7 +256,7 @@ class Library:
         :raises PluginError: the ranker raised, or left out or repeated an entry.
         """
         rules = self.rules(budget)
-        owned = self.runtime.rankers[rules.ranker]
+        owned = self.runtime.contributed(Ranker)[rules.ranker]
         try:
             ranking = self._index(owned, rules).rank(request)
             places = range(len(self.catalog))

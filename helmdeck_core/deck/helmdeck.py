@@ -23,7 +23,7 @@ from helmdeck_core.domain.decode import Decoded, DecodeFailed, Tried
 from helmdeck_core.domain.delta_batches import one_by_one
 from helmdeck_core.domain.history import PlanRecord
 from helmdeck_core.domain.models import BudgetLookup
-from helmdeck_core.domain.packs import PackOutput
+from helmdeck_core.domain.packs import Pack, PackOutput
 from helmdeck_core.domain.plans import Plan, Route
 from helmdeck_core.domain.questions import Question, Selection
 from helmdeck_core.domain.ranking import Ranking
@@ -279,7 +279,7 @@ class Helmdeck:
         :raises ContextWindowExceeded: the request leaves no room for a catalog.
         :raises InvalidRequest: there is no prompt variant for the task.
         """
-        pack = self.runtime.packs.get(f"helmdeck.{task}")
+        pack = self.runtime.contributed(Pack).get(f"helmdeck.{task}")
         question = Question(
             caller=f"helmdeck.{task}",
             task=task,
@@ -426,7 +426,7 @@ class Helmdeck:
         result: Mapping[str, Any] | PackOutput = await self._runner.run(pack, given, **options)
         if not isinstance(result, kind):
             detail = f"pack {pack!r} returned {type(result).__name__}, not {kind.__name__}"
-            raise self.runtime.packs[pack].fault(detail)
+            raise self.runtime.contributed(Pack)[pack].fault(detail)
         return result
 
 

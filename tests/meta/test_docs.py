@@ -32,6 +32,7 @@ from helmdeck_core import (
     TextPart,
     Tier,
     TransientUnknown,
+    TrimStep,
 )
 from helmdeck_core.cli import COMMANDS, GROUPS, options, split
 from helmdeck_testing import Chunks, make_deck
@@ -342,7 +343,7 @@ def test_every_cause_every_budget_and_every_public_name_is_in_the_reference():
     assert all(f"## helmdeck {name}\n" in reference["commands.md"] for name in COMMANDS)
     with make_deck() as deck:
         assert all(f"| `{row.budget.model}` |" in reference["budgets.md"] for row in deck.budgets() if row.row)
-        assert all(f"| `{name}` |" in reference["ladder.md"] for name in deck.runtime.trim_steps)
+        assert all(f"| `{name}` |" in reference["ladder.md"] for name in deck.runtime.contributed(TrimStep))
 
 
 def test_every_key_has_a_text_and_a_default_that_is_its_own():

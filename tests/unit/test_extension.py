@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from helmdeck_core import InvariantRestored, PluginError, Tier
+from helmdeck_core import InvariantRestored, PluginError, Tier, TrimStep
 from helmdeck_testing import make_deck
 
 ACME = '''
@@ -99,7 +99,7 @@ def helmdeck_trim_steps():
 """
     installed_plugin("helmdeck-bare", {"bare": "bare_plugin"}, {"bare_plugin": source})
     with make_deck(autoload=True, config={"plugins": {"disable": ["trim"]}}) as deck:
-        assert list(deck.runtime.trim_steps) == ["nothing.but.names"]
+        assert list(deck.runtime.contributed(TrimStep)) == ["nothing.but.names"]
 
 
 def test_a_deployment_reorders_the_ladder_for_tier_c_only(tmp_path):
