@@ -56,6 +56,7 @@ from helmdeck_core.domain.decode import Decoded as Decoded
 from helmdeck_core.domain.decode import DecodeFailed as DecodeFailed
 from helmdeck_core.domain.decode import DecodeStep as DecodeStep
 from helmdeck_core.domain.decode import ReasoningTag as ReasoningTag
+from helmdeck_core.domain.decode import RefusalPattern as RefusalPattern
 from helmdeck_core.domain.decode import StreamStripper as StreamStripper
 from helmdeck_core.domain.decode import Stripped as Stripped
 from helmdeck_core.domain.delta_batches import one_by_one as one_by_one

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from helmdeck_core.domain.catalog import CatalogSource, TrimStep
     from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
     from helmdeck_core.domain.continuation import NativeContinuation
-    from helmdeck_core.domain.decode import DecodeStep, ReasoningTag
+    from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
     from helmdeck_core.domain.event_sinks import EventSink
     from helmdeck_core.domain.history import HistoryStoreSpec
     from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable
@@ -164,6 +164,20 @@ def helmdeck_decode_steps() -> Sequence[DecodeStep]:
     Called once when a deck is made; the steps run in rising order, only for answers that are not clean.
 
     :returns: Decode steps; their names are reported with the value that they gave. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_refusal_patterns() -> Sequence[RefusalPattern]:
+    """Contribute how models phrase a refusal in prose, by language.
+
+    Called once when a deck is made. The patterns are matched against the first sentences of an answer without a value.
+
+    :returns: Patterns; their names are language tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

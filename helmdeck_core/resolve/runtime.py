@@ -21,7 +21,7 @@ from helmdeck_core.domain.chat import (
     StopReasonTable,
 )
 from helmdeck_core.domain.continuation import NativeContinuation
-from helmdeck_core.domain.decode import DecodeStep, ReasoningTag
+from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.history import HistoryStoreSpec
@@ -41,6 +41,7 @@ from helmdeck_core.reading.tool_calls.reader import ToolCallReader
 from helmdeck_core.reading.tool_calls.scanner import dialect_problem
 from helmdeck_core.resolve.budgets import BudgetResolver
 from helmdeck_core.resolve.event_sinks import ActiveSink, listening
+from helmdeck_core.resolve.patterns import checked_patterns
 from helmdeck_core.resolve.prices import Pricer
 
 T = TypeVar("T")
@@ -55,6 +56,7 @@ CONTRIBUTIONS: Mapping[str, type] = {
     "helmdeck_prompt_variants": PromptVariant,
     "helmdeck_reasoning_tags": ReasoningTag,
     "helmdeck_decode_steps": DecodeStep,
+    "helmdeck_refusal_patterns": RefusalPattern,
     "helmdeck_tool_call_formats": ToolCallFormat,
     "helmdeck_recovery_rules": RecoveryRule,
     "helmdeck_native_continuations": NativeContinuation,
@@ -200,7 +202,8 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
         for owned in found["helmdeck_stop_reasons"]
     }
     tags = _values(found["helmdeck_reasoning_tags"])
-    decoder = Decoder(tags, _decode_steps(found["helmdeck_decode_steps"]))
+    refusals = checked_patterns(found["helmdeck_refusal_patterns"], plugins, lambda each: (each.pattern,))
+    decoder = Decoder(tags, _decode_steps(found["helmdeck_decode_steps"]), refusals)
     return Runtime(
         config=loaded.config,
         origins=loaded.origins,

@@ -7,6 +7,7 @@ BUILTINS = {
     "prompts": "helmdeck_plugins.prompts",
     "reasoning": "helmdeck_plugins.reasoning",
     "decode": "helmdeck_plugins.decode",
+    "refusals": "helmdeck_plugins.refusals",
     "tool_calls": "helmdeck_plugins.tool_calls",
     "stop_reasons": "helmdeck_plugins.stop_reasons",
     "recovery": "helmdeck_plugins.recovery",

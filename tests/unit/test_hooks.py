@@ -9,6 +9,7 @@ from helmdeck_core import (
     CatalogSource,
     ChatRequest,
     Command,
+    DecodeFailed,
     DecodeStep,
     EventSink,
     HistoryStoreSpec,
@@ -21,6 +22,7 @@ from helmdeck_core import (
     Ranker,
     Ranking,
     ReasoningTag,
+    RefusalPattern,
     Role,
     Score,
     StopReason,
@@ -187,6 +189,24 @@ def test_helmdeck_decode_steps_read_what_strict_decoding_refused(deck_with):
     deck = deck_with(contributing("helmdeck_decode_steps", DecodeStep(name="acme.colons", candidates=colons, order=1)))
     decoded = deck.decode('{"a" = 1}', dict)
     assert (decoded.value, decoded.step, decoded.repairs) == ({"a": 1}, "acme.colons", ("acme.colons",))
+
+
+def test_helmdeck_refusal_patterns_recognise_one_more_language(deck_with):
+    dutch = RefusalPattern(
+        language="nl", pattern=r"(?:het spijt me, (?:maar )?)?(?:dat|ik) (?:kan|mag) (?:ik )?(?:dat )?niet"
+    )
+    deck = deck_with(contributing("helmdeck_refusal_patterns", dutch))
+    for text in ("Het spijt me, maar dat kan ik niet doen.", "I cannot help with that."):
+        with pytest.raises(DecodeFailed) as caught:
+            deck.decode(text, dict)
+        assert caught.value.sub_cause == "refusal"
+
+
+def test_malformed_refusal_patterns_name_their_plugin_at_start_up(deck_with):
+    for pattern, problem in (("ik (kan", "is not a regular expression"), ("(?:nee)?", "matches the empty string")):
+        plugin = contributing("helmdeck_refusal_patterns", RefusalPattern(language="nl", pattern=pattern))
+        with pytest.raises(PluginError, match=f"plugin 'acme-1'.*RefusalPattern 'nl': .*{problem}"):
+            deck_with(plugin)
 
 
 def test_helmdeck_tool_call_formats_are_found_in_text(deck_with):
