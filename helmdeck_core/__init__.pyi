@@ -50,6 +50,7 @@ from helmdeck_core.domain.constraints import SchemaForm as SchemaForm
 from helmdeck_core.domain.constraints import SchemaOffer as SchemaOffer
 from helmdeck_core.domain.constraints import constrained as constrained
 from helmdeck_core.domain.continuation import Continuation as Continuation
+from helmdeck_core.domain.continuation import ContinuationAnnouncement as ContinuationAnnouncement
 from helmdeck_core.domain.continuation import NativeContinuation as NativeContinuation
 from helmdeck_core.domain.continuation import TerminalReason as TerminalReason
 from helmdeck_core.domain.decode import Decoded as Decoded
@@ -138,6 +139,7 @@ from helmdeck_core.domain.recovery import Wait as Wait
 from helmdeck_core.domain.shared_text import SharedText as SharedText
 from helmdeck_core.domain.tasks import CompletedStep as CompletedStep
 from helmdeck_core.domain.tasks import Task as Task
+from helmdeck_core.domain.texts import PromptText as PromptText
 from helmdeck_core.domain.tool_calls import MalformedCall as MalformedCall
 from helmdeck_core.domain.tool_calls import RecoveredCall as RecoveredCall
 from helmdeck_core.domain.tool_calls import ToolCallFormat as ToolCallFormat
@@ -145,6 +147,7 @@ from helmdeck_core.domain.tool_calls import ToolCallFormatKind as ToolCallFormat
 from helmdeck_core.domain.tool_calls import ToolCalls as ToolCalls
 from helmdeck_core.domain.traces import CallTrace as CallTrace
 from helmdeck_core.domain.traces import TraceStore as TraceStore
+from helmdeck_core.domain.weights import Weight as Weight
 from helmdeck_core.errors import FAILURES as FAILURES
 from helmdeck_core.errors import SCHEMA_REFUSED as SCHEMA_REFUSED
 from helmdeck_core.errors import ArtifactInvalid as ArtifactInvalid

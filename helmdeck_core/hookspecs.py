@@ -22,7 +22,7 @@ import pluggy
 if TYPE_CHECKING:
     from helmdeck_core.domain.catalog import CatalogSource, TrimStep
     from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
-    from helmdeck_core.domain.continuation import NativeContinuation
+    from helmdeck_core.domain.continuation import ContinuationAnnouncement, NativeContinuation
     from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
     from helmdeck_core.domain.event_sinks import EventSink
     from helmdeck_core.domain.history import HistoryStoreSpec
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from helmdeck_core.domain.questions import PromptVariant
     from helmdeck_core.domain.ranking import Ranker
     from helmdeck_core.domain.recovery import RecoveryRule
+    from helmdeck_core.domain.texts import PromptText
     from helmdeck_core.domain.tool_calls import ToolCallFormat
+    from helmdeck_core.domain.weights import Weight
 
 hookspec = pluggy.HookspecMarker("helmdeck")
 hookimpl = pluggy.HookimplMarker("helmdeck")
@@ -144,6 +146,34 @@ def helmdeck_prompt_variants() -> Sequence[PromptVariant]:
 
 
 @hookspec
+def helmdeck_prompt_texts() -> Sequence[PromptText]:
+    """Contribute the wording of texts that the core adds to prompts and answers: headings, hints and notices.
+
+    Called once when a deck is made. A text that no plugin contributes is empty.
+
+    :returns: Texts; ``PromptText`` lists their names. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_weights() -> Sequence[Weight]:
+    """Contribute numbers by which the core weighs one thing against another, such as what a plan of the past gains.
+
+    Called once when a deck is made. A weight that no plugin contributes has no effect.
+
+    :returns: Weights; ``Weight`` lists their names. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
 def helmdeck_reasoning_tags() -> Sequence[ReasoningTag]:
     """Contribute marks around text that a model thought and did not mean as its answer.
 
@@ -221,6 +251,20 @@ def helmdeck_native_continuations() -> Sequence[NativeContinuation]:
     Called once when a deck is made. Models that no row names are asked to go on in words.
 
     :returns: Rows; their names are prefixes of model ids, of which the longest that fits decides. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_continuation_announcements() -> Sequence[ContinuationAnnouncement]:
+    """Contribute how models announce that they continue a truncated answer, by language.
+
+    Called once when a deck is made. Announcements are removed from continuations.
+
+    :returns: Announcements; their names are language tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

@@ -20,7 +20,7 @@ from helmdeck_core.domain.chat import (
     StopReason,
     StopReasonTable,
 )
-from helmdeck_core.domain.continuation import NativeContinuation
+from helmdeck_core.domain.continuation import ContinuationAnnouncement, NativeContinuation
 from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.events import Event
@@ -31,7 +31,9 @@ from helmdeck_core.domain.prices import PriceSource
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.ranking import Ranker
 from helmdeck_core.domain.recovery import CAUSES_OF_RULES, Action, FailureContext, NextModel, RecoveryRule, Retry
+from helmdeck_core.domain.texts import TEXTS, PromptText
 from helmdeck_core.domain.tool_calls import ToolCallFormat
+from helmdeck_core.domain.weights import WEIGHTS, Weight
 from helmdeck_core.errors import ConfigError
 from helmdeck_core.hooks import calls as hook_calls
 from helmdeck_core.hooks.calls import Contribution
@@ -40,8 +42,8 @@ from helmdeck_core.reading.decoder import Decoder
 from helmdeck_core.reading.tool_calls.reader import ToolCallReader
 from helmdeck_core.reading.tool_calls.scanner import dialect_problem
 from helmdeck_core.resolve.budgets import BudgetResolver
+from helmdeck_core.resolve.contributed import checked_patterns, values_by_name
 from helmdeck_core.resolve.event_sinks import ActiveSink, listening
-from helmdeck_core.resolve.patterns import checked_patterns
 from helmdeck_core.resolve.prices import Pricer
 
 T = TypeVar("T")
@@ -54,12 +56,15 @@ CONTRIBUTIONS: Mapping[str, type] = {
     "helmdeck_trim_steps": TrimStep,
     "helmdeck_rankers": Ranker,
     "helmdeck_prompt_variants": PromptVariant,
+    "helmdeck_prompt_texts": PromptText,
+    "helmdeck_weights": Weight,
     "helmdeck_reasoning_tags": ReasoningTag,
     "helmdeck_decode_steps": DecodeStep,
     "helmdeck_refusal_patterns": RefusalPattern,
     "helmdeck_tool_call_formats": ToolCallFormat,
     "helmdeck_recovery_rules": RecoveryRule,
     "helmdeck_native_continuations": NativeContinuation,
+    "helmdeck_continuation_announcements": ContinuationAnnouncement,
     "helmdeck_prices": PriceSource,
     "helmdeck_packs": Pack,
     "helmdeck_catalog_sources": CatalogSource,
@@ -89,6 +94,9 @@ class Runtime:
     variants: ByName[PromptVariant]
     recovery_rules: ByName[RecoveryRule]
     native_continuations: ByName[NativeContinuation]
+    announcements: tuple[ContinuationAnnouncement, ...]
+    texts: Mapping[str, str]
+    weights: Mapping[str, float]
     pricer: Pricer
     packs: ByName[Pack]
     sources: ByName[CatalogSource]
@@ -202,6 +210,7 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
         for owned in found["helmdeck_stop_reasons"]
     }
     tags = _values(found["helmdeck_reasoning_tags"])
+    texts = values_by_name(found["helmdeck_prompt_texts"], dict.fromkeys(TEXTS, ""), lambda each: each.text)
     refusals = checked_patterns(found["helmdeck_refusal_patterns"], plugins, lambda each: (each.pattern,))
     decoder = Decoder(tags, _decode_steps(found["helmdeck_decode_steps"]), refusals)
     return Runtime(
@@ -219,6 +228,13 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
         variants=_named(_variants(found["helmdeck_prompt_variants"])),
         recovery_rules=_named(_recovery_rules(found["helmdeck_recovery_rules"])),
         native_continuations=_named(found["helmdeck_native_continuations"]),
+        announcements=checked_patterns(
+            found["helmdeck_continuation_announcements"],
+            plugins,
+            lambda each: (*each.openers, *each.phrases, *each.unspaced_phrases),
+        ),
+        texts=texts,
+        weights=values_by_name(found["helmdeck_weights"], WEIGHTS, lambda each: each.value),
         pricer=Pricer(found["helmdeck_prices"]),
         packs=_named(found["helmdeck_packs"]),
         sources=_named(found["helmdeck_catalog_sources"]),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from helmdeck_core import DecodeFailed, InvariantRestored, PluginError, Tier
+from helmdeck_core import CallFailed, InvariantRestored, PluginError, Tier
 from helmdeck_testing import make_deck
 
 ACME = '''
@@ -243,10 +243,10 @@ def helmdeck_refusal_patterns():
 
 def test_a_package_adds_refusals_in_one_more_language(installed_plugin):
     text = "Het spijt me, maar dat kan ik niet doen."
-    with make_deck() as deck, pytest.raises(DecodeFailed) as before:
+    with make_deck() as deck, pytest.raises(CallFailed) as before:
         deck.decode(text, dict)
     installed_plugin("helmdeck-refusals-nl", {"refusals_nl": "refusals_nl"}, {"refusals_nl": REFUSAL})
-    with make_deck(autoload=True) as deck, pytest.raises(DecodeFailed) as after:
+    with make_deck(autoload=True) as deck, pytest.raises(CallFailed) as after:
         deck.decode(text, dict)
     assert (before.value.sub_cause, after.value.sub_cause) == ("no_json", "refusal")
     assert len(REFUSAL.strip().splitlines()) < 30

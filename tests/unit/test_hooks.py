@@ -5,11 +5,12 @@ import pytest
 from helmdeck_core import (
     Budget,
     BudgetRow,
+    CallFailed,
     Catalog,
     CatalogSource,
     ChatRequest,
     Command,
-    DecodeFailed,
+    ContinuationAnnouncement,
     DecodeStep,
     EventSink,
     HistoryStoreSpec,
@@ -17,6 +18,7 @@ from helmdeck_core import (
     NativeContinuation,
     Pack,
     PluginError,
+    PromptText,
     PromptVariant,
     ProviderSpec,
     Ranker,
@@ -30,6 +32,7 @@ from helmdeck_core import (
     TextPart,
     ToolCallFormat,
     TrimStep,
+    Weight,
     hookimpl,
 )
 from helmdeck_testing import Fail, Reply, scripted_provider
@@ -55,6 +58,55 @@ def test_helmdeck_native_continuations_say_who_takes_an_unfinished_answer(deck_w
     messages = (Message(Role.USER, (TextPart("go"),)),)
     assert deck.complete(ChatRequest(model="scripted/any", messages=messages)).text == "half"
     assert script.requests[1].continues
+
+
+def continued(deck):
+    messages = (Message(Role.USER, (TextPart("go"),)),)
+    return deck.complete(ChatRequest(model="scripted/any", messages=messages))
+
+
+def test_helmdeck_continuation_announcements_are_removed_in_one_more_language(deck_with):
+    more = "Natuurlijk, ik ga verder:\n\nlf of it"
+    dutch = ContinuationAnnouncement(language="nl", openers=("natuurlijk",), phrases=("ga verder",))
+    announcements = contributing("helmdeck_continuation_announcements", dutch)
+    replies = [Reply("The first ha", "length"), Reply(more)]
+    assert continued(deck_with(announcements, scripted_provider(replies))).text == "The first half of it"
+    assert continued(deck_with(scripted_provider(replies))).text == "The first ha" + more
+    replies = [Reply("The first ha", "length"), Reply("Sure, continuing:\n\nlf of it")]
+    assert continued(deck_with(announcements, scripted_provider(replies))).text == "The first half of it"
+
+
+def test_helmdeck_prompt_texts_replace_one_hint_and_leave_the_others(deck_with):
+    hint = PromptText(name="continuation.hint", text="Weiter.")
+    script = scripted_provider([Reply("ha", "length"), Reply("lf", "length"), Reply("", "length")])
+    deck = deck_with(
+        contributing("helmdeck_prompt_texts", hint), script, config={"agent": {"continuation_max_attempts": 1}}
+    )
+    response = continued(deck)
+    assert script.requests[1].messages[-1].text == "Weiter."
+    assert response.continuation.notice == "the answer is cut: it was still not complete after 1 continuations"
+
+
+def test_without_a_continuation_hint_a_truncated_answer_stays_as_it_is(deck_with):
+    script = scripted_provider([Reply("ha", "length"), Reply("lf")])
+    deck = deck_with(contributing("helmdeck_prompt_texts", PromptText(name="continuation.hint", text="")), script)
+    assert continued(deck).text == "ha"
+    assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (PromptText(name="continuation.hnit", text="x"), "there is no text of this name; allowed: .*continuation.hint"),
+        (
+            PromptText(name="notice.retry_limit", text="after {tries}"),
+            "placeholders of .* are wrong; allowed: attempts, cause",
+        ),
+    ],
+)
+def test_unusable_prompt_texts_name_their_plugin_at_start_up(deck_with, text, problem):
+    with pytest.raises(PluginError, match=f"plugin 'acme-1'.*PromptText '{text.name}': .*{problem}"):
+        deck_with(contributing("helmdeck_prompt_texts", text))
 
 
 def test_helmdeck_prices_say_what_a_call_cost(deck_with):
@@ -197,7 +249,7 @@ def test_helmdeck_refusal_patterns_recognise_one_more_language(deck_with):
     )
     deck = deck_with(contributing("helmdeck_refusal_patterns", dutch))
     for text in ("Het spijt me, maar dat kan ik niet doen.", "I cannot help with that."):
-        with pytest.raises(DecodeFailed) as caught:
+        with pytest.raises(CallFailed) as caught:
             deck.decode(text, dict)
         assert caught.value.sub_cause == "refusal"
 

@@ -1,15 +1,47 @@
-"""Checks the regular expressions that plugins contribute, so that a malformed one names its plugin at start-up."""
+"""Checks contributed data at start-up, so that a mistake in it names its plugin."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol, TypeVar
 
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.hooks.manager import Plugins
 
 T = TypeVar("T")
+V = TypeVar("V")
+
+
+class Checked(Protocol):
+    """A contributed value that knows what is wrong with it."""
+
+    @property
+    def name(self) -> str:
+        """By what it can be replaced."""
+        ...
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be used; empty where it can."""
+        ...
+
+
+C = TypeVar("C", bound=Checked)
+
+
+def values_by_name(
+    found: Iterable[Contribution[C]], defaults: Mapping[str, V], value: Callable[[C], V]
+) -> Mapping[str, V]:
+    """Return the contributed values by name.
+
+    :param defaults: what holds where no plugin contributes a value.
+    :raises PluginError: a value cannot be used.
+    """
+    for owned in found:
+        if problem := owned.value.problem:
+            raise owned.fault(f"{type(owned.value).__name__} {owned.value.name!r}: {problem}")
+    return {**defaults, **{owned.value.name: value(owned.value) for owned in found}}
 
 
 def checked_patterns(
