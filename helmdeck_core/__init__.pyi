@@ -98,7 +98,7 @@ from helmdeck_core.domain.models import BudgetRow as BudgetRow
 from helmdeck_core.domain.models import BudgetTable as BudgetTable
 from helmdeck_core.domain.models import ModelId as ModelId
 from helmdeck_core.domain.models import Tier as Tier
-from helmdeck_core.domain.models import resolve_variant as resolve_variant
+from helmdeck_core.domain.models import TierDefaults as TierDefaults
 from helmdeck_core.domain.packs import Command as Command
 from helmdeck_core.domain.packs import Pack as Pack
 from helmdeck_core.domain.packs import PackContext as PackContext

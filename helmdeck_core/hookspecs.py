@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
     from helmdeck_core.domain.event_sinks import EventSink
     from helmdeck_core.domain.history import HistoryStoreSpec
-    from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable
+    from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, TierDefaults
     from helmdeck_core.domain.packs import Command, Pack
     from helmdeck_core.domain.prices import PriceSource
     from helmdeck_core.domain.questions import PromptVariant
@@ -77,6 +77,20 @@ def helmdeck_budget_rows() -> Sequence[BudgetRow]:
 
     :returns: Rows; their names are prefixes of model ids. Sizes are in bytes, counts in tokens, prices in US dollars
         per million tokens. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
+    """Contribute what holds for the models of a tier where neither their budget nor the configuration says otherwise.
+
+    Called once when a deck is made. A tier that no plugin describes has no limits.
+
+    :returns: Defaults; their names are tiers. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

@@ -28,7 +28,9 @@ with atheris.instrument_imports(include=["helmdeck_core", "helmdeck_plugins"]):
     # What the public names load only when they are used has to be loaded here to be seen.
     Decoder([], [])
 
-DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), decode.helmdeck_decode_steps(), refusals.helmdeck_refusal_patterns())
+DECODER = Decoder(
+    reasoning.helmdeck_reasoning_tags(), decode.helmdeck_decode_steps(), refusals.helmdeck_refusal_patterns()
+)
 STOPS = (None, StopReason.END_TURN, StopReason.MAX_TOKENS, StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN)
 
 SECONDS_AT_LEAST = 0.03

@@ -10,7 +10,7 @@ import attrs
 from helmdeck_core.config.load import dotted
 from helmdeck_core.config.types import CompactionConfig, LadderConfig, SelectionConfig, SelectionRule
 from helmdeck_core.domain import EMPTY
-from helmdeck_core.domain.models import Tier
+from helmdeck_core.domain.models import Tier, TierDefaults
 
 
 def matching_prefixes(prefixes: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
@@ -63,20 +63,21 @@ class SelectionRules:
     sources: Mapping[str, str] = EMPTY
 
 
-NO_INDEX = frozenset({Tier.C})
-"""Tiers that get no index in a cached prefix unless the deployment says so: the weakest models do best with few entries."""
-
-
 def selection_rules(
-    config: SelectionConfig, tier: Tier, names: Iterable[str], origins: Mapping[tuple[str, ...], str]
+    config: SelectionConfig, defaults: TierDefaults, names: Iterable[str], origins: Mapping[tuple[str, ...], str]
 ) -> SelectionRules:
-    """The rules of selection for a model: field by field, the model's longest prefix, its tier, the global one."""
+    """The selection rules for a model: field by field, the model's longest prefix, its tier, the global one, the defaults."""
+    tier = defaults.tier
     layers: list[tuple[tuple[str, ...], SelectionConfig | SelectionRule]] = [(("selection",), config)]
     if tier in config.tiers:
         layers.append((("selection", "tiers", tier.value), config.tiers[tier]))
     for prefix in matching_prefixes(config.models, names):
         layers.append((("selection", "models", prefix), config.models[prefix]))
-    values: dict[str, Any] = {"prefix_index": tier not in NO_INDEX, "filter": None}
+    values: dict[str, Any] = {
+        "prefix_index": defaults.has_prefix_index,
+        "max_entries": defaults.max_entries,
+        "filter": None,
+    }
     sources: dict[str, str] = {}
     options: dict[str, dict[str, Any]] = {}
     for path, layer in layers:
@@ -86,7 +87,7 @@ def selection_rules(
             key = (*path, field.name)
             value = getattr(layer, field.name)
             if isinstance(layer, SelectionConfig) and field.name == "max_entries":
-                key, value = (*key, tier.value), layer.max_entries[tier]
+                key, value = (*key, tier.value), layer.max_entries.get(tier)
             if field.name != "rankers" and value is not None:
                 values[field.name] = value
                 if key in origins:

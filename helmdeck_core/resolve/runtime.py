@@ -25,10 +25,10 @@ from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.history import HistoryStoreSpec
-from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier
+from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier, TierDefaults
 from helmdeck_core.domain.packs import Command, Pack
 from helmdeck_core.domain.prices import PriceSource
-from helmdeck_core.domain.questions import PromptVariant
+from helmdeck_core.domain.questions import PromptVariant, rendered_like_others
 from helmdeck_core.domain.ranking import Ranker
 from helmdeck_core.domain.recovery import CAUSES_OF_RULES, Action, FailureContext, NextModel, RecoveryRule, Retry
 from helmdeck_core.domain.texts import TEXTS, PromptText
@@ -53,6 +53,7 @@ CONTRIBUTIONS: Mapping[str, type] = {
     "helmdeck_providers": ProviderSpec,
     "helmdeck_stop_reasons": StopReasonTable,
     "helmdeck_budget_rows": BudgetRow,
+    "helmdeck_tier_defaults": TierDefaults,
     "helmdeck_trim_steps": TrimStep,
     "helmdeck_rankers": Ranker,
     "helmdeck_prompt_variants": PromptVariant,
@@ -129,15 +130,15 @@ class Runtime:
 
     def selection(self, tier: Tier, model: str) -> SelectionRules:
         """How entries are chosen for a model: field by field its own rule, else its tier's, else the global one."""
-        return selection_rules(self.config.selection, tier, self.budgets.names(model), self.origins)
+        return selection_rules(self.config.selection, self.budgets.tiers[tier], self.budgets.names(model), self.origins)
 
     def variant(self, task: str, wanted: str) -> PromptVariant | None:
-        """The variant of a task by name; where the task has only one, that one; ``None`` when there is nothing to choose."""
+        """The variant of a task by name, or its only one; the first one for an empty name; ``None`` when there is none."""
         found = self.variants.get(f"{task}.{wanted}")
         if found is not None:
             return found.value
         every = [owned.value for owned in self.variants.values() if owned.value.task == task]
-        return every[0] if len(every) == 1 else None
+        return every[0] if len(every) == 1 or (every and not wanted) else None
 
     def normalise_stop(self, raw: str | None, dialect: str) -> StopReason:
         """Look a native stop reason up; what no table knows is ``UNKNOWN``, never a clean end.
@@ -219,13 +220,19 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
         plugins=plugins,
         contributions=found,
         budgets=BudgetResolver(
-            plugins, table, owners, loaded.config.budgets, loaded.origins, _wrappers(loaded.config, providers)
+            plugins,
+            table,
+            owners,
+            loaded.config.budgets,
+            loaded.origins,
+            _wrappers(loaded.config, providers),
+            _values(found["helmdeck_tier_defaults"]),
         ),
         decoder=decoder,
         tool_calls=ToolCallReader(_dialects(found["helmdeck_tool_call_formats"], plugins), tags, decoder),
         trim_steps=_named(found["helmdeck_trim_steps"]),
         rankers=_named(found["helmdeck_rankers"]),
-        variants=_named(_variants(found["helmdeck_prompt_variants"])),
+        variants=_named(_variants(found["helmdeck_prompt_variants"], texts)),
         recovery_rules=_named(_recovery_rules(found["helmdeck_recovery_rules"])),
         native_continuations=_named(found["helmdeck_native_continuations"]),
         announcements=checked_patterns(
@@ -310,13 +317,28 @@ def _actions(decide: Callable[[FailureContext], Sequence[Action]]) -> Callable[[
     return decided
 
 
-def _variants(found: Iterable[Contribution[PromptVariant]]) -> list[Contribution[PromptVariant]]:
-    return [
-        attrs.evolve(
-            owned, value=attrs.evolve(owned.value, render=hook_calls.attributed(owned, owned.value.render, str))
+def _variants(
+    found: Sequence[Contribution[PromptVariant]], texts: Mapping[str, str]
+) -> list[Contribution[PromptVariant]]:
+    """The variants with what they leave out: the rendering of their task's first variant, and the contributed headings."""
+    renderings = {
+        owned.value.task: owned for owned in reversed(found) if owned.value.render is not rendered_like_others
+    }
+    variants = []
+    for owned in found:
+        value = owned.value
+        source = owned if value.render is not rendered_like_others else renderings.get(value.task)
+        if source is None:
+            raise owned.fault(f"PromptVariant {value.name!r}: no variant of task {value.task!r} has a render")
+        headings = (value.catalog_heading, value.details_heading)
+        catalog, details = (
+            texts[name] if given is None else given
+            for name, given in zip(("catalog.heading", "catalog.details_heading"), headings, strict=True)
         )
-        for owned in found
-    ]
+        render = hook_calls.attributed(source, source.value.render, str)
+        evolved = attrs.evolve(value, render=render, catalog_heading=catalog, details_heading=details)
+        variants.append(attrs.evolve(owned, value=evolved))
+    return variants
 
 
 def _wrappers(config: Config, providers: ByName[ProviderSpec]) -> dict[str, Callable[[str], str]]:

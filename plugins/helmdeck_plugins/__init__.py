@@ -4,6 +4,7 @@ BUILTINS = {
     "budgets": "helmdeck_plugins.budgets",
     "trim": "helmdeck_plugins.trim",
     "lexical": "helmdeck_plugins.lexical",
+    "selection": "helmdeck_plugins.selection",
     "prompts": "helmdeck_plugins.prompts",
     "reasoning": "helmdeck_plugins.reasoning",
     "decode": "helmdeck_plugins.decode",

@@ -30,6 +30,8 @@ from helmdeck_core import (
     StopReason,
     StopReasonTable,
     TextPart,
+    Tier,
+    TierDefaults,
     ToolCallFormat,
     TrimStep,
     Weight,
@@ -162,6 +164,58 @@ def test_helmdeck_budget_rows_adds_models(deck_with):
     assert deck_with(contributing("helmdeck_budget_rows", row)).budget("acme/x").budget.output_tokens == 77
 
 
+def test_helmdeck_tier_defaults_replace_one_tier_and_leave_the_others(deck_with):
+    ours = TierDefaults(tier=Tier.C, max_catalog_bytes=9_000, prompt_variant="full_steps", max_entries=7)
+    deck = deck_with(
+        contributing("helmdeck_tier_defaults", ours),
+        config={"budgets": {"acme/": {"tier": "C"}, "own/": {"tier": "B"}}},
+    )
+    assert deck.budget("acme/x").prompt_variant == "full_steps"
+    assert deck.runtime.selection(Tier.C, "acme/x").max_entries == 7
+    assert deck.budget("openrouter/openrouter/free").budget.max_catalog_bytes == 10_000, "a row's own limit stays"
+    assert deck.budget("own/x").budget.max_catalog_bytes == 22_000
+    moved = deck_with(
+        contributing("helmdeck_tier_defaults", ours), config={"budgets": {"openai/gpt-4o": {"tier": "C"}}}
+    )
+    found = moved.budget("openai/gpt-4o")
+    assert (found.budget.max_catalog_bytes, found.asks_for_json) == (9_000, True)
+
+
+def test_without_tier_defaults_no_tier_has_a_limit(deck_with):
+    deck = deck_with(config={"plugins": {"disable": ["budgets"]}})
+    assert deck.runtime.selection(Tier.C, "any/x").max_entries == 0
+    assert deck.plan("draft a post").prompt_variant_used == "full_steps"
+
+
+def test_helmdeck_weights_change_what_a_planned_entry_gains(deck_with):
+    def gain(*plugins):
+        deck = deck_with(*plugins)
+        library, budget = deck._engine.library, deck.budget(FREE).budget
+        planned = library.catalog.entries[-1].id
+        before, after = (
+            {score.id: score.score for score in library.select(budget, "write", 0, ids).ranking.scores}
+            for ids in ((), (planned,))
+        )
+        return (after[planned] - before[planned]) / max(before.values())
+
+    assert gain() == pytest.approx(0.25)
+    assert gain(contributing("helmdeck_weights", Weight(name="history.gain", value=0.5))) == pytest.approx(0.5)
+    assert gain(contributing("helmdeck_weights", Weight(name="history.entries", value=0))) == 0
+
+
+@pytest.mark.parametrize(
+    ("weight", "problem"),
+    [
+        (Weight(name="history.gian", value=1), "there is no weight of this name; allowed: .*history.gain"),
+        (Weight(name="history.gain", value=-1), "found -1; allowed: a finite number from 0"),
+        (Weight(name="history.gain", value=float("nan")), "found nan; allowed: a finite number from 0"),
+    ],
+)
+def test_unusable_weights_name_their_plugin_at_start_up(deck_with, weight, problem):
+    with pytest.raises(PluginError, match=f"plugin 'acme-1'.*Weight '{weight.name}': {problem}"):
+        deck_with(contributing("helmdeck_weights", weight))
+
+
 def test_helmdeck_model_budget_answers_before_the_built_in_and_once_per_model(deck_with):
     asked = []
 
@@ -225,6 +279,25 @@ def test_helmdeck_prompt_variants_are_chosen_by_a_budget(answering):
     deck, provider = answering(GOOD, beside=(plugin,), config={"budgets": {FREE: {"prompt_variant": "haiku"}}})
     assert deck.plan("draft a post", model=FREE).prompt_variant_used == "haiku"
     assert provider.requests[0].messages[0].text == "Plan in verse."
+
+
+def test_a_prompt_variant_without_a_rendering_uses_that_of_its_task(answering):
+    variant = PromptVariant(task="plan", variant="terse", instructions="Plan tersely.")
+    plugins = (
+        contributing("helmdeck_prompt_variants", variant),
+        contributing("helmdeck_prompt_texts", PromptText(name="catalog.heading", text="TOOLBOX")),
+    )
+    deck, provider = answering(GOOD, beside=plugins, config={"budgets": {FREE: {"prompt_variant": "terse"}}})
+    deck.plan("draft a post", model=FREE)
+    user = provider.requests[0].messages[-1].text
+    assert user.startswith("TOOLBOX\n")
+    assert user.endswith("REQUEST\n<request>\ndraft a post\n</request>")
+
+
+def test_a_task_needs_one_variant_with_a_rendering(deck_with):
+    variant = PromptVariant(task="haiku", variant="only", instructions="Write verse.")
+    with pytest.raises(PluginError, match="PromptVariant 'haiku.only': no variant of task 'haiku' has a render"):
+        deck_with(contributing("helmdeck_prompt_variants", variant))
 
 
 def test_helmdeck_reasoning_tags_are_stripped(deck_with):
