@@ -66,10 +66,10 @@ def selector(catalog: Mapping[str, Any]) -> Callable[[str, int], list[str]]:
     entries = read_catalog(catalog, "benchmark")
     runtime = deck().runtime
     index, prepared = _index(entries), PreparedCatalog(entries, runtime.ladder(Tier.C, ""))
-    rules = runtime.selection(Tier.C, "")
+    rules = runtime.config.selection
 
     def choose(intent: str, max_bytes: int) -> list[str]:
-        limits = SelectionLimits(cap=max_bytes, max_entries=rules.max_entries, confidence=rules.confidence)
+        limits = SelectionLimits(cap=max_bytes, max_entries=rules.max_entries[Tier.C], confidence=rules.confidence)
         return [entry.id for entry in select(prepared, index, intent, limits).entries]
 
     return choose

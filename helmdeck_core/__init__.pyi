@@ -136,6 +136,7 @@ from helmdeck_core.domain.recovery import RecoveryRule as RecoveryRule
 from helmdeck_core.domain.recovery import RequestChanges as RequestChanges
 from helmdeck_core.domain.recovery import Retry as Retry
 from helmdeck_core.domain.recovery import Wait as Wait
+from helmdeck_core.domain.secret_patterns import SecretPattern as SecretPattern
 from helmdeck_core.domain.shared_text import SharedText as SharedText
 from helmdeck_core.domain.tasks import CompletedStep as CompletedStep
 from helmdeck_core.domain.tasks import Task as Task

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from helmdeck_core.domain.questions import PromptVariant
     from helmdeck_core.domain.ranking import Ranker
     from helmdeck_core.domain.recovery import RecoveryRule
+    from helmdeck_core.domain.secret_patterns import SecretPattern
     from helmdeck_core.domain.texts import PromptText
     from helmdeck_core.domain.tool_calls import ToolCallFormat
     from helmdeck_core.domain.weights import Weight
@@ -336,6 +337,20 @@ def helmdeck_history_stores() -> Sequence[HistoryStoreSpec]:
     Called once when a deck is made. ``[history] url`` chooses one by the scheme of its URL; without it nothing is kept.
 
     :returns: Store specifications. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_secret_patterns() -> Sequence[SecretPattern]:
+    """Contribute how the keys of services look, so that they are redacted in quoted text.
+
+    Called once when a deck is made. The keys that a deployment configures are redacted without any pattern.
+
+    :returns: Patterns. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

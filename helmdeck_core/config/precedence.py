@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core.config.load import dotted
-from helmdeck_core.config.types import CompactionConfig, LadderConfig, SelectionConfig, SelectionRule
+from helmdeck_core.config.types import CompactionConfig, Config, LadderConfig, SelectionConfig, SelectionRule
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.models import Tier, TierDefaults
 
@@ -63,6 +63,12 @@ class SelectionRules:
     sources: Mapping[str, str] = EMPTY
 
 
+def with_tier_defaults(config: Config, defaults: Iterable[TierDefaults]) -> Config:
+    """The configuration with the entries of every tier."""
+    entries = {each.tier: each.max_entries for each in defaults} | dict(config.selection.max_entries)
+    return attrs.evolve(config, selection=attrs.evolve(config.selection, max_entries=entries))
+
+
 def selection_rules(
     config: SelectionConfig, defaults: TierDefaults, names: Iterable[str], origins: Mapping[tuple[str, ...], str]
 ) -> SelectionRules:
@@ -73,11 +79,7 @@ def selection_rules(
         layers.append((("selection", "tiers", tier.value), config.tiers[tier]))
     for prefix in matching_prefixes(config.models, names):
         layers.append((("selection", "models", prefix), config.models[prefix]))
-    values: dict[str, Any] = {
-        "prefix_index": defaults.has_prefix_index,
-        "max_entries": defaults.max_entries,
-        "filter": None,
-    }
+    values: dict[str, Any] = {"prefix_index": defaults.has_prefix_index, "filter": None}
     sources: dict[str, str] = {}
     options: dict[str, dict[str, Any]] = {}
     for path, layer in layers:
@@ -87,7 +89,7 @@ def selection_rules(
             key = (*path, field.name)
             value = getattr(layer, field.name)
             if isinstance(layer, SelectionConfig) and field.name == "max_entries":
-                key, value = (*key, tier.value), layer.max_entries.get(tier)
+                key, value = (*key, tier.value), layer.max_entries[tier]
             if field.name != "rankers" and value is not None:
                 values[field.name] = value
                 if key in origins:

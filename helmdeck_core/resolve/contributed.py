@@ -62,6 +62,12 @@ def checked_patterns(
     return tuple(owned.value for owned in found)
 
 
+def one_pattern(patterns: Iterable[str]) -> re.Pattern[str] | None:
+    """One pattern for all; ``None`` for none."""
+    found = "|".join(f"(?:{pattern})" for pattern in patterns)
+    return re.compile(found) if found else None
+
+
 def _problem(pattern: str) -> str:
     try:
         compiled = re.compile(pattern, re.IGNORECASE)

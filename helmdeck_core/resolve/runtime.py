@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
 
 from helmdeck_core.config.load import LoadedConfig, dotted
-from helmdeck_core.config.precedence import SelectionRules, ladder_rule, selection_rules
+from helmdeck_core.config.precedence import SelectionRules, ladder_rule, selection_rules, with_tier_defaults
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import mistakes_of
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
@@ -31,6 +32,7 @@ from helmdeck_core.domain.prices import PriceSource
 from helmdeck_core.domain.questions import PromptVariant, rendered_like_others
 from helmdeck_core.domain.ranking import Ranker
 from helmdeck_core.domain.recovery import CAUSES_OF_RULES, Action, FailureContext, NextModel, RecoveryRule, Retry
+from helmdeck_core.domain.secret_patterns import SecretPattern
 from helmdeck_core.domain.texts import TEXTS, PromptText
 from helmdeck_core.domain.tool_calls import ToolCallFormat
 from helmdeck_core.domain.weights import WEIGHTS, Weight
@@ -42,7 +44,7 @@ from helmdeck_core.reading.decoder import Decoder
 from helmdeck_core.reading.tool_calls.reader import ToolCallReader
 from helmdeck_core.reading.tool_calls.scanner import dialect_problem
 from helmdeck_core.resolve.budgets import BudgetResolver
-from helmdeck_core.resolve.contributed import checked_patterns, values_by_name
+from helmdeck_core.resolve.contributed import checked_patterns, one_pattern, values_by_name
 from helmdeck_core.resolve.event_sinks import ActiveSink, listening
 from helmdeck_core.resolve.prices import Pricer
 
@@ -70,6 +72,7 @@ CONTRIBUTIONS: Mapping[str, type] = {
     "helmdeck_packs": Pack,
     "helmdeck_catalog_sources": CatalogSource,
     "helmdeck_history_stores": HistoryStoreSpec,
+    "helmdeck_secret_patterns": SecretPattern,
     "helmdeck_commands": Command,
     "helmdeck_event_sinks": EventSink,
 }
@@ -102,6 +105,7 @@ class Runtime:
     packs: ByName[Pack]
     sources: ByName[CatalogSource]
     providers: ByName[ProviderSpec]
+    secret_pattern: re.Pattern[str] | None
     history_stores: ByName[HistoryStoreSpec]
     stop_tables: Mapping[str, Mapping[str, StopReason]]
     any_stop: Mapping[str, StopReason]
@@ -214,20 +218,21 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
     texts = values_by_name(found["helmdeck_prompt_texts"], dict.fromkeys(TEXTS, ""), lambda each: each.text)
     refusals = checked_patterns(found["helmdeck_refusal_patterns"], plugins, lambda each: (each.pattern,))
     decoder = Decoder(tags, _decode_steps(found["helmdeck_decode_steps"]), refusals)
+    budgets = BudgetResolver(
+        plugins,
+        table,
+        owners,
+        loaded.config.budgets,
+        loaded.origins,
+        _wrappers(loaded.config, providers),
+        _values(found["helmdeck_tier_defaults"]),
+    )
     return Runtime(
-        config=loaded.config,
+        config=with_tier_defaults(loaded.config, budgets.tiers.values()),
         origins=loaded.origins,
         plugins=plugins,
         contributions=found,
-        budgets=BudgetResolver(
-            plugins,
-            table,
-            owners,
-            loaded.config.budgets,
-            loaded.origins,
-            _wrappers(loaded.config, providers),
-            _values(found["helmdeck_tier_defaults"]),
-        ),
+        budgets=budgets,
         decoder=decoder,
         tool_calls=ToolCallReader(_dialects(found["helmdeck_tool_call_formats"], plugins), tags, decoder),
         trim_steps=_named(found["helmdeck_trim_steps"]),
@@ -246,6 +251,10 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
         packs=_named(found["helmdeck_packs"]),
         sources=_named(found["helmdeck_catalog_sources"]),
         providers=providers,
+        secret_pattern=one_pattern(
+            each.pattern
+            for each in checked_patterns(found["helmdeck_secret_patterns"], plugins, lambda each: (each.pattern,))
+        ),
         history_stores=_named(found["helmdeck_history_stores"]),
         stop_tables=stop_tables,
         any_stop=_any_stop(stop_tables.values()),

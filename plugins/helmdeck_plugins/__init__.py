@@ -20,6 +20,7 @@ BUILTINS = {
     "gemini": "helmdeck_plugins.providers.gemini",
     "ollama": "helmdeck_plugins.providers.ollama",
     "scripted": "helmdeck_plugins.providers.scripted",
+    "secrets": "helmdeck_plugins.secrets",
     "plan": "helmdeck_plugins.packs.plan",
     "route": "helmdeck_plugins.packs.route",
     "catalogs": "helmdeck_plugins.catalogs",

@@ -14,6 +14,7 @@ from helmdeck_core import (
     DecodeStep,
     EventSink,
     HistoryStoreSpec,
+    InvalidRequest,
     Message,
     NativeContinuation,
     Pack,
@@ -27,6 +28,7 @@ from helmdeck_core import (
     RefusalPattern,
     Role,
     Score,
+    SecretPattern,
     StopReason,
     StopReasonTable,
     TextPart,
@@ -400,6 +402,36 @@ def test_helmdeck_history_stores_keep_records_under_their_scheme(answering):
     deck.plan("draft a post", model=FREE)
     assert kept[0] == ("anywhere", 7.0)
     assert [record.model for record in deck.plan_history()] == [FREE]
+
+
+def test_helmdeck_secret_patterns_redact_keys_that_no_deployment_knows(chat_server, deck_with):
+    server = chat_server(
+        lambda body: (400, {}, {"error": {"message": "key acme:0123-4567 and AIzaSyabcdef012345 are revoked"}})
+    )
+    config = {"providers": {"vllm": {"base_url": server.base_url}}}
+    plugin = contributing("helmdeck_secret_patterns", SecretPattern(name="acme", pattern=r"\bacme:[\d-]{6,}"))
+    messages = (Message(Role.USER, (TextPart("go"),)),)
+    for deck, detail in (
+        (deck_with(plugin, config=config), "key [redacted] and [redacted] are revoked"),
+        (deck_with(config=config), "key acme:0123-4567 and [redacted] are revoked"),
+    ):
+        with pytest.raises(CallFailed) as caught:
+            deck.complete(ChatRequest(model="vllm/any", messages=messages))
+        assert caught.value.detail == detail
+
+
+def test_keys_in_failures_of_any_provider_are_redacted(deck_with):
+    class Careless:
+        async def complete(self, request):
+            raise InvalidRequest("wrong", detail="the key sk-abcdef012345 is revoked")
+
+        async def aclose(self):
+            pass
+
+    deck = deck_with(contributing("helmdeck_providers", ProviderSpec(name="careless", open=lambda s, c: Careless())))
+    with pytest.raises(InvalidRequest) as caught:
+        deck.complete(ChatRequest(model="careless/any", messages=(Message(Role.USER, (TextPart("go"),)),)))
+    assert caught.value.detail == "the key [redacted] is revoked"
 
 
 def test_helmdeck_commands_are_collected(deck_with):
