@@ -50,12 +50,14 @@ from helmdeck_core.domain.constraints import SchemaForm as SchemaForm
 from helmdeck_core.domain.constraints import SchemaOffer as SchemaOffer
 from helmdeck_core.domain.constraints import constrained as constrained
 from helmdeck_core.domain.continuation import Continuation as Continuation
+from helmdeck_core.domain.continuation import ContinuationAnnouncement as ContinuationAnnouncement
 from helmdeck_core.domain.continuation import NativeContinuation as NativeContinuation
 from helmdeck_core.domain.continuation import TerminalReason as TerminalReason
 from helmdeck_core.domain.decode import Decoded as Decoded
 from helmdeck_core.domain.decode import DecodeFailed as DecodeFailed
 from helmdeck_core.domain.decode import DecodeStep as DecodeStep
 from helmdeck_core.domain.decode import ReasoningTag as ReasoningTag
+from helmdeck_core.domain.decode import RefusalPattern as RefusalPattern
 from helmdeck_core.domain.decode import StreamStripper as StreamStripper
 from helmdeck_core.domain.decode import Stripped as Stripped
 from helmdeck_core.domain.delta_batches import one_by_one as one_by_one
@@ -96,7 +98,7 @@ from helmdeck_core.domain.models import BudgetRow as BudgetRow
 from helmdeck_core.domain.models import BudgetTable as BudgetTable
 from helmdeck_core.domain.models import ModelId as ModelId
 from helmdeck_core.domain.models import Tier as Tier
-from helmdeck_core.domain.models import resolve_variant as resolve_variant
+from helmdeck_core.domain.models import TierDefaults as TierDefaults
 from helmdeck_core.domain.packs import Command as Command
 from helmdeck_core.domain.packs import Pack as Pack
 from helmdeck_core.domain.packs import PackContext as PackContext
@@ -134,9 +136,11 @@ from helmdeck_core.domain.recovery import RecoveryRule as RecoveryRule
 from helmdeck_core.domain.recovery import RequestChanges as RequestChanges
 from helmdeck_core.domain.recovery import Retry as Retry
 from helmdeck_core.domain.recovery import Wait as Wait
+from helmdeck_core.domain.secret_patterns import SecretPattern as SecretPattern
 from helmdeck_core.domain.shared_text import SharedText as SharedText
 from helmdeck_core.domain.tasks import CompletedStep as CompletedStep
 from helmdeck_core.domain.tasks import Task as Task
+from helmdeck_core.domain.texts import PromptText as PromptText
 from helmdeck_core.domain.tool_calls import MalformedCall as MalformedCall
 from helmdeck_core.domain.tool_calls import RecoveredCall as RecoveredCall
 from helmdeck_core.domain.tool_calls import ToolCallFormat as ToolCallFormat
@@ -144,6 +148,7 @@ from helmdeck_core.domain.tool_calls import ToolCallFormatKind as ToolCallFormat
 from helmdeck_core.domain.tool_calls import ToolCalls as ToolCalls
 from helmdeck_core.domain.traces import CallTrace as CallTrace
 from helmdeck_core.domain.traces import TraceStore as TraceStore
+from helmdeck_core.domain.weights import Weight as Weight
 from helmdeck_core.errors import FAILURES as FAILURES
 from helmdeck_core.errors import SCHEMA_REFUSED as SCHEMA_REFUSED
 from helmdeck_core.errors import ArtifactInvalid as ArtifactInvalid

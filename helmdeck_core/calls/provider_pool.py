@@ -34,6 +34,7 @@ from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.hooks.type_check import misfit
 from helmdeck_core.redaction import (
     MIN_TELLING_CHARS,
+    REDACTED,
     Secrets,
     header_secrets,
     url_secrets,
@@ -271,6 +272,8 @@ class ProviderPool:
         clean: dict[str, Any] = {
             name: without_cut_secret(without(secrets, text), secrets) for name, text in texts.items()
         }
+        if pattern := self._runtime.secret_pattern:  # an id of a request or a stop reason may look like a key
+            clean |= {name: pattern.sub(REDACTED, clean[name]) for name in ("detail", "excerpt") if name in clean}
         return failure if clean == texts else attrs.evolve(failure, **clean)
 
     def _secrets(self, *names: str) -> Secrets:
@@ -301,6 +304,7 @@ class ProviderPool:
             api_key=_key_reader(name, config.api_key or _parsed(spec.api_key)),
             headers=config.headers,
             options={**spec.options, **config.options},
+            secret_pattern=self._runtime.secret_pattern,
             **given,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Protocol, runtime_checkable
@@ -364,6 +365,7 @@ class ProviderSettings:
     :ivar idle_timeout_s: limit between two pieces of a streamed answer in seconds.
     :ivar max_response_bytes: a larger body is an error.
     :ivar options: keys of the provider's own.
+    :ivar secret_pattern: matches keys of any service, for the redaction of quoted text; see ``Secrets.pattern``.
     """
 
     name: str
@@ -375,6 +377,7 @@ class ProviderSettings:
     idle_timeout_s: float = 60.0
     max_response_bytes: int = 20_000_000
     options: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
+    secret_pattern: re.Pattern[str] | None = attrs.field(default=None, repr=False)
 
 
 class ProviderContext(Protocol):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from helmdeck_core import Budget, BudgetRow, BudgetTable, Tier, hookimpl
+from helmdeck_core import Budget, BudgetRow, BudgetTable, Tier, TierDefaults, hookimpl
 
 
 class Row(NamedTuple):
@@ -96,6 +96,29 @@ FREE = ":free"
 THINKING = re.compile(
     r"(?:^|[/\-_.:])(?:o1|o3|o4|thinking|reasoner|r1|kimi-k2|deepseek-v4|qwq|magistral|gpt-oss|nemotron-3)(?:$|[/\-_.:])"
 )
+
+
+TIERS = (
+    # Reliable on catalogs above 50 KB.
+    TierDefaults(tier=Tier.A, prompt_variant="full_steps"),
+    # Reliable to about 25 KB.
+    TierDefaults(tier=Tier.B, max_catalog_bytes=22_000, prompt_variant="full_steps", max_entries=25),
+    # Completes empty on 35 KB, does best with few entries, and stops early in JSON mode.
+    TierDefaults(
+        tier=Tier.C,
+        max_catalog_bytes=10_000,
+        prompt_variant="single_pick",
+        max_entries=12,
+        has_prefix_index=False,
+        allows_json_mode=False,
+    ),
+)
+
+
+@hookimpl
+def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
+    """What each tier was measured to take."""
+    return TIERS
 
 
 @hookimpl
