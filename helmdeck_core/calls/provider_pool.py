@@ -301,6 +301,11 @@ class ProviderPool:
             api_key=_key_reader(name, config.api_key or _parsed(spec.api_key)),
             headers=config.headers,
             options={**spec.options, **config.options},
+            error_rules=tuple(
+                rules
+                for rules in self._runtime.error_rules
+                if not rules.providers or {name, spec.name} & set(rules.providers)
+            ),
             **given,
         )
 

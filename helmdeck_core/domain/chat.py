@@ -13,6 +13,7 @@ import msgspec
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.constraints import Constraint, ResponseFormat
 from helmdeck_core.domain.continuation import Continuation
+from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.shared_text import SharedText, json_inside
 from helmdeck_core.domain.tasks import Task
 from helmdeck_core.errors.attempts import Attempt, total_cost
@@ -364,6 +365,7 @@ class ProviderSettings:
     :ivar idle_timeout_s: limit between two pieces of a streamed answer in seconds.
     :ivar max_response_bytes: a larger body is an error.
     :ivar options: keys of the provider's own.
+    :ivar error_rules: contributed error rules for this provider; they take precedence over its own.
     """
 
     name: str
@@ -375,6 +377,7 @@ class ProviderSettings:
     idle_timeout_s: float = 60.0
     max_response_bytes: int = 20_000_000
     options: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
+    error_rules: tuple[ErrorRuleSet, ...] = ()
 
 
 class ProviderContext(Protocol):

@@ -22,6 +22,7 @@ from helmdeck_core.domain.chat import (
 )
 from helmdeck_core.domain.continuation import NativeContinuation
 from helmdeck_core.domain.decode import DecodeStep, ReasoningTag
+from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.history import HistoryStoreSpec
@@ -49,6 +50,7 @@ ByName = Mapping[str, Contribution[T]]
 CONTRIBUTIONS: Mapping[str, type] = {
     "helmdeck_providers": ProviderSpec,
     "helmdeck_stop_reasons": StopReasonTable,
+    "helmdeck_error_rules": ErrorRuleSet,
     "helmdeck_budget_rows": BudgetRow,
     "helmdeck_trim_steps": TrimStep,
     "helmdeck_rankers": Ranker,
@@ -92,6 +94,7 @@ class Runtime:
     sources: ByName[CatalogSource]
     providers: ByName[ProviderSpec]
     history_stores: ByName[HistoryStoreSpec]
+    error_rules: tuple[ErrorRuleSet, ...]
     stop_tables: Mapping[str, Mapping[str, StopReason]]
     any_stop: Mapping[str, StopReason]
     stop_dispositions: Mapping[str, Mapping[str, Disposition]]
@@ -221,6 +224,7 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
         sources=_named(found["helmdeck_catalog_sources"]),
         providers=providers,
         history_stores=_named(found["helmdeck_history_stores"]),
+        error_rules=_values(found["helmdeck_error_rules"]),
         stop_tables=stop_tables,
         any_stop=_any_stop(stop_tables.values()),
         stop_dispositions={

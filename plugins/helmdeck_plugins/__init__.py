@@ -1,4 +1,4 @@
-"""The built-in plugins, by name; every one of them can be blocked or replaced like any other."""
+"""The built-in plugins by name; each can be blocked or replaced like any other."""
 
 BUILTINS = {
     "budgets": "helmdeck_plugins.budgets",
@@ -12,8 +12,8 @@ BUILTINS = {
     "recovery": "helmdeck_plugins.recovery",
     "continuation": "helmdeck_plugins.continuation",
     "prices": "helmdeck_plugins.prices",
-    "openai": "helmdeck_plugins.providers.openai",
-    "responses": "helmdeck_plugins.providers.responses",
+    "openai": "helmdeck_plugins.providers.openai_chat",
+    "responses": "helmdeck_plugins.providers.openai_responses",
     "anthropic": "helmdeck_plugins.providers.anthropic",
     "gemini": "helmdeck_plugins.providers.gemini",
     "ollama": "helmdeck_plugins.providers.ollama",
