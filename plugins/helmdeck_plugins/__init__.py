@@ -6,7 +6,7 @@ BUILTINS = {
     "lexical": "helmdeck_plugins.lexical",
     "prompts": "helmdeck_plugins.prompts",
     "reasoning": "helmdeck_plugins.reasoning",
-    "decode": "helmdeck_plugins.decode",
+    "decode": "helmdeck_plugins.json_repair",
     "tool_calls": "helmdeck_plugins.tool_calls",
     "stop_reasons": "helmdeck_plugins.stop_reasons",
     "recovery": "helmdeck_plugins.recovery",

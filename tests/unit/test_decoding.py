@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from helmdeck_core import DecodeFailed, Decoder, DecodeStep, FailureClass, ReasoningTag, StopReason
 from helmdeck_core.errors import FAILURES
-from helmdeck_plugins import decode, reasoning
+from helmdeck_plugins import json_repair, reasoning
 
-DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), decode.helmdeck_decode_steps())
+DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps())
 STRICT = Decoder(reasoning.helmdeck_reasoning_tags(), [])
 
 NOTE = 'braces } and { and \\ and "quotes"'
