@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
     from helmdeck_core.domain.continuation import ContinuationAnnouncement, NativeContinuation
     from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
+    from helmdeck_core.domain.error_rules import ErrorRuleSet
     from helmdeck_core.domain.event_sinks import EventSink
     from helmdeck_core.domain.history import HistoryStoreSpec
     from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, TierDefaults
@@ -63,6 +64,21 @@ def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
     Called once when a deck is made. A word that the wire format's table does not list is ``Unknown``, never a clean end.
 
     :returns: Tables; their names are wire formats. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_error_rules() -> Sequence[ErrorRuleSet]:
+    """Contribute rules that map error responses of a vendor to failure classes.
+
+    Called once when a deck is made. A provider receives the sets that name it in ``ProviderSettings.error_rules``; they
+    take precedence over the provider's own rules.
+
+    :returns: Rule sets, usually ``helmdeck_provider_kit.ErrorRules``. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

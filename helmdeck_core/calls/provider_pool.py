@@ -305,6 +305,11 @@ class ProviderPool:
             headers=config.headers,
             options={**spec.options, **config.options},
             secret_pattern=self._runtime.secret_pattern,
+            error_rules=tuple(
+                rules
+                for rules in self._runtime.error_rules
+                if not rules.providers or {name, spec.name} & set(rules.providers)
+            ),
             **given,
         )
 

@@ -23,6 +23,7 @@ from helmdeck_core.domain.chat import (
 )
 from helmdeck_core.domain.continuation import ContinuationAnnouncement, NativeContinuation
 from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
+from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.history import HistoryStoreSpec
@@ -54,6 +55,7 @@ ByName = Mapping[str, Contribution[T]]
 CONTRIBUTIONS: Mapping[str, type] = {
     "helmdeck_providers": ProviderSpec,
     "helmdeck_stop_reasons": StopReasonTable,
+    "helmdeck_error_rules": ErrorRuleSet,
     "helmdeck_budget_rows": BudgetRow,
     "helmdeck_tier_defaults": TierDefaults,
     "helmdeck_trim_steps": TrimStep,
@@ -107,6 +109,7 @@ class Runtime:
     providers: ByName[ProviderSpec]
     secret_pattern: re.Pattern[str] | None
     history_stores: ByName[HistoryStoreSpec]
+    error_rules: tuple[ErrorRuleSet, ...]
     stop_tables: Mapping[str, Mapping[str, StopReason]]
     any_stop: Mapping[str, StopReason]
     stop_dispositions: Mapping[str, Mapping[str, Disposition]]
@@ -256,6 +259,7 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
             for each in checked_patterns(found["helmdeck_secret_patterns"], plugins, lambda each: (each.pattern,))
         ),
         history_stores=_named(found["helmdeck_history_stores"]),
+        error_rules=_values(found["helmdeck_error_rules"]),
         stop_tables=stop_tables,
         any_stop=_any_stop(stop_tables.values()),
         stop_dispositions={

@@ -259,7 +259,7 @@ def test_a_single_value_of_json_is_called_json_but_no_completion(body):
     found = failure(200, body, {"content-type": "application/json"})
     assert (type(found), found.sub_cause) == (TransientUnknown, "wrong_shape")
     assert found.headline == "the provider's answer is not a chat completion"
-    assert found.detail == f"it is JSON, but no more than {body.decode()}; is base_url right"
+    assert found.detail == f"found {body.decode()}; check base_url"
 
 
 def test_a_single_text_of_json_does_not_show_the_key():

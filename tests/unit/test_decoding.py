@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from helmdeck_core import DecodeFailed, Decoder, DecodeStep, FailureClass, ReasoningTag, StopReason
 from helmdeck_core.errors import FAILURES
-from helmdeck_plugins import decode, reasoning
+from helmdeck_plugins import json_repair, reasoning
 from tests.work_support import WorkCounter
 
-DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), decode.helmdeck_decode_steps())
+DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps())
 STRICT = Decoder(reasoning.helmdeck_reasoning_tags(), [])
 
 NOTE = 'braces } and { and \\ and "quotes"'
@@ -430,7 +430,7 @@ HOSTILE_WITHIN = [
 
 @pytest.mark.parametrize(("before", "piece", "behind"), [*(("", piece, "") for piece in HOSTILE), *HOSTILE_WITHIN])
 def test_work_on_hostile_text_grows_linearly(work_counter: WorkCounter, before: str, piece: str, behind: str) -> None:
-    decoder = Decoder(reasoning.helmdeck_reasoning_tags(), decode.helmdeck_decode_steps())
+    decoder = Decoder(reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps())
 
     def read(length: int) -> None:
         count = length // len(piece + behind)

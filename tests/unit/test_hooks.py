@@ -9,9 +9,11 @@ from helmdeck_core import (
     Catalog,
     CatalogSource,
     ChatRequest,
+    ChatResponse,
     Command,
     ContinuationAnnouncement,
     DecodeStep,
+    ErrorRuleSet,
     EventSink,
     HistoryStoreSpec,
     InvalidRequest,
@@ -141,8 +143,6 @@ def test_helmdeck_recovery_rules_say_what_is_tried_after_a_failure(deck_with):
 def test_helmdeck_providers_serves_models_under_its_name(deck_with):
     class Parrot:
         async def complete(self, request):
-            from helmdeck_core import ChatResponse
-
             return ChatResponse(text=GOOD, stop_reason=StopReason.END_TURN)
 
         async def aclose(self):
@@ -159,6 +159,26 @@ def test_helmdeck_stop_reasons_teaches_a_wire_format(deck_with):
     assert deck.runtime.normalise_stop("enough", "") is StopReason.MAX_TOKENS
     assert deck.runtime.normalise_stop("enough", "another") is StopReason.UNKNOWN
     assert deck.runtime.normalise_stop(None, "acme") is StopReason.UNKNOWN
+
+
+def test_helmdeck_error_rules_reach_the_providers_that_they_name(deck_with):
+    class Provider:
+        def __init__(self, settings):
+            opened[settings.name] = [rules.name for rules in settings.error_rules]
+
+        async def complete(self, request):
+            return ChatResponse(text="done", stop_reason=StopReason.END_TURN)
+
+        async def aclose(self):
+            pass
+
+    opened = {}
+    specs = [ProviderSpec(name=name, open=lambda settings, _: Provider(settings)) for name in ("acme", "other")]
+    rules = [ErrorRuleSet(name="late", order=1), ErrorRuleSet(name="named", providers=("acme",))]
+    deck = deck_with(contributing("helmdeck_providers", *specs), contributing("helmdeck_error_rules", *rules))
+    for name in ("acme", "other"):
+        deck.complete(ChatRequest(model=f"{name}/any", messages=(Message(Role.USER, (TextPart("go"),)),)))
+    assert opened == {"acme": ["named", "late"], "other": ["late"]}
 
 
 def test_helmdeck_budget_rows_adds_models(deck_with):
