@@ -33,18 +33,11 @@ from helmdeck_core import (
 )
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.selection import SelectionLimits, select
-from helmdeck_plugins.providers import (
-    anthropic,
-    anthropic_request,
-    gemini,
-    gemini_request,
-    ollama,
-    ollama_request,
-    openai,
-    openai_request,
-    responses,
-    responses_request,
-)
+from helmdeck_plugins.providers.anthropic.wire_format import make_wire_format as make_anthropic
+from helmdeck_plugins.providers.gemini.wire_format import make_wire_format as make_gemini
+from helmdeck_plugins.providers.ollama.wire_format import make_wire_format as make_ollama
+from helmdeck_plugins.providers.openai_chat.wire_format import make_wire_format as make_openai_chat
+from helmdeck_plugins.providers.openai_responses.wire_format import make_wire_format as make_openai_responses
 from helmdeck_provider_kit import HttpResponse, ReaderContext, ResponseReader, Secrets, WireFormat
 from helmdeck_testing.deck_factory import make_deck
 
@@ -120,11 +113,11 @@ def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
 
 
 INTERFACES: dict[str, WireFormat] = {
-    "anthropic-messages": anthropic.wire_format(anthropic_request.Options()),
-    "gemini": gemini.wire_format(gemini_request.Options()),
-    "ollama-native": ollama.wire_format(ollama_request.Options()),
-    "openai-chat": openai.wire_format(openai_request.Quirks()),
-    "openai-responses": responses.wire_format(responses_request.Options()),
+    "anthropic-messages": make_anthropic(),
+    "gemini": make_gemini(),
+    "ollama-native": make_ollama(),
+    "openai-chat": make_openai_chat(),
+    "openai-responses": make_openai_responses(),
     "bedrock-converse": CONVERSE,
     "cohere-v2": COHERE,
 }

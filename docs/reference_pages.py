@@ -221,7 +221,7 @@ def budgets() -> str:
                     budget.evidence,
                 )
             )
-        policy = describe_policy(deck.budget("").budget)
+        policy = describe_policy(deck.budget(""))
     headings = ("model id starts with", "tier", "in", "out", "catalog", "flags", "variant", "cached $", "evidence")
     fields = [(f"`{name}`", text) for name, text in documented(Budget)[1].items()]
     flags = ", ".join(f"*{word}* is `{name}`" for word, name in FLAGS)
@@ -508,14 +508,15 @@ def _is_enum(value: Any) -> bool:
 def ladder() -> str:
     """The trim steps."""
     from helmdeck_core import TrimStep
-    from helmdeck_core.domain.models import TIER_CATALOG_BYTES
     from helmdeck_testing import make_deck
 
     with make_deck() as deck:
         steps = [owned.value for owned in deck.runtime.contributed(TrimStep).values()]
+        tiers = deck.runtime.budgets.tiers
     rows = [(str(number), f"`{step.name}`", str(step.order), step.summary) for number, step in enumerate(steps, 1)]
     caps = ", ".join(
-        f"{tier.value} {'none' if cap is None else f'{cap:,} bytes'}" for tier, cap in TIER_CATALOG_BYTES.items()
+        f"{tier.value} {'none' if each.max_catalog_bytes is None else f'{each.max_catalog_bytes:,} bytes'}"
+        for tier, each in tiers.items()
     )
     return page(
         "The ladder",

@@ -5,17 +5,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 
-from helmdeck_core.calls.continuation.merge import SeamStream, merge
+from helmdeck_core.calls.continuation.merge import Merger
+from helmdeck_plugins import continuation
+
+MERGER = Merger(continuation.helmdeck_continuation_announcements())
 
 
 def ours(answer: str, more: str) -> str:
     """The join of this project."""
-    return merge(answer, more).text
+    return MERGER.merge(answer, more).text
 
 
 def ours_streamed(answer: str, more: str) -> str:
     """The same on a stream in pieces of 24 characters."""
-    stream = SeamStream(answer)
+    stream = MERGER.stream(answer)
     pieces = [stream.feed(more[start : start + 24]) for start in range(0, len(more), 24)]
     return "".join([answer, *pieces, stream.finish()])
 

@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.continuation.habits import HABITS, Cut, cuts
-from benchmarks.continuation.joins import JOINS
+from benchmarks.continuation.joins import JOINS, MERGER
 from benchmarks.continuation.payloads import KINDS, payloads
-from helmdeck_core.calls.continuation.merge import merge
 
 
 class Score:
@@ -151,7 +150,7 @@ def growth() -> list[tuple[str, ...]]:
 def timed(answer: str, more: str) -> float:
     """Seconds of one merge."""
     start = time.perf_counter()
-    merge(answer, more)
+    MERGER.merge(answer, more)
     return time.perf_counter() - start
 
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-from helmdeck_core.calls.continuation.merge import SeamStream
+from helmdeck_core.calls.continuation.merge import Merger, SeamStream
 from helmdeck_core.calls.continuation.turn import RequestGuard, SendRequest, ShapeCheck, Turn, TurnAction, TurnResult
 from helmdeck_core.calls.provider_pool import ProviderPool
 from helmdeck_core.config.precedence import matching_prefixes
 from helmdeck_core.config.types import AgentConfig
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
-from helmdeck_core.domain.continuation import ContinuationLimits, NativeContinuation, TerminalReason
+from helmdeck_core.domain.continuation import (
+    ContinuationAnnouncement,
+    ContinuationLimits,
+    NativeContinuation,
+    TerminalReason,
+)
 from helmdeck_core.domain.decode import StreamStripper
 from helmdeck_core.domain.events import (
     CallRef,
@@ -43,6 +48,7 @@ class Completer:
         self._runtime = runtime
         self._gateway = gateway
         self._clock = clock
+        self._merger = Merger(runtime.contributions.values_of(ContinuationAnnouncement))
         self._refusing: set[str] = set()
 
     async def complete(
@@ -86,8 +92,10 @@ class Completer:
         """A turn for a request, with the limits of the deployment."""
         return Turn(
             request,
-            limits_of(self._runtime.config.agent, request),
+            limits_of(self._runtime.config.agent, self._runtime.weights, request),
             judge,
+            self._runtime.texts,
+            self._merger,
             # Looked up when an answer was cut, which few are.
             takes_native=lambda: request.model not in self._refusing and self._takes_native(request),
             refuses=refuses,
@@ -140,7 +148,7 @@ class Completer:
         while isinstance(step, SendRequest):
             model, iteration = step.request.model, iteration + 1
             self.announce(step, call)
-            part = _Part(turn.answer, self._runtime.decoder.stream(), is_silent=step.is_repair)
+            part = _Part(self._merger.stream(turn.answer), self._runtime.decoder.stream(), is_silent=step.is_repair)
             try:
                 if streams:
                     async with contextlib.aclosing(self._gateway.stream(step.request)) as batches:
@@ -188,7 +196,7 @@ class Completer:
 
     def after_failure(self, turn: Turn, send: SendRequest, failure: CallFailed) -> TurnAction:
         """What follows a continuation that failed: a model that does not take its own answer is asked with a hint."""
-        if send.is_native and isinstance(failure, InvalidRequest):
+        if send.is_native and isinstance(failure, InvalidRequest) and self._runtime.texts["continuation.hint"]:
             self._refusing.add(send.request.model)
             return turn.without_native(send)
         return turn.fail(failure)
@@ -250,8 +258,8 @@ class _Part:
     :param is_silent: nothing of it is: only its tool calls are wanted.
     """
 
-    def __init__(self, answer: str, stripper: StreamStripper, *, is_silent: bool) -> None:
-        self._seam = SeamStream(answer)
+    def __init__(self, seam: SeamStream, stripper: StreamStripper, *, is_silent: bool) -> None:
+        self._seam = seam
         self._stripper = stripper
         self._is_silent = is_silent
         self._shown: list[str] = []
@@ -289,7 +297,7 @@ class _Part:
         return text
 
 
-def limits_of(agent: AgentConfig, request: ChatRequest) -> ContinuationLimits:
+def limits_of(agent: AgentConfig, weights: Mapping[str, float], request: ChatRequest) -> ContinuationLimits:
     """The limits of a deployment for one request."""
     tokens = agent.continuation_max_total_completion_tokens
     return ContinuationLimits(
@@ -297,4 +305,5 @@ def limits_of(agent: AgentConfig, request: ChatRequest) -> ContinuationLimits:
         max_completion_tokens=tokens or BUDGET_FACTOR * (request.max_tokens or DEFAULT_MAX_TOKENS),
         max_output_chars=agent.continuation_max_output_chars,
         tool_repair_attempts=agent.continuation_tool_repair_attempts,
+        max_thought_share=weights["continuation.max_thought_share"],
     )

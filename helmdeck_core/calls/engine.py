@@ -197,7 +197,7 @@ class Engine:
             prompt = self._narrowed(prompt, filtered, call)
         messages = prompt.messages
         if not ask.changes.strict_json and question.schema is not None:
-            messages = with_schema(messages, question.schema)
+            messages = with_schema(messages, question.schema, self.runtime.texts["schema.heading"])
         if prompt.selection is not None and self.runtime.sinks:
             self.runtime.emit(
                 CatalogSelected(

@@ -28,12 +28,14 @@ from helmdeck_core.domain.chat import (
     ToolCallDelta,
 )
 from helmdeck_core.domain.constraints import Constraint
+from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import SCHEMA_REFUSED, AuthFailed, CallFailed, HelmdeckError, InvalidRequest
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.hooks.type_check import misfit
 from helmdeck_core.redaction import (
     MIN_TELLING_CHARS,
+    REDACTED,
     Secrets,
     header_secrets,
     url_secrets,
@@ -271,6 +273,8 @@ class ProviderPool:
         clean: dict[str, Any] = {
             name: without_cut_secret(without(secrets, text), secrets) for name, text in texts.items()
         }
+        if pattern := self._runtime.secret_pattern:  # an id of a request or a stop reason may look like a key
+            clean |= {name: pattern.sub(REDACTED, clean[name]) for name in ("detail", "excerpt") if name in clean}
         return failure if clean == texts else attrs.evolve(failure, **clean)
 
     def _secrets(self, *names: str) -> Secrets:
@@ -301,6 +305,12 @@ class ProviderPool:
             api_key=_key_reader(name, config.api_key or _parsed(spec.api_key)),
             headers=config.headers,
             options={**spec.options, **config.options},
+            secret_pattern=self._runtime.secret_pattern,
+            error_rules=tuple(
+                rules
+                for rules in self._runtime.contributions.values_of(ErrorRuleSet)
+                if not rules.providers or {name, spec.name} & set(rules.providers)
+            ),
             **given,
         )
 

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         show_calls(deck, arguments.model, as_json=arguments.json)
         return exits.OK
-    policy = describe_policy(deck.budget("").budget)
+    policy = describe_policy(deck.budget(""))
     if arguments.model is not None:
         found = deck.budget(arguments.model)
         if arguments.json:
@@ -63,8 +63,6 @@ def to_data(found: BudgetLookup) -> dict[str, Any]:
     """A budget as plain data; ``max_catalog_bytes`` is null for no limit."""
     import attrs
 
-    from helmdeck_core.domain.models import resolve_variant
-
     budget = attrs.asdict(found.budget)
     return {
         "model": budget.pop("model") or "fallback",
@@ -72,14 +70,16 @@ def to_data(found: BudgetLookup) -> dict[str, Any]:
         "is_fallback": found.is_fallback,
         **budget,
         "tier": found.budget.tier.value,
-        "prompt_variant": resolve_variant(found.budget),
+        "prompt_variant": found.prompt_variant,
     }
 
 
-def describe_policy(fallback: Budget) -> str:
-    """How a model finds its budget, in sentences."""
-    from helmdeck_core.domain.models import resolve_variant
+def describe_policy(found: BudgetLookup) -> str:
+    """How a model finds its budget, in sentences.
 
+    :param found: the fallback.
+    """
+    fallback = found.budget
     cap = (
         "catalogs of any size"
         if fallback.max_catalog_bytes is None
@@ -89,7 +89,7 @@ def describe_policy(fallback: Budget) -> str:
     return (
         "A model id is looked up exactly, then by the longest row that it starts with; letter case and outer blanks do not "
         f"matter. A model that no row knows gets the fallback: tier {fallback.tier.value}, {fallback.input_tokens:,} tokens "
-        f"in, {fallback.output_tokens:,} out, {cap}, prompt variant {resolve_variant(fallback)}, filter call {allowed}: "
+        f"in, {fallback.output_tokens:,} out, {cap}, prompt variant {found.prompt_variant}, filter call {allowed}: "
         "unknown is untrusted. A catalog limit of none (0 in helmdeck.toml, null in JSON) means that the catalog is not "
         "compacted as long as the model's window holds it. "
         'Every field can be set under [budgets."START OF A MODEL ID"], and under [budgets.fallback] for the models that no '
@@ -107,8 +107,6 @@ def _legend() -> str:
 
 
 def _cells(found: BudgetLookup) -> tuple[str, ...]:
-    from helmdeck_core.domain.models import resolve_variant
-
     budget = found.budget
     return (
         budget.model or "(fallback)",
@@ -117,7 +115,7 @@ def _cells(found: BudgetLookup) -> tuple[str, ...]:
         f"{budget.output_tokens:,}",
         _cap(budget),
         " ".join(word for word, name in FLAGS if getattr(budget, name)),
-        resolve_variant(budget),
+        found.prompt_variant,
         "" if budget.cached_input_cost_usd_per_mtok is None else f"{budget.cached_input_cost_usd_per_mtok:g}",
     )
 
@@ -130,7 +128,6 @@ def _show_one(found: BudgetLookup) -> None:
     import attrs
 
     from helmdeck_core.cli.tables import hanging, table
-    from helmdeck_core.domain.models import resolve_variant
 
     budget = found.budget
     known = "no row knows it: the fallback applies" if found.is_fallback else f"row {found.row!r}"
@@ -143,7 +140,7 @@ def _show_one(found: BudgetLookup) -> None:
         value = getattr(budget, field.name)
         source = found.sources.get(field.name, "")
         if field.name == "prompt_variant" and value is None:
-            value, source = resolve_variant(budget), f"default of tier {budget.tier.value}"
+            value, source = found.prompt_variant, f"default of tier {budget.tier.value}"
         rows.append((field.name, _said(value), source))
     printing.show(table(rows, ("field", "value", "comes from")))
     printing.show()

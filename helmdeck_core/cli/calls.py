@@ -59,11 +59,12 @@ def outline(deck: Helmdeck, found: Explanation) -> Iterator[Row]:
     variant_source = said["prompt_variant"] if budget.prompt_variant else f"default of tier {budget.tier.value}"
     yield "prompt variant", found.variant, variant_source
     yield "prefix", *_prefix(found)
-    json_way = "by the provider's own means" if budget.asks_for_json else "in words only"
+    asks_for_json = found.lookup.asks_for_json
+    json_way = "by the provider's own means" if asks_for_json else "in words only"
     yield (
         "JSON",
         json_way,
-        said["tier" if budget.wants_strict_json and not budget.asks_for_json else "wants_strict_json"],
+        said["tier" if budget.wants_strict_json and not asks_for_json else "wants_strict_json"],
     )
     headroom = budget.max_tokens - budget.output_tokens
     yield (

@@ -103,7 +103,7 @@ def view(found: Explanation, top: int) -> Iterator[str]:
 
 def _held_to(found: Explanation) -> str:
     constraint = found.constraint
-    if not found.lookup.budget.asks_for_json or (constraint is not None and not constraint.kind):
+    if not found.lookup.asks_for_json or (constraint is not None and not constraint.kind):
         told = "JSON, asked for in words"
     elif constraint is None:
         told = "JSON, by the provider's own means"

@@ -9,6 +9,7 @@ import attrs
 
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.models import Tier
+from helmdeck_core.domain.ranking import CONFIDENCE
 from helmdeck_core.redaction import hidden, hidden_texts, shown_url, speaks_of_secrets
 
 
@@ -111,10 +112,6 @@ class CompactionConfig:
     models: Mapping[str, LadderConfig] = EMPTY
 
 
-def _over_defaults(given: Mapping[Tier, int]) -> Mapping[Tier, int]:
-    return {Tier.A: 0, Tier.B: 25, Tier.C: 12, **given}
-
-
 @attrs.frozen(kw_only=True)
 class SelectionRule:
     """What is said of selection for a tier or for models; what is left out comes from the rule below.
@@ -144,22 +141,22 @@ class SelectionConfig:
     """How entries are chosen when a trimmed catalog is still too large.
 
     :ivar ranker: who orders the entries.
-    :ivar max_entries: most entries that are kept, by tier; 0 is no limit.
+    :ivar max_entries: most entries that are kept, by tier; 0 is no limit; left out: the default of the tier.
     :ivar bare_names: most entries that follow behind those by their names alone; 0 is none.
     :ivar confidence: below this the ranking counts as unsure, 0 to 1.
     :ivar shortlist: how many likely entries stand behind a cached catalog.
     :ivar filter: whether an unsure ranking is settled by a second model call; left out: as the model's budget says.
-    :ivar prefix_index: whether a cached prefix lists every entry when the catalog itself does not fit; left out: for the
-        tiers A and B.
+    :ivar prefix_index: whether a cached prefix lists every entry when the catalog itself does not fit; left out: the
+        default of the tier.
     :ivar rankers: options of rankers, by the ranker's name.
     :ivar tiers: rules by tier; they outrank the ones above, field by field.
     :ivar models: rules by prefix of a model id; the longest prefix outranks the others, and all of them the tier's rule.
     """
 
     ranker: str = "lexical"
-    max_entries: Mapping[Tier, int] = attrs.field(factory=dict, converter=_over_defaults)
+    max_entries: Mapping[Tier, int] = attrs.field(factory=dict)
     bare_names: int = 0
-    confidence: float = 0.4
+    confidence: float = CONFIDENCE
     shortlist: int = 8
     filter: bool | None = None
     prefix_index: bool | None = None

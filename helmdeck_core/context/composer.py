@@ -5,6 +5,7 @@ Nothing is sent here, so that what would be sent can be looked at without asking
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,7 +18,7 @@ from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN, estimate_tokens
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import Message, ProviderSpec
 from helmdeck_core.domain.constraints import ResponseFormat, SchemaForm, SchemaOffer
-from helmdeck_core.domain.models import Budget, resolve_variant
+from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.questions import PromptVariant, Question, Selection
 from helmdeck_core.domain.ranking import should_escalate
 from helmdeck_core.domain.tasks import Task
@@ -36,12 +37,14 @@ class Prompt:
     """A question, as it would be sent.
 
     :ivar other_tokens: estimated tokens of everything but the catalog.
+    :ivar asks_for_json: whether the provider is asked to constrain the answer to JSON.
     :ivar filter_model: who is to be asked first which entries are needed; ``None`` when nobody is.
     :ivar filter_reason: why, or why not.
     """
 
     question: Question[Any]
     budget: Budget
+    asks_for_json: bool
     variant: PromptVariant
     task: Task
     selection: Selection | None
@@ -74,7 +77,7 @@ class Prompt:
         schemas are only named here; whoever takes one makes it.
         """
         question, selection = self.question, self.selection
-        if not self.budget.asks_for_json or (question.tools and question.tool_choice != "none"):
+        if not self.asks_for_json or (question.tools and question.tool_choice != "none"):
             return None
         made = question.schema if question.constraint is None else question.constraint(self.task)
         forms = (_form_of(made),) if isinstance(made, Mapping) else tuple(made or ())
@@ -133,6 +136,7 @@ class Composer:
             Prompt(
                 question=question,
                 budget=budget,
+                asks_for_json=self.runtime.budgets.asks_for_json(budget),
                 variant=variant,
                 task=self._shown(task, budget, selection),
                 selection=selection,
@@ -170,8 +174,16 @@ class Composer:
 
     def _variant(self, question: Question[Any], budget: Budget) -> PromptVariant:
         if question.instructions is not None:
-            return PromptVariant(task=question.task, variant="plain", instructions=question.instructions, render=_plain)
-        wanted = resolve_variant(budget)
+            texts = self.runtime.texts
+            return PromptVariant(
+                task=question.task,
+                variant="plain",
+                instructions=question.instructions,
+                render=functools.partial(_plain, done_label=texts["done.label"]),
+                catalog_heading=texts["catalog.heading"],
+                details_heading=texts["catalog.details_heading"],
+            )
+        wanted = self.runtime.budgets.prompt_variant(budget)
         variant = self.runtime.variant(question.task, wanted)
         if variant is None:
             known = ", ".join(self.runtime.contributed(PromptVariant)) or "none"
@@ -183,7 +195,7 @@ class Composer:
         return variant
 
     def _other_tokens(self, question: Question[Any], budget: Budget, variant: PromptVariant, task: Task) -> int:
-        fixed = sum(map(estimate_tokens, (variant.instructions, variant.catalog_heading, variant.details_heading)))
+        fixed = sum(map(estimate_tokens, _fixed_texts(variant)))
         fixed += sum(estimate_tokens(f"{tool.name}{tool.description}{tool.input_schema}") for tool in question.tools)
         tail = estimate_tokens(variant.render(task))
         if not budget.supports_prefix_cache or not question.needs_catalog:
@@ -252,6 +264,10 @@ class Composer:
         return owned is None or owned.value.tasks is None or task in owned.value.tasks
 
 
+def _fixed_texts(variant: PromptVariant) -> tuple[str, ...]:
+    return (variant.instructions, variant.catalog_heading or "", variant.details_heading or "")
+
+
 _FORMS: dict[int, SchemaForm] = {}
 
 
@@ -265,8 +281,8 @@ def _form_of(schema: Mapping[str, Any]) -> SchemaForm:
     return form
 
 
-def _plain(task: Task) -> str:
-    """Everything that a question without prompt variants says, the request last."""
+def _plain(task: Task, done_label: str) -> str:
+    """The request of a question without prompt variants, after everything that belongs to it."""
     parts = [json.dumps(dict(task.defaults), ensure_ascii=False) if task.defaults else "", task.context]
-    parts += [f"done: {step.tool} {step.output}".strip() for step in task.done]
+    parts += [f"{done_label} {step.tool} {step.output}".strip() for step in task.done]
     return "\n\n".join([*filter(None, parts), task.request])

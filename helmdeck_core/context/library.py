@@ -33,14 +33,6 @@ SMALLEST_CATALOG_BYTES = 512
 LARGE_CATALOG = 500
 """Entries from which on the ladder and the index are computed beside the event loop: a tenth of a second and more."""
 
-MOST_LISTED_BYTES = 25_000
-"""Bytes of a list of all entries for a model with a catalog limit: weak models were seen to answer nothing to 35,000."""
-
-
-DESCRIBED_SHARE, NAMED_SHARE = 0.75, 0.5
-"""How much of a catalog limit an index of all entries may take, with descriptions and by name; the rest is for what is known of
-those that a request is likely to need. Behind bare names they need more."""
-
 
 class Library:
     """The catalog, loaded at the first use; its indexes and its ladders are made once and kept."""
@@ -154,7 +146,7 @@ class Library:
         index, limits, cap = self._frame(budget, other_tokens)
 
         def ranking() -> Ranking:
-            return with_prior(self.rank(request, budget), self._places(planned_before))
+            return with_prior(self.rank(request, budget), self._places(planned_before), self.runtime.weights)
 
         selection = select(self.prepared(budget), _Ranked(ranking), request, limits)
         return selection if index is None else _behind(index, selection, cap)
@@ -195,7 +187,8 @@ class Library:
         if index is None or limits.cap is None:
             return None, limits, limits.cap
         # What stands behind the prefix is paid in full by every call, so that it does not take all that is left.
-        share = 1 - (DESCRIBED_SHARE if index.is_described else NAMED_SHARE)
+        weights = self.runtime.weights
+        share = 1 - weights["index.described_share" if index.is_described else "index.named_share"]
         return (
             index,
             attrs.evolve(limits, cap=min(limits.cap - index.size, int(limits.cap * share)), bare_names=0),
@@ -210,7 +203,7 @@ class Library:
         self._check_room(budget, other_tokens)
         room = self._room(budget, other_tokens)
         if budget.max_catalog_bytes is not None:
-            room = min(room, max(budget.max_catalog_bytes, MOST_LISTED_BYTES))
+            room = min(room, max(budget.max_catalog_bytes, int(self.runtime.weights["listing.min_bytes"])))
         ranking: list[Ranking] = []
 
         def order() -> Sequence[int]:
@@ -232,7 +225,9 @@ class Library:
             return None
         if self.prepared(budget).fitting_rung(limits.cap) is not None:
             return None
-        return self.digest.index(limits.cap * DESCRIBED_SHARE, limits.cap * NAMED_SHARE)
+        weights = self.runtime.weights
+        described, named = weights["index.described_share"], weights["index.named_share"]
+        return self.digest.index(limits.cap * described, limits.cap * named)
 
     def _check_room(self, budget: Budget, other_tokens: int) -> None:
         room = self._room(budget, other_tokens)

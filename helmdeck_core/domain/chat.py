@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Protocol, runtime_checkable
@@ -13,6 +14,7 @@ import msgspec
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.constraints import Constraint, ResponseFormat
 from helmdeck_core.domain.continuation import Continuation
+from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.shared_text import SharedText, json_inside
 from helmdeck_core.domain.tasks import Task
 from helmdeck_core.errors import Attempt, total_cost
@@ -364,6 +366,8 @@ class ProviderSettings:
     :ivar idle_timeout_s: limit between two pieces of a streamed answer in seconds.
     :ivar max_response_bytes: a larger body is an error.
     :ivar options: keys of the provider's own.
+    :ivar secret_pattern: matches keys of any service, for the redaction of quoted text; see ``Secrets.pattern``.
+    :ivar error_rules: contributed error rules for this provider; they take precedence over its own.
     """
 
     name: str
@@ -375,6 +379,8 @@ class ProviderSettings:
     idle_timeout_s: float = 60.0
     max_response_bytes: int = 20_000_000
     options: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
+    secret_pattern: re.Pattern[str] | None = attrs.field(default=None, repr=False)
+    error_rules: tuple[ErrorRuleSet, ...] = ()
 
 
 class ProviderContext(Protocol):

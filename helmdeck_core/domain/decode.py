@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import attrs
 import msgspec
 
+from helmdeck_core.domain.patterns import pattern_problem
 from helmdeck_core.errors import FAILURES, CallFailed, FailureClass, HelmdeckError
 
 T = TypeVar("T")
@@ -35,6 +36,30 @@ class ReasoningTag:
     has_attributes: bool = False
     closes_alone: bool = True
     order: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class RefusalPattern:
+    """How refusals begin in one language.
+
+    :ivar language: BCP 47 tag, such as ``nl``; contributing the same tag again replaces the pattern.
+    :ivar pattern: regular expression that matches from the start of a refusing sentence, letter case ignored; whitespace
+        of the answer is collapsed to single spaces before.
+    """
+
+    language: str
+    pattern: str
+    order: int = 0
+
+    @property
+    def name(self) -> str:
+        """The language tag."""
+        return self.language
+
+    @property
+    def problem(self) -> str:
+        """Why the value cannot be used; empty if it can."""
+        return pattern_problem(self.pattern)
 
 
 @attrs.frozen

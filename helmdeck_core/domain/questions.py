@@ -20,6 +20,11 @@ from helmdeck_core.errors import Attempt, Usage, total_cost
 T = TypeVar("T")
 
 
+def rendered_like_others(task: Task) -> str:
+    """Stands for the rendering of another variant of the task, until variants are resolved."""
+    raise NotImplementedError(f"the variants of task {task.name!r} were not resolved")
+
+
 @attrs.frozen(kw_only=True)
 class PromptVariant:
     """One way to put a task to a model.
@@ -27,17 +32,19 @@ class PromptVariant:
     :ivar task: the task that it serves, such as ``plan``.
     :ivar variant: its name, such as ``single_pick``; a budget chooses by it.
     :ivar instructions: text that depends on nothing but the variant; it opens the cached prefix.
-    :ivar render: the part that depends on the request; it comes last.
-    :ivar catalog_heading: the line above the catalog.
-    :ivar details_heading: the line above the entries that are likely, where the catalog above them lists all in brief.
+    :ivar render: the part that depends on the request; it comes last. Left out: as the task's first variant that has one,
+        so that a variant can change the instructions alone.
+    :ivar catalog_heading: the line above the catalog; ``None`` is the contributed text ``catalog.heading``.
+    :ivar details_heading: the line above the details of likely entries, where the catalog above lists all entries in brief;
+        ``None`` is the contributed text ``catalog.details_heading``.
     """
 
     task: str
     variant: str
     instructions: str
-    render: Callable[[Task], str]
-    catalog_heading: str = "CATALOG"
-    details_heading: str = "DETAILS"
+    render: Callable[[Task], str] = rendered_like_others
+    catalog_heading: str | None = None
+    details_heading: str | None = None
     order: int = 0
 
     @property

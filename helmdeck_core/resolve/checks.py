@@ -1,4 +1,7 @@
-"""Checks contributed values at start-up, and attributes errors of their functions to the plugin that contributed them."""
+"""Checks contributed values at start-up, and attributes errors of their functions to the plugin that contributed them.
+
+A value of any type is rejected if it has a property ``problem`` that is not empty.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core.domain.decode import DecodeStep
-from helmdeck_core.domain.questions import PromptVariant
+from helmdeck_core.domain.questions import PromptVariant, rendered_like_others
 from helmdeck_core.domain.recovery import CAUSES_OF_RULES, Action, FailureContext, NextModel, RecoveryRule, Retry
 from helmdeck_core.domain.tool_calls import ToolCallFormat
 from helmdeck_core.hooks.calls import Contribution, attributed
@@ -16,12 +19,18 @@ from helmdeck_core.hooks.contributions import Contributions
 from helmdeck_core.reading.tool_calls.scanner import format_problem
 
 
-def checked(contributions: Contributions) -> Contributions:
-    """Return the contributions with the values of ``CHECKS`` checked, built-ins included.
+def checked(contributions: Contributions, texts: Mapping[str, str]) -> Contributions:
+    """Return the contributions after every check, those of built-ins included.
 
+    :param texts: the contributed texts, for prompt variants without headings of their own.
     :raises PluginError: a value is not valid.
     """
-    return contributions.replaced({kind: tuple(map(check, contributions.of(kind))) for kind, check in CHECKS.items()})
+    for values in contributions.values():
+        for owned in values:
+            if problem := getattr(owned.value, "problem", ""):
+                raise owned.fault(f"{type(owned.value).__name__} {owned.value.name!r}: {problem}")
+    changed = {kind: tuple(map(check, contributions.of(kind))) for kind, check in CHECKS.items()}
+    return contributions.replaced({**changed, PromptVariant: _variants(contributions.of(PromptVariant), texts)})
 
 
 def _decode_step(owned: Contribution[DecodeStep]) -> Contribution[DecodeStep]:
@@ -34,10 +43,6 @@ def _decode_step(owned: Contribution[DecodeStep]) -> Contribution[DecodeStep]:
         return found
 
     return attrs.evolve(owned, value=attrs.evolve(step, candidates=attributed(owned, candidates, list)))
-
-
-def _variant(owned: Contribution[PromptVariant]) -> Contribution[PromptVariant]:
-    return attrs.evolve(owned, value=attrs.evolve(owned.value, render=attributed(owned, owned.value.render, str)))
 
 
 def _rule(owned: Contribution[RecoveryRule]) -> Contribution[RecoveryRule]:
@@ -72,10 +77,33 @@ def _tool_call_format(owned: Contribution[ToolCallFormat]) -> Contribution[ToolC
     return attrs.evolve(owned, value=attrs.evolve(call_format, translate=translate))
 
 
+def _variants(
+    found: Sequence[Contribution[PromptVariant]], texts: Mapping[str, str]
+) -> tuple[Contribution[PromptVariant], ...]:
+    """Fill in what variants leave out: the rendering of their task's first variant, and the contributed headings."""
+    own = [owned for owned in found if owned.value.render is not rendered_like_others]
+    renderings = {owned.value.task: owned for owned in reversed(own)}
+
+    def completed(owned: Contribution[PromptVariant]) -> Contribution[PromptVariant]:
+        variant = owned.value
+        source = owned if owned in own else renderings.get(variant.task)
+        if source is None:
+            raise owned.fault(f"PromptVariant {variant.name!r}: no variant of task {variant.task!r} has a render")
+        catalog, details = variant.catalog_heading, variant.details_heading
+        filled = attrs.evolve(
+            variant,
+            render=attributed(source, source.value.render, str),
+            catalog_heading=texts["catalog.heading"] if catalog is None else catalog,
+            details_heading=texts["catalog.details_heading"] if details is None else details,
+        )
+        return attrs.evolve(owned, value=filled)
+
+    return tuple(map(completed, found))
+
+
 CHECKS: Mapping[type, Callable[[Contribution[Any]], Contribution[Any]]] = {
     DecodeStep: _decode_step,
-    PromptVariant: _variant,
     RecoveryRule: _rule,
     ToolCallFormat: _tool_call_format,
 }
-"""The check of each value type that has one, besides its field types."""
+"""The check of each value type with functions or patterns that ``problem`` does not cover."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import attrs
 
 from helmdeck_core.config.load import LoadedConfig, dotted
-from helmdeck_core.config.precedence import SelectionRules, ladder_rule, selection_rules
+from helmdeck_core.config.precedence import SelectionRules, ladder_rule, selection_rules, with_tier_defaults
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import mistakes_of
 from helmdeck_core.domain.catalog import TrimStep
@@ -20,13 +21,16 @@ from helmdeck_core.domain.chat import (
     StopReason,
     StopReasonTable,
 )
-from helmdeck_core.domain.decode import DecodeStep, ReasoningTag
+from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.events import Event
-from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier
+from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier, TierDefaults
 from helmdeck_core.domain.prices import PriceSource
 from helmdeck_core.domain.questions import PromptVariant
+from helmdeck_core.domain.secret_patterns import SecretPattern
+from helmdeck_core.domain.texts import TEXTS, PromptText
 from helmdeck_core.domain.tool_calls import ToolCallFormat
+from helmdeck_core.domain.weights import WEIGHTS, Weight
 from helmdeck_core.errors import ConfigError
 from helmdeck_core.hooks.calls import Contribution, attributed
 from helmdeck_core.hooks.contributions import Contributions, Named, collect_all
@@ -47,6 +51,9 @@ class Runtime:
     """Plugins and configuration, resolved.
 
     :ivar origins: where each configured value comes from, by key.
+    :ivar texts: the wording of every text that the core adds to prompts and answers, by name.
+    :ivar weights: the value of every weight, by name.
+    :ivar secret_pattern: matches any contributed secret pattern; ``None`` without any.
     :ivar contributions: all contributed values by hook; ``contributed`` returns those of one type.
     """
 
@@ -59,6 +66,9 @@ class Runtime:
     tool_calls: ToolCallReader
     pricer: Pricer
     stop_reasons: StopReasons
+    texts: Mapping[str, str]
+    weights: Mapping[str, float]
+    secret_pattern: re.Pattern[str] | None
     sinks: tuple[Contribution[ActiveSink], ...]
 
     def contributed(self, value_type: type[T]) -> Named[T]:
@@ -88,15 +98,15 @@ class Runtime:
 
     def selection(self, tier: Tier, model: str) -> SelectionRules:
         """Return the selection rules for a model: each field by its own rule, its tier's, or the global one."""
-        return selection_rules(self.config.selection, tier, self.budgets.names(model), self.origins)
+        return selection_rules(self.config.selection, self.budgets.tiers[tier], self.budgets.names(model), self.origins)
 
     def variant(self, task: str, wanted: str) -> PromptVariant | None:
-        """Return the variant of a task by name, or the only one that the task has; ``None`` when neither exists."""
+        """Return the variant of a task by name, or its only one; its first one for an empty name; ``None`` if there is none."""
         variants = self.contributed(PromptVariant)
         if owned := variants.get(f"{task}.{wanted}"):
             return owned.value
         of_task = [owned.value for owned in variants.values() if owned.value.task == task]
-        return of_task[0] if len(of_task) == 1 else None
+        return of_task[0] if len(of_task) == 1 or (of_task and not wanted) else None
 
     def normalise_stop(self, raw: str | None, wire_format: str) -> StopReason:
         """Normalise a native stop reason; see ``StopReasons.normalise``."""
@@ -131,26 +141,33 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
     mistakes = [*loaded.mistakes, *mistakes_of(loaded, plugins.names, contributions)]
     if mistakes:
         raise ConfigError(tuple(mistakes))
-    contributions = checked(contributions)
+    texts = dict.fromkeys(TEXTS, "") | {each.name: each.text for each in contributions.values_of(PromptText)}
+    contributions = checked(contributions, texts)
     config, tags = loaded.config, contributions.values_of(ReasoningTag)
-    decoder = Decoder(tags, contributions.values_of(DecodeStep))
+    decoder = Decoder(tags, contributions.values_of(DecodeStep), contributions.values_of(RefusalPattern))
+    budgets = BudgetResolver(
+        plugins,
+        BudgetTable(contributions.values_of(BudgetRow)),
+        {owned.value.prefix: owned.plugin for owned in contributions.of(BudgetRow)},
+        config.budgets,
+        loaded.origins,
+        _wrappers(config, contributions.by_name(ProviderSpec)),
+        contributions.values_of(TierDefaults),
+    )
+    secret_patterns = [f"(?:{each.pattern})" for each in contributions.values_of(SecretPattern)]
     return Runtime(
-        config=config,
+        config=with_tier_defaults(config, budgets.tiers.values()),
         origins=loaded.origins,
         plugins=plugins,
         contributions=contributions,
-        budgets=BudgetResolver(
-            plugins,
-            BudgetTable(contributions.values_of(BudgetRow)),
-            {owned.value.prefix: owned.plugin for owned in contributions.of(BudgetRow)},
-            config.budgets,
-            loaded.origins,
-            _wrappers(config, contributions.by_name(ProviderSpec)),
-        ),
+        budgets=budgets,
         decoder=decoder,
         tool_calls=ToolCallReader(contributions.values_of(ToolCallFormat), tags, decoder),
         pricer=Pricer(contributions.of(PriceSource)),
         stop_reasons=StopReasons(contributions.values_of(StopReasonTable)),
+        texts=texts,
+        weights={**WEIGHTS, **{each.name: each.value for each in contributions.values_of(Weight)}},
+        secret_pattern=re.compile("|".join(secret_patterns)) if secret_patterns else None,
         sinks=listening(contributions.of(EventSink), config.events),
     )
 

@@ -20,6 +20,7 @@ from helmdeck_core import (
     AuthFailed,
     CallFailed,
     ContextWindowExceeded,
+    ErrorRuleSet,
     InvalidRequest,
     LikelyTimeout,
     ProviderUnavailable,
@@ -229,8 +230,10 @@ class Cause:
 
 
 @attrs.frozen(kw_only=True)
-class ErrorRules:
-    """What the errors of one or several families say, as data; everything in lower case.
+class ErrorRules(ErrorRuleSet):
+    """Rules that map error responses to failure classes, as data; all strings in lower case.
+
+    A wire format has its own rules; a plugin adds some for named providers with the hook ``helmdeck_error_rules``.
 
     :ivar words: codes and types that decide, whatever the status is.
     :ivar marks: phrases that decide, wherever in the error they stand; the first one that is found counts.

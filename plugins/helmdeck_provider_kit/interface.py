@@ -28,6 +28,7 @@ from helmdeck_provider_kit.answer_reader import DONE, ReaderContext, ResponseRea
 from helmdeck_provider_kit.background import Background, cancel, waited_for
 from helmdeck_provider_kit.bodies import NOT_JSON, checked, decoded
 from helmdeck_provider_kit.connection import HttpResponse, HttpStream, Transport
+from helmdeck_provider_kit.error_rules import combined_rules
 from helmdeck_provider_kit.failures import ErrorRules
 from helmdeck_provider_kit.rendering import Rendered
 from helmdeck_provider_kit.sse import EventDecoder, LineDecoder, may_be_events
@@ -95,9 +96,12 @@ class HttpProvider:
 
     def __init__(self, settings: ProviderSettings, context: ProviderContext, interface: WireFormat) -> None:
         self._context = context
-        self._interface = interface
+        rules = [rules for rules in settings.error_rules if isinstance(rules, ErrorRules)]
+        self._interface = attrs.evolve(interface, words=combined_rules(*rules, interface.words)) if rules else interface
         self._transport = Transport(settings)
         self._timeout_s = settings.timeout_s
+        self._secret_pattern = settings.secret_pattern
+        self._secrets = (Secrets(), Secrets())
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
         """Ask once.
@@ -165,6 +169,7 @@ class HttpProvider:
         path = self._interface.models_path
         for _ in range(_MAX_PAGES):
             headers, secrets = self._authorised(path, None)
+            secrets = self._redacting(secrets)
             received = await self._transport.get(path, headers, secrets)
             data = self._interface.checked(received, secrets)
             if isinstance(data, list):  # some give the bare list
@@ -195,6 +200,7 @@ class HttpProvider:
     def _asked(self, request: ChatRequest) -> _Asked:
         rendered, path = self._interface.render(request), self._interface.path(request)
         headers, secrets = self._authorised(path, rendered.body)
+        secrets = self._redacting(secrets)
         return _Asked(
             request
             if request.max_tokens == rendered.max_tokens
@@ -216,6 +222,12 @@ class HttpProvider:
         """
         key = self._transport.key()
         return self._interface.headers(key), self._transport.secrets(key)
+
+    def _redacting(self, secrets: Secrets) -> Secrets:
+        """The secrets with the deployment's pattern; made anew only where the secrets have changed."""
+        if self._secrets[0] is not secrets:
+            self._secrets = (secrets, secrets.with_pattern(self._secret_pattern))
+        return self._secrets[1]
 
     def _answer(self, asked: _Asked, head: HttpResponse | HttpStream) -> ResponseReader:
         name = self._interface.name

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from helmdeck_core import ChatDelta, ChatRequest, Message, ProviderSettings, Role, TextPart
 from helmdeck_plugins.providers import anthropic, gemini, ollama
-from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
-from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
-from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
-from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
+from helmdeck_plugins.providers.anthropic.response import MessageAnswer
+from helmdeck_plugins.providers.error_rules import ERROR_RULES, QUOTA_HEADERS
+from helmdeck_plugins.providers.gemini.response import GeminiAnswer
+from helmdeck_plugins.providers.ollama.response import OllamaAnswer
 from helmdeck_provider_kit import ReaderContext
 from helmdeck_testing.deck_factory import make_deck
 
@@ -47,7 +47,7 @@ def body_of(rendered):
 
 def terms(wire_format, **fields):
     return ReaderContext(
-        words=ERROR_WORDS,
+        words=ERROR_RULES,
         quota_headers=QUOTA_HEADERS,
         normalise=lambda raw: RUNTIME.normalise_stop(raw, wire_format),
         dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, wire_format),

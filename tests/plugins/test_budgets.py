@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helmdeck_core import Budget, BudgetRow, Tier, hookimpl, resolve_variant
+from helmdeck_core import Budget, BudgetRow, Tier, hookimpl
 from helmdeck_testing import make_deck
 
 DECK = make_deck()
@@ -95,8 +95,8 @@ def test_provider_aliases_meet():
     ],
 )
 def test_a_free_suffix_never_raises_the_tier(model):
-    budget = DECK.budget(model).budget
-    assert (budget.tier, budget.max_catalog_bytes, resolve_variant(budget)) == (Tier.C, 10_000, "single_pick")
+    found = DECK.budget(model)
+    assert (found.budget.tier, found.budget.max_catalog_bytes, found.prompt_variant) == (Tier.C, 10_000, "single_pick")
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from helmdeck_core import Disposition, StopReason
-from helmdeck_plugins.providers import anthropic, gemini, ollama, openai, responses
+from helmdeck_plugins.providers import anthropic, gemini, ollama, openai_chat, openai_responses
 from helmdeck_testing import make_deck
 
 RUNTIME = make_deck().runtime
 TABLES = {
     table.name: table
-    for plugin in (openai, responses, anthropic, gemini, ollama)
+    for plugin in (openai_chat, openai_responses, anthropic, gemini, ollama)
     for table in plugin.helmdeck_stop_reasons()
 }
 

@@ -25,13 +25,14 @@ from helmdeck_core import (
     SafetyFiltered,
     TransientUnknown,
 )
-from helmdeck_provider_kit import quoted, retry_after_s
+from helmdeck_provider_kit import Secrets, quoted, retry_after_s
 from helmdeck_provider_kit.connection import translated
-from helmdeck_testing import Chunks, Ending, completion
+from helmdeck_testing import Chunks, Ending, completion, make_deck
 from tests.plugins import openai_support
 from tests.plugins.openai_support import PRESETS, REQUEST, Context, parse_response
 
 KEY = "sk-test-0123456789abcdef"
+SHAPES = Secrets((), make_deck().runtime.secret_pattern)
 
 
 def ask(base_url, **settings):
@@ -485,13 +486,13 @@ def test_a_page_and_a_partial_answer_are_cleaned_as_well(chat_server):
     ],
 )
 def test_what_looks_like_a_secret_is_redacted_even_if_it_is_not_ours(text):
-    assert "abcd" not in quoted(text)
-    assert "[redacted]" in quoted(text)
+    assert "abcd" not in quoted(text, SHAPES)
+    assert "[redacted]" in quoted(text, SHAPES)
 
 
 def test_ordinary_words_about_keys_and_tokens_stay():
     text = "Please pass a valid API key. Limit 30000 tokens per min: used 29500"
-    assert quoted(text) == text
+    assert quoted(text, SHAPES) == text
 
 
 def test_a_key_at_the_cut_does_not_leave_its_beginning():

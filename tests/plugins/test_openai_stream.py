@@ -25,7 +25,7 @@ from helmdeck_core import (
     StreamingProvider,
     ToolCall,
 )
-from helmdeck_plugins.providers.openai_wire import ChatAnswer
+from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
 from helmdeck_testing import Chunks, Ending, completion
 from tests.plugins.openai_support import REQUEST, events, joined, opened, parse_response, read_stream, streamed, terms
 

@@ -27,7 +27,7 @@ from helmdeck_core import (
     ToolDefinition,
     TransientUnknown,
 )
-from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from helmdeck_plugins.providers.openai_responses.response import ResponsesAnswer
 from helmdeck_testing import Chunks
 from tests.plugins.openai_support import ask, events, joined, read_stream, streamed, terms
 
@@ -212,7 +212,7 @@ def test_a_failed_response_has_the_class_of_its_code(code, kind):
 
 
 def test_a_failure_without_an_error_is_one():
-    assert "without saying why" in failing(whole(status="failed")).detail
+    assert "without an error message" in failing(whole(status="failed")).detail
 
 
 @pytest.mark.parametrize("status", ["queued", "in_progress"])
@@ -350,7 +350,7 @@ def test_encrypted_reasoning_goes_back_where_it_stood():
     found = read(whole(REASONING, MESSAGE, second, CALL))
     turn = Message(Role.ASSISTANT, (TextPart(found.text),), found.tool_calls, opaque=found.opaque)
     request = ChatRequest(model="r/gpt-5", messages=(turn,))
-    from helmdeck_plugins.providers.responses_request import Options, render
+    from helmdeck_plugins.providers.openai_responses.request import Options, render
 
     written = json.loads(render(request, Options(encrypting_models=("gpt-5",))).body)
     kinds = [(item.get("type") or item.get("role"), item.get("encrypted_content")) for item in written["input"]]

@@ -8,8 +8,8 @@ import attrs
 import pytest
 
 from helmdeck_core import Message, Role, StopReason, TextPart
-from helmdeck_plugins.providers.responses_request import Options, render
-from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from helmdeck_plugins.providers.openai_responses.request import Options, render
+from helmdeck_plugins.providers.openai_responses.response import ResponsesAnswer
 from tests.plugins.openai_support import REQUEST, ask, events, joined, read_stream, terms
 
 

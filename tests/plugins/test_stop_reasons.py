@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from helmdeck_core import DISPOSITIONS, Disposition, StopReason, StopReasonTable, hookimpl
 from helmdeck_plugins import stop_reasons
-from helmdeck_plugins.providers import anthropic, gemini, ollama, openai
+from helmdeck_plugins.providers import anthropic, gemini, ollama, openai_chat
 
 TABLES = {
     table.name: table.reasons
-    for plugin in (openai, anthropic, gemini, ollama, stop_reasons)
+    for plugin in (openai_chat, anthropic, gemini, ollama, stop_reasons)
     for table in plugin.helmdeck_stop_reasons()
 }
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import CallFailed
-from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
-from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
-from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
-from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
-from helmdeck_plugins.providers.openai_wire import ChatAnswer
-from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from helmdeck_plugins.providers.anthropic.response import MessageAnswer
+from helmdeck_plugins.providers.error_rules import ERROR_RULES, QUOTA_HEADERS
+from helmdeck_plugins.providers.gemini.response import GeminiAnswer
+from helmdeck_plugins.providers.ollama.response import OllamaAnswer
+from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
+from helmdeck_plugins.providers.openai_responses.response import ResponsesAnswer
 from helmdeck_provider_kit import EventFeed, ReaderContext
 from helmdeck_testing import make_deck
 from tests.plugins.natives_support import cut, ndjson, paths, replaced, sse
@@ -131,7 +131,7 @@ def read(wire_format, *pieces):
     """What a stream comes to; its arguments as values, since servers write them as they like."""
     answer = ANSWERS[wire_format](
         ReaderContext(
-            words=ERROR_WORDS,
+            words=ERROR_RULES,
             quota_headers=QUOTA_HEADERS,
             normalise=lambda raw: RUNTIME.normalise_stop(raw, wire_format),
             dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, wire_format),

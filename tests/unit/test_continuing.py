@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from helmdeck_core import (
     ChatRequest,
     ChatResponse,
+    ContinuationAnnouncement,
     Disposition,
     Message,
     ProviderUnavailable,
@@ -24,11 +25,13 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_core.calls.answer_shape import AnswerShapeCheck
+from helmdeck_core.calls.continuation.merge import Merger
 from helmdeck_core.calls.continuation.turn import SendRequest, Turn, TurnResult
 from helmdeck_core.domain.continuation import TRANSITIONS, ContinuationLimits, TerminalReason, Trigger, TurnState
 from helmdeck_testing import make_deck
 
 RUNTIME = make_deck().runtime
+MERGER = Merger(RUNTIME.contributions.values_of(ContinuationAnnouncement))
 SEARCH = ToolDefinition("search", "Searches.", {"type": "object", "properties": {"q": {"type": "string"}}})
 WHOLE_CALL = ToolCall("c1", "search", '{"q": "tides"}')
 CUT_CALL = ToolCall("c1", "search", '{"q": "tid')
@@ -42,10 +45,9 @@ def request(*, tools: tuple[ToolDefinition, ...] = (), max_tokens: int = 100) ->
 
 def turn(asked: ChatRequest | None = None, *, type: object = None, native: bool = False, **limits: int) -> Turn:
     asked = asked or request()
-    limits = {"max_completion_tokens": 400, **limits}
-    return Turn(
-        asked, ContinuationLimits(**limits), AnswerShapeCheck(RUNTIME, asked, type), takes_native=lambda: native
-    )
+    limits = {"max_completion_tokens": 400, "max_thought_share": 0.5, **limits}
+    judge = AnswerShapeCheck(RUNTIME, asked, type)
+    return Turn(asked, ContinuationLimits(**limits), judge, RUNTIME.texts, MERGER, takes_native=lambda: native)
 
 
 def said(text: str = "", stop: StopReason = StopReason.END_TURN, tokens: int = 10, **more: object) -> ChatResponse:
@@ -357,7 +359,7 @@ ANSWERS = st.builds(
 def test_whatever_a_model_answers_a_turn_keeps_its_limits_and_ends(script, has_tools, type):
     limits = ContinuationLimits(max_attempts=2, max_completion_tokens=300, max_output_chars=60, tool_repair_attempts=1)
     asked = request(tools=(SEARCH,) if has_tools else ())
-    this = Turn(asked, limits, AnswerShapeCheck(RUNTIME, asked, type))
+    this = Turn(asked, limits, AnswerShapeCheck(RUNTIME, asked, type), RUNTIME.texts, MERGER)
     answers = iter(itertools.chain(script, itertools.repeat(said("the end"))))
     requests, used, last = 1, 0, None
     while True:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from helmdeck_core import InvariantRestored, PluginError, Tier, TrimStep
+from helmdeck_core import CallFailed, InvariantRestored, PluginError, Tier, TrimStep
 from helmdeck_testing import make_deck
 
 ACME = '''
@@ -230,3 +230,23 @@ def test_an_asking_order_of_installed_packages_does_not_depend_on_metadata_order
     with make_deck(autoload=True) as deck:
         names = [info.name for info in deck.runtime.plugins.infos if info.source == "entry point"]
     assert names == sorted(names) and {"aaa", "mmm", "zzz"} <= set(names)
+
+
+REFUSAL = r"""
+from helmdeck_core import RefusalPattern, hookimpl
+
+@hookimpl
+def helmdeck_refusal_patterns():
+    return [RefusalPattern(language="nl", pattern=r"(?:het spijt me, (?:maar )?)?(?:dat kan ik|ik kan dat) niet")]
+"""
+
+
+def test_a_package_adds_refusals_in_one_more_language(installed_plugin):
+    text = "Het spijt me, maar dat kan ik niet doen."
+    with make_deck() as deck, pytest.raises(CallFailed) as before:
+        deck.decode(text, dict)
+    installed_plugin("helmdeck-refusals-nl", {"refusals_nl": "refusals_nl"}, {"refusals_nl": REFUSAL})
+    with make_deck(autoload=True) as deck, pytest.raises(CallFailed) as after:
+        deck.decode(text, dict)
+    assert (before.value.sub_cause, after.value.sub_cause) == ("no_json", "refusal")
+    assert len(REFUSAL.strip().splitlines()) < 30

@@ -15,7 +15,11 @@ from helmdeck_core import (
     hookimpl,
     intent_sha,
 )
-from helmdeck_core.context.history_prior import LABEL, MOST_PRIORS, with_prior
+from helmdeck_core.context.history_prior import LABEL, with_prior
+from helmdeck_plugins import selection
+
+WEIGHTS = {weight.name: weight.value for weight in selection.helmdeck_weights()}
+MOST_PRIORS = int(WEIGHTS["history.entries"])
 
 FREE = "openrouter/openrouter/free"
 ASK = "draft a blog post about our launch"
@@ -40,7 +44,7 @@ def ranked(values):
 def test_what_the_request_ranks_high_stays_in_front_and_in_its_order(values, planned, most):
     ranking = ranked(values)
     planned = [index for index in planned if index < len(values)]
-    with_weight = with_prior(ranking, planned)
+    with_weight = with_prior(ranking, planned, WEIGHTS)
     new = [score.index for score in with_weight.scores]
     assert sorted(new) == sorted(range(len(values)))
     assert [s.score for s in with_weight.scores] == sorted((s.score for s in with_weight.scores), reverse=True)
@@ -52,15 +56,15 @@ def test_what_the_request_ranks_high_stays_in_front_and_in_its_order(values, pla
 
 
 def test_nobody_planned_before_overtakes_what_the_request_asks_for():
-    scores = with_prior(ranked([10.0, 7.0, 1.0, 0.0]), [3, 2]).scores
+    scores = with_prior(ranked([10.0, 7.0, 1.0, 0.0]), [3, 2], WEIGHTS).scores
     assert [(score.index, score.score) for score in scores] == [(0, 10.0), (1, 7.0), (2, 3.5), (3, 2.5)]
     assert scores[2].matched == (LABEL,) and scores[0].matched == ()
 
 
 def test_without_a_history_nothing_changes_and_without_a_match_it_is_all_that_is_known():
     ranking = ranked([0.0, 0.0, 0.0])
-    assert with_prior(ranking, []) is ranking
-    assert with_prior(ranking, [2]).scores[0].index == 2
+    assert with_prior(ranking, [], WEIGHTS) is ranking
+    assert with_prior(ranking, [2], WEIGHTS).scores[0].index == 2
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from helmdeck_core.calls.continuation.merge import merge
+from helmdeck_core.calls.continuation.merge import Merger
 from helmdeck_core.calls.continuation.repetition import longest_repetition, squashed
 from helmdeck_core.domain.chat import (
     DISPOSITIONS,
@@ -35,34 +35,13 @@ from helmdeck_core.domain.continuation import (
     Trigger,
     TurnState,
 )
+from helmdeck_core.domain.texts import NOTICE
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.errors import AttemptRequest, CallFailed, FailureClass, RequestKind
-
-CONTINUE_HINT = (
-    "The output limit cut your last message. Go on with the very next character. Repeat nothing, announce nothing, and do "
-    "not open a code block that is open already. If you were about to call a tool, send one complete call and nothing else."
-)
-REPAIR_HINT = (
-    "Your last message ended before its tool call was complete, and nothing of it was run. Send the tool call once more, "
-    "complete, and nothing else."
-)
-THOUGHT_SHARE = 0.5
-"""When more of the output than this was thought, a larger limit helps more than going on."""
 
 SAME_START = 6
 """An object that begins like the one that was cut, up to this many characters, is the same one written anew."""
 
-_NOTICES: Mapping[TerminalReason, str] = {
-    TerminalReason.RETRY_LIMIT: "the answer is cut: it was still not complete after {attempts} continuations",
-    TerminalReason.BUDGET_EXHAUSTED: "the answer is cut: its budget of output is used up",
-    TerminalReason.COST_LIMIT: "the answer is cut: what the call may cost is used up",
-    TerminalReason.SAFETY_BLOCKED: "the answer is cut: the provider's safety filter stopped its continuation",
-    TerminalReason.CONTEXT_WINDOW_EXCEEDED: "the answer is cut: with its continuation it does not fit the model's window",
-    TerminalReason.PROVIDER_ERROR: "the answer is cut: its continuation failed ({cause})",
-    TerminalReason.NO_PROGRESS: "the answer is cut: asked to go on, the model only repeated it, or wrote blanks",
-    TerminalReason.UNKNOWN_STOP: "the answer is cut: its continuation stopped for a reason that is not known",
-    TerminalReason.TOOL_REPAIR_FAILED: "the tool call was cut and did not come whole when it was asked for again; it was not run",
-}
 _FATAL: Mapping[StopReason, TerminalReason] = {
     StopReason.SAFETY_BLOCKED: TerminalReason.SAFETY_BLOCKED,
     StopReason.CONTEXT_WINDOW_EXCEEDED: TerminalReason.CONTEXT_WINDOW_EXCEEDED,
@@ -128,6 +107,8 @@ class Turn:
     """One answer and all that completes it.
 
     :param request: what was asked.
+    :param texts: hints and notices by name; see ``PromptText``.
+    :param merger: joins the answer with its continuations.
     :param refuses: whether something else than the limits of the turn forbids a request.
     :param takes_native: whether the model goes on with its own unfinished answer when that is the last message.
     :ivar state: where it stands; see ``TRANSITIONS``.
@@ -139,6 +120,8 @@ class Turn:
         request: ChatRequest,
         limits: ContinuationLimits,
         judge: ShapeCheck,
+        texts: Mapping[str, str],
+        merger: Merger,
         *,
         takes_native: Callable[[], bool] = lambda: False,
         refuses: RequestGuard | None = None,
@@ -148,6 +131,8 @@ class Turn:
         self._request = request
         self._limits = limits
         self._judge = judge
+        self._texts = texts
+        self._merger = merger
         self._takes_native = takes_native
         self._refuses = refuses
         self._first: ChatResponse | None = None
@@ -228,7 +213,9 @@ class Turn:
         """The same continuation for a model that turns out not to take its own unfinished answer."""
         self._paid(self.state, cause=FailureClass.INVALID_REQUEST)
         self._takes_native = lambda: False
-        return attrs.evolve(send, request=self._hinted(CONTINUE_HINT, send.request.max_tokens), is_native=False)
+        return attrs.evolve(
+            send, request=self._hinted(self._texts["continuation.hint"], send.request.max_tokens), is_native=False
+        )
 
     # -- evaluating ------------------------------------------------------------------------------------------
 
@@ -268,7 +255,7 @@ class Turn:
         Where the answer has a form, the form is the best witness: the join that makes it whole is the right one.
         """
         answer = self.answer
-        merged = merge(answer, more, is_cut=_is_cut(response))
+        merged = self._merger.merge(answer, more, is_cut=_is_cut(response))
         if self._judge.shape(self._text) is not Shape.CUT:
             return merged.added, merged.dropped
         for added in (merged.added, more, more[longest_repetition(answer, more) :]):
@@ -319,7 +306,11 @@ class Turn:
         if self._has_stalled:
             limit = self._left()
         is_native = is_paused or self._takes_native()
-        request = self._resumed(response, limit) if is_native else self._hinted(CONTINUE_HINT, limit)
+        hint = self._texts["continuation.hint"]
+        if not (is_native or hint):
+            self._move(Trigger.NOT_WORTH_IT)
+            return self._finished(TerminalReason.COMPLETED)
+        request = self._resumed(response, limit) if is_native else self._hinted(hint, limit)
         if self._refuses is not None and (refused := self._refuses(request, RequestKind.CONTINUATION, self._usage)):
             return self._partial(refused, Trigger.LIMIT)
         self._move(Trigger.UNDER_LIMITS)
@@ -327,11 +318,12 @@ class Turn:
         return self._send(request, self._attempts, is_native=is_native and not is_paused)
 
     def _repair(self) -> TurnAction:
-        if self._repairs >= self._limits.tool_repair_attempts:
+        hint, error = self._texts["continuation.repair_hint"], self._texts["continuation.repair_error"]
+        if self._repairs >= self._limits.tool_repair_attempts or not hint:
             return self._partial(TerminalReason.TOOL_REPAIR_FAILED, Trigger.LIMIT)
         if self._left() <= 0:
             return self._partial(TerminalReason.BUDGET_EXHAUSTED, Trigger.LIMIT)
-        hint = " ".join([REPAIR_HINT, *(f"What was wrong: {error}." for error in self._broken[:3])])
+        hint = " ".join(filter(None, [hint, *(error.format(error=each) for each in self._broken[:3])]))
         # The payload was too large for the limit once already.
         limit = min(2 * (self._request.max_tokens or self._left()), self._left())
         request = self._hinted(hint, limit, has_tools=True)
@@ -352,7 +344,7 @@ class Turn:
         shape, usage = self._judge.shape(self._text), response.usage
         if shape is Shape.BROKEN or not self.answer.strip() or self._judge.is_loop(self._text):
             return False
-        return shape is Shape.TEXT or usage.reasoning_tokens <= THOUGHT_SHARE * usage.output_tokens
+        return shape is Shape.TEXT or usage.reasoning_tokens <= self._limits.max_thought_share * usage.output_tokens
 
     def _left(self) -> int:
         return self._limits.max_completion_tokens - self._usage.output_tokens
@@ -369,7 +361,7 @@ class Turn:
         assert last is not None
         if first is last and outcome is TerminalReason.COMPLETED:
             return TurnResult(self._with_found_calls(first))
-        notice = _NOTICES.get(outcome, "").format(attempts=self._attempts, cause=cause)
+        notice = self._texts.get(NOTICE + outcome.value, "").format(attempts=self._attempts, cause=cause)
         is_whole = outcome is TerminalReason.COMPLETED
         # An error in the middle leaves the reason of what is there; a call that did not come whole ends nothing.
         reason = (

@@ -1,4 +1,4 @@
-"""Writes a request in the form of OpenAI's Responses; what it does not take is left out and reported."""
+"""Writes requests for OpenAI's Responses API; unsupported fields are left out and reported."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from helmdeck_core import (
     ToolCall,
     constrained,
 )
-from helmdeck_plugins.providers.dialects import BY_MODEL, check_dialects, dialect_of
 from helmdeck_plugins.providers.options import read_options
+from helmdeck_plugins.providers.schema_dialects import BY_MODEL, check_dialects, dialect_of
 from helmdeck_provider_kit import Rendered, cache_key, encoded, image_url, rows, text_of
 
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """How one server differs; every field is also an option of ``[providers.NAME.options]``.
+    """The options of ``[providers.NAME.options]``, one per field: how a server differs from OpenAI's.
 
-    :ivar reasoning_models: beginnings of model names that refuse a temperature.
-    :ivar encrypting_models: beginnings of model names that can return their reasoning encrypted.
-    :ivar response_formats: the kinds that the server takes. A schema that is only offered is taken where ``json_schema``
-        stands first.
-    :ivar schema_dialects: beginnings of model names, and how a schema is written for those models: the name of a dialect,
-        or ``none`` for models that take no schema. The longest beginning counts.
-    :ivar is_stored: the server keeps what it answered, as it does unless it is told not to.
-    :ivar poll_ms: milliseconds before an answer that is made in the background is first looked at; then ever longer.
-    :ivar has_cache_key: a cached prefix is named in ``prompt_cache_key``, so that requests with it come together.
-    :ivar key_header: the header with the key, where it is not ``authorization``.
+    :ivar reasoning_models: name prefixes of models that reject a temperature.
+    :ivar encrypting_models: name prefixes of models that can return encrypted reasoning.
+    :ivar response_formats: supported kinds of response format. An optional schema is used if ``json_schema`` comes first.
+    :ivar schema_dialects: model name prefixes to names of schema dialects; ``none`` for models without schemas. The
+        longest prefix wins.
+    :ivar is_stored: let the server store the response, which is the API's default.
+    :ivar poll_ms: first polling interval for a background response, in milliseconds; later intervals grow.
+    :ivar has_cache_key: send a hash of the cached prefix as ``prompt_cache_key``, so that requests that share it reach the
+        same cache.
+    :ivar key_header: header of the key, if it is not ``authorization``.
     """
 
     reasoning_models: tuple[str, ...] = ()
@@ -53,9 +53,9 @@ class Options:
 
     @classmethod
     def read(cls, settings: ProviderSettings) -> Options:
-        """Read the options of a deployment, which stand over those of its preset.
+        """Read the options of a deployment, which override those of its preset.
 
-        :raises InvalidRequest: an option that does not exist, or a value of the wrong type.
+        :raises InvalidRequest: an unknown option, or a value of the wrong type.
         """
         options = read_options(cls, settings)
         check_dialects(settings, "schema_dialects", options.schema_dialects)
@@ -63,38 +63,38 @@ class Options:
 
 
 def render(request: ChatRequest, options: Options) -> Rendered:
-    """Write a request.
+    """Write a request body.
 
-    :raises InvalidRequest: it holds something that cannot be sent.
+    :raises InvalidRequest: the request contains something that cannot be sent.
     """
     if request.continues:
         raise InvalidRequest(
             "this provider cannot continue an answer of the model",
             sub_cause="prefill_unsupported",
-            detail="ask for the rest in a message of the user",
+            detail="ask for the rest in a user message",
         )
     model = ModelId.parse(request.model).name
-    thinks = model.startswith(options.reasoning_models)
+    is_reasoning = model.startswith(options.reasoning_models)
     downgrades: list[str] = []
     payload: dict[str, Any] = {
         "model": model,
         "input": [item for message in request.messages for item in _items(message)],
     }
     if not options.is_stored:
-        if not request.extra.get("background"):  # what is not kept cannot be looked at later
+        if not request.extra.get("background"):  # a background response has to be stored
             payload["store"] = False
-        # Without it the next turn could not go on from the thoughts of this one.
+        # Without it the next turn would lose the reasoning of this one.
         if model.startswith(options.encrypting_models):
             payload["include"] = ["reasoning.encrypted_content"]
     if request.max_tokens is not None:
         payload["max_output_tokens"] = request.max_tokens
     if request.temperature is not None:
-        if thinks:
+        if is_reasoning:
             downgrades.append(f"temperature {request.temperature:g} left out")
         else:
             payload["temperature"] = request.temperature
     if request.tools:
-        # A tool is strict unless it says that it is not.
+        # The API's default is strict.
         payload["tools"] = [
             {
                 "type": "function",
@@ -121,7 +121,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
 
 
 def constraint(request: ChatRequest, options: Options) -> Constraint:
-    """How the answer is held to what is wanted of it."""
+    """Return how the answer is constrained."""
     if request.response_format is None:
         return Constraint()
     dialect = dialect_of(ModelId.parse(request.model).name, options.schema_dialects)
@@ -135,18 +135,18 @@ def _items(message: Message) -> Iterator[dict[str, Any]]:
     if message.role is Role.TOOL:
         yield {"type": "function_call_output", "call_id": message.tool_call_id or "", "output": message.text}
         return
-    said = [{"role": message.role.value, "content": _content(message)}] if message.parts else []
+    content = [{"role": message.role.value, "content": _content(message)}] if message.parts else []
     calls = {call.id: _call(call) for call in message.tool_calls}
-    # What the provider wants back stands where it stood; what is not listed there comes after it.
+    # Returned items keep their original order; text and calls that are not listed among them follow.
     for item in rows(message.opaque.get("output")):
         if item.get("type") == "message":
-            yield from said
-            said = []
+            yield from content
+            content = []
         elif item.get("type") == "function_call":
             yield from filter(None, [calls.pop(str(item.get("call_id")), None)])
         else:
             yield item
-    yield from said
+    yield from content
     yield from calls.values()
 
 

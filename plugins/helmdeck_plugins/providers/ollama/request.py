@@ -1,4 +1,4 @@
-"""Writes a request in the form of Ollama's own chat; what it does not take is left out and reported."""
+"""Writes requests for Ollama's own chat API; unsupported fields are left out and reported."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from helmdeck_core import (
     ToolDefinition,
     constrained,
 )
-from helmdeck_plugins.providers.dialects import LLAMA_CPP
+from helmdeck_plugins.providers.schema_dialects import LLAMA_CPP
 from helmdeck_provider_kit import Rendered, arguments_of, encoded, image_data, names_of_calls, refused_setting, text_of
 
 OPAQUE = "ollama"
-"""Where in ``opaque`` the thoughts of an answer stand."""
+"""Key of the reasoning in ``opaque``."""
 
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """How one deployment asks; every field is an option of ``[providers.NAME.options]``.
+    """The options of ``[providers.NAME.options]``, one per field.
 
-    :ivar num_ctx: the window in tokens that models are loaded with; ``None`` leaves it to the server, whose default is
+    :ivar num_ctx: context window in tokens that models are loaded with; ``None`` for the server's default, which is
         small.
     """
 
@@ -40,27 +40,27 @@ class Options:
     def read(cls, settings: ProviderSettings) -> Options:
         """Read the options of a deployment.
 
-        :raises InvalidRequest: an option that does not exist, or a value that it does not take.
+        :raises InvalidRequest: an unknown option, or an invalid value.
         """
         for name, value in settings.options.items():
             if name != "num_ctx":
-                raise refused_setting(settings, f"options.{name}", "there is no such option; allowed: num_ctx")
+                raise refused_setting(settings, f"options.{name}", "unknown option; allowed: num_ctx")
             if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-                raise refused_setting(settings, "options.num_ctx", "not a whole number above 0")
+                raise refused_setting(settings, "options.num_ctx", "not a positive integer")
         return cls(**settings.options)
 
 
-def window(request: ChatRequest, options: Options) -> int | None:
-    """The window that the request asks for, where it is known."""
-    given = request.extra.get("options")
-    found = given.get("num_ctx") if isinstance(given, Mapping) else None
-    return found if isinstance(found, int) else options.num_ctx
+def context_window(request: ChatRequest, options: Options) -> int | None:
+    """Return the context window that the request sets, in tokens, if any."""
+    extra = request.extra.get("options")
+    num_ctx = extra.get("num_ctx") if isinstance(extra, Mapping) else None
+    return num_ctx if isinstance(num_ctx, int) else options.num_ctx
 
 
 def render(request: ChatRequest, options: Options) -> Rendered:
-    """Write a request.
+    """Write a request body.
 
-    :raises InvalidRequest: it holds something that cannot be sent.
+    :raises InvalidRequest: the request contains something that cannot be sent.
     """
     downgrades: list[str] = []
     tools = names_of_calls(request.messages)
@@ -68,7 +68,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     payload: dict[str, Any] = {
         "model": ModelId.parse(request.model).name,
         "messages": messages,
-        "stream": request.stream,  # left out, it would stream
+        "stream": request.stream,  # the server's default is true
     }
     settings: dict[str, Any] = {
         "num_ctx": options.num_ctx,
@@ -80,7 +80,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     if settings:
         payload["options"] = settings
     if request.tools:
-        # There is no field to choose with; a tool that is not sent is not called.
+        # The API has no tool_choice; a tool that is not sent is not called.
         if request.tool_choice not in (None, "auto", "none"):
             downgrades.append(f"tool_choice {request.tool_choice} -> auto")
         if request.tool_choice != "none":
@@ -93,7 +93,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
 
 
 def constraint(request: ChatRequest) -> Constraint:
-    """How the answer is held to what is wanted of it: Ollama decodes under the grammars of llama.cpp, whatever the model."""
+    """Return how the answer is constrained: Ollama decodes with llama.cpp's grammars, whatever the model."""
     if request.response_format is None:
         return Constraint()
     return constrained(request.response_format, ("json_schema", "json_object"), LLAMA_CPP)
@@ -120,7 +120,7 @@ def _message(message: Message, tool: str | None) -> dict[str, Any]:
 def _image(part: ImagePart) -> str:
     data = image_data(part)
     if data is None:
-        raise InvalidRequest("Ollama fetches no images", detail="give the data of an image instead of its url")
+        raise InvalidRequest("Ollama does not fetch images", detail="send the data of the image instead of its URL")
     return data[1]
 
 

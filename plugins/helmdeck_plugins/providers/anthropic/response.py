@@ -1,6 +1,6 @@
-"""Reads an answer in the form of Anthropic's messages, whole or event by event.
+"""Reads responses of Anthropic's Messages API, whole or streamed.
 
-Text and tool calls are read; blocks of every other kind are kept as they came, because some of them have to go back.
+Text, reasoning and tool calls are parsed; blocks of every other kind are kept verbatim, because some must be sent back.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from helmdeck_core import ChatDelta, Disposition, StopReason, Usage
-from helmdeck_plugins.providers.anthropic_request import OPAQUE
+from helmdeck_core import ChatDelta, Usage
+from helmdeck_plugins.providers.anthropic.request import OPAQUE
+from helmdeck_plugins.providers.anthropic.stop_reasons import DISPOSITIONS
 from helmdeck_provider_kit import (
     ErrorFacts,
     PartialToolCall,
@@ -25,29 +26,15 @@ from helmdeck_provider_kit import (
     table,
 )
 
-REASONS: Mapping[str, StopReason] = {
-    "end_turn": StopReason.END_TURN,
-    "stop_sequence": StopReason.END_TURN,
-    "tool_use": StopReason.TOOL_CALL,
-    "max_tokens": StopReason.MAX_TOKENS,
-    "model_context_window_exceeded": StopReason.CONTEXT_WINDOW_EXCEEDED,
-    "refusal": StopReason.SAFETY_BLOCKED,
-}
-DISPOSITIONS: Mapping[str, Disposition] = {
-    "pause_turn": Disposition.RESUME,  # a loop of tools on the server paused
-    "compaction": Disposition.RESUME,  # the history was made shorter
-}
-"""Both words are ``Unknown``: the turn has neither ended nor failed."""
-
 _NAME = "Anthropic's messages"
-_READ = ("text", "thinking", "redacted_thinking", "tool_use", "fallback", "compaction")
-_TEXTS = {
+_KNOWN_BLOCKS = ("text", "thinking", "redacted_thinking", "tool_use", "fallback", "compaction")
+_DELTA_FIELDS = {
     "text_delta": "text",
     "thinking_delta": "thinking",
     "signature_delta": "signature",
     "compaction_delta": "content",
 }
-"""Kinds of pieces, and the field that each of them adds to, which has the same name in the block."""
+"""Type of a delta to the field that it extends; the field has the same name in the block."""
 
 
 class _Text(msgspec.Struct, tag_field="type", tag="text_delta", gc=False):
@@ -59,7 +46,7 @@ class _Thought(msgspec.Struct, tag_field="type", tag="thinking_delta", gc=False)
 
 
 class _Piece(msgspec.Struct, gc=False):
-    """A piece of text or reasoning."""
+    """A text or reasoning delta."""
 
     type: Literal["content_block_delta"]
     index: int
@@ -69,7 +56,7 @@ class _Piece(msgspec.Struct, gc=False):
 
 
 class _Block:
-    """A block as it began, and what its pieces added to the fields of it."""
+    """A content block: its first event and the deltas that extend its fields."""
 
     def __init__(self, data: dict[str, Any], call: PartialToolCall | None) -> None:
         self.kind = string(data.get("type"))
@@ -86,8 +73,8 @@ class _Block:
     def cite(self, citation: object) -> None:
         self._citations.append(citation)
 
-    def whole(self) -> dict[str, Any] | None:
-        """The block as it goes back; ``None`` for one that breaks off and would be refused."""
+    def joined(self) -> dict[str, Any] | None:
+        """Return the block to send back; ``None`` for a truncated one, which the API would reject."""
         data = dict(self._data)
         for field, pieces in self._added.items():
             data[field] = string(data.get(field)) + "".join(pieces)
@@ -104,7 +91,7 @@ class _Block:
 
 
 class MessageAnswer(ResponseReader):
-    """An answer of the messages interface."""
+    """A response of the Messages API."""
 
     usual = msgspec.json.Decoder(_Piece)
 
@@ -115,7 +102,7 @@ class MessageAnswer(ResponseReader):
         self._usage: dict[str, Any] = {}
 
     def take_usual(self, piece: _Piece) -> Sequence[ChatDelta] | None:
-        """What a piece of text or reasoning adds."""
+        """Read a text or reasoning delta."""
         block, delta = self._open.get(piece.index), piece.delta
         if block is None:
             return None
@@ -126,7 +113,7 @@ class MessageAnswer(ResponseReader):
         return self._think(delta.thinking)
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
-        """Take the next event, decoded; give what it adds."""
+        """Read one decoded event and yield the deltas it adds."""
         self._raise_error(event)
         if not isinstance(event, dict):
             raise self._alien(event, _NAME)
@@ -134,25 +121,27 @@ class MessageAnswer(ResponseReader):
         if kind == "message" or (kind is None and isinstance(event.get("content"), list)):
             self._message(event)
             for number, block in enumerate(rows(event.get("content"))):
-                yield from self._begin(number, block)
-                yield from self._end(number)
+                yield from self._start_block(number, block)
+                yield from self._finish_block(number)
         elif kind == "message_start":
             self._message(table(event.get("message")))
         elif kind == "content_block_start":
-            yield from self._begin(event.get("index"), table(event.get("content_block")))
+            yield from self._start_block(event.get("index"), table(event.get("content_block")))
         elif kind == "content_block_delta":
-            yield from self._piece(event.get("index"), table(event.get("delta")))
+            yield from self._extend_block(event.get("index"), table(event.get("delta")))
         elif kind == "content_block_stop":
-            yield from self._end(event.get("index"))
+            yield from self._finish_block(event.get("index"))
         elif kind == "message_delta":
-            self._told(table(event.get("delta")), event.get("usage"))
+            self._read_metadata(table(event.get("delta")), event.get("usage"))
         elif kind == "error":
             raise self._failed(ErrorFacts())
-        elif not isinstance(kind, str):  # new kinds of events may come at any time; what has no kind is no event
+        elif not isinstance(
+            kind, str
+        ):  # new types of events may appear at any time; an object without type is no event
             raise self._alien(event, _NAME)
 
     def usage(self) -> Usage:
-        """The tokens, as far as they are told."""
+        """Token usage reported so far."""
         read, written = (count(self._usage, f"cache_{way}_input_tokens") for way in ("read", "creation"))
         return Usage(
             input_tokens=count(self._usage, "input_tokens") + read + written,
@@ -163,32 +152,32 @@ class MessageAnswer(ResponseReader):
         )
 
     def opaque(self) -> Mapping[str, Any]:
-        """What has to go back unchanged with this turn."""
+        """Blocks to send back unchanged with this turn."""
         is_paused = (self._raw or "").strip().casefold() in DISPOSITIONS
         if not is_paused and all(block.kind in ("text", "tool_use") for block in self._blocks):
             return {}
-        blocks = [block for block in (each.whole() for each in self._blocks) if block is not None]
+        blocks = [block for block in (each.joined() for each in self._blocks) if block is not None]
         return {OPAQUE: {"content": blocks, **({"is_paused": True} if is_paused else {})}}
 
     def _message(self, message: Mapping[str, Any]) -> None:
         self._model = string(message.get("model"))
-        self._told(message, message.get("usage"))
+        self._read_metadata(message, message.get("usage"))
 
-    def _told(self, facts: Mapping[str, Any], usage: object) -> None:
-        self._raw = native_word(facts.get("stop_reason")) or self._raw
-        details = table(facts.get("stop_details"))
+    def _read_metadata(self, data: Mapping[str, Any], usage: object) -> None:
+        self._raw = native_word(data.get("stop_reason")) or self._raw
+        details = table(data.get("stop_details"))
         if details.get("type") == "refusal":
             self._is_refused = True
             self._refusal = string(details.get("explanation")) or string(details.get("category"))
-        # Totals of the whole message; what is not told again stays.
+        # Totals of the whole message; counters that are not repeated keep their value.
         self._usage |= {name: value for name, value in table(usage).items() if value is not None}
 
-    def _begin(self, index: object, data: dict[str, Any]) -> Iterator[ChatDelta]:
+    def _start_block(self, index: object, data: dict[str, Any]) -> Iterator[ChatDelta]:
         kind, call = data.get("type"), None
         if kind == "tool_use" and (name := string(data.get("name"))):
             call, delta = self._call(string(data.get("id")), name)
             yield delta
-        elif kind not in _READ:
+        elif kind not in _KNOWN_BLOCKS:
             self._pass_over(kind)
         block = _Block(data, call)
         self._blocks.append(block)
@@ -197,22 +186,22 @@ class MessageAnswer(ResponseReader):
             yield from self._say(string(data.get("text")))
         elif kind == "thinking":
             yield from self._think(string(data.get("thinking")))
-        elif kind == "fallback":  # from here on another model answers
+        elif kind == "fallback":  # another model answers from here on
             self._model = string(table(data.get("to")).get("model")) or self._model
 
-    def _place(self, index: object) -> object:
-        """Which block is meant; without a number it is the one that began last."""
+    def _block_key(self, index: object) -> object:
+        """Return the key of an open block; without an index it is the one started last."""
         return index if isinstance(index, int) else next(reversed(self._open), None)
 
-    def _piece(self, index: object, delta: Mapping[str, Any]) -> Iterator[ChatDelta]:
-        place = self._place(index)
-        block = self._open.get(place)
-        if block is None:  # its beginning is lost; what it says is still said
+    def _extend_block(self, index: object, delta: Mapping[str, Any]) -> Iterator[ChatDelta]:
+        key = self._block_key(index)
+        block = self._open.get(key)
+        if block is None:  # its start event is missing; the content still counts
             block = _Block(
                 {"type": {"text_delta": "text", "thinking_delta": "thinking"}.get(str(delta.get("type")))}, None
             )
             self._blocks.append(block)
-            self._open[place] = block
+            self._open[key] = block
         kind = delta.get("type")
         if kind == "input_json_delta":
             piece = string(delta.get("partial_json"))
@@ -221,16 +210,16 @@ class MessageAnswer(ResponseReader):
                 yield from self._write(block.call, piece)
         elif kind == "citations_delta":
             block.cite(delta.get("citation"))
-        elif isinstance(kind, str) and kind in _TEXTS:
-            piece = string(delta.get(_TEXTS[kind]))
-            block.add(_TEXTS[kind], piece)
+        elif isinstance(kind, str) and kind in _DELTA_FIELDS:
+            piece = string(delta.get(_DELTA_FIELDS[kind]))
+            block.add(_DELTA_FIELDS[kind], piece)
             if kind == "text_delta":
                 yield from self._say(piece)
             elif kind == "thinking_delta":
                 yield from self._think(piece)
 
-    def _end(self, index: object) -> Iterator[ChatDelta]:
-        block = self._open.pop(self._place(index), None)
+    def _finish_block(self, index: object) -> Iterator[ChatDelta]:
+        block = self._open.pop(self._block_key(index), None)
         if block is not None and block.call is not None and not block.call.pieces:
-            # No piece came: the input stood in the beginning, or there is none.
+            # No delta arrived: the input was in the start event, or there is none.
             yield from self._write(block.call, arguments(block.given_input))

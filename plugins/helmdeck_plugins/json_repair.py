@@ -1,7 +1,7 @@
-"""Ways to read an answer whose syntax is broken, or wrapped, where only one value can have been meant.
+"""Decode steps that repair malformed or wrapped JSON where only one value can be meant.
 
-Every step works on tokens, so the inside of a string is changed only where the string itself is at fault. A text with
-one character that belongs to no token is left alone, and nothing here ever closes what the model left open.
+Most steps work on tokens, so the inside of a string is changed only if the string itself is malformed. A text with one
+character outside any token is never changed, and no step completes truncated JSON.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import msgspec
 
 from helmdeck_core import DecodeStep, hookimpl
 
-MAX_LENGTH = 1_000_000  # characters; a longer text is not mended
-MAX_TOKENS = 50_000  # the same for tokens, which cost more than characters do
+MAX_LENGTH = 1_000_000  # characters; a longer text is not repaired
+MAX_TOKENS = 50_000  # a text with more tokens is not repaired
 
 _TOKEN = re.compile(
     r"""
@@ -24,30 +24,30 @@ _TOKEN = re.compile(
   | (?P<quoted>  ' (?: [^'\\\n]++ | \\. )*+ ' )
   | (?P<curly>   “ (?: [^“”"\\]++ | \\. )*+ ” )
   | (?P<comment> // [^\n]*+ | \# [^\n]*+ | /\* (?: [^*]++ | \* (?!/) )*+ \*/ )
-  | (?P<blank>   (?: \s | \\[nrt] )++ )
+  | (?P<space>   (?: \s | \\[nrt] )++ )
   | (?P<number>  [-+]? \.? \d [\w.+-]*+ )
   | (?P<word>    [^\W\d] [\w$-]*+ | \$ [\w$-]*+ )
   | (?P<mark>    [{}\[\],:] )
-  | (?P<other>   . )                # with it nothing is skipped, and so no unended string is looked for again and again
+  | (?P<other>   . )                # keeps the scan linear: an unterminated string is not searched again
     """,
     re.VERBOSE | re.DOTALL,
 )
 
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f]")
-_JSON_BLANKS = frozenset(" \t\r\n")
+_JSON_WHITESPACE = frozenset(" \t\r\n")
 _CONSTANTS = {"true": "true", "false": "false", "none": "null", "null": "null"}
 
 Token = tuple[str, str]
-"""Kind and text; the texts of all tokens, joined, are the whole."""
+"""Kind and text; the joined texts of all tokens are the input."""
 
 Rewrite = Callable[[list[Token]], list[str] | None]
-"""Gives a new text for each token, or ``None`` when it cannot."""
+"""Returns a new text for each token, or ``None`` if it cannot repair the input."""
 
 
-@functools.lru_cache(1)  # several steps in a row look at one text
+@functools.lru_cache(1)  # several steps in a row read the same text
 def tokens_of(text: str) -> list[Token] | None:
-    """The tokens of a text, or ``None`` when some of it belongs to no token, or there are too many."""
+    """Return the tokens of a text; ``None`` for a character outside any token, or too many tokens."""
     tokens: list[Token] = []
     for match in _TOKEN.finditer(text):
         if match.lastgroup == "other" or len(tokens) == MAX_TOKENS:
@@ -57,9 +57,9 @@ def tokens_of(text: str) -> list[Token] | None:
 
 
 def _step(name: str, order: int, rewrite: Rewrite, *, only_with: str = "") -> DecodeStep:
-    """A step that gives each token a new text; it offers nothing when it would change nothing.
+    """Return a step that rewrites tokens; it has no candidate if nothing changes.
 
-    :param only_with: characters of which one must be in the text, which spares most texts most steps.
+    :param only_with: the step runs only for texts with one of these characters, to skip most of them.
     """
 
     def candidates(text: str) -> Iterator[str]:
@@ -74,7 +74,7 @@ def _step(name: str, order: int, rewrite: Rewrite, *, only_with: str = "") -> De
 
 
 def _each(kind: str, change: Callable[[str], str | None]) -> Rewrite:
-    """Change every token of one kind; a change that is ``None`` gives the whole text up."""
+    """Change every token of one kind; a change of ``None`` gives up on the whole text."""
 
     def rewrite(tokens: list[Token]) -> list[str] | None:
         texts = [change(text) if token_kind == kind else text for token_kind, text in tokens]
@@ -83,11 +83,11 @@ def _each(kind: str, change: Callable[[str], str | None]) -> Rewrite:
     return rewrite
 
 
-# -- wrappings ---------------------------------------------------------------------------------------------
+# -- wrappers ----------------------------------------------------------------------------------------------
 
 
 def _unwrap_text(text: str) -> Iterator[str]:
-    """A JSON text in a string, with its outer quotes or without; one layer and no more."""
+    """Yield the JSON text in a JSON string, with or without outer quotes; one level only."""
     if text.startswith('"'):
         quoted = text
     elif re.match(r'\{\s*(?:\\[nrt]\s*)*\\"', text):
@@ -101,7 +101,7 @@ def _unwrap_text(text: str) -> Iterator[str]:
 
 
 def _unwrap_list(text: str) -> Iterator[str]:
-    """The one object in a list. Which of several was meant nobody knows."""
+    """Yield the only object of a list; several would be ambiguous."""
     try:
         items = msgspec.json.decode(text, type=list[msgspec.Raw])
     except ValueError:
@@ -111,17 +111,17 @@ def _unwrap_list(text: str) -> Iterator[str]:
 
 
 def _drop_quote_marks(text: str) -> Iterator[str]:
-    """An object in a quotation, every line with its ``>``; no JSON string runs over the end of a line."""
-    first, *others = text.split("\n")
-    if others and all(line.lstrip().startswith(">") for line in others):
-        yield "\n".join([first, *(line.lstrip()[1:] for line in others)])
+    """Yield an object from a block quote whose lines all start with ``>``; no JSON string contains a line break."""
+    first, *rest = text.split("\n")
+    if rest and all(line.lstrip().startswith(">") for line in rest):
+        yield "\n".join([first, *(line.lstrip()[1:] for line in rest)])
 
 
 # -- strings -----------------------------------------------------------------------------------------------
 
 
 def _from_quoted(text: str) -> str:
-    """A string in single quotes, as Python and JavaScript write it, as a JSON string."""
+    """Convert a single-quoted string of Python or JavaScript to a JSON string."""
     body = _ESCAPE.sub(lambda escape: "'" if escape.group() == "\\'" else escape.group(), text[1:-1])
     return '"' + re.sub(r'(\\.)|"', lambda match: match.group(1) or '\\"', body, flags=re.DOTALL) + '"'
 
@@ -134,16 +134,16 @@ def _escape_controls(text: str) -> str:
     return _CONTROL.sub(lambda char: json.dumps(char.group())[1:-1], text)
 
 
-def _mend_escapes(text: str) -> str | None:
-    r"""Keep the backslash that JSON does not know.
+def _repair_escapes(text: str) -> str | None:
+    r"""Double backslashes that start no JSON escape.
 
-    In a Windows path or a formula with such a backslash, a ``\n`` or a ``\f`` beside it need not be an escape either; then
-    there are two readings, and the text is given up.
+    In a Windows path or a formula with such a backslash, a ``\n`` or ``\f`` next to it may not be an escape either; the
+    text is ambiguous then, and is not repaired.
     """
     escapes = _ESCAPE.findall(text)
     if any(map(_is_plain_letter, escapes)) and any(escape[1] in "bfnrtu" and _is_json(escape) for escape in escapes):
         return None
-    return _ESCAPE.sub(lambda escape: _mended(escape.group()), text)
+    return _ESCAPE.sub(lambda escape: _repaired_escape(escape.group()), text)
 
 
 def _is_json(escape: str) -> bool:
@@ -151,17 +151,17 @@ def _is_json(escape: str) -> bool:
 
 
 def _is_plain_letter(escape: str) -> bool:
-    r"""``\d`` and the like, which are escapes in no notation for strings."""
+    r"""Whether an escape such as ``\d`` is valid in no string syntax."""
     return escape[1].isalpha() and not _is_json(escape) and not _code_point(escape)
 
 
 def _code_point(escape: str) -> int:
-    """The character that Python and JavaScript, but not JSON, write with this escape; 0 for none."""
+    """Return the code point of an escape that Python and JavaScript have, but not JSON; 0 for none."""
     code_point = int(escape[2:], 16) if escape[1] in "xU" and len(escape) > 2 else 0
     return code_point if code_point <= 0x10FFFF else 0
 
 
-def _mended(escape: str) -> str:
+def _repaired_escape(escape: str) -> str:
     if _is_json(escape):
         return escape
     if escape == "\\'":
@@ -175,17 +175,17 @@ def _mended(escape: str) -> str:
 
 _QUOTE_OR_MARK = re.compile(r"\\.|[\"{}\[\]]", re.DOTALL)
 _QUOTE = re.compile(r'\\.|"', re.DOTALL)
-_LOOK_BEHIND = 64  # characters; more blanks than that are not between a colon and its value
+_LOOK_BEHIND = 64  # characters; maximum whitespace between a colon and its value
 
 _AFTER_KEY = re.compile(r"\s*+:")
 _AFTER_VALUE = re.compile(r"""\s*+(?:,\s*+"(?:[^"\\]++|\\.)*+"\s*+:|,?\s*+\})""", re.DOTALL)
 _AFTER_ITEM = re.compile(r"""\s*+(?:,\s*+(?:["{\[\d-]|true\b|false\b|null\b)|,?\s*+\])""")
 _ENDS: dict[str, re.Pattern[str]] = {"key": _AFTER_KEY, "value": _AFTER_VALUE, "item": _AFTER_ITEM}
-"""What stands behind a quote that ends a string, by what the string is."""
+"""Text after a closing quote, by the role of the string."""
 
 
 def _escape_quotes(text: str) -> Iterator[str]:
-    """Escape the quotes within strings, where the quotes that end the strings cannot be mistaken for them."""
+    """Escape quotes inside strings if they cannot be confused with closing quotes."""
     if len(text) > MAX_LENGTH or text[:1] not in ("{", "["):
         return
     parts: list[str] = []
@@ -216,7 +216,7 @@ def _escape_quotes(text: str) -> Iterator[str]:
 
 
 def _end_of_string(text: str, start: int, ends: re.Pattern[str]) -> tuple[int, list[int]]:
-    """Where the string ends whose inside starts here, 0 for nowhere, and the quotes within it."""
+    """Return the end of the string that starts here (0 if it has none) and the positions of the quotes inside."""
     quotes: list[int] = []
     for mark in _QUOTE.finditer(text, start):
         if mark.group() == '"':
@@ -227,7 +227,7 @@ def _end_of_string(text: str, start: int, ends: re.Pattern[str]) -> tuple[int, l
 
 
 def _are_paired(text: str, start: int, end: int, quotes: list[int]) -> bool:
-    """Whether quotes within a string come in pairs, signs for inches apart; otherwise it may have ended at one of them."""
+    """Whether quotes inside a string are paired, inch signs excepted; otherwise the string may end at one of them."""
     is_open, between = False, 0
     for quote in quotes:
         before, behind = text[quote - 1 : quote], text[quote + 1 : quote + 2]
@@ -248,17 +248,17 @@ def _are_paired(text: str, start: int, end: int, quotes: list[int]) -> bool:
     return not is_open and between % 2 == 0 and start <= end
 
 
-# -- words, numbers, blanks ----------------------------------------------------------------------------------
+# -- words, numbers, whitespace ------------------------------------------------------------------------------
 
 
 def _constant(word: str) -> str:
-    """``True``, ``FALSE``, ``None`` and the like; words that stand for no JSON value stay as they are."""
-    spelt_right = word.islower() or word.isupper() or word.istitle()
-    return _CONSTANTS.get(word.lower(), word) if spelt_right else word
+    """Convert ``True``, ``FALSE``, ``None`` and similar words; all other words stay unchanged."""
+    is_regular_case = word.islower() or word.isupper() or word.istitle()
+    return _CONSTANTS.get(word.lower(), word) if is_regular_case else word
 
 
 def _number(number: str) -> str | None:
-    """``1.``, ``.5``, ``+3`` and ``1_000``; a leading zero may mean anything."""
+    """Convert ``1.``, ``.5``, ``+3`` and ``1_000``; a leading zero is ambiguous."""
     match = re.fullmatch(r"([-+]?)(\d[\d_]*)?(?:\.(\d*))?([eE][-+]?\d+)?", number)
     if match is None or (whole := match[2] or "0").endswith("_") or re.match(r"0[\d_]", whole):
         return None
@@ -267,23 +267,23 @@ def _number(number: str) -> str | None:
     return f"{sign}{whole.replace('_', '')}{fraction}{match[4] or ''}"
 
 
-def _blank(blank: str) -> str:
-    return blank if _JSON_BLANKS.issuperset(blank) else " "
+def _whitespace(space: str) -> str:
+    return space if _JSON_WHITESPACE.issuperset(space) else " "
 
 
 # -- structure -----------------------------------------------------------------------------------------------
 
-_SILENT = frozenset(("blank", "comment"))
+_IGNORED = frozenset(("space", "comment"))
 _VALUES = frozenset(("string", "quoted", "curly", "number", "word"))
 
 
 def _neighbours(tokens: list[Token]) -> Iterator[tuple[int, Token, Token, Token]]:
-    """Every token that is not blank: its index, the one before, itself, the one behind."""
+    """Yield every significant token: its index, the previous token, itself, the next token."""
     nothing = ("", "")
-    loud = [(index, token) for index, token in enumerate(tokens) if token[0] not in _SILENT]
-    for place, (index, token) in enumerate(loud):
-        before = loud[place - 1][1] if place else nothing
-        behind = loud[place + 1][1] if place + 1 < len(loud) else nothing
+    significant = [(index, token) for index, token in enumerate(tokens) if token[0] not in _IGNORED]
+    for place, (index, token) in enumerate(significant):
+        before = significant[place - 1][1] if place else nothing
+        behind = significant[place + 1][1] if place + 1 < len(significant) else nothing
         yield index, before, token, behind
 
 
@@ -312,15 +312,15 @@ def _drop_trailing_commas(tokens: list[Token]) -> list[str]:
 
 
 def _add_commas(tokens: list[Token]) -> list[str] | None:
-    """Between a value and the next key, and between two members of a list, where blanks keep them apart."""
+    """Insert commas between a value and the next key, and between list items, where whitespace separates them."""
     texts = [text for _, text in tokens]
     opened: list[str] = []
     before_that = ""
     for index, before, token, behind in _neighbours(tokens):
         if _ends_value(before) and _starts_value(token):
-            if tokens[index - 1][0] != "blank":
+            if tokens[index - 1][0] != "space":
                 return None
-            # In an object, what stands before must be a value, not a key, and what follows must be a key.
+            # In an object, the previous token must end a value, not a key, and a key must follow.
             is_value = before[1] in ("}", "]") or before_that == ":"
             if opened and opened[-1] == "{" and not (is_value and token[0] == "string" and behind[1] == ":"):
                 return None
@@ -344,9 +344,9 @@ _STEPS: tuple[DecodeStep, ...] = (
     _step("constants", 60, _each("word", _constant)),
     _step("unquoted_keys", 70, _quote_keys),
     _step("control_characters", 80, _each("string", _escape_controls)),
-    _step("escapes", 90, _each("string", _mend_escapes), only_with="\\"),
+    _step("escapes", 90, _each("string", _repair_escapes), only_with="\\"),
     _step("numbers", 100, _each("number", _number)),
-    _step("blanks", 110, _each("blank", _blank)),
+    _step("whitespace", 110, _each("space", _whitespace)),
     _step("trailing_commas", 120, _drop_trailing_commas, only_with=","),
     _step("missing_commas", 130, _add_commas),
 )
@@ -354,5 +354,5 @@ _STEPS: tuple[DecodeStep, ...] = (
 
 @hookimpl
 def helmdeck_decode_steps() -> Sequence[DecodeStep]:
-    """The steps that salvage an answer."""
+    """The steps that repair a response."""
     return _STEPS

@@ -1,7 +1,7 @@
-"""Reads an answer in the form of OpenAI's chat completions, whole or in pieces, from everybody who speaks like it.
+"""Reads responses of OpenAI's chat completions and of compatible servers, whole or streamed.
 
-HTTP 200 is not success here: an error in the body, in a choice or in a chunk, a body without choices, a page of HTML and
-half a document of JSON all fail. An unknown stop reason never does, and is never taken for a clean end either.
+HTTP 200 is not success: an error in the body, in a choice or in a chunk, a body without choices, an HTML page and
+truncated JSON are all failures. An unknown stop reason is no failure, and never a clean end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from helmdeck_core import (
     ChatDelta,
     ChatResponse,
     Disposition,
-    ModelInfo,
     StopReason,
     ToolCallDelta,
     TransientUnknown,
@@ -38,36 +37,9 @@ from helmdeck_provider_kit import (
     word,
 )
 
-REASONS: Mapping[str, StopReason] = {
-    "stop": StopReason.END_TURN,
-    "eos": StopReason.END_TURN,  # Together
-    "eos_token": StopReason.END_TURN,  # Hugging Face TGI
-    "stop_sequence": StopReason.END_TURN,  # Hugging Face TGI
-    "end_turn": StopReason.END_TURN,  # xAI, older OpenRouter
-    "tool_calls": StopReason.TOOL_CALL,
-    "function_call": StopReason.TOOL_CALL,
-    "length": StopReason.MAX_TOKENS,
-    "model_length": StopReason.CONTEXT_WINDOW_EXCEEDED,  # Mistral
-    "model_context_window_exceeded": StopReason.CONTEXT_WINDOW_EXCEEDED,  # Z.ai
-    "content_filter": StopReason.SAFETY_BLOCKED,
-    "sensitive": StopReason.SAFETY_BLOCKED,  # Z.ai
-    "abort": StopReason.CANCELLED,  # vLLM
-}
-"""Native stop reasons. Left out on purpose, and so unknown: ``error`` (Mistral, OpenRouter), ``insufficient_system_resource``
-(DeepSeek), ``network_error`` (Z.ai), ``load`` (Ollama) and the empty word: none of them says that the turn is complete."""
-
-DISPOSITIONS: Mapping[str, Disposition] = {
-    "abort": Disposition.RETRY,  # the engine was stopped, and not by us: whoever cancels does not wait for a reason
-    "error": Disposition.RETRY,
-    "insufficient_system_resource": Disposition.RETRY,
-    "network_error": Disposition.RETRY,
-    "load": Disposition.STOP,  # Ollama: there was no message of a user, and nothing was generated
-    "unload": Disposition.STOP,
-}
-
 
 class _Delta(msgspec.Struct, gc=False):
-    """What a piece of text or reasoning looks like; a field that holds anything else makes it something else."""
+    """A text or reasoning delta; a delta with any other content does not decode as this type."""
 
     content: str | None = None
     audio: None = None
@@ -81,8 +53,8 @@ class _Delta(msgspec.Struct, gc=False):
     function_call: None = None
 
 
-_OLD = "function_call"
-"""In the place of an index, for a call in the form before tools."""
+_LEGACY_CALL = "function_call"
+"""Index of a call in the legacy format from before tools."""
 
 
 class _Filters(msgspec.Struct, gc=False):
@@ -110,14 +82,14 @@ class _Piece(msgspec.Struct, gc=False):
 
 
 _OTHER_CONTENT = ("audio", "images", "executed_tools")
-"""Fields of a message beside its text: OpenAI's audio, OpenRouter's images, what Groq's compound models ran."""
+"""Message fields besides text: OpenAI's audio, OpenRouter's images, the tools that Groq's compound models executed."""
 
 
 class ChatAnswer(ResponseReader):
-    """A completion, as far as its chunks have come; one in a single piece is one chunk.
+    """A chat completion; a whole response is read as one chunk.
 
-    :param returned_fields: fields of the message that the server wants back with it.
-    :param is_final_without_reason: the server names no reason although it is done.
+    :param returned_fields: message fields to send back with the turn.
+    :param is_final_without_reason: the server sends no stop reason at the end of a complete response.
     """
 
     usual = msgspec.json.Decoder(_Piece)
@@ -139,17 +111,17 @@ class ChatAnswer(ResponseReader):
         self._last: object = 0
 
     def read(self, body: object) -> Iterator[ChatDelta]:
-        """Take an answer that came in one piece.
+        """Read a whole response.
 
-        :raises CallFailed: it is an error, or no completion.
+        :raises CallFailed: it is an error, or not a chat completion.
         """
         self._is_whole = self._is_done = True
         yield from self.feed(body)
         self._check_shape(body)
 
     def take_usual(self, piece: _Piece) -> Sequence[ChatDelta] | None:
-        """What a piece of text or reasoning adds."""
-        if self._choice_index:  # of several choices, another one is read
+        """Read a chunk with text or reasoning only."""
+        if self._choice_index:  # there are several choices, and another one is read
             return None
         self._choice_index = 0
         self._model = self._model or piece.model or ""
@@ -157,16 +129,16 @@ class ChatAnswer(ResponseReader):
         (choice,) = piece.choices
         self._usage = choice.usage or piece.usage or self._usage
         delta = choice.delta
-        # The same reasoning may come in two fields: the first that holds any counts.
+        # Some servers send the same reasoning in two fields: the first non-empty one counts.
         thought = delta.reasoning_content or delta.reasoning
         if not thought:
             return self._say(delta.content or "")
         return (*self._think(thought), *self._say(delta.content or ""))
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
-        """Take the next chunk; give what it adds.
+        """Read one decoded chunk and yield the deltas it adds.
 
-        :raises CallFailed: it is an error.
+        :raises CallFailed: the chunk is an error.
         """
         chunk: dict[str, Any] = event if isinstance(event, dict) else {}
         if not self._model:
@@ -174,7 +146,7 @@ class ChatAnswer(ResponseReader):
         self._seed = self._seed or string(chunk.get("id"))
         self._usage = chunk.get("usage") or table(chunk.get("x_groq")).get("usage") or self._usage
         failed: object = None
-        if (choice := self._one_of(chunk.get("choices"))) is not None:
+        if (choice := self._selected(chunk.get("choices"))) is not None:
             yield from self._choice(choice)
             failed = choice.get("error")
         facts = read_error(event) or (read_error({"error": failed}) if failed else None)
@@ -183,20 +155,20 @@ class ChatAnswer(ResponseReader):
 
     # -- a choice ---------------------------------------------------------------------------------------------
 
-    def _one_of(self, choices: object) -> dict[str, Any] | None:
-        """The one choice that is read, where several were asked for: the first that came, the same in every chunk."""
-        found = rows(choices)
-        if found and self._choice_index is None:
-            self._choice_index = min(_index(choice) or 0 for choice in found)
-        return next((choice for choice in found if _index(choice) in (None, self._choice_index)), None)
+    def _selected(self, choices: object) -> dict[str, Any] | None:
+        """Return the choice that is read where several were requested: the first received, the same in every chunk."""
+        received = rows(choices)
+        if received and self._choice_index is None:
+            self._choice_index = min(_index(choice) or 0 for choice in received)
+        return next((choice for choice in received if _index(choice) in (None, self._choice_index)), None)
 
     def _choice(self, choice: Mapping[str, Any]) -> Iterator[ChatDelta]:
-        # Some send both: the whole message again at the end of a stream, or an empty delta beside it.
+        # Some servers send both: the whole message again at the end of a stream, or an empty delta next to it.
         first, second = ("message", "delta") if self._is_whole else ("delta", "message")
         message = choice.get(first)
         message = message if isinstance(message, dict) else table(choice.get(second))
         self._usage = choice.get("usage") or self._usage  # Moonshot
-        # Azure says so where its filter failed, and answers all the same.
+        # Azure reports here that its filter failed; the response was not filtered.
         self._is_unfiltered |= bool(table(choice.get("content_filter_results")).get("error"))
         for key in ("finish_reason", "native_finish_reason"):
             reason = word(choice.get(key))
@@ -213,26 +185,26 @@ class ChatAnswer(ResponseReader):
             self._refusal += refusal
             self._is_refused = bool(self._refusal.strip())
         details = message.get("reasoning_details")
-        # The same reasoning may come in two fields: the first that holds any counts.
-        ways = (
+        # Some servers send the same reasoning in two fields: the first non-empty one counts.
+        candidates = (
             string(message.get("reasoning_content")),
             string(message.get("reasoning")),
-            self._detailed(details),
+            self._reasoning_of(details),
             thoughts,
         )
-        yield from self._think(next((way for way in ways if way), ""))
+        yield from self._think(next((each for each in candidates if each), ""))
         yield from self._say(text)
         calls = message.get("tool_calls")
         for item in calls if isinstance(calls, list) else ():
             if isinstance(item, dict):
                 yield from self._tool_call(item)
-        # The form before tools. Snowflake sends it empty, and llama.cpp's Python server beside the same call in `tool_calls`.
+        # The legacy format. Snowflake sends it empty, llama.cpp's Python server together with the same call in `tool_calls`.
         function = message.get("function_call")
-        if isinstance(function, dict) and not calls and (not self._open or _OLD in self._open):
-            yield from self._tool_call({"index": _OLD, "function": function})
+        if isinstance(function, dict) and not calls and (not self._open or _LEGACY_CALL in self._open):
+            yield from self._tool_call({"index": _LEGACY_CALL, "function": function})
 
     def _content(self, content: object) -> tuple[str, str, str]:
-        """Text, reasoning and refusal of a content, which is a string or a list of parts."""
+        """Return text, reasoning and refusal of a message content: a string or a list of parts."""
         if not isinstance(content, list):
             return string(content), "", ""
         text, thoughts, refusal = [], [], []
@@ -251,7 +223,7 @@ class ChatAnswer(ResponseReader):
                     self._pass_over(kind)
         return "".join(text), "".join(thoughts), "".join(refusal)
 
-    def _detailed(self, details: object) -> str:
+    def _reasoning_of(self, details: object) -> str:
         text = ""
         for item in details if isinstance(details, list) else ():
             if isinstance(item, dict):
@@ -260,7 +232,7 @@ class ChatAnswer(ResponseReader):
         return text
 
     def _keep_detail(self, item: dict[str, Any]) -> None:
-        """Put the pieces of one block together again, since it goes back as a whole."""
+        """Join the chunks of one block, since it is sent back as a whole."""
         last = self._details[-1] if self._details else {}
         if not last or any(last.get(key) != item.get(key) for key in ("type", "index")):
             self._details.append(dict(item))
@@ -272,68 +244,67 @@ class ChatAnswer(ResponseReader):
                 last[key] = value
 
     def _tool_call(self, item: Mapping[str, Any]) -> Iterator[ChatDelta]:
-        """Read a call or a piece of one; what names no function calls nothing."""
+        """Read a call or a chunk of one; a call without a function name is ignored."""
         function, custom = item.get("function"), item.get("custom")
-        named, key = (function, "arguments") if isinstance(function, dict) else (custom, "input")
-        named = table(named)
-        call_id, name, given = string(item.get("id")), string(named.get("name")), named.get(key)
-        place = self._place(item.get("index"), call_id, name, given)
-        self._last = place
-        call = self._open.get(place)
+        body, field = (function, "arguments") if isinstance(function, dict) else (custom, "input")
+        body = table(body)
+        call_id, name, written = string(item.get("id")), string(body.get("name")), body.get(field)
+        key = self._call_key(item.get("index"), call_id, name, written)
+        self._last = key
+        call = self._open.get(key)
         if call is None and not name and call_id:
-            self._ids[place] = call_id  # the name comes with the next piece
+            self._ids[key] = call_id  # the name arrives in the next chunk
         if call is None and name:
-            call, delta = self._call(call_id or self._ids.pop(place, ""), name)
-            self._open[place] = call
+            call, delta = self._call(call_id or self._ids.pop(key, ""), name)
+            self._open[key] = call
             yield delta
         elif call is not None and call_id and not call.id:
             call.id = call_id
             yield ChatDelta(tool_call=ToolCallDelta(call.number, id=call_id))
-        is_repeated = call is not None and name and given == call.written  # the whole call again, at the end
-        if call is not None and given not in (None, "") and not is_repeated:
-            yield from self._write(call, arguments(given) if not isinstance(given, str) else given)
+        is_repeated = call is not None and name and written == call.written  # some servers repeat the call at the end
+        if call is not None and written not in (None, "") and not is_repeated:
+            yield from self._write(call, arguments(written) if not isinstance(written, str) else written)
 
-    def _place(self, index: object, call_id: str, name: str, given: object) -> object:
-        """Which call a piece belongs to."""
+    def _call_key(self, index: object, call_id: str, name: str, written: object) -> object:
+        """Return the key of the call that a chunk belongs to."""
         if self._is_whole:
             return len(self._calls)
         index = index if isinstance(index, int | str) else None
-        place = self._last if index is None else index
-        call = self._open.get(place)
+        key = self._last if index is None else index
+        call = self._open.get(key)
         if call is None:
-            return place
-        is_blank = (
-            isinstance(given, str) and not given.strip()
-        )  # what a grammar lets a model write behind its arguments
-        is_another = (
+            return key
+        # A grammar may let a model write whitespace after its arguments.
+        is_blank = isinstance(written, str) and not written.strip()
+        is_new = (
             (call_id and call.id and call_id != call.id)
             # Some servers send whole calls and give all of them the same index, or none, or the same id.
             or (index is None and name and not call_id)
             or (name and name != call.name)
-            or (name and given and not is_blank and given != call.written and call.pieces and not call.is_cut())
+            or (name and written and not is_blank and written != call.written and call.pieces and not call.is_cut())
         )
-        return (place, len(self._calls)) if is_another else place
+        return (key, len(self._calls)) if is_new else key
 
     # -- the end ----------------------------------------------------------------------------------------------
 
     def usage(self) -> Usage:
-        """The tokens, as far as they are told."""
+        """Token usage reported so far."""
         return _usage(self._usage)
 
     def opaque(self) -> Mapping[str, Any]:
-        """The fields that the server wants back."""
-        found = {"reasoning_details": self._details, "reasoning_content": self._calls and "".join(self._reasoning)}
-        return {name: value for name in self._returned_fields if (value := found.get(name))}
+        """Fields to send back unchanged with this turn."""
+        fields = {"reasoning_details": self._details, "reasoning_content": self._calls and "".join(self._reasoning)}
+        return {name: value for name in self._returned_fields if (value := fields.get(name))}
 
     def finish(self) -> ChatResponse:
-        """The response that everything comes to; without a stop reason it is ``UNKNOWN``."""
+        """Return the complete response; without a stop reason it is ``UNKNOWN``."""
         response, dispose = super().finish(), self._terms.dispose
         if self._is_unfiltered:
-            left_out = "content filter left out: the provider's filter failed, and what is here was not checked"
-            response = attrs.evolve(response, downgrades=(*response.downgrades, left_out))
+            downgrade = "content filter left out: the provider's filter failed, and the response was not filtered"
+            response = attrs.evolve(response, downgrades=(*response.downgrades, downgrade))
         reason, native = response.stop_reason, self._native_reason
         if reason is StopReason.MAX_TOKENS and self._terms.normalise(native) is StopReason.CONTEXT_WINDOW_EXCEEDED:
-            # OpenRouter says ``length`` for both; only the upstream's own word tells a full window from a spent budget.
+            # OpenRouter maps both to ``length``; only the upstream's reason distinguishes a full window from max_tokens.
             reason = StopReason.CONTEXT_WINDOW_EXCEEDED
             return attrs.evolve(
                 response, stop_reason=reason, raw_stop_reason=native, disposition=dispose(native, reason)
@@ -344,11 +315,11 @@ class ChatAnswer(ResponseReader):
         return response
 
     def visible(self) -> str:
-        """The text without reasoning that some models write into it."""
+        """The text without the reasoning that some models write into it."""
         return "".join(self._text).rpartition("</think>")[2]
 
     def is_call_cut(self) -> bool:
-        """Not known here: a custom tool takes any text."""
+        """Unknown: a custom tool accepts any string."""
         return False
 
     def _check_shape(self, body: object) -> None:
@@ -362,14 +333,14 @@ class ChatAnswer(ResponseReader):
             detail = quoted(facts.message, self._terms.secrets)
             headline = "the provider's answer has no choices"
             raise TransientUnknown(headline, status=status, sub_cause="no_choices", detail=detail)
-        detail = f"it is JSON, but no more than {_shown(body, self._terms.secrets)}; is base_url right"
+        detail = f"found {_shown(body, self._terms.secrets)}; check base_url"
         headline = "the provider's answer is not a chat completion"
         raise TransientUnknown(headline, status=status, sub_cause="wrong_shape", detail=detail)
 
 
 def _shown(body: object, secrets: Iterable[str]) -> str:
     if isinstance(body, dict | list):
-        return f"a {type(body).__name__} of other things"
+        return f"a JSON {'object' if isinstance(body, dict) else 'array'} without its fields"
     return quoted(json.dumps(body), secrets, 120)
 
 
@@ -379,36 +350,22 @@ def _index(choice: Mapping[str, Any]) -> int | None:
 
 
 def _holds_anything(value: object) -> bool:
-    """Whether a field is more than a form without entries, as Snowflake sends it."""
+    """Whether a field is more than an object with empty values, which Snowflake sends."""
     return any(value.values()) if isinstance(value, dict) else bool(value)
 
 
-def _usage(told: object) -> Usage:
-    usage = table(told)
+def _usage(data: object) -> Usage:
+    usage = table(data)
     prompt, completion = (usage.get(f"{side}_tokens_details") for side in ("prompt", "completion"))
-    given, written = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
-    thought = count(completion, "reasoning_tokens") or count(usage, "reasoning_tokens")
-    if thought and count(usage, "total_tokens") == given + written + thought:
-        written += thought  # xAI counts thoughts beside the completion, everybody else as a part of it
+    input_tokens, output_tokens = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
+    reasoning_tokens = count(completion, "reasoning_tokens") or count(usage, "reasoning_tokens")
+    if reasoning_tokens and count(usage, "total_tokens") == input_tokens + output_tokens + reasoning_tokens:
+        output_tokens += reasoning_tokens  # xAI does not include them in the completion; all others do
     return Usage(
-        input_tokens=given,
-        output_tokens=written,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
         cached_input_tokens=count(prompt, "cached_tokens")
         or count(usage, "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens"),
         cache_write_tokens=count(prompt, "cache_write_tokens"),
-        reasoning_tokens=thought,
+        reasoning_tokens=reasoning_tokens,
     )
-
-
-def models(page: Mapping[str, Any]) -> tuple[Sequence[ModelInfo], str]:
-    """Read a list of models; the limits have a name per server."""
-    found = []
-    for model in rows(page.get("data")):
-        top, meta = table(model.get("top_provider")), table(model.get("meta"))  # OpenRouter; llama.cpp
-        limit = count(
-            model, "context_length", "context_window", "max_model_len", "max_context_length", "max_input_tokens"
-        ) or count(meta, "n_ctx", "n_ctx_train")
-        output = count(model, "max_completion_tokens", "max_output_tokens") or count(top, "max_completion_tokens")
-        info = ModelInfo(id=string(model.get("id")), input_tokens=limit or None, output_tokens=output or None)
-        found += [info] if info.id else []
-    return found, ""

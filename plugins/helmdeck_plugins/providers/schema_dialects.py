@@ -1,4 +1,7 @@
-"""What the interfaces of the built-in adapters take of JSON Schema, as data; as their documentation says in October 2026."""
+"""The subsets of JSON Schema that servers support, as data; as documented in October 2026.
+
+Options name them, so that a preset can use the dialect of another vendor's models.
+"""
 
 from __future__ import annotations
 
@@ -12,28 +15,28 @@ from helmdeck_core import ProviderSettings, SchemaDialect
 from helmdeck_provider_kit import refused_setting
 
 NONE: Final = "none"
-"""In the place of a dialect: the model takes no schema."""
+"""Used instead of a dialect for models without schema support."""
 
-_SAID = frozenset(("title", "description"))
+_ANNOTATIONS = frozenset(("title", "description"))
 _NUMBERS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
 _LISTS = frozenset(("minItems", "maxItems"))
 _FORMATS = frozenset(("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"))
 
 JSON_SCHEMA = SchemaDialect(name="json-schema")
-"""Servers that decode under a grammar, whatever the model: every schema goes as it is."""
+"""Servers that decode with a grammar, whatever the model: every schema is sent unchanged."""
 
 LLAMA_CPP = SchemaDialect(name="llama.cpp", most_length=2_000)
-"""Its grammars repeat nothing more often than that."""
+"""Its grammars support no more repetitions than that."""
 
 LLAMA_CPP_PYTHON = attrs.evolve(LLAMA_CPP, name="llama-cpp-python", most_length=1_000)
-"""Both of llama.cpp's servers. The one in Python nests what is repeated; from a longer text on, its process ends."""
+"""Both of llama.cpp's servers. The Python server nests repetitions and crashes on longer ones."""
 
 XAI = SchemaDialect(name="xai", most_length=2_048, is_strict=True)
-"""Longer texts are not held to their bound."""
+"""The limit of longer strings is not enforced."""
 
 OPENAI = SchemaDialect(
     name="openai",
-    keywords=_SAID | _NUMBERS | _LISTS | {"const", "pattern", "format"},
+    keywords=_ANNOTATIONS | _NUMBERS | _LISTS | {"const", "pattern", "format"},
     formats=_FORMATS,
     is_strict=True,
     closes_objects=True,
@@ -48,19 +51,19 @@ OPENAI = SchemaDialect(
     most_text=120_000,
     most_choice_text=15_000,
 )
-"""Strict mode. ``minLength`` and ``maxLength`` are not among what is documented to be taken."""
+"""Strict mode. ``minLength`` and ``maxLength`` are not documented as supported."""
 
 AZURE = attrs.evolve(
     OPENAI,
     name="azure",
-    keywords=_SAID | {"const"},
+    keywords=_ANNOTATIONS | {"const"},
     most_depth=5,
     most_properties=100,
 )
-"""The same with the limits that Azure's own pages state."""
+"""Strict mode with the limits of Azure's documentation."""
 
-STRICT = attrs.evolve(OPENAI, name="strict", keywords=_SAID | {"const"}, takes_recursion=False)
-"""What every strict mode takes: for servers that state no more than that, and for routers in front of several."""
+STRICT = attrs.evolve(OPENAI, name="strict", keywords=_ANNOTATIONS | {"const"}, takes_recursion=False)
+"""What every strict mode supports: for servers that document no more than that, and for routers."""
 
 CEREBRAS = attrs.evolve(
     STRICT,
@@ -76,7 +79,7 @@ CEREBRAS = attrs.evolve(
 
 ANTHROPIC = SchemaDialect(
     name="anthropic",
-    keywords=_SAID | {"const", "format", "minItems"},
+    keywords=_ANNOTATIONS | {"const", "format", "minItems"},
     formats=_FORMATS | {"uri"},
     most_min_items=1,
     is_strict=True,
@@ -85,21 +88,21 @@ ANTHROPIC = SchemaDialect(
     most_optional=24,
     most_unions=16,
 )
-"""Structured outputs. That a compiled schema is too large, which has no figure, is learned from the refusal."""
+"""Structured outputs. The size limit of a compiled schema is undocumented; the error response reports it."""
 
 GEMINI = SchemaDialect(
     name="gemini",
-    keywords=_SAID | _LISTS | {"minimum", "maximum", "format", "additionalProperties", "propertyOrdering"},
+    keywords=_ANNOTATIONS | _LISTS | {"minimum", "maximum", "format", "additionalProperties", "propertyOrdering"},
     needs_properties=True,
     takes_recursion=True,
     has_any_value=True,
     takes_whole=True,
 )
-"""``responseJsonSchema``. CallLimits have no figures there; a schema with too many states is refused."""
+"""``responseJsonSchema``. The limits are undocumented; a schema with too many states is rejected."""
 
 OPENAPI = SchemaDialect(
     name="openapi",
-    keywords=_SAID
+    keywords=_ANNOTATIONS
     | _LISTS
     | {"format", "nullable", "minimum", "maximum", "minLength", "maxLength", "pattern", "propertyOrdering", "default"},
     has_references=False,
@@ -109,7 +112,7 @@ OPENAPI = SchemaDialect(
     null_keyword=True,
     takes_whole=True,
 )
-"""``responseSchema`` and ``parameters`` of older servers: a subset of OpenAPI's schemas."""
+"""``responseSchema`` and ``parameters`` of older servers: a subset of OpenAPI schemas."""
 
 DIALECTS: Final[Mapping[str, SchemaDialect]] = {
     dialect.name: dialect
@@ -135,28 +138,28 @@ OPENAI_MODELS: Final[Mapping[str, str]] = MappingProxyType(
         **dict.fromkeys(("gpt-4o", "gpt-4."), OPENAI.name),
     }
 )
-"""OpenAI's models; those from before strict mode take no schema."""
+"""OpenAI's models; those from before strict mode support no schema."""
 
 BY_MODEL: Final[Mapping[str, str]] = MappingProxyType({"": JSON_SCHEMA.name})
 
 
 def dialect_of(model: str, by_model: Mapping[str, str]) -> SchemaDialect | None:
-    """The dialect in which a schema is written to a model; ``None`` for one that takes none.
+    """Return the schema dialect of a model; ``None`` for one without schema support.
 
-    :param by_model: beginnings of names of models to names of dialects; the longest counts.
+    :param by_model: model name prefixes to names of dialects; the longest prefix wins.
     """
-    found = max((start for start in by_model if model.startswith(start)), key=len, default=None)
-    return None if found is None else DIALECTS.get(by_model[found])
+    prefix = max((prefix for prefix in by_model if model.startswith(prefix)), key=len, default=None)
+    return None if prefix is None else DIALECTS.get(by_model[prefix])
 
 
 def check_dialects(settings: ProviderSettings, option: str, by_model: Mapping[str, str]) -> None:
-    """Make sure that a deployment names dialects that exist.
+    """Check the names of dialects in an option.
 
-    :raises InvalidRequest: it does not.
+    :raises InvalidRequest: there is no such dialect.
     """
     known: Sequence[str] = (*DIALECTS, NONE)
-    for start, name in by_model.items():
+    for prefix, name in by_model.items():
         if name not in known:
             raise refused_setting(
-                settings, f"options.{option}", f"found {name!r} for {start!r}; allowed: {', '.join(map(repr, known))}"
+                settings, f"options.{option}", f"found {name!r} for {prefix!r}; allowed: {', '.join(map(repr, known))}"
             )

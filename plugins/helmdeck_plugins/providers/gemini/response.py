@@ -1,7 +1,7 @@
-"""Reads an answer in the form of Gemini's generateContent, whole or event by event: both have the same shape.
+"""Reads responses of Gemini's generateContent; whole responses and stream events have the same shape.
 
-Gemini has no stop reason for tool calls, refuses prompts with an answer that has no candidates, and rejects calls that
-stand in the answer all the same: what a call is worth, only the stop reason says.
+Gemini has no stop reason for tool calls, and a blocked prompt is a response without candidates. A call in the response
+is valid only if the stop reason says so: rejected calls are included as well.
 """
 
 from __future__ import annotations
@@ -13,58 +13,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from helmdeck_core import ChatDelta, ChatResponse, Disposition, StopReason, Usage
-from helmdeck_plugins.providers.gemini_request import OPAQUE
+from helmdeck_core import ChatDelta, ChatResponse, Usage
+from helmdeck_plugins.providers.gemini.request import OPAQUE
 from helmdeck_provider_kit import ReaderContext, ResponseReader, count, native_word, rows, string, table
-
-_BLOCKS = (
-    "safety",
-    "other",
-    "blocklist",
-    "prohibited_content",
-    "image_safety",
-    "model_armor",
-    "jailbreak",
-    "1",
-    "2",
-    "3",
-    "4",
-)
-"""Why a prompt was refused before anything was generated; there, ``OTHER`` is a verdict and not a mishap."""
-
-REASONS: Mapping[str, StopReason] = {
-    "stop": StopReason.END_TURN,
-    "max_tokens": StopReason.MAX_TOKENS,
-    "continuation": StopReason.MAX_TOKENS,  # a cap per request: the rest can be asked for
-    "safety": StopReason.SAFETY_BLOCKED,
-    "blocklist": StopReason.SAFETY_BLOCKED,
-    "prohibited_content": StopReason.SAFETY_BLOCKED,
-    "spii": StopReason.SAFETY_BLOCKED,
-    "recitation": StopReason.SAFETY_BLOCKED,
-    "image_safety": StopReason.SAFETY_BLOCKED,
-    "image_prohibited_content": StopReason.SAFETY_BLOCKED,
-    "image_recitation": StopReason.SAFETY_BLOCKED,
-    "model_armor": StopReason.SAFETY_BLOCKED,
-    "escalation": StopReason.SAFETY_BLOCKED,
-    # An older Vertex client asks for enums as numbers; from 5 on, the two interfaces count differently.
-    "1": StopReason.END_TURN,
-    "2": StopReason.MAX_TOKENS,
-    "3": StopReason.SAFETY_BLOCKED,
-    "4": StopReason.SAFETY_BLOCKED,
-    **{f"promptfeedback:{word}": StopReason.SAFETY_BLOCKED for word in _BLOCKS},
-}
-DISPOSITIONS: Mapping[str, Disposition] = {
-    "continuation": Disposition.RESUME,
-    "language": Disposition.STOP,  # not a language that the model speaks
-    "missing_thought_signature": Disposition.STOP,  # what was sent back lost a signature
-    "pup_limited_disabled": Disposition.ACCOUNT,
-}
-"""Every other word that is ``Unknown``, such as ``MALFORMED_FUNCTION_CALL``, may come out differently the next time."""
 
 _FIELDS = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
 _STEP = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>[0-9]{1,6})\]|\['(?P<quoted>[^']*)'\]")
-_PLAIN = ({"text"}, {"text", "thought"})
-_READ = {"text", "thought", "thoughtSignature"}
+_PLAIN_PARTS = ({"text"}, {"text", "thought"})
+_TEXT_FIELDS = {"text", "thought", "thoughtSignature"}
 
 
 class _Part(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -85,7 +41,7 @@ class _Candidate(msgspec.Struct, rename="camel", gc=False):
 
 
 class _Piece(msgspec.Struct, rename="camel", gc=False):
-    """A piece of text or reasoning."""
+    """An event with text or reasoning only."""
 
     candidates: tuple[_Candidate]
     prompt_feedback: None = None
@@ -97,7 +53,7 @@ class _Piece(msgspec.Struct, rename="camel", gc=False):
 
 
 class GeminiAnswer(ResponseReader):
-    """An answer of generateContent."""
+    """A response of generateContent."""
 
     usual = msgspec.json.Decoder(_Piece)
 
@@ -111,8 +67,8 @@ class GeminiAnswer(ResponseReader):
         self._growing: tuple[dict[str, Any], dict[str, Any]] | None = None
 
     def take_usual(self, piece: _Piece) -> Sequence[ChatDelta] | None:
-        """What a piece of text or reasoning adds."""
-        self._told(piece.model_version, piece.response_id, piece.usage_metadata)
+        """Read an event with text or reasoning only."""
+        self._read_metadata(piece.model_version, piece.response_id, piece.usage_metadata)
         (part,) = piece.candidates[0].content.parts
         text, thought = part.text, part.thought
         if self._growing_text is not None and self._growing_text[0] is thought:
@@ -122,7 +78,7 @@ class GeminiAnswer(ResponseReader):
         return self._think(text) if thought else self._say(text)
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
-        """Take the next event, decoded; give what it adds."""
+        """Read one decoded event and yield the deltas it adds."""
         self._raise_error(event)
         if isinstance(event, list):  # without server-sent events a stream is one list
             for item in event:
@@ -131,23 +87,28 @@ class GeminiAnswer(ResponseReader):
             return
         if not isinstance(event, dict) or not any(name in event for name in _FIELDS):
             raise self._alien(event, "Gemini's")
-        self._told(string(event.get("modelVersion")), string(event.get("responseId")), event.get("usageMetadata"))
+        self._read_metadata(
+            string(event.get("modelVersion")), string(event.get("responseId")), event.get("usageMetadata")
+        )
         feedback = table(event.get("promptFeedback"))
         self._blocked = native_word(feedback.get("blockReason")) or self._blocked
         self._refusal = string(feedback.get("blockReasonMessage")) or self._refusal
         for candidate in rows(event.get("candidates")):
-            if candidate.get("index") in (None, 0):  # others are asked for only by hand
+            if candidate.get("index") in (
+                None,
+                0,
+            ):  # more candidates come only if the caller requests them in ``extra``
                 yield from self._candidate(candidate)
 
     def finish(self) -> ChatResponse:
-        """The response that everything comes to."""
+        """Return the complete response."""
         if self._raw is None and self._blocked is not None:
             self._raw = f"promptFeedback:{self._blocked}"
         self._is_cut = self._is_cut or self._growing is not None
         return super().finish()
 
     def usage(self) -> Usage:
-        """The tokens, as far as they are told."""
+        """Token usage reported so far."""
         thoughts = count(self._usage, "thoughtsTokenCount")
         return Usage(
             input_tokens=count(self._usage, "promptTokenCount") + count(self._usage, "toolUsePromptTokenCount"),
@@ -157,16 +118,16 @@ class GeminiAnswer(ResponseReader):
         )
 
     def opaque(self) -> Mapping[str, Any]:
-        """What has to go back unchanged with this turn."""
+        """Parts to send back unchanged with this turn."""
         kept: dict[str, Any] = {"continuationToken": self._token} if self._token else {}
         if not all(_is_plain(part) for part, _ in self._parts):
             kept["parts"] = [{**part, "text": "".join(texts)} if texts else part for part, texts in self._parts]
         return {OPAQUE: kept} if kept else {}
 
-    def _told(self, model: str, response_id: str, usage: object) -> None:
+    def _read_metadata(self, model: str, response_id: str, usage: object) -> None:
         self._model = model or self._model
         self._seed = self._seed or response_id
-        if usage:  # totals so far; some chunks tell none or not all
+        if usage:  # running totals; some chunks have none, or only some of the counters
             self._usage |= {name: value for name, value in table(usage).items() if value is not None}
 
     def _candidate(self, candidate: Mapping[str, Any]) -> Iterator[ChatDelta]:
@@ -182,15 +143,15 @@ class GeminiAnswer(ResponseReader):
             return self._function_call(part, call)
         self._keep(part)
         if "text" not in part:
-            for kind in sorted(part.keys() - _READ):
+            for kind in sorted(part.keys() - _TEXT_FIELDS):
                 self._pass_over(kind)
         text = string(part.get("text"))
         return self._think(text) if part.get("thought") is True else self._say(text)
 
     def _keep(self, part: dict[str, Any]) -> None:
-        """Keep a part to send it back; pieces of a text without signatures become one."""
+        """Keep a part to send it back; consecutive text parts without signatures are joined."""
         texts = [part["text"]] if isinstance(part.get("text"), str) else []
-        if texts and part.keys() in _PLAIN:
+        if texts and part.keys() in _PLAIN_PARTS:
             thought = part.get("thought", msgspec.UNSET)
             if self._growing_text is not None and self._growing_text[0] is thought:
                 self._growing_text[1].extend(texts)
@@ -204,10 +165,10 @@ class GeminiAnswer(ResponseReader):
     # -- calls ------------------------------------------------------------------------------------------------
 
     def _function_call(self, part: dict[str, Any], call: dict[str, Any]) -> Iterator[ChatDelta]:
-        """A call, whole or as the next piece of one: Vertex can send the arguments place by place."""
+        """Read a call or a chunk of one: Vertex can stream the arguments by JSON path."""
         name = string(call.get("name"))
         if name:
-            # Nothing is said about a call that another one interrupts, so it is cut.
+            # A call that another one interrupts never gets its end, so it is truncated.
             self._is_cut = self._is_cut or self._growing is not None
             args = dict(table(call.get("args")))
             whole = {key: value for key, value in call.items() if key not in ("partialArgs", "willContinue")}
@@ -221,18 +182,18 @@ class GeminiAnswer(ResponseReader):
             self._growing = None
             self._keep(part)
             whole = part["functionCall"]
-            given = args if args or isinstance(whole.get("args"), dict) else {}
-            yield from self._call_at_once(string(whole.get("id")), string(whole.get("name")), given)
+            arguments = args if args or isinstance(whole.get("args"), dict) else {}
+            yield from self._call_at_once(string(whole.get("id")), string(whole.get("name")), arguments)
 
 
 def _is_plain(part: Mapping[str, Any]) -> bool:
-    """Whether text and calls say everything about a part."""
+    """Whether text and calls represent the part completely."""
     call = part.get("functionCall")
     return part.keys() == {"text"} or (part.keys() == {"functionCall"} and isinstance(call, dict) and "id" not in call)
 
 
 def _put(args: dict[str, Any], piece: Mapping[str, Any]) -> None:
-    """Put a piece of the arguments where its path says; a text goes on where one stands."""
+    """Set a chunk of the arguments at its JSON path; a string is appended to a string."""
     path = string(piece.get("jsonPath"))
     steps: list[str | int] = [
         int(match["index"]) if match["index"] else match["name"] or match["quoted"] or ""
@@ -243,8 +204,8 @@ def _put(args: dict[str, Any], piece: Mapping[str, Any]) -> None:
         return
     holder: Any = args
     for step, following in itertools.pairwise(steps):
-        fresh: Any = [] if isinstance(following, int) else {}
-        holder = _entered(holder, step, fresh)
+        empty: Any = [] if isinstance(following, int) else {}
+        holder = _child(holder, step, empty)
     value = None if kind == "nullValue" else piece[kind]
     last = steps[-1]
     if isinstance(holder, dict) and isinstance(last, str):
@@ -258,12 +219,12 @@ def _put(args: dict[str, Any], piece: Mapping[str, Any]) -> None:
             holder[last] = before + value if isinstance(before, str) and isinstance(value, str) else value
 
 
-def _entered(holder: Any, step: str | int, fresh: Any) -> Any:
-    """What stands at one step of a path; made where there is nothing yet."""
+def _child(holder: Any, step: str | int, empty: Any) -> Any:
+    """Return the value at one step of a path, creating it if it is missing."""
     if isinstance(holder, dict) and isinstance(step, str):
-        return holder.setdefault(step, fresh)
+        return holder.setdefault(step, empty)
     if isinstance(holder, list) and isinstance(step, int):
         if step == len(holder):
-            holder.append(fresh)
+            holder.append(empty)
         return holder[step] if step < len(holder) else None
     return None

@@ -1,7 +1,7 @@
-"""What the errors of the families that the built-in adapters speak to say, as data.
+"""Error codes and phrases that the built-in wire formats share, as data.
 
-One table for all of them: gateways and compatible routes pass on what the upstream said, so every word may come from
-everywhere, and none of them means one thing here and another there.
+One table for all of them: gateways and compatible APIs forward the errors of their upstreams, so any format may see any of
+them, and none is ambiguous. Rules that only one format needs are in its own package.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ QUOTA_HEADERS = (
     "anthropic-priority-",
     "x-ratelimit-",
     "ratelimit-",
-    "x-ms-is-spilled-over",  # Azure: a deployment that is paid by the token answered
+    "x-ms-is-spilled-over",  # Azure: a pay-per-token deployment answered
     "retry-after",
 )
-"""Beginnings of the names of headers that say how much is left."""
+"""Name prefixes of headers with the remaining quota."""
 
 _QUOTA = Cause(QuotaExhausted)
 _SAFETY = Cause(SafetyFiltered)
@@ -39,7 +39,7 @@ _CALL_FAILED = Cause(ConstrainedDeadlock, "tool_use_failed")
 _JSON_FAILED = Cause(ConstrainedDeadlock, "json_validate_failed")
 _UNAVAILABLE = Cause(ProviderUnavailable)
 
-ERROR_WORDS = ErrorRules(
+ERROR_RULES = ErrorRules(
     words={
         **dict.fromkeys(
             (
@@ -68,19 +68,19 @@ ERROR_WORDS = ErrorRules(
             ),
             _SAFETY,
         ),
-        # Groq's words for an answer that the model got wrong: a 400 in name only.
+        # Groq: the model generated invalid output, reported as 400.
         "tool_use_failed": _CALL_FAILED,
         "json_validate_failed": _JSON_FAILED,
         "output_parse_failed": Cause(ConstrainedDeadlock, "output_parse_failed"),
         "invalid_json_schema": _REFUSED,  # OpenAI's Responses
-        "not_supported_error": Cause(InvalidRequest),  # llama.cpp: a 501 that stays one
+        "not_supported_error": Cause(InvalidRequest),  # llama.cpp, with 501: never succeeds
         "model_not_found": _NOT_FOUND,
         "not_found_error": _NOT_FOUND,
         "permission_error": _PERMISSION,
         "permission_denied": _PERMISSION,
     },
     marks=(
-        ("perday", _QUOTA),  # Gemini: in the name of the quota; the few seconds that it asks to wait do not help
+        ("perday", _QUOTA),  # Gemini: part of the quota id; waiting for the few seconds of retryDelay does not help
         *(
             (mark, _QUOTA)
             for mark in (
@@ -96,14 +96,14 @@ ERROR_WORDS = ErrorRules(
                 "monthly included credits",  # Hugging Face
                 "spending limit",  # xAI, Fireworks
                 "out of call volume quota",  # Azure, with 403
-                "usage limit reached",  # Z.ai's plans: hours
+                "usage limit reached",  # Z.ai's plans: resets after hours
                 "account is in good standing",  # Alibaba, with 400
             )
         ),
         *(
             (mark, _SAFETY)
             for mark in (
-                "flagged as potentially violating",  # OpenAI, with 400 and the word invalid_prompt
+                "flagged as potentially violating",  # OpenAI, with 400 and the code invalid_prompt
                 "blocked by content filtering",  # Anthropic, with 400
                 "content exists risk",  # DeepSeek, with 400
                 "violates usage guidelines",  # xAI, with 403
@@ -111,15 +111,15 @@ ERROR_WORDS = ErrorRules(
                 "considered high risk",  # Moonshot, with 400
             )
         ),
-        # xAI, Gemini: a wrong key is a 400.
+        # xAI, Gemini: an invalid key is answered with 400.
         *((mark, _AUTH) for mark in ("incorrect api key", "api key not valid", "invalid api key", "api key expired")),
-        # The same behind a gateway, which passes the words on; and what servers say of what a model wrote, as a 500 too.
+        # The same codes forwarded by a gateway, and phrases for invalid model output, also with 500.
         *((mark, _CALL_FAILED) for mark in ("tool_use_failed", "failed to call a function", "error parsing tool call")),
         *(
             (mark, _JSON_FAILED)
             for mark in ("json_validate_failed", "failed to validate json", "failed to generate json")
         ),
-        # llama.cpp, Ollama, vLLM, OpenAI, Anthropic, Gemini: a schema that cannot be decoded under.
+        # llama.cpp, Ollama, vLLM, OpenAI, Anthropic, Gemini: the schema is not supported.
         *(
             (mark, _REFUSED)
             for mark in (
@@ -141,8 +141,8 @@ ERROR_WORDS = ErrorRules(
                 "no endpoints found that can handle the requested parameters",  # OpenRouter
             )
         ),
-        ("'loc': ('body'", Cause(InvalidRequest)),  # the same, for every other field
-        # llama.cpp, with 500: the model began a tool call and did not end it, or wrote no text at all.
+        ("'loc': ('body'", Cause(InvalidRequest)),  # the same server, for every other field
+        # llama.cpp, with 500: the model started a tool call without ending it, or generated no text.
         ("output that does not match the expected", Cause(ConstrainedDeadlock, "tool_use_failed")),
         ("assistant message prefill", Cause(InvalidRequest, "prefill_unsupported")),  # Anthropic, since 4.6
     ),
@@ -154,8 +154,8 @@ ERROR_WORDS = ErrorRules(
         "context length",  # OpenAI, DeepSeek, OpenRouter, Together, vLLM, LM Studio, Ollama
         "context window",  # OpenAI's Responses
         "context size",  # llama.cpp
-        "context limit",  # Anthropic: with what is to be generated
-        "context the overflows",  # LM Studio's own words
+        "context limit",  # Anthropic: including max_tokens
+        "context the overflows",  # LM Studio
         "prompt is too long",  # Anthropic, Fireworks
         "prompt too long",  # Ollama's cloud
         "maximum prompt length",  # xAI
@@ -186,7 +186,7 @@ ERROR_WORDS = ErrorRules(
         "structured output",
     ),
     vague_words={
-        "authentication": _AUTH,  # this and the other plain words: OpenRouter
+        "authentication": _AUTH,  # OpenRouter, like all codes below without a suffix
         "authentication_error": _AUTH,
         "invalid_api_key": _AUTH,
         "unauthorized": _AUTH,
@@ -204,28 +204,7 @@ ERROR_WORDS = ErrorRules(
         "not_found": _NOT_FOUND,
         "request_too_large": Cause(ContextWindowExceeded),
         "payload_too_large": Cause(ContextWindowExceeded),
-        # OpenAI's Responses: what is wrong with an image.
-        **dict.fromkeys(
-            (
-                "empty_image_file",
-                "failed_to_download_image",
-                "image_file_not_found",
-                "image_file_too_large",
-                "image_parse_error",
-                "image_too_large",
-                "image_too_small",
-                "invalid_base64_image",
-                "invalid_image",
-                "invalid_image_format",
-                "invalid_image_mode",
-                "invalid_image_url",
-                "unsupported_image_media_type",
-            ),
-            Cause(InvalidRequest),
-        ),
-        **dict.fromkeys(
-            ("timeout", "timeout_error", "deadline_exceeded", "vector_store_timeout"), Cause(LikelyTimeout, "upstream")
-        ),
+        **dict.fromkeys(("timeout", "timeout_error", "deadline_exceeded"), Cause(LikelyTimeout, "upstream")),
         "api_error": _UNAVAILABLE,
         "engine_overloaded_error": _UNAVAILABLE,  # Moonshot
         "internal": _UNAVAILABLE,  # Gemini
@@ -240,7 +219,7 @@ ERROR_WORDS = ErrorRules(
         "unavailable": _UNAVAILABLE,
     },
     statuses={
-        424: _UNAVAILABLE,  # Hugging Face TGI: the generation broke off
+        424: _UNAVAILABLE,  # Hugging Face TGI: the generation was aborted
         498: _UNAVAILABLE,  # Groq: no capacity for this service tier
     },
 )

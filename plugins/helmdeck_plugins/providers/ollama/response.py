@@ -1,4 +1,4 @@
-"""Reads an answer in the form of Ollama's own chat, whole or line by line: both have the same shape."""
+"""Reads responses of Ollama's own chat API; whole responses and stream lines have the same shape."""
 
 from __future__ import annotations
 
@@ -9,24 +9,15 @@ import attrs
 import msgspec
 
 from helmdeck_core import ChatDelta, ChatResponse, Disposition, StopReason, Usage
-from helmdeck_plugins.providers.ollama_request import OPAQUE
+from helmdeck_plugins.providers.ollama.request import OPAQUE
 from helmdeck_provider_kit import ReaderContext, ResponseReader, count, native_word, rows, string, table
 
-REASONS: Mapping[str, StopReason] = {
-    "stop": StopReason.END_TURN,
-    "length": StopReason.MAX_TOKENS,
-}
-DISPOSITIONS: Mapping[str, Disposition] = {
-    "load": Disposition.STOP,  # there was no message to answer
-    "unload": Disposition.STOP,
-}
-
 _FIELDS = ("message", "response", "done", "done_reason")
-_NEAR_WINDOW = 16
-"""The server keeps this much of a window free, or less."""
-_TINY_OUTPUT = 16
-_CERTAIN_BYTES_PER_TOKEN = 12
-"""No text of a conversation has that many UTF-8 bytes to a token; a server that counts fewer tokens read less."""
+_WINDOW_MARGIN_TOKENS = 16
+"""The server keeps at most this many tokens of a window free."""
+_TINY_OUTPUT_TOKENS = 16
+_MAX_BYTES_PER_TOKEN = 12
+"""No conversation has this many UTF-8 bytes per token; a server that counts fewer tokens has truncated the prompt."""
 _MIN_PROMPT_BYTES = 4_096
 
 
@@ -37,7 +28,7 @@ class _Message(msgspec.Struct, gc=False):
 
 
 class _Piece(msgspec.Struct, gc=False):
-    """A piece of text or reasoning."""
+    """A line with text or reasoning only."""
 
     message: _Message
     done: bool
@@ -50,10 +41,10 @@ class _Piece(msgspec.Struct, gc=False):
 
 
 class OllamaAnswer(ResponseReader):
-    """An answer of Ollama's chat, or of its older generate.
+    """A response of Ollama's chat API, or of the older generate API.
 
-    :param prompt_bytes: UTF-8 bytes of text that were sent.
-    :param window: tokens that the model was loaded with, where it is known.
+    :param prompt_bytes: UTF-8 bytes of text in the request.
+    :param window: context window of the loaded model in tokens, if known.
     """
 
     usual = msgspec.json.Decoder(_Piece)
@@ -65,7 +56,7 @@ class OllamaAnswer(ResponseReader):
         self._last: Mapping[str, Any] = {}
 
     def take_usual(self, piece: _Piece) -> Sequence[ChatDelta] | None:
-        """What a piece of text or reasoning adds."""
+        """Read a line with text or reasoning only."""
         if piece.done:
             return None
         self._model = piece.model or self._model
@@ -74,7 +65,7 @@ class OllamaAnswer(ResponseReader):
         return (*self._think(message.thinking), *self._say(message.content))
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
-        """Take the next event, decoded; give what it adds."""
+        """Read one decoded event and yield the deltas it adds."""
         self._raise_error(event)
         if not isinstance(event, dict) or not any(name in event for name in _FIELDS):
             raise self._alien(event, "Ollama's")
@@ -92,24 +83,24 @@ class OllamaAnswer(ResponseReader):
             self._last = event
 
     def usage(self) -> Usage:
-        """The tokens, as far as they are told."""
+        """Token usage reported so far."""
         return Usage(input_tokens=count(self._last, "prompt_eval_count"), output_tokens=count(self._last, "eval_count"))
 
     def opaque(self) -> Mapping[str, Any]:
-        """What has to go back unchanged with this turn."""
+        """Reasoning to send back with this turn."""
         return {OPAQUE: {"thinking": "".join(self._reasoning)}} if self._reasoning else {}
 
     def finish(self) -> ChatResponse:
-        """The response that everything comes to."""
+        """Return the complete response."""
         response = super().finish()
         read, written = response.usage.input_tokens, response.usage.output_tokens
-        is_full = self._window is not None and read >= self._window - _NEAR_WINDOW
-        if response.stop_reason is StopReason.MAX_TOKENS and is_full and written <= _TINY_OUTPUT:
-            # The window ran out, and asking for more output would not help.
+        is_full = self._window is not None and read >= self._window - _WINDOW_MARGIN_TOKENS
+        if response.stop_reason is StopReason.MAX_TOKENS and is_full and written <= _TINY_OUTPUT_TOKENS:
+            # The window is full: a higher output limit would not help.
             response = attrs.evolve(response, disposition=Disposition.SHRINK)
-        is_short = self._prompt_bytes >= _MIN_PROMPT_BYTES and 0 < read < self._prompt_bytes // _CERTAIN_BYTES_PER_TOKEN
+        is_short = self._prompt_bytes >= _MIN_PROMPT_BYTES and 0 < read < self._prompt_bytes // _MAX_BYTES_PER_TOKEN
         if is_full or is_short:
-            # The server drops the beginning of a prompt that is too long, and says nothing.
-            left_out = f"the beginning of the prompt may be left out: {read:,} tokens were read; see num_ctx"
-            response = attrs.evolve(response, downgrades=(*response.downgrades, left_out))
+            # The server silently truncates the start of a prompt that is too long.
+            downgrade = f"the start of the prompt may be left out: {read:,} tokens were read; see num_ctx"
+            response = attrs.evolve(response, downgrades=(*response.downgrades, downgrade))
         return response

@@ -1,4 +1,4 @@
-"""Writes a request in the form of Gemini's generateContent; what a model does not take is left out and reported."""
+"""Writes requests for Gemini's generateContent; fields that a model does not support are left out and reported."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from helmdeck_core import (
     adapt_schema,
     constrained,
 )
-from helmdeck_plugins.providers.dialects import GEMINI, OPENAPI
 from helmdeck_plugins.providers.options import one_of, read_options
+from helmdeck_plugins.providers.schema_dialects import GEMINI, OPENAPI
 from helmdeck_provider_kit import (
     Rendered,
     arguments_of,
@@ -37,26 +37,25 @@ from helmdeck_provider_kit import (
 )
 
 OPAQUE = "gemini"
-"""Where in ``opaque`` the parts of an answer stand."""
+"""Key of the response parts in ``opaque``."""
 
 _MOST_STOPS = 5
 _NO_SIGNATURE = "skip_thought_signature_validator"
-"""Google's word for a call that comes without a signature because another model made it (ai.google.dev, Thought signatures)."""
+"""Signature of calls that another model made (ai.google.dev, Thought signatures)."""
 
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """How one deployment asks; every field is an option of ``[providers.NAME.options]``.
+    """The options of ``[providers.NAME.options]``, one per field.
 
     :ivar auth: ``key`` for an API key, or ``bearer`` for an access token of Google Cloud.
-    :ivar models_path: where models stand.
-    :ivar project: of Google Cloud; models are then asked for under it.
-    :ivar location: of Google Cloud, such as ``europe-west1``.
-    :ivar response_formats: the kinds that the models take. A schema that is only offered is taken where ``json_schema``
-        stands first.
-    :ivar schemas: ``json_schema``, or ``openapi`` for servers that know only the older fields.
-    :ivar json_with_tools_models: beginnings of the names of models that take a response format beside tools.
-    :ivar signed_models: beginnings of the names of models that refuse an earlier call without a signature.
+    :ivar models_path: path of the models, such as ``publishers/google/models``.
+    :ivar project: Google Cloud project; model paths start with it.
+    :ivar location: Google Cloud location, such as ``europe-west1``.
+    :ivar response_formats: supported kinds of response format. An optional schema is used if ``json_schema`` comes first.
+    :ivar schemas: ``json_schema``, or ``openapi`` for servers that support only the older fields.
+    :ivar json_with_tools_models: name prefixes of models that accept a response format together with tools.
+    :ivar signed_models: name prefixes of models that reject an earlier call without a signature.
     """
 
     auth: str = "key"
@@ -72,43 +71,43 @@ class Options:
     def read(cls, settings: ProviderSettings) -> Options:
         """Read the options of a deployment.
 
-        :raises InvalidRequest: an option that does not exist, or a value that it does not take.
+        :raises InvalidRequest: an unknown option, or an invalid value.
         """
         options = read_options(cls, settings)
         one_of(settings, "auth", options.auth, ("key", "bearer"))
         one_of(settings, "schemas", options.schemas, ("json_schema", "openapi"))
-        for name, taken in (("models_path", "-/"), ("project", "-.:"), ("location", "-")):
+        for name, safe in (("models_path", "-/"), ("project", "-.:"), ("location", "-")):
             value = getattr(options, name)
-            if value != quote(value, safe=taken):
-                raise refused_setting(settings, f"options.{name}", f"found {value!r}, which no address can carry")
+            if value != quote(value, safe=safe):
+                raise refused_setting(settings, f"options.{name}", f"found {value!r}, which is not valid in a URL")
         return options
 
 
-def address(request: ChatRequest, options: Options) -> str:
-    """Where a request goes, from the base URL on.
+def request_path(request: ChatRequest, options: Options) -> str:
+    """Return the path of a request, relative to the base URL.
 
-    :raises InvalidRequest: the model's name is none.
+    :raises InvalidRequest: the model name is invalid.
     """
     name = ModelId.parse(request.model).name
     if ".." in name.split("/"):
-        raise InvalidRequest(f"{name!r} is no name of a model", model=request.model)
+        raise InvalidRequest(f"{name!r} is not a model name", model=request.model)
     method = ":streamGenerateContent?alt=sse" if request.stream else ":generateContent"
-    # A tuned model or one of another publisher is called by its whole path.
-    place = (
+    # A tuned model, or a model of another publisher, is named by its full path.
+    prefix = (
         "" if name.startswith(("models/", "tunedModels/", "publishers/", "projects/")) else f"{options.models_path}/"
     )
     if options.project and not name.startswith("projects/"):
-        place = f"projects/{options.project}/locations/{options.location}/{place}"
-    return f"/{place}" + quote(name, safe="/-._~@") + method
+        prefix = f"projects/{options.project}/locations/{options.location}/{prefix}"
+    return f"/{prefix}" + quote(name, safe="/-._~@") + method
 
 
 def render(request: ChatRequest, options: Options) -> Rendered:
-    """Write a request.
+    """Write a request body.
 
-    :raises InvalidRequest: it holds something that cannot be sent.
+    :raises InvalidRequest: the request contains something that cannot be sent.
     """
     downgrades: list[str] = []
-    # The token stands for the answer so far, which is not sent again.
+    # The token represents the answer so far, which is not sent again.
     token = _continuation(request.messages) if request.continues else {}
     is_signed = ModelId.parse(request.model).name.startswith(options.signed_models)
     system, contents = _conversation(request.messages[:-1] if token else request.messages, is_signed=is_signed)
@@ -138,13 +137,13 @@ def render(request: ChatRequest, options: Options) -> Rendered:
 
 
 def constraint(request: ChatRequest, options: Options) -> Constraint:
-    """How the answer is held to what is wanted of it; beside tools, only newer models take it."""
+    """Return how the answer is constrained; only newer models support a response format together with tools."""
     wanted = request.response_format
     if wanted is None:
         return Constraint()
     if request.tools and not ModelId.parse(request.model).name.startswith(options.json_with_tools_models):
-        said = () if wanted.is_own_idea else (f"response_format {wanted.kind} left out: there are tools",)
-        return Constraint(downgrades=said)
+        downgrades = () if wanted.is_own_idea else (f"response_format {wanted.kind} left out: there are tools",)
+        return Constraint(downgrades=downgrades)
     return constrained(wanted, options.response_formats, OPENAPI if options.schemas == "openapi" else GEMINI)
 
 
@@ -152,7 +151,7 @@ def constraint(request: ChatRequest, options: Options) -> Constraint:
 
 
 def _conversation(messages: Sequence[Message], *, is_signed: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The parts of the system, and the turns: all results of one turn's calls have to stand in one turn."""
+    """Return the system parts and the turns; the API requires all results of one turn's calls in one turn."""
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     tools = names_of_calls(messages)
@@ -179,9 +178,9 @@ def _conversation(messages: Sequence[Message], *, is_signed: bool) -> tuple[list
 
 
 def _answer(message: Message) -> list[dict[str, Any]]:
-    """An answer of the model: part by part as it came where that is known, since signatures belong to parts."""
+    """Write a model turn: its original parts where they are known, since signatures belong to parts."""
     parts = [dict(part) for part in _own(message).get("parts", ()) if isinstance(part, Mapping)]
-    if parts and _says(parts) == (message.text, [call.name for call in message.tool_calls]):
+    if parts and _text_and_call_names(parts) == (message.text, [call.name for call in message.tool_calls]):
         return parts
     return [*_parts(message.parts), *map(_call, message.tool_calls)]
 
@@ -191,7 +190,7 @@ def _own(message: Message) -> Mapping[str, Any]:
     return own if isinstance(own, Mapping) else {}
 
 
-def _says(parts: Iterable[Mapping[str, Any]]) -> tuple[str, list[str]]:
+def _text_and_call_names(parts: Iterable[Mapping[str, Any]]) -> tuple[str, list[str]]:
     parts = list(parts)
     text = "".join(str(part["text"]) for part in parts if "text" in part and part.get("thought") is not True)
     calls = [part["functionCall"] for part in parts if isinstance(part.get("functionCall"), Mapping)]
@@ -204,7 +203,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 def _result(message: Message, tool: str, own_ids: set[str]) -> list[dict[str, Any]]:
     response: dict[str, Any] = {"name": tool, "response": {"result": message.text}}
-    if message.tool_call_id in own_ids:  # an id that we made up means nothing there
+    if message.tool_call_id in own_ids:  # the API does not know generated ids
         response["id"] = message.tool_call_id
     images = [_image(part) for part in message.parts if isinstance(part, ImagePart)]
     return [{"functionResponse": response}, *images]
@@ -228,7 +227,9 @@ def _image(part: ImagePart) -> dict[str, Any]:
 def _continuation(messages: Sequence[Message]) -> dict[str, Any]:
     token = _own(messages[-1]).get("continuationToken") if messages else None
     if not token:
-        detail = "the model goes on only with an answer that came with a token for it; ask it in a message of the user"
+        detail = (
+            "the API continues only answers that came with a continuation token; ask for the rest in a user message"
+        )
         raise InvalidRequest("the answer cannot be continued", sub_cause="prefill_unsupported", detail=detail)
     return {"continuationToken": token}
 
@@ -238,7 +239,7 @@ def _continuation(messages: Sequence[Message]) -> dict[str, Any]:
 
 def _tool(tool: ToolDefinition, options: Options) -> dict[str, Any]:
     declaration: dict[str, Any] = {"name": tool.name, "description": tool.description}
-    # A schema without properties is refused; leaving it out says the same.
+    # A schema without properties is rejected; leaving it out is equivalent.
     if tool.input_schema.get("properties"):
         narrow = options.schemas == "openapi"
         schema = adapt_schema(tool.input_schema, OPENAPI).schema if narrow else dict(tool.input_schema)

@@ -1,4 +1,4 @@
-"""Writes a request in the form of Anthropic's messages; what a model does not take is left out and reported."""
+"""Writes requests for Anthropic's Messages API; fields that a model does not support are left out and reported."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from helmdeck_core import (
     ToolCall,
     constrained,
 )
-from helmdeck_plugins.providers.dialects import ANTHROPIC, NONE, check_dialects, dialect_of
 from helmdeck_plugins.providers.options import one_of, read_options
+from helmdeck_plugins.providers.schema_dialects import ANTHROPIC, NONE, check_dialects, dialect_of
 from helmdeck_provider_kit import Rendered, arguments_of, encoded, image_data, text_of
 
 OPAQUE = "anthropic"
-"""Where in ``opaque`` the blocks of an answer stand."""
+"""Key of the response blocks in ``opaque``."""
 
 _WITHOUT_SAMPLING = "2026-10-21"
-"""From this version of the interface on, every temperature is refused."""
+"""First API version that rejects every temperature."""
 _MAX_MARKS = 4
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -47,23 +47,23 @@ _SCHEMA_DIALECTS: Mapping[str, str] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-"""Structured outputs came with 4.5. Forcing a tool instead is refused by models from 5 on."""
+"""Structured outputs came with 4.5. Models from 5 on reject a forced tool call instead."""
 
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """How one deployment asks; every field is an option of ``[providers.NAME.options]``.
+    """The options of ``[providers.NAME.options]``, one per field.
 
     :ivar auth: ``x-api-key``, or ``bearer`` for a token in ``authorization``.
-    :ivar version: of the interface, sent as ``anthropic-version``.
+    :ivar version: API version, sent as ``anthropic-version``.
     :ivar betas: sent as ``anthropic-beta``.
-    :ivar max_tokens: the output limit of a request that names none; the interface wants one.
-    :ivar cache_ttl: how long a marked prefix is kept: ``5m`` or ``1h``.
-    :ivar response_formats: the kinds that the models take.
-    :ivar schema_dialects: beginnings of the names of models, and how a schema is written for those: the name of a dialect,
-        or ``none`` for models without structured outputs. The longest beginning counts.
-    :ivar prefill_models: beginnings of the names of models that go on with an unfinished answer; newer ones refuse.
-    :ivar temperature_models: beginnings of the names of models that take a temperature; newer ones refuse.
+    :ivar max_tokens: output limit for requests without one; the API requires it.
+    :ivar cache_ttl: lifetime of a cached prefix: ``5m`` or ``1h``.
+    :ivar response_formats: supported kinds of response format.
+    :ivar schema_dialects: model name prefixes to names of schema dialects; ``none`` for models without structured outputs.
+        The longest prefix wins.
+    :ivar prefill_models: name prefixes of models that continue an unfinished answer; newer models reject it.
+    :ivar temperature_models: name prefixes of models that accept a temperature; newer models reject it.
     """
 
     auth: str = "x-api-key"
@@ -86,7 +86,7 @@ class Options:
     def read(cls, settings: ProviderSettings) -> Options:
         """Read the options of a deployment.
 
-        :raises InvalidRequest: an option that does not exist, or a value that it does not take.
+        :raises InvalidRequest: an unknown option, or an invalid value.
         """
         options = read_options(cls, settings)
         one_of(settings, "auth", options.auth, ("x-api-key", "bearer"))
@@ -96,9 +96,9 @@ class Options:
 
 
 def render(request: ChatRequest, options: Options) -> Rendered:
-    """Write a request.
+    """Write a request body.
 
-    :raises InvalidRequest: it holds something that cannot be sent.
+    :raises InvalidRequest: the request contains something that cannot be sent.
     """
     model = ModelId.parse(request.model).name
     downgrades: list[str] = []
@@ -132,7 +132,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     if held.schema is not None:
         payload["output_config"] = {"format": {"type": held.kind, "schema": held.schema}}
     if request.stop:
-        # A sequence of nothing but blanks is refused.
+        # A sequence of whitespace only is rejected.
         sequences = [sequence for sequence in request.stop if sequence.strip()]
         downgrades += ["stop sequence of blanks left out"] * (len(sequences) < len(request.stop))
         if sequences:
@@ -144,19 +144,19 @@ def render(request: ChatRequest, options: Options) -> Rendered:
 
 
 def constraint(request: ChatRequest, options: Options) -> Constraint:
-    """How the answer is held to what is wanted of it; one that is gone on with cannot be."""
+    """Return how the answer is constrained; a continued answer cannot be."""
     if request.response_format is None:
         return Constraint()
-    goes_on = request.continues and not _is_paused(request.messages)
+    is_prefilled = request.continues and not _is_paused(request.messages)
     dialect = dialect_of(ModelId.parse(request.model).name, options.schema_dialects)
-    return constrained(request.response_format, options.response_formats, None if goes_on else dialect)
+    return constrained(request.response_format, options.response_formats, None if is_prefilled else dialect)
 
 
 class _Marks:
-    """The cache markers of a request: the interface takes four at most, and the last ones cover the most."""
+    """The cache markers of a request: the API accepts at most four, and the last ones cover the longest prefix."""
 
     def __init__(self, ttl: str) -> None:
-        # Five minutes is what it takes without being told.
+        # Five minutes is the default.
         self._marker = {"type": "ephemeral", **({"ttl": ttl} if ttl != "5m" else {})}
         self._marked: list[dict[str, Any]] = []
 
@@ -174,7 +174,7 @@ class _Marks:
 
 
 def _conversation(messages: Sequence[Message], marks: _Marks) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The blocks of the system, and the turns: results of tools and what follows them are one turn of the user."""
+    """Return the system blocks and the turns; tool results and the text after them form one user turn."""
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     for message in messages:
@@ -201,12 +201,12 @@ def _turn(message: Message, marks: _Marks) -> list[dict[str, Any]]:
 
 
 def _answer(message: Message, marks: _Marks) -> list[dict[str, Any]]:
-    """An answer of the model: block by block as it came where that is known, since signatures cover the blocks."""
+    """Write an assistant turn: its original blocks where they are known, since signatures cover whole blocks."""
     own = _own(message)
     blocks = [dict(block) for block in own.get("content", ()) if isinstance(block, Mapping)]
-    text, calls = _says(blocks)
-    earlier, is_end = _before(message.text.rstrip(), text.rstrip())
-    # A turn that was paused several times is one message, of which only the last part is known block by block.
+    text, calls = _text_and_call_ids(blocks)
+    earlier, is_end = _split_suffix(message.text.rstrip(), text.rstrip())
+    # A turn that was paused several times is one message; the blocks are known for its last part only.
     if (
         blocks
         and calls == [_id(call.id) for call in message.tool_calls]
@@ -219,8 +219,8 @@ def _answer(message: Message, marks: _Marks) -> list[dict[str, Any]]:
     return [*kept, *_blocks(message.parts, marks), *map(_call, message.tool_calls)]
 
 
-def _before(whole: str, end: str) -> tuple[str, bool]:
-    """What stands before the end of a text, and whether it is its end."""
+def _split_suffix(whole: str, end: str) -> tuple[str, bool]:
+    """Return the string without the suffix, and whether it ends with the suffix."""
     return whole.removesuffix(end), whole.endswith(end)
 
 
@@ -229,7 +229,7 @@ def _own(message: Message) -> Mapping[str, Any]:
     return own if isinstance(own, Mapping) else {}
 
 
-def _says(blocks: Iterable[Mapping[str, Any]]) -> tuple[str, list[str]]:
+def _text_and_call_ids(blocks: Iterable[Mapping[str, Any]]) -> tuple[str, list[str]]:
     blocks = list(blocks)
     text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
     return text, [_id(str(block.get("id", ""))) for block in blocks if block.get("type") == "tool_use"]
@@ -240,7 +240,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def _id(value: str) -> str:
-    """An id of any provider, in the characters that are taken here."""
+    """Replace the characters of an id that the API does not accept."""
     return _NOT_IN_IDS.sub("_", value)
 
 
@@ -249,7 +249,7 @@ def _blocks(parts: Iterable[TextPart | ImagePart], marks: _Marks) -> list[dict[s
     for part in parts:
         if isinstance(part, ImagePart):
             blocks.append(_image(part))
-        elif part.text:  # an empty block is refused
+        elif part.text:  # an empty block is rejected
             blocks.append({"type": "text", "text": text_of((part,))})
         if isinstance(part, TextPart) and part.ends_prefix and blocks:
             marks.add(blocks[-1])
@@ -263,29 +263,29 @@ def _image(part: ImagePart) -> dict[str, Any]:
     return {"type": "image", "source": {"type": "base64", "media_type": data[0], "data": data[1]}}
 
 
-# -- going on with an answer ----------------------------------------------------------------------------------
+# -- continuation ---------------------------------------------------------------------------------------------
 
 
 def _is_paused(messages: Sequence[Message]) -> bool:
-    """Whether the last answer was paused by the server, which every model goes on with."""
+    """Whether the server paused the last answer; every model can resume it."""
     return bool(messages and messages[-1].role is Role.ASSISTANT and _own(messages[-1]).get("is_paused"))
 
 
 def _check_prefill(model: str, request: ChatRequest, options: Options) -> None:
     thinking = request.extra.get("thinking")
     problem = ""
-    if "fallback_credit_token" in request.extra:  # the one retry that every model goes on with
+    if "fallback_credit_token" in request.extra:  # the one retry that every model continues
         return
     if not model.startswith(options.prefill_models):
-        problem = f"{model!r} refuses an answer that it has to go on with; ask it in a message of the user"
+        problem = f"{model!r} does not continue an assistant message; ask for the rest in a user message"
     elif isinstance(thinking, Mapping) and thinking.get("type") != "disabled":
-        problem = "a model that thinks refuses an answer that it has to go on with"
+        problem = "a model does not continue an assistant message while thinking is on; turn thinking off"
     if problem:
         raise InvalidRequest("the answer cannot be continued", sub_cause="prefill_unsupported", detail=problem)
 
 
 def _strip_end(messages: list[dict[str, Any]]) -> None:
-    """Take the white space off the end of the answer that is to be continued: with it the request is refused."""
+    """Strip trailing whitespace from the answer to continue: a request with it is rejected."""
     if not messages or messages[-1]["role"] != "assistant":
         return
     content = messages[-1]["content"]

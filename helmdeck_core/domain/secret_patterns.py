@@ -1,0 +1,25 @@
+"""Patterns of credentials that are redacted wherever text of others is quoted."""
+
+from __future__ import annotations
+
+import attrs
+
+from helmdeck_core.domain.patterns import pattern_problem
+
+
+@attrs.frozen(kw_only=True)
+class SecretPattern:
+    """How the keys of a service look, so that a key of which the deployment knows nothing is redacted as well.
+
+    :ivar name: unique; contributing the same name again replaces the pattern.
+    :ivar pattern: regular expression that matches a whole key, letter case counts.
+    """
+
+    name: str
+    pattern: str
+    order: int = 0
+
+    @property
+    def problem(self) -> str:
+        """Why the value cannot be used; empty if it can."""
+        return pattern_problem(self.pattern)
