@@ -37,7 +37,7 @@ class Background:
     """
 
     path: Callable[[Any], str]
-    cancel: str = "/cancel"
+    cancel: str
     pause_s: float = 0.5
 
 

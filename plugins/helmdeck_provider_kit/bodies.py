@@ -56,7 +56,7 @@ def checked(status: int, headers: Mapping[str, str], body: bytes, words: ErrorRu
         raise _redirected(status, headers, secrets)
     data = decoded(body)
     if status >= 400:
-        refusal = read_error(data, is_refusal=True) or ErrorFacts()
+        refusal = read_error(data, words, is_refusal=True) or ErrorFacts()
         refusal = refusal if refusal.message else attrs.evolve(refusal, message=plain_text(body, secrets))
         raise failure_of(status, headers, refusal, words=words, secrets=secrets)
     if data is NOT_JSON:

@@ -24,7 +24,7 @@ from helmdeck_core import (
     together,
 )
 from helmdeck_core.redaction import Secrets
-from helmdeck_provider_kit.answer_reader import DONE, ReaderContext, ResponseReader
+from helmdeck_provider_kit.answer_reader import END_MARK, ReaderContext, ResponseReader
 from helmdeck_provider_kit.background import Background, cancel, waited_for
 from helmdeck_provider_kit.bodies import NOT_JSON, checked, decoded
 from helmdeck_provider_kit.connection import HttpResponse, HttpStream, Transport
@@ -48,6 +48,7 @@ class WireFormat:
     :ivar render: writes a request.
     :ivar answer: makes what the events of an answer are put together in.
     :ivar has_lines: a stream consists of lines of JSON, not of server-sent events.
+    :ivar end_mark: the data of the event that ends a stream; empty for none.
     :ivar background: how to wait for an answer that is made in the background; ``None`` where there are none.
     :ivar models_path: where the list of models stands, from the base URL on.
     :ivar models: reads a page of the list: the models on it, and the path of the next one; empty after the last.
@@ -61,6 +62,7 @@ class WireFormat:
     render: Callable[[ChatRequest], Rendered]
     answer: Callable[[ChatRequest, ReaderContext], ResponseReader]
     has_lines: bool = False
+    end_mark: bytes = END_MARK
     background: Background | None = None
     models_path: str
     models: Callable[[Mapping[str, Any]], tuple[Sequence[ModelInfo], str]]
@@ -232,6 +234,7 @@ class HttpProvider:
         terms = ReaderContext(
             words=self._interface.words,
             quota_headers=self._interface.quota_headers,
+            end_mark=self._interface.end_mark,
             normalise=lambda raw: self._context.normalise_stop(raw, name),
             dispose=lambda raw, reason: self._context.disposition_of(raw, reason, name),
             status=head.status,
@@ -269,14 +272,14 @@ class EventFeed:
 
         :raises CallFailed: one of them is an error, or is not JSON.
         """
-        answer = self._answer
+        answer, end_mark = self._answer, self._answer.end_mark
         for found in self._decoder.feed(piece):
             self.have_come = True
             name, data = ("message", found) if isinstance(found, bytes) else found
             if name == "error":
                 event = decoded(data)
                 yield from answer.feed(event if isinstance(event, dict) and event.get("error") else {"error": event})
-            elif data == DONE:
+            elif data == end_mark:
                 answer.done()
             elif data:
                 yield from answer.take(data)
@@ -286,7 +289,7 @@ class EventFeed:
         rest = self._decoder.finish()
         for data in [rest] if isinstance(rest, bytes) else [event.data for event in rest]:
             event = decoded(data)
-            if data.strip() == DONE:
+            if data.strip() == self._answer.end_mark:
                 self._answer.done()
             elif event is not NOT_JSON:
                 self.have_come = True

@@ -18,6 +18,7 @@ from helmdeck_core import (
     StopReason,
     TransientUnknown,
 )
+from helmdeck_plugins.providers.error_words import ERROR_WORDS
 from helmdeck_provider_kit import Transport, plain_text, quoted, read_error, retry_after_s
 from helmdeck_testing import completion
 from tests.plugins.openai_support import ask, parse_response
@@ -166,7 +167,7 @@ def test_whatever_stands_in_the_body_the_wait_is_finite_or_none(value, unit):
         {"message": "x", "details": [{"retryDelay": f"{value}{unit}"}]},
         {"message": "x", "metadata": {"headers": {"X-RateLimit-Reset": value}}},
     ):
-        facts = read_error({"error": error})
+        facts = read_error({"error": error}, ERROR_WORDS)
         assert facts is not None
         assert is_a_wait(retry_after_s({}, facts))
 

@@ -4,8 +4,18 @@ import json
 
 import pytest
 
-from helmdeck_core import CallFailed, InvariantRestored, PluginError, Tier
-from helmdeck_testing import make_deck
+from helmdeck_core import (
+    CallFailed,
+    ChatRequest,
+    InvariantRestored,
+    Message,
+    PluginError,
+    QuotaExhausted,
+    Role,
+    TextPart,
+    Tier,
+)
+from helmdeck_testing import Chunks, make_deck
 
 ACME = '''
 """Everything that a small company adds: a provider, a budget row, a trim step, a reasoning tag."""
@@ -250,3 +260,54 @@ def test_a_package_adds_refusals_in_one_more_language(installed_plugin):
         deck.decode(text, dict)
     assert (before.value.sub_cause, after.value.sub_cause) == ("no_json", "refusal")
     assert len(REFUSAL.strip().splitlines()) < 30
+
+
+VENDOR = """
+from helmdeck_core import ProviderSpec, QuotaExhausted, Usage, hookimpl
+from helmdeck_provider_kit import Cause, ErrorFields, ErrorRules, HttpProvider, Rendered, ResponseReader, WireFormat, encoded
+
+RULES = ErrorRules(
+    fields=ErrorFields(message=("why.text",), words=("why.codes.id",), delays=("why.pause",), unwrapped={"kind": "fault"}),
+    words={"e-42": Cause(QuotaExhausted)},
+)
+
+class Answer(ResponseReader):
+    def feed(self, event):
+        self._raise_error(event)
+        yield from self._say(event["said"])
+
+    def usage(self):
+        return Usage()
+
+def open_acme(settings, context):
+    return HttpProvider(settings, context, WireFormat(
+        name="acme", words=RULES, headers=lambda key: {}, path=lambda request: "/ask", end_mark=b"-- end --",
+        render=lambda request: Rendered(encoded({"ask": request.messages[0].text}, {})),
+        answer=lambda request, terms: Answer(terms), models_path="/models", models=lambda page: ((), "")))
+
+@hookimpl
+def helmdeck_providers():
+    return [ProviderSpec(name="acme", open=open_acme)]
+"""
+
+
+def test_a_package_reads_the_errors_and_the_end_mark_of_its_vendor(installed_plugin, chat_server):
+    fault = {"kind": "fault", "why": {"text": "spent", "codes": [{"id": "E-42"}], "pause": "90s"}}
+    installed_plugin("helmdeck-acme", {"acme": "acme_vendor"}, {"acme_vendor": VENDOR})
+    server = chat_server(
+        lambda body: (
+            Chunks([b'data: {"said": "hi"}\n\ndata: -- end --\n\n']) if "tides" in str(body) else (200, {}, fault)
+        )
+    )
+    config = {"providers": {"acme": {"base_url": server.base_url}}}
+    with make_deck(autoload=True, config=config) as deck:
+
+        def ask(text):
+            return ChatRequest(model="acme/x", messages=(Message(Role.USER, (TextPart(text),)),))
+
+        with pytest.raises(QuotaExhausted) as caught:
+            deck.complete(ask("boats"))
+        assert (caught.value.detail, caught.value.retry_after_s) == ("spent", 90.0)
+        *chunks, response = deck.stream(ask("tides"))
+        assert response.text == "hi"
+    assert len(VENDOR.strip().splitlines()) < 30

@@ -101,7 +101,9 @@ class ResponsesAnswer(ResponseReader):
 
         :raises CallFailed: it is an error, failed, not done yet, or no response.
         """
-        if read_error(body) is None and not (isinstance(body, dict) and ("output" in body or "status" in body)):
+        if read_error(body, self._terms.words) is None and not (
+            isinstance(body, dict) and ("output" in body or "status" in body)
+        ):
             raise self._alien(body, "the Responses interface")
         yield from self._end(table(body))
 
@@ -252,7 +254,7 @@ class ResponsesAnswer(ResponseReader):
             self._order = self._items_of(output)  # the order that counts, also where an item was not announced
             for item, data in zip(self._order, output, strict=True):
                 yield from self._whole(item, data, is_done=True)
-        facts = read_error(response)
+        facts = read_error(response, self._terms.words)
         if facts is not None or state == "failed":
             raise self._failed(facts or ErrorFacts(message="the response failed without saying why"))
         if state in _PENDING:
