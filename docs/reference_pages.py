@@ -569,7 +569,7 @@ def built_ins() -> str:
     for heading, hook in (
         ("Reasoning tags", "helmdeck_reasoning_tags"),
         ("Decode steps", "helmdeck_decode_steps"),
-        ("Tool-call dialects", "helmdeck_tool_call_formats"),
+        ("Tool-call formats", "helmdeck_tool_call_formats"),
         ("Stop-reason tables", "helmdeck_stop_reasons"),
     ):
         listed = ", ".join(f"`{owned.value.name}`" for owned in runtime.contributions[hook])

@@ -62,6 +62,7 @@ from helmdeck_core.domain.decode import StreamStripper as StreamStripper
 from helmdeck_core.domain.decode import Stripped as Stripped
 from helmdeck_core.domain.delta_batches import one_by_one as one_by_one
 from helmdeck_core.domain.delta_batches import together as together
+from helmdeck_core.domain.error_rules import ErrorRuleSet as ErrorRuleSet
 from helmdeck_core.domain.event_sinks import EventSink as EventSink
 from helmdeck_core.domain.event_sinks import OpenSink as OpenSink
 from helmdeck_core.domain.event_sinks import event_data as event_data

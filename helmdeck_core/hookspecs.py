@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
     from helmdeck_core.domain.continuation import ContinuationAnnouncement, NativeContinuation
     from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
+    from helmdeck_core.domain.error_rules import ErrorRuleSet
     from helmdeck_core.domain.event_sinks import EventSink
     from helmdeck_core.domain.history import HistoryStoreSpec
     from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, TierDefaults
@@ -58,11 +59,26 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 @hookspec
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
-    """Contribute tables of native stop reasons, one for each dialect that providers speak.
+    """Contribute tables of native stop reasons, one per wire format.
 
-    Called once when a deck is made. A word that no table of the dialect lists is ``Unknown``, never a clean end.
+    Called once when a deck is made. A word that the wire format's table does not list is ``Unknown``, never a clean end.
 
-    :returns: Tables; their names are dialects. Empty for none.
+    :returns: Tables; their names are wire formats. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_error_rules() -> Sequence[ErrorRuleSet]:
+    """Contribute rules that map error responses of a vendor to failure classes.
+
+    Called once when a deck is made. A provider receives the sets that name it in ``ProviderSettings.error_rules``; they
+    take precedence over the provider's own rules.
+
+    :returns: Rule sets, usually ``helmdeck_provider_kit.ErrorRules``. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -234,9 +250,9 @@ def helmdeck_refusal_patterns() -> Sequence[RefusalPattern]:
 def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
     """Contribute ways in which models write tool calls as text, and what only looks like a call.
 
-    Called once when a deck is made; all dialects are compiled into one scanner, when the first answer is read for calls.
+    Called once when a deck is made; all formats are compiled into one scanner, when the first answer is read for calls.
 
-    :returns: Dialects; their names are reported with the calls. Empty for none.
+    :returns: Formats; their names are reported with the calls. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

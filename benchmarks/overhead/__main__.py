@@ -79,8 +79,8 @@ def streams(url: str, clients: list[str], venvs: Path) -> list[str]:
                 ratios = " | ".join(f"{ratio:.2f}" for ratio in _ratios(_cpu(row, way), _cpu(row, "aiter_bytes")))
                 lines.append(f"| {TITLES.get(way, f'`{way}`')} | {row['counted'][way]:,} | {each:.1f} | {ratios} |")
     lines += ["", "| `deck.astream` in | text | reasoning |", "|---|--:|--:|"]
-    dialects = {name: [row for row in rows["helmdeck"] if row["dialect"] == name] for name in WIRES}
-    for name, both in dialects.items():
+    wire_formats = {name: [row for row in rows["helmdeck"] if row["wire_format"] == name] for name in WIRES}
+    for name, both in wire_formats.items():
         found = (_ratios(_cpu(row, "deck.astream"), _cpu(row, "aiter_bytes")) for row in both)
         lines.append(f"| {name} | {' | '.join(f'{median:.2f}, {best:.2f}' for median, best in found)} |")
     head = [f"{statistics.median(first[way]) * 1e3:.2f} ms" for way in first]

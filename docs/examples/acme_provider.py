@@ -1,4 +1,4 @@
-"""A provider: models that a server of our own serves, in a dialect of its own."""
+"""A provider: models that a server of our own serves, in a wire format of its own."""
 
 from helmdeck_core import (
     AuthFailed,
@@ -17,7 +17,7 @@ from helmdeck_core import (
     hookimpl,
 )
 
-DIALECT = "acme"
+WIRE_FORMAT = "acme"
 SCHEMAS = SchemaDialect(
     name="acme",
     keywords=frozenset(("description", "maxLength")),
@@ -75,7 +75,7 @@ class Acme:
             raise TransientUnknown("the server did not answer with JSON", status=200) from exc
         if "output" not in said:  # an error that came with HTTP 200
             raise TransientUnknown("the server gave no output", status=200, detail=str(said.get("error", "")))
-        reason = self._context.normalise_stop(said.get("why"), DIALECT)
+        reason = self._context.normalise_stop(said.get("why"), WIRE_FORMAT)
         return ChatResponse(
             text=said["output"],
             stop_reason=reason,
@@ -111,4 +111,4 @@ def helmdeck_providers():
 def helmdeck_stop_reasons():
     """What the server says when it stops; a word that is not here is never a clean end."""
     words = {"done": StopReason.END_TURN, "limit": StopReason.MAX_TOKENS, "refused": StopReason.SAFETY_BLOCKED}
-    return [StopReasonTable(name=DIALECT, reasons=words)]
+    return [StopReasonTable(name=WIRE_FORMAT, reasons=words)]

@@ -37,7 +37,7 @@ from helmdeck_provider_kit import (
     string,
 )
 
-DIALECT = "acme-stream"
+WIRE_FORMAT = "acme-stream"
 WORDS = ErrorRules()  # what the codes of the server's errors mean; without any, the HTTP status decides
 
 
@@ -99,7 +99,7 @@ class Answer:
         self.said |= event  # what is said once, such as why it ends, stays
         if thought := string(event.get("thought")):
             self.thought += thought
-            yield ChatDelta(reasoning=thought)
+            yield ChatDelta(reasoning_content=thought)
         if output := string(event.get("output")):
             self.text += output
             yield ChatDelta(text=output)
@@ -112,12 +112,12 @@ class Answer:
         """What everything comes to. Without a word for its end, the reason is Unknown."""
         said, why = self.said, self.said.get("why")
         written = count(said, "written")
-        strict = context.normalise_stop(why, DIALECT)
+        strict = context.normalise_stop(why, WIRE_FORMAT)
         # A refusal, a call or a cut can hide behind the word; is_at_limit tells a cut that calls itself an end.
         is_at_limit = request.max_tokens is not None and written >= request.max_tokens
         return ChatResponse(
             text=self.text,
-            reasoning=self.thought,
+            reasoning_content=self.thought,
             tool_calls=tuple(self.calls),
             stop_reason=in_context(strict, text=self.text, tool_calls=self.calls, is_at_limit=is_at_limit),
             strict_stop_reason=strict,
@@ -126,7 +126,7 @@ class Answer:
                 input_tokens=count(said, "read"), cached_input_tokens=count(said, "cached"), output_tokens=written
             ),
             served_model=echoed(string(said.get("model")), self.secrets),
-            quota=quota(self.headers, ("acme-left-",), self.secrets),
+            quota_metadata=quota(self.headers, ("acme-left-",), self.secrets),
             request_id=request_id(self.headers, self.secrets),
             downgrades=left_out,
         )
@@ -199,4 +199,4 @@ def helmdeck_stop_reasons():
         "call": StopReason.TOOL_CALL,
         "refused": StopReason.SAFETY_BLOCKED,
     }
-    return [StopReasonTable(name=DIALECT, reasons=words)]
+    return [StopReasonTable(name=WIRE_FORMAT, reasons=words)]

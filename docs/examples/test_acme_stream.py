@@ -50,5 +50,5 @@ ACME = ServerFormat(
 class TestAcmeStream(ProviderContract):
     plugin = acme_stream
     name = "acme-stream"
-    dialect = ACME
+    server_format = ACME
     environ = {"ACME_API_KEY": ProviderContract.SECRET}

@@ -16,7 +16,7 @@ from helmdeck_core.resolve.runtime import Runtime
 
 @attrs.frozen
 class AnswerShapeCheck:
-    """Judges answers to one request by the reasoning tags, decode steps and dialects of the plugins.
+    """Judges answers to one request by the reasoning tags, decode steps and tool-call formats of the plugins.
 
     :ivar type: what the answer is decoded into; ``None`` for plain text.
     """

@@ -180,10 +180,11 @@ class Completer:
             ContinuationAttempt(
                 **call.place,
                 model=send.request.model,
-                index=send.attempt,
-                tokens=send.tokens,
-                chars=send.chars,
-                left_tokens=send.left_tokens,
+                attempt_index=send.attempt,
+                output_tokens=send.output_tokens,
+                output_chars=send.output_chars,
+                remaining_tokens=send.remaining_tokens,
+                remaining_chars=send.remaining_chars,
                 is_native=send.is_native,
             )
         )
@@ -211,10 +212,10 @@ class Completer:
         if response.continuation is not None:
             self._terminated(request.model, response, call, 0.0)
         elif response.stop_reason is StopReason.MAX_TOKENS:
-            outcome = TerminalReason.NOT_CONTINUED
+            reason = TerminalReason.NOT_CONTINUED
             self._runtime.emit(
                 ContinuationTerminated(
-                    **call.place, model=request.model, outcome=outcome, attempts=0, repairs=0, latency_s=0.0
+                    **call.place, model=request.model, terminal_reason=reason, attempts=0, repairs=0, latency_s=0.0
                 )
             )
 
@@ -223,21 +224,21 @@ class Completer:
         if record is None or not self._runtime.sinks:
             return
         if record.repairs:
-            failed = record.outcome is not TerminalReason.COMPLETED
+            failed = record.terminal_reason is not TerminalReason.COMPLETED
             self._runtime.emit(
                 ToolPayloadRepair(
                     **call.place,
                     model=model,
-                    issue=record.issue,
-                    repairs=record.repairs,
-                    is_repaired=not failed,
+                    parse_issue=record.issue,
+                    repair_attempts=record.repairs,
+                    is_successful=not failed,
                 )
             )
         self._runtime.emit(
             ContinuationTerminated(
                 **call.place,
                 model=model,
-                outcome=record.outcome,
+                terminal_reason=record.terminal_reason,
                 attempts=record.attempts,
                 repairs=record.repairs,
                 dropped=record.dropped,
@@ -276,7 +277,7 @@ class _Part:
         if piece.text and not self._is_silent:
             visible, _ = self._stripper.feed(piece.text)
             text = self._keep(self._seam.feed(visible))
-        return ChatDelta(text, piece.reasoning) if text or piece.reasoning else None
+        return ChatDelta(text, piece.reasoning_content) if text or piece.reasoning_content else None
 
     def finish(self) -> str:
         """Say that nothing follows; return what was held back."""

@@ -364,7 +364,7 @@ class _Call(Generic[T]):
         if this.prepared.downgrades:
             downgrades = (*this.response.downgrades, *this.prepared.downgrades)
             this.response = attrs.evolve(this.response, downgrades=downgrades)
-        if (record := this.response.continuation) is not None and record.outcome is TerminalReason.NO_PROGRESS:
+        if (record := this.response.continuation) is not None and record.terminal_reason is TerminalReason.NO_PROGRESS:
             self._repeating.add(this.prepared.request.model)
         self._home.report(this.prepared.request, this.response)
         self._teller.answered(this.call, this.prepared.request.model, this.response)

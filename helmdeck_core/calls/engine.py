@@ -384,7 +384,7 @@ def _is_json(text: str) -> bool:
 
 def _has_thought(response: ChatResponse) -> bool:
     """Whether the provider tells of reasoning beside the text."""
-    return bool(response.reasoning or response.usage.reasoning_tokens)
+    return bool(response.reasoning_content or response.usage.reasoning_tokens)
 
 
 def _facts(request: ChatRequest, response: ChatResponse) -> dict[str, Any]:

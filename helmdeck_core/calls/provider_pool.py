@@ -200,13 +200,13 @@ class ProviderPool:
             failure = self._alone(exc, name, "cannot be opened:")
         raise failure
 
-    def normalise_stop(self, raw: str | None, dialect: str) -> StopReason:
+    def normalise_stop(self, raw: str | None, wire_format: str) -> StopReason:
         """Look a native stop reason up; part of what providers may use."""
-        return self._runtime.normalise_stop(raw, dialect)
+        return self._runtime.normalise_stop(raw, wire_format)
 
-    def disposition_of(self, raw: str | None, reason: StopReason, dialect: str) -> Disposition:
+    def disposition_of(self, raw: str | None, reason: StopReason, wire_format: str) -> Disposition:
         """What can be done about the way a turn ended; part of what providers may use."""
-        return self._runtime.disposition_of(raw, reason, dialect)
+        return self._runtime.disposition_of(raw, reason, wire_format)
 
     def without_secrets(self, provider: str, text: str) -> str:
         """A text without the key and the headers of a provider; part of what providers may use.
@@ -305,6 +305,11 @@ class ProviderPool:
             headers=config.headers,
             options={**spec.options, **config.options},
             secret_pattern=self._runtime.secret_pattern,
+            error_rules=tuple(
+                rules
+                for rules in self._runtime.error_rules
+                if not rules.providers or {name, spec.name} & set(rules.providers)
+            ),
             **given,
         )
 
@@ -315,8 +320,8 @@ def _timed(response: ChatResponse, start: float) -> ChatResponse:
 
 def _pieces_of(response: ChatResponse) -> Iterator[ChatDelta]:
     """An answer that came whole, as the pieces of a stream."""
-    if response.reasoning:
-        yield ChatDelta(reasoning=response.reasoning)
+    if response.reasoning_content:
+        yield ChatDelta(reasoning_content=response.reasoning_content)
     if response.text:
         yield ChatDelta(text=response.text)
     for index, call in enumerate(response.tool_calls):

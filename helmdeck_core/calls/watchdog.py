@@ -67,7 +67,7 @@ class ReasoningWatchdog:
 
     def _listen(self, delta: ChatDelta) -> None:
         visible, reasoning = self._stripper.feed(delta.text) if delta.text else ("", "")
-        self._thought += len(delta.reasoning) + len(reasoning)
+        self._thought += len(delta.reasoning_content) + len(reasoning)
         self.has_spoken = bool(visible.strip()) or delta.tool_call is not None
         self.is_overrun = not self.has_spoken and self._most_chars is not None and self._thought > self._most_chars
 

@@ -114,7 +114,7 @@ def _show_calls(found: ToolCalls, *, is_json: bool) -> int:
     for each in found.withheld:
         printing.note(fact("withheld", f"{each.call.name} {each.call.arguments}"))
     for broken in found.broken:
-        printing.note(fact("broken", f"{broken.problem} ({broken.dialect}): {broken.error}"))
+        printing.note(fact("broken", f"{broken.problem} ({broken.format}): {broken.error}"))
     printing.note(fact("cut", "yes" if found.is_cut else "no"))
     printing.note(fact("inert", f"{found.inert} in examples, quotations, declarations and prose"))
     printing.note(fact("text", printing.inline_json(found.text)))
@@ -130,7 +130,7 @@ def _cause_of(found: ToolCalls) -> FailureClass:
 
 def _call(found: RecoveredCall) -> dict[str, Any]:
     call = found.call
-    facts: dict[str, Any] = {"id": call.id, "name": call.name, "arguments": dict(found.args), "dialect": found.dialect}
+    facts: dict[str, Any] = {"id": call.id, "name": call.name, "arguments": dict(found.args), "format": found.format}
     if found.repairs:
         facts["repairs"] = list(found.repairs)
     if found.corrected_from is not None:

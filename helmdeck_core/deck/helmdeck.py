@@ -375,9 +375,9 @@ class Helmdeck:
         Nothing is ever completed: a call that was cut is flagged and not run, nor are the others of its list.
 
         :param tools: the tools that were offered, or their names; left out, every name passes. Definitions also tell
-            text from numbers where a dialect writes arguments without types.
+            text from numbers where a tool-call format writes arguments without types.
         :param stop_reason: for a text, why the model stopped, in any provider's words; a response has its own.
-        :param model: who answered, for dialects that only some models write.
+        :param model: who answered, for formats that only some models write.
         :param partial: run the complete calls of an answer that was cut.
         """
         offered = None if tools is None else tuple(tools)

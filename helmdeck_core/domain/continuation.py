@@ -142,7 +142,7 @@ class ContinuationLimits:
 class Continuation:
     """What was done to complete an answer.
 
-    :ivar outcome: how it ended.
+    :ivar terminal_reason: why the turn ended.
     :ivar attempts: continuations that were asked for.
     :ivar repairs: requests for tool calls alone.
     :ivar parts: characters that each answer added; the first one's first.
@@ -153,7 +153,7 @@ class Continuation:
     :ivar requests: everything that was sent for it, the first request included; what it cost stands in the attempt.
     """
 
-    outcome: TerminalReason
+    terminal_reason: TerminalReason
     attempts: int = 0
     repairs: int = 0
     parts: tuple[int, ...] = ()
@@ -166,12 +166,12 @@ class Continuation:
     @property
     def is_partial(self) -> bool:
         """The answer is not whole."""
-        return self.outcome is not TerminalReason.COMPLETED
+        return self.terminal_reason is not TerminalReason.COMPLETED
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain data; what is empty is left out, and so are the requests, which are part of an attempt."""
         wire = attrs.asdict(self, filter=lambda field, value: field.name != "requests" and value not in ("", 0, ()))
-        return {**wire, "outcome": self.outcome.value, "parts": list(self.parts)}
+        return {**wire, "terminal_reason": self.terminal_reason.value, "parts": list(self.parts)}
 
 
 @attrs.frozen(kw_only=True)

@@ -23,6 +23,7 @@ from helmdeck_core.domain.chat import (
 )
 from helmdeck_core.domain.continuation import ContinuationAnnouncement, NativeContinuation
 from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
+from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.history import HistoryStoreSpec
@@ -42,7 +43,7 @@ from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.hooks.manager import Plugins
 from helmdeck_core.reading.decoder import Decoder
 from helmdeck_core.reading.tool_calls.reader import ToolCallReader
-from helmdeck_core.reading.tool_calls.scanner import dialect_problem
+from helmdeck_core.reading.tool_calls.scanner import format_problem
 from helmdeck_core.resolve.budgets import BudgetResolver
 from helmdeck_core.resolve.contributed import checked_patterns, one_pattern, values_by_name
 from helmdeck_core.resolve.event_sinks import ActiveSink, listening
@@ -54,6 +55,7 @@ ByName = Mapping[str, Contribution[T]]
 CONTRIBUTIONS: Mapping[str, type] = {
     "helmdeck_providers": ProviderSpec,
     "helmdeck_stop_reasons": StopReasonTable,
+    "helmdeck_error_rules": ErrorRuleSet,
     "helmdeck_budget_rows": BudgetRow,
     "helmdeck_tier_defaults": TierDefaults,
     "helmdeck_trim_steps": TrimStep,
@@ -107,6 +109,7 @@ class Runtime:
     providers: ByName[ProviderSpec]
     secret_pattern: re.Pattern[str] | None
     history_stores: ByName[HistoryStoreSpec]
+    error_rules: tuple[ErrorRuleSet, ...]
     stop_tables: Mapping[str, Mapping[str, StopReason]]
     any_stop: Mapping[str, StopReason]
     stop_dispositions: Mapping[str, Mapping[str, Disposition]]
@@ -144,25 +147,25 @@ class Runtime:
         every = [owned.value for owned in self.variants.values() if owned.value.task == task]
         return every[0] if len(every) == 1 or (every and not wanted) else None
 
-    def normalise_stop(self, raw: str | None, dialect: str) -> StopReason:
+    def normalise_stop(self, raw: str | None, wire_format: str) -> StopReason:
         """Look a native stop reason up; what no table knows is ``UNKNOWN``, never a clean end.
 
-        :param dialect: a table's name. ``""`` asks all tables, the first hit in their order counting, and forgives
+        :param wire_format: a table's name. ``""`` asks all tables, the first hit in their order counting, and forgives
             separators and what stands before a dot, as in ``FinishReason.MAX_TOKENS``.
         """
         if raw is None:
             return StopReason.UNKNOWN
-        if dialect:
-            return self.stop_tables.get(dialect, {}).get(raw.strip().casefold(), StopReason.UNKNOWN)
+        if wire_format:
+            return self.stop_tables.get(wire_format, {}).get(raw.strip().casefold(), StopReason.UNKNOWN)
         return self.any_stop.get(_squashed(raw.rpartition(".")[2]), StopReason.UNKNOWN)
 
-    def disposition_of(self, raw: str | None, reason: StopReason, dialect: str) -> Disposition:
+    def disposition_of(self, raw: str | None, reason: StopReason, wire_format: str) -> Disposition:
         """What can be done about the way a turn ended.
 
         :param reason: what the whole answer means; where it is not what the table says of ``raw``, the word counts no more.
         """
-        if raw is not None and self.normalise_stop(raw, dialect) is reason:
-            found = self.stop_dispositions.get(dialect, {}).get(raw.strip().casefold())
+        if raw is not None and self.normalise_stop(raw, wire_format) is reason:
+            found = self.stop_dispositions.get(wire_format, {}).get(raw.strip().casefold())
             if found is not None:
                 return found
         return DISPOSITIONS[reason]
@@ -234,7 +237,7 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
         contributions=found,
         budgets=budgets,
         decoder=decoder,
-        tool_calls=ToolCallReader(_dialects(found["helmdeck_tool_call_formats"], plugins), tags, decoder),
+        tool_calls=ToolCallReader(_tool_call_formats(found["helmdeck_tool_call_formats"], plugins), tags, decoder),
         trim_steps=_named(found["helmdeck_trim_steps"]),
         rankers=_named(found["helmdeck_rankers"]),
         variants=_named(_variants(found["helmdeck_prompt_variants"], texts)),
@@ -256,6 +259,7 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
             for each in checked_patterns(found["helmdeck_secret_patterns"], plugins, lambda each: (each.pattern,))
         ),
         history_stores=_named(found["helmdeck_history_stores"]),
+        error_rules=_values(found["helmdeck_error_rules"]),
         stop_tables=stop_tables,
         any_stop=_any_stop(stop_tables.values()),
         stop_dispositions={
@@ -289,17 +293,17 @@ def _decode_steps(found: Iterable[Contribution[DecodeStep]]) -> tuple[DecodeStep
     )
 
 
-def _dialects(found: Iterable[Contribution[ToolCallFormat]], plugins: Plugins) -> tuple[ToolCallFormat, ...]:
-    dialects: list[ToolCallFormat] = []
+def _tool_call_formats(found: Iterable[Contribution[ToolCallFormat]], plugins: Plugins) -> tuple[ToolCallFormat, ...]:
+    formats: list[ToolCallFormat] = []
     for owned in found:
-        dialect = owned.value
+        call_format = owned.value
         # The patterns of built-ins are compiled when they are first needed, and tested.
-        if not plugins.is_builtin(owned.plugin) and (problem := dialect_problem(dialect)):
-            raise owned.fault(f"ToolCallFormat {dialect.name!r}: {problem}")
-        if dialect.translate is not None:
-            dialect = attrs.evolve(dialect, translate=hook_calls.attributed(owned, dialect.translate, str))
-        dialects.append(dialect)
-    return tuple(dialects)
+        if not plugins.is_builtin(owned.plugin) and (problem := format_problem(call_format)):
+            raise owned.fault(f"ToolCallFormat {call_format.name!r}: {problem}")
+        if call_format.translate is not None:
+            call_format = attrs.evolve(call_format, translate=hook_calls.attributed(owned, call_format.translate, str))
+        formats.append(call_format)
+    return tuple(formats)
 
 
 def _recovery_rules(found: Iterable[Contribution[RecoveryRule]]) -> list[Contribution[RecoveryRule]]:

@@ -1,4 +1,4 @@
-"""The built-in plugins, by name; every one of them can be blocked or replaced like any other."""
+"""The built-in plugins by name; each can be blocked or replaced like any other."""
 
 BUILTINS = {
     "budgets": "helmdeck_plugins.budgets",
@@ -7,15 +7,15 @@ BUILTINS = {
     "selection": "helmdeck_plugins.selection",
     "prompts": "helmdeck_plugins.prompts",
     "reasoning": "helmdeck_plugins.reasoning",
-    "decode": "helmdeck_plugins.decode",
+    "decode": "helmdeck_plugins.json_repair",
     "refusals": "helmdeck_plugins.refusals",
     "tool_calls": "helmdeck_plugins.tool_calls",
     "stop_reasons": "helmdeck_plugins.stop_reasons",
     "recovery": "helmdeck_plugins.recovery",
     "continuation": "helmdeck_plugins.continuation",
     "prices": "helmdeck_plugins.prices",
-    "openai": "helmdeck_plugins.providers.openai",
-    "responses": "helmdeck_plugins.providers.responses",
+    "openai": "helmdeck_plugins.providers.openai_chat",
+    "responses": "helmdeck_plugins.providers.openai_responses",
     "anthropic": "helmdeck_plugins.providers.anthropic",
     "gemini": "helmdeck_plugins.providers.gemini",
     "ollama": "helmdeck_plugins.providers.ollama",

@@ -43,6 +43,7 @@ from helmdeck_provider_kit.bodies import word as word
 from helmdeck_provider_kit.connection import HttpResponse as HttpResponse
 from helmdeck_provider_kit.connection import HttpStream as HttpStream
 from helmdeck_provider_kit.connection import Transport as Transport
+from helmdeck_provider_kit.error_rules import combined_rules as combined_rules
 from helmdeck_provider_kit.failures import MILLISECONDS_HEADER as MILLISECONDS_HEADER
 from helmdeck_provider_kit.failures import Cause as Cause
 from helmdeck_provider_kit.failures import ErrorFacts as ErrorFacts

@@ -73,7 +73,7 @@ _MOST_UNREAD = 20
 class PartialToolCall:
     """A tool call that may still grow.
 
-    :ivar is_open: whether its end will be told and has not come; a dialect that tells no ends leaves it.
+    :ivar is_open: whether its end will be told and has not come; a format that tells no ends leaves it.
     """
 
     def __init__(self, number: int, id: str, name: str) -> None:
@@ -98,7 +98,7 @@ class PartialToolCall:
 
 
 class ResponseReader(abc.ABC):
-    """An answer as far as it has come; a subclass per dialect says what an event adds to it.
+    """An answer as far as it has come; a subclass per wire format says what an event adds to it.
 
     Fed once with every event, then finished, also when the events just end.
 
@@ -124,19 +124,19 @@ class ResponseReader(abc.ABC):
         self._is_cut = False
         self._is_done = False
 
-    # -- what a dialect says --------------------------------------------------------------------------------
+    # -- what a wire format defines --------------------------------------------------------------------------------
 
     @abc.abstractmethod
     def feed(self, event: object) -> Iterator[ChatDelta]:
         """Take the next event, decoded; give what it adds.
 
-        :raises CallFailed: the event is an error, or is none of the dialect.
+        :raises CallFailed: the event is an error, or is none of the wire format.
         """
 
     def read(self, body: object) -> Iterator[ChatDelta]:
         """Take an answer that came in one piece, decoded; by default it is a stream of one event.
 
-        :raises CallFailed: it is an error, or none of the dialect.
+        :raises CallFailed: it is an error, or none of the wire format.
         """
         return self.feed(body)
 
@@ -196,7 +196,7 @@ class ResponseReader(abc.ABC):
         """Whether the arguments of a call break off."""
         return any(call.is_cut() for call in self._calls)
 
-    # -- what dialects use ----------------------------------------------------------------------------------
+    # -- what subclasses use ----------------------------------------------------------------------------------
 
     def _say(self, text: str) -> tuple[ChatDelta, ...]:
         if not text:
@@ -261,10 +261,10 @@ class ResponseReader(abc.ABC):
             usage=self.usage(),
         )
 
-    def _alien(self, event: object, dialect: str) -> CallFailed:
-        """The failure for JSON that is no event of the dialect."""
+    def _alien(self, event: object, wire_format: str) -> CallFailed:
+        """The failure for JSON that is no event of the wire format."""
         detail = f"it is JSON, but a {type(event).__name__} without its fields; is base_url right"
-        headline = f"the provider's answer is not one of {dialect}"
+        headline = f"the provider's answer is not one of {wire_format}"
         return TransientUnknown(headline, status=self._terms.status, sub_cause="wrong_shape", detail=detail)
 
     def _native(self) -> str | None:
@@ -302,11 +302,11 @@ class ResponseReader(abc.ABC):
             disposition=disposition,
             tool_calls=calls,
             usage=usage,
-            reasoning="".join(self._reasoning),
+            reasoning_content="".join(self._reasoning),
             refusal=echoed(self._refusal, terms.secrets) if meant in _NOT_WELL else "",
             opaque=self.opaque(),
             served_model=echoed(self._model, terms.secrets),
-            quota=quota(terms.headers, terms.quota_headers, terms.secrets),
+            quota_metadata=quota(terms.headers, terms.quota_headers, terms.secrets),
             request_id=request_id(terms.headers, terms.secrets),
             downgrades=terms.downgrades,
             unread=tuple(self._unread),

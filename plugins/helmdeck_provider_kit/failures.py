@@ -21,6 +21,7 @@ from helmdeck_core import (
     AuthFailed,
     CallFailed,
     ContextWindowExceeded,
+    ErrorRuleSet,
     InvalidRequest,
     LikelyTimeout,
     ProviderUnavailable,
@@ -98,8 +99,10 @@ class Cause:
 
 
 @attrs.frozen(kw_only=True)
-class ErrorRules:
-    """What the errors of one or several families say, as data; words and phrases in lower case.
+class ErrorRules(ErrorRuleSet):
+    """Rules that map error responses to failure classes, as data; words and phrases in lower case.
+
+    A wire format has its own rules; a plugin adds some for named providers with the hook ``helmdeck_error_rules``.
 
     :ivar fields: where an error object holds what.
     :ivar words: codes and types that decide, whatever the status is.

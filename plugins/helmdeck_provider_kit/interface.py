@@ -28,6 +28,7 @@ from helmdeck_provider_kit.answer_reader import END_MARK, ReaderContext, Respons
 from helmdeck_provider_kit.background import Background, cancel, waited_for
 from helmdeck_provider_kit.bodies import NOT_JSON, checked, decoded
 from helmdeck_provider_kit.connection import HttpResponse, HttpStream, Transport
+from helmdeck_provider_kit.error_rules import combined_rules
 from helmdeck_provider_kit.failures import ErrorRules
 from helmdeck_provider_kit.rendering import Rendered
 from helmdeck_provider_kit.sse import EventDecoder, LineDecoder, may_be_events
@@ -97,7 +98,8 @@ class HttpProvider:
 
     def __init__(self, settings: ProviderSettings, context: ProviderContext, interface: WireFormat) -> None:
         self._context = context
-        self._interface = interface
+        rules = [rules for rules in settings.error_rules if isinstance(rules, ErrorRules)]
+        self._interface = attrs.evolve(interface, words=combined_rules(*rules, interface.words)) if rules else interface
         self._transport = Transport(settings)
         self._timeout_s = settings.timeout_s
         self._secret_pattern = settings.secret_pattern

@@ -10,16 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from helmdeck_testing.deck_factory import make_deck as make_deck
 from helmdeck_testing.deck_factory import write_distribution as write_distribution
-from helmdeck_testing.dialects import ANTHROPIC as ANTHROPIC
-from helmdeck_testing.dialects import DIALECTS as DIALECTS
-from helmdeck_testing.dialects import GEMINI as GEMINI
-from helmdeck_testing.dialects import OLLAMA as OLLAMA
-from helmdeck_testing.dialects import OPENAI_CHAT as OPENAI_CHAT
-from helmdeck_testing.dialects import OPENAI_RESPONSES as OPENAI_RESPONSES
-from helmdeck_testing.dialects import ScriptedAnswer as ScriptedAnswer
-from helmdeck_testing.dialects import ServerFormat as ServerFormat
-from helmdeck_testing.dialects import in_chunks as in_chunks
-from helmdeck_testing.dialects import sse as sse
 from helmdeck_testing.fault_server import MODES as MODES
 from helmdeck_testing.fault_server import FailingServer as FailingServer
 from helmdeck_testing.fault_server import Mode as Mode
@@ -45,6 +35,16 @@ from helmdeck_testing.scripted import no_end as no_end
 from helmdeck_testing.scripted import scripted_provider as scripted_provider
 from helmdeck_testing.scripted import too_many_requests as too_many_requests
 from helmdeck_testing.scripted import whitespace_loop as whitespace_loop
+from helmdeck_testing.server_formats import ANTHROPIC as ANTHROPIC
+from helmdeck_testing.server_formats import GEMINI as GEMINI
+from helmdeck_testing.server_formats import OLLAMA as OLLAMA
+from helmdeck_testing.server_formats import OPENAI_CHAT as OPENAI_CHAT
+from helmdeck_testing.server_formats import OPENAI_RESPONSES as OPENAI_RESPONSES
+from helmdeck_testing.server_formats import SERVER_FORMATS as SERVER_FORMATS
+from helmdeck_testing.server_formats import ScriptedAnswer as ScriptedAnswer
+from helmdeck_testing.server_formats import ServerFormat as ServerFormat
+from helmdeck_testing.server_formats import in_chunks as in_chunks
+from helmdeck_testing.server_formats import sse as sse
 from helmdeck_testing.servers import ChatServer as ChatServer
 from helmdeck_testing.servers import Chunks as Chunks
 from helmdeck_testing.servers import Ending as Ending

@@ -5,7 +5,7 @@
     class TestAcme(ProviderContract):
         plugin = acme_provider
         name = "acme"
-        dialect = ACME          # a helmdeck_testing.Dialect: how Acme's servers write
+        server_format = ACME          # a helmdeck_testing.ServerFormat: how Acme's servers write
         environ = {"ACME_API_KEY": ProviderContract.SECRET}
 
 The provider talks to a real server on the loopback, which fails in every mode.
@@ -35,8 +35,8 @@ from helmdeck_core import (
 from helmdeck_core.redaction import Secrets
 from helmdeck_testing.contract_requests import TOOL, RequestContract
 from helmdeck_testing.contract_runner import Act, answered
-from helmdeck_testing.dialects.base import ScriptedAnswer
 from helmdeck_testing.fault_server import CALL, FAULT, MODELS, MODES, RETRY_AFTER_S, STATUSES, FailingServer
+from helmdeck_testing.server_formats.base import ScriptedAnswer
 
 _GONE_S = 5.0
 """How long a server waits to see that its client has gone; it sees it at its next piece."""
@@ -47,7 +47,7 @@ class ProviderContract(RequestContract):
 
     :cvar plugin: the plugin that contributes the provider; ``None`` for one that is built in.
     :cvar name: the provider's name.
-    :cvar dialect: how its servers write.
+    :cvar server_format: how its servers write.
     :cvar settings: further keys of ``[providers.NAME]``.
     :cvar streams: whether it can stream.
     :cvar environ: variables that are set while it runs, the key among them as ``SECRET``.
@@ -66,10 +66,10 @@ class ProviderContract(RequestContract):
     def test_what_stands_beside_an_answer_is_kept(self) -> None:
         for streams in self.ways:
             response = self.ask("good", streams=streams)
-            names_model = "loopback" in json.dumps(self.dialect.whole(ScriptedAnswer()))
+            names_model = "loopback" in json.dumps(self.server_format.whole(ScriptedAnswer()))
             assert response.served_model == ("loopback" if names_model else "")
-            assert response.quota.items() >= self.dialect.quota.items()
-            assert response.request_id == next(iter(self.dialect.headers.values()), "")
+            assert response.quota_metadata.items() >= self.server_format.quota.items()
+            assert response.request_id == next(iter(self.server_format.headers.values()), "")
 
     def test_input_that_was_read_from_a_cache_is_part_of_all_input(self) -> None:
         for streams in self.ways:
@@ -101,7 +101,14 @@ class ProviderContract(RequestContract):
         if not self.streams:
             return
         whole, streamed = (self.ask(mode, streams=streams) for streams in (False, True))
-        for field in ("text", "reasoning", "stop_reason", "strict_stop_reason", "raw_stop_reason", "disposition"):
+        for field in (
+            "text",
+            "reasoning_content",
+            "stop_reason",
+            "strict_stop_reason",
+            "raw_stop_reason",
+            "disposition",
+        ):
             assert getattr(streamed, field) == getattr(whole, field), field
         if MODES[mode].name != "no_end":  # what would have come with the end is missing
             assert streamed.usage == whole.usage
@@ -110,13 +117,13 @@ class ProviderContract(RequestContract):
     def test_each_way_of_failing_has_its_cause(self, mode: str) -> None:
         for streams in self.ways:
             failure = self.failure(mode, streams=streams)
-            wanted = self.dialect.causes.get(mode, MODES[mode].cause)
+            wanted = self.server_format.causes.get(mode, MODES[mode].cause)
             assert failure.failure_class is wanted, f"{mode}, {streams=}: {failure}"
             if isinstance(failure, RateLimited):
                 assert failure.retry_after_s == RETRY_AFTER_S
             if mode in STATUSES:
                 assert (failure.status, FAULT in failure.detail) == (STATUSES[mode], True)
-                assert failure.request_id == next(iter(self.dialect.headers.values()), "")
+                assert failure.request_id == next(iter(self.server_format.headers.values()), "")
 
     def test_what_takes_too_long_is_a_timeout(self) -> None:
         for streams in self.ways:
@@ -188,8 +195,8 @@ class ProviderContract(RequestContract):
         async def act(provider: Provider, _: FailingServer) -> tuple[ModelInfo, ...] | None:
             return await provider.models() if isinstance(provider, ListingProvider) else None
 
-        if self.dialect.models is None:
-            pytest.skip(f"{self.dialect.name} does not say how models are listed")
+        if self.server_format.models is None:
+            pytest.skip(f"{self.server_format.name} does not say how models are listed")
         assert [model.id for model in self.run("good", act)] == [*MODELS]
         with pytest.raises(AuthFailed):
             self.run("unauthorized", act)

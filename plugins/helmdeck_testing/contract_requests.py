@@ -77,7 +77,7 @@ class RequestContract(ContractBench):
         marks = ("system", "first", "answer", "given", "result", "last", "about")
         missing = [mark for mark in (*(f"mark-{mark}" for mark in marks), "look_up", "mark_field") if mark not in wire]
         assert missing == []
-        assert self.dialect.limit(recorded.body) == self.request().max_tokens
+        assert self.server_format.limit(recorded.body) == self.request().max_tokens
         assert "loopback" in wire
         assert f"{self.name}/loopback" not in wire, "the provider's own name is no part of the model's"
 

@@ -1,4 +1,4 @@
-"""How the contract of providers is run: a server that fails in the provider's dialect, and a provider connected with it."""
+"""How the contract of providers is run: a server that fails in the provider's wire format, and a provider connected with it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from helmdeck_core import (
     ToolCall,
 )
 from helmdeck_testing.deck_factory import make_deck
-from helmdeck_testing.dialects.base import ServerFormat
 from helmdeck_testing.fault_server import FailingServer
+from helmdeck_testing.server_formats.base import ServerFormat
 
 _TIMEOUT_S = 10.0
 """The provider's own limit where a test sets none."""
@@ -41,7 +41,7 @@ class ContractBench:
 
     :cvar plugin: the plugin that contributes the provider; ``None`` for one that is built in.
     :cvar name: the provider's name.
-    :cvar dialect: how its servers write.
+    :cvar server_format: how its servers write.
     :cvar settings: further keys of ``[providers.NAME]``.
     :cvar streams: whether it can stream.
     :cvar environ: variables that are set while it runs, the key among them.
@@ -51,7 +51,7 @@ class ContractBench:
 
     plugin: ClassVar[object] = None
     name: ClassVar[str]
-    dialect: ClassVar[ServerFormat]
+    server_format: ClassVar[ServerFormat]
     settings: ClassVar[Mapping[str, Any]] = {}
     environ: ClassVar[Mapping[str, str]] = {}
     streams: ClassVar[bool] = True
@@ -64,10 +64,10 @@ class ContractBench:
     @classmethod
     def setup_class(cls) -> None:
         """Start the server."""
-        missing = [name for name in ("name", "dialect") if not hasattr(cls, name)]
+        missing = [name for name in ("name", "server_format") if not hasattr(cls, name)]
         assert not missing, f"{cls.__name__} does not say its {' and its '.join(missing)}"
         told = base64.b64encode(f"Bearer {cls.SECRET}".encode()).decode()
-        cls._server = FailingServer(cls.dialect, echo=f"{cls.SECRET} {told}")
+        cls._server = FailingServer(cls.server_format, echo=f"{cls.SECRET} {told}")
         cls._runtimes = {}
 
     @classmethod
@@ -105,8 +105,8 @@ class ContractBench:
 
         :raises CallFailed: what ``act`` does not catch.
         """
-        if mode in self.dialect.lacks:
-            pytest.skip(f"{self.dialect.name} has no words for {mode}")
+        if mode in self.server_format.lacks:
+            pytest.skip(f"{self.server_format.name} has no words for {mode}")
         self._server.mode = mode
         gateway = ProviderPool(self.runtime(**settings))
 
@@ -160,7 +160,7 @@ async def answered(provider: Provider, request: ChatRequest, streams: bool) -> C
     assert isinstance(response, ChatResponse)
     pieces = [each for each in deltas if isinstance(each, ChatDelta)]
     assert len(pieces) == len(deltas), "a response before the end"
-    for field in ("text", "reasoning"):
+    for field in ("text", "reasoning_content"):
         assert "".join(getattr(piece, field) for piece in pieces) == getattr(response, field)
     grown: dict[int, list[str]] = {}
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""A real HTTP server that fails on demand, by cause, in the dialect of a family, whole and as a stream."""
+"""A real HTTP server that fails on demand, by cause, in the wire format of a family, whole and as a stream."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import attrs
 
 from helmdeck_core import FailureClass, ToolCall
-from helmdeck_testing.dialects.base import ScriptedAnswer, ServerFormat
 from helmdeck_testing.scripted import CUT_JSON, DRAFT
+from helmdeck_testing.server_formats.base import ScriptedAnswer, ServerFormat
 from helmdeck_testing.servers import Answer, ChatServer, Chunks, Ending, Recorded
 
 RETRY_AFTER_S = 7
@@ -115,7 +115,7 @@ Choice = str | Callable[[Recorded], str]
 
 
 class FailingServer(ChatServer):
-    """A server that speaks one dialect and fails in the mode that is set.
+    """A server that uses one wire format and fails in the mode that is set.
 
     :ivar mode: how it answers from now on: the name of a mode, or a function of the request.
     :ivar text: what a good answer says. A mark such as ``#17`` in the request is put in the place of ``#0`` in it.
@@ -125,9 +125,9 @@ class FailingServer(ChatServer):
     """
 
     def __init__(
-        self, dialect: ServerFormat, mode: Choice = "good", *, text: str = '{"answer": "#0"}', echo: str = ""
+        self, server_format: ServerFormat, mode: Choice = "good", *, text: str = '{"answer": "#0"}', echo: str = ""
     ) -> None:
-        self.dialect = dialect
+        self.server_format = server_format
         self.mode = mode
         self.text = text
         self.echo = echo
@@ -146,40 +146,40 @@ class FailingServer(ChatServer):
         name = self.mode if isinstance(self.mode, str) else self.mode(request)
         if name not in MODES:
             raise ValueError(f"there is no mode {name!r}; modes: {', '.join(MODES)}")
-        if name in self.dialect.lacks:
-            raise ValueError(f"{self.dialect.name} has no words for {name!r}")
+        if name in self.server_format.lacks:
+            raise ValueError(f"{self.server_format.name} has no words for {name!r}")
         self.served.append(name)
         self.arrived.set()
         answer = self._answered(name, request)
-        headers = {**self.dialect.headers, **self.dialect.quota}
+        headers = {**self.server_format.headers, **self.server_format.quota}
         if isinstance(answer, Chunks):
             return attrs.evolve(answer, headers={**headers, **answer.headers})
         status, given, body = answer if isinstance(answer, tuple) else (200, {}, answer)
         return status, {**headers, **given}, body
 
     def _answered(self, name: str, request: Recorded) -> Answer:
-        streams = self.dialect.wants_stream(request)
+        streams = self.server_format.wants_stream(request)
         said = MODES[name].said
         if said is None:
             return self._broken(name, streams)
-        if request.method == "GET" and self.dialect.models is not None:
-            return 200, {}, self.dialect.models(MODELS)
+        if request.method == "GET" and self.server_format.models is not None:
+            return 200, {}, self.server_format.models(MODELS)
         mark = re.search(r"#\d+", str(request.body))
         text = self.text.replace("#0", mark.group()) if mark else self.text
-        answer = said(text, self.dialect.limit(request.body) or _LIMIT)
+        answer = said(text, self.server_format.limit(request.body) or _LIMIT)
         if streams:
-            return self._streamed(self.dialect.events(answer))
-        return self.dialect.whole(answer)
+            return self._streamed(self.server_format.events(answer))
+        return self.server_format.whole(answer)
 
     def _streamed(self, pieces: Iterable[bytes], ending: Ending = Ending.WHOLE) -> Chunks:
-        return Chunks(pieces, ending, headers={"content-type": self.dialect.content_type})
+        return Chunks(pieces, ending, headers={"content-type": self.server_format.content_type})
 
     def _broken(self, name: str, streams: bool) -> Answer:
-        dialect, message = self.dialect, f"{FAULT} {self.echo}".strip()
-        half = dialect.events(ScriptedAnswer(text='{"answer": ', stop=None))
+        server_format, message = self.server_format, f"{FAULT} {self.echo}".strip()
+        half = server_format.events(ScriptedAnswer(text='{"answer": ', stop=None))
         if status := STATUSES.get(name):
             wait = {"retry-after": str(RETRY_AFTER_S)} if status == 429 else {}
-            return status, wait, dialect.error(status, message)
+            return status, wait, server_format.error(status, message)
         if name == "redirect":
             return 302, {"location": f"{self.base_url}/elsewhere"}, ""
         if name == "html_page":
@@ -188,14 +188,16 @@ class FailingServer(ChatServer):
             return {"hello": "world"}
         if name == "error_in_200":
             if streams:
-                return self._streamed([*half, dialect.error_event(message)])
-            return dialect.failed(message) if dialect.failed else dialect.error(500, message)
+                return self._streamed([*half, server_format.error_event(message)])
+            return server_format.failed(message) if server_format.failed else server_format.error(500, message)
         if name == "cut_body":
             if streams:
                 return self._streamed(half, Ending.CUT)
             return Chunks([b'{"half'], Ending.CUT, headers={"content-type": "application/json"})
         if streams:
-            return self._streamed(self._for_ever(*dialect.events(ScriptedAnswer(reasoning="Hm. " * 9, stop=None))))
+            return self._streamed(
+                self._for_ever(*server_format.events(ScriptedAnswer(reasoning="Hm. " * 9, stop=None)))
+            )
         return Chunks(self._for_ever(b" "), headers={"content-type": "application/json"})
 
     def _for_ever(self, *pieces: bytes) -> Iterator[bytes]:
@@ -208,10 +210,10 @@ class FailingServer(ChatServer):
 
 @contextlib.contextmanager
 def failing_server(
-    dialect: ServerFormat, mode: Choice = "good", *, text: str = '{"answer": "#0"}', echo: str = ""
+    server_format: ServerFormat, mode: Choice = "good", *, text: str = '{"answer": "#0"}', echo: str = ""
 ) -> Iterator[FailingServer]:
-    """Serve a dialect, failing in one mode or by request, for the length of a ``with`` block."""
-    server = FailingServer(dialect, mode, text=text, echo=echo)
+    """Serve one wire format, failing in one mode or by request, for the length of a ``with`` block."""
+    server = FailingServer(server_format, mode, text=text, echo=echo)
     try:
         yield server
     finally:

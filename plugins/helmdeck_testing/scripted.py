@@ -103,7 +103,7 @@ class Reply:
     def pieces(self) -> Iterator[ChatDelta]:
         """The answer as a stream gives it."""
         for start in range(0, len(self.reasoning), self.piece_chars):
-            yield ChatDelta(reasoning=self.reasoning[start : start + self.piece_chars])
+            yield ChatDelta(reasoning_content=self.reasoning[start : start + self.piece_chars])
         for start in range(0, len(self.text), self.piece_chars):
             yield ChatDelta(text=self.text[start : start + self.piece_chars])
         for index, call in enumerate(self.tool_calls):
@@ -303,9 +303,9 @@ class Scripted:
             strict_stop_reason=strict,
             tool_calls=reply.tool_calls,
             usage=reply.usage,
-            reasoning=reply.reasoning,
+            reasoning_content=reply.reasoning,
             served_model=reply.served_model or request.model.partition("/")[2],
-            quota=reply.quota,
+            quota_metadata=reply.quota,
             downgrades=reply.downgrades,
             unread=reply.unread,
             disposition=reply.disposition,

@@ -101,17 +101,29 @@ def test_plugins_use_only_what_the_public_packages_export(base, path):
             assert parts[1] in vars(importlib.import_module(parts[0])), f"{'.'.join(parts)} is not public"
 
 
+PLUGINS = ROOT / "plugins" / "helmdeck_plugins"
+WIRE_FORMATS = sorted(path.parent.name for path in (PLUGINS / "providers").glob("*/__init__.py"))
+
+
 def plugin_unit(parts):
-    """The plugin that a module of the built-ins belongs to: a module, or a package with its helpers."""
-    return ".".join(parts[:2]) if parts[0] not in ("providers", "packs") else parts[0]
+    """The built-in that a module belongs to: a module, a package, or one wire format; modules beside them are shared."""
+    return parts[:2] if parts[0] == "providers" and len(parts) > 1 and parts[1] in WIRE_FORMATS else parts[:1]
 
 
 @pytest.mark.parametrize(("base", "path"), [each for each in FILES if "helmdeck_plugins" in str(each.id)])
-def test_a_built_in_imports_its_own_helpers_and_no_other_built_in(base, path):
-    own = path.relative_to(base / "helmdeck_plugins").with_suffix("").parts
+def test_built_in_imports_its_own_modules_and_no_other_built_in(base, path):
+    own = plugin_unit(path.relative_to(base / "helmdeck_plugins").with_suffix("").parts)
     for parts in imports(path):
         if parts[0] == "helmdeck_plugins":
-            assert parts[1] == own[0], f"{'.'.join(parts)} belongs to another plugin"
+            unit = plugin_unit(tuple(parts[1:]))
+            assert unit in (own, own[:1]), f"{'.'.join(parts)} belongs to another plugin"
+
+
+def test_wire_formats_are_packages_with_the_same_layout():
+    assert len(WIRE_FORMATS) >= 5
+    for name in WIRE_FORMATS:
+        modules = {path.stem for path in (PLUGINS / "providers" / name).glob("*.py")}
+        assert {"__init__", "wire_format", "request", "response", "stop_reasons"} <= modules, name
 
 
 def modules_in(folder):

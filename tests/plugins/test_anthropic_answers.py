@@ -107,7 +107,7 @@ def test_a_whole_message_gives_deltas_that_come_to_it():
     deltas, response = read("anthropic", WHOLE)
     assert summed(deltas) == spoken(response)
     assert response.text == "Here it is."
-    assert response.reasoning == "let me see"
+    assert response.reasoning_content == "let me see"
     assert response.tool_calls == (ToolCall("t1", "look", '{"at":"sea","deep":[1,2]}'), ToolCall("t2", "stop", "{}"))
     assert response.stop_reason is StopReason.TOOL_CALL
     assert response.opaque == {"anthropic": {"content": WHOLE["content"]}}
@@ -209,7 +209,7 @@ def test_a_thought_that_breaks_off_before_its_signature_does_not_go_back():
         closed=False,
     )
     response = answered("anthropic", start(), *thinking)
-    assert response.reasoning == "h"
+    assert response.reasoning_content == "h"
     assert response.opaque == {"anthropic": {"content": []}}
 
 

@@ -16,7 +16,7 @@ from helmdeck_core import (
     ToolCall,
     ToolDefinition,
 )
-from helmdeck_plugins.providers.anthropic_request import Options, render
+from helmdeck_plugins.providers.anthropic.request import Options, render
 from tests.plugins.natives_support import answered, asking, body_of, said, user
 
 LOOK = ToolDefinition("look", "Looks.", {"properties": {"at": {"type": "string"}}})
@@ -333,13 +333,13 @@ def test_what_another_provider_wanted_back_changes_nothing(opaque):
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"colour": "red"}, "no such option"),
+        ({"colour": "red"}, "unknown option"),
         ({"auth": "basic"}, "allowed: 'x-api-key', 'bearer'"),
         ({"cache_ttl": "2h"}, "allowed: '5m', '1h'"),
-        ({"max_tokens": 0}, "not a whole number above 0"),
-        ({"max_tokens": True}, "not a whole number above 0"),
-        ({"betas": "one"}, "not a list of texts"),
-        ({"version": ""}, "not a text"),
+        ({"max_tokens": 0}, "not a positive integer"),
+        ({"max_tokens": True}, "not a positive integer"),
+        ({"betas": "one"}, "not a list of strings"),
+        ({"version": ""}, "not a non-empty string"),
     ],
 )
 def test_an_option_that_cannot_be_used_is_named(options, problem):

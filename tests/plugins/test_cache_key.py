@@ -7,7 +7,8 @@ import json
 import pytest
 
 from helmdeck_core import ChatRequest, Message, ProviderSettings, Role, TextPart
-from helmdeck_plugins.providers import openai_request, responses_request
+from helmdeck_plugins.providers.openai_chat import request as openai_request
+from helmdeck_plugins.providers.openai_responses import request as responses_request
 from helmdeck_plugins.providers.options import read_options
 from helmdeck_testing import completion, make_deck
 from tests.plugins.openai_support import PRESETS
@@ -25,7 +26,7 @@ def key_of(preset="openai", prefix=(RULES,), said="hello", **more):
     if preset.endswith("responses"):
         written = responses_request.render(request, read_options(responses_request.Options, settings))
     else:
-        written = openai_request.render(request, openai_request.Quirks.read(settings))
+        written = openai_request.render(request, openai_request.Options.read(settings))
     assert written.downgrades == ()
     return json.loads(written.body).get("prompt_cache_key")
 

@@ -53,7 +53,11 @@ def test_a_stream_comes_to_what_the_whole_answer_says():
     deltas, response = read("gemini", *CHUNKS)
     assert response == answered("gemini", WHOLE)
     assert summed(deltas) == spoken(response)
-    assert (response.text, response.reasoning, response.served_model) == ("Here it is.", "let me see", "gemini-x")
+    assert (response.text, response.reasoning_content, response.served_model) == (
+        "Here it is.",
+        "let me see",
+        "gemini-x",
+    )
     assert [json.loads(each.arguments) for each in response.tool_calls] == [{"at": "sea", "deep": [1, None]}, {}]
 
 

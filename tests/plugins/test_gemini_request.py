@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helmdeck_core import ImagePart, InvalidRequest, ProviderSettings, ResponseFormat, Role, ToolCall, ToolDefinition
-from helmdeck_plugins.providers.gemini_request import Options, address, render
+from helmdeck_plugins.providers.gemini.request import Options, render, request_path
 from tests.plugins.natives_support import answered, asking, body_of, said, user
 
 LOOK = ToolDefinition("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
@@ -235,12 +235,12 @@ PROJECT = "/projects/p/locations/global"
     ],
 )  # fmt: skip
 def test_a_request_goes_to_its_model(model, options, stream, expected):
-    assert address(asking(f"gemini/{model}", stream=stream), Options(**options)) == expected
+    assert request_path(asking(f"gemini/{model}", stream=stream), Options(**options)) == expected
 
 
 def test_a_model_cannot_lead_elsewhere():
-    with pytest.raises(InvalidRequest, match="no name of a model"):
-        address(asking("gemini/../../secret"), Options())
+    with pytest.raises(InvalidRequest, match="not a model name"):
+        request_path(asking("gemini/../../secret"), Options())
 
 
 # -- what comes back with a turn ------------------------------------------------------------------------------
@@ -316,11 +316,11 @@ def test_going_on_takes_the_token_of_the_answer_and_sends_the_answer_no_more():
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"colour": "red"}, "no such option"),
+        ({"colour": "red"}, "unknown option"),
         ({"auth": "basic"}, "allowed: 'key', 'bearer'"),
         ({"schemas": "xml"}, "allowed: 'json_schema', 'openapi'"),
-        ({"project": "a/b"}, "no address can carry"),
-        ({"location": "x?y"}, "no address can carry"),
+        ({"project": "a/b"}, "not valid in a URL"),
+        ({"location": "x?y"}, "not valid in a URL"),
     ],
 )
 def test_an_option_that_cannot_be_used_is_named(options, problem):

@@ -6,7 +6,7 @@ import pytest
 
 from helmdeck_core import CallFinished, ChatRequest, EventSink, Message, ResponseFormat, Role, TextPart, hookimpl
 from helmdeck_testing import Chunks, make_deck
-from helmdeck_testing.dialects import DIALECTS, ScriptedAnswer
+from helmdeck_testing.server_formats import SERVER_FORMATS, ScriptedAnswer
 
 ASK = "scrape the page"
 PACKS = {
@@ -130,7 +130,7 @@ class Stage:
 
     def __init__(self, chat_server, tmp_path, model, family, answer, *, plugins=(), **config):
         self.server = chat_server(self._respond)
-        self.model, self.family, self._answer = model, DIALECTS[family], answer
+        self.model, self.family, self._answer = model, SERVER_FORMATS[family], answer
         source = tmp_path / "catalog.json"
         source.write_text(json.dumps(PACKS))
         name = model.partition("/")[0]

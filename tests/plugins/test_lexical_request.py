@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from helmdeck_plugins.lexical.request import Reading, read
 from helmdeck_plugins.lexical.text import split_identifier, stem, terms, words
+from tests.work_support import WorkCounter
 
 DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
 REQUEST = "Please translate the following text into Greek, then mail the result to my sister."
@@ -204,7 +204,5 @@ def test_any_text_can_be_read(text: str) -> None:
 
 
 @pytest.mark.parametrize("unit", [".", "a", "@", "a@", "?", "'", "://", "a.", "(", "\n", ", and ", "読", "1. ", "> "])
-def test_a_megabyte_of_anything_is_read_in_a_moment(unit: str) -> None:
-    started = time.perf_counter()
-    read(unit * (1_000_000 // len(unit)))
-    assert time.perf_counter() - started < 5  # half a second is usual; a quadratic scan takes minutes
+def test_work_grows_linearly_with_the_request(work_counter: WorkCounter, unit: str) -> None:
+    work_counter.assert_linear(lambda length: read(unit * (length // len(unit))), 40_000)

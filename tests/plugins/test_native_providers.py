@@ -296,7 +296,7 @@ def test_a_local_ollama_needs_no_key(chat_server):
 def test_vertex_finds_the_address_of_its_region_and_needs_a_project():
     spec = SPECS["vertex"]
     assert spec.base_url is None
-    with pytest.raises(InvalidRequest, match="providers.vertex.options.project cannot be used: there is none"):
+    with pytest.raises(InvalidRequest, match="providers.vertex.options.project cannot be used: missing"):
         opened("vertex", None)
     for location, host in (("global", "aiplatform"), ("europe-west1", "europe-west1-aiplatform")):
         provider = opened("vertex", None, options={"project": "p", "location": location})
@@ -393,7 +393,7 @@ def test_what_is_left_of_a_quota_is_told(chat_server, case):
         "x-ms-is-spilled-over": "true",
     }
     headers = {"content-type": "application/json", "x-other": "7", **told}
-    assert asked(case, chat_server(lambda _: (200, headers, json.dumps(case.whole)))).quota == told
+    assert asked(case, chat_server(lambda _: (200, headers, json.dumps(case.whole)))).quota_metadata == told
 
 
 # -- models ---------------------------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_plugins.providers.ollama_request import Options, render, window
-from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
+from helmdeck_plugins.providers.ollama.request import Options, context_window, render
+from helmdeck_plugins.providers.ollama.response import OllamaAnswer
 from tests.plugins.natives_support import answered, asking, body_of, read, said, spoiled, spoken, summed, terms, user
 
 LOOK = ToolDefinition("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
@@ -54,8 +54,8 @@ def test_settings_stand_in_their_own_table():
     body = sent(request, num_ctx=8192)
     assert body["options"] == {"num_ctx": 8192, "num_predict": 9, "temperature": 0.0, "stop": ["END"], "seed": 7}
     assert body["think"] is True
-    assert window(request, Options(num_ctx=8192)) == 8192
-    assert window(asking("ollama/q", extra={"options": {"num_ctx": 512}}), Options(num_ctx=8192)) == 512
+    assert context_window(request, Options(num_ctx=8192)) == 8192
+    assert context_window(asking("ollama/q", extra={"options": {"num_ctx": 512}}), Options(num_ctx=8192)) == 512
 
 
 def test_calls_results_and_thoughts_of_a_turn_go_back():
@@ -79,7 +79,7 @@ def test_calls_results_and_thoughts_of_a_turn_go_back():
 def test_an_image_travels_as_data_and_a_url_is_refused():
     message = user("what?", ImagePart("image/png", b"x"), ImagePart("image/png", url="data:image/png;base64,eQ=="))
     assert sent(asking("ollama/q", message))["messages"][0]["images"] == ["eA==", "eQ=="]
-    with pytest.raises(InvalidRequest, match="fetches no images"):
+    with pytest.raises(InvalidRequest, match="does not fetch images"):
         sent(asking("ollama/q", user(ImagePart("image/png", url="https://img.example/a.png"))))
 
 
@@ -149,7 +149,7 @@ def test_a_stream_comes_to_what_the_whole_answer_says():
     deltas, response = read("ollama", *LINES)
     assert response == answered("ollama", WHOLE)
     assert summed(deltas) == spoken(response)
-    assert (response.text, response.reasoning, response.served_model) == ("Here it is.", "let me see", "q")
+    assert (response.text, response.reasoning_content, response.served_model) == ("Here it is.", "let me see", "q")
     assert response.usage == Usage(input_tokens=29, output_tokens=16)
     assert response.stop_reason is StopReason.TOOL_CALL
     assert response.tool_calls[0].arguments == '{"at":"sea"}'
@@ -197,7 +197,7 @@ def test_a_window_that_ran_out_wants_a_smaller_prompt_and_not_more_output():
 
 def test_a_prompt_that_was_cut_without_a_word_is_reported():
     (hint,) = filled(512, 50, "stop").downgrades
-    assert hint == "the beginning of the prompt may be left out: 512 tokens were read; see num_ctx"
+    assert hint == "the start of the prompt may be left out: 512 tokens were read; see num_ctx"
     assert filled(2048, 50, "stop", window=None, prompt_bytes=100_000).downgrades
     assert filled(20_000, 50, "stop", window=None, prompt_bytes=100_000).downgrades == ()
     assert filled(0, 50, "stop", window=None, prompt_bytes=100_000).downgrades == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helmdeck_core import CallFailed, Disposition, StopReason, TransientUnknown
-from helmdeck_plugins.providers.openai_wire import ChatAnswer
+from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
 from tests.plugins.openai_support import events, joined, read_stream, terms
 
 
@@ -30,7 +30,7 @@ def streamed(*chunks, done=True):
     answer = ChatAnswer(terms())
     deltas = read_stream(answer, events(*chunks, done=done))
     response = answer.finish()
-    assert joined(deltas)[:2] == (response.text, response.reasoning)
+    assert joined(deltas)[:2] == (response.text, response.reasoning_content)
     return response
 
 

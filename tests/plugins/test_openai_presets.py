@@ -82,8 +82,8 @@ def test_who_cannot_continue_says_so_before_anything_is_sent(server, preset):
     ("options", "complaint"),
     [
         ({"prefill": "magic"}, "options.prefill"),
-        ({"has_stream_usage": "yes"}, "not true or false"),
-        ({"returned_fields": "all"}, "not a list of texts"),
+        ({"has_stream_usage": "yes"}, "not a boolean"),
+        ({"returned_fields": "all"}, "not a list of strings"),
     ],
 )
 def test_a_wrong_option_is_named(options, complaint):
@@ -176,10 +176,10 @@ def test_a_deployment_of_azure_stands_in_the_path(server):
     assert found.path.endswith("?api-version=2026-01-01")
 
 
-def test_a_preset_without_an_address_says_what_it_wants():
+def test_preset_without_a_base_url_says_that_it_needs_one():
     wanting = [spec for spec in PRESETS.values() if spec.base_url is None]
     assert wanting
-    assert all("wants a base_url" in spec.summary for spec in wanting)
+    assert all("needs a base_url" in spec.summary for spec in wanting)
 
 
 # -- formats and fields ---------------------------------------------------------------------------------------

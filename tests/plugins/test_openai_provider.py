@@ -23,7 +23,7 @@ from helmdeck_core import (
     ToolCall,
     ToolDefinition,
 )
-from helmdeck_plugins.providers import openai
+from helmdeck_plugins.providers.openai_chat.presets import PRESETS as CHAT_PRESETS
 from helmdeck_provider_kit import in_context, looks_cut
 from helmdeck_testing import completion
 from tests.plugins.openai_support import PRESETS, Context, ask, look_up, parse_response
@@ -139,9 +139,9 @@ def test_a_deployment_may_change_a_quirk(server):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"max_token_field": "x"}, "no such option; allowed: max_tokens_field"),
-        ({"max_tokens_field": 3}, "not a text"),
-        ({"response_formats": "json_object"}, "not a list of texts"),
+        ({"max_token_field": "x"}, "unknown option; allowed: max_tokens_field"),
+        ({"max_tokens_field": 3}, "not a non-empty string"),
+        ({"response_formats": "json_object"}, "not a list of strings"),
     ],
 )
 def test_a_wrong_option_is_named(options, complaint):
@@ -316,7 +316,7 @@ def test_a_preset_has_an_address_and_only_known_quirks():
     context = Context()
 
     async def open_and_close():
-        for spec in openai.PRESETS:
+        for spec in CHAT_PRESETS:
             settings = ProviderSettings(
                 name=spec.name, base_url=spec.base_url or "https://a.test", options=spec.options
             )
@@ -349,7 +349,7 @@ def test_an_answer_carries_text_model_usage_quota_and_both_reasons(chat_server):
     assert (response.text, response.served_model, response.raw_stop_reason) == ("hello", "loopback", "stop")
     assert response.stop_reason is response.strict_stop_reason is StopReason.END_TURN
     assert attrs.astuple(response.usage) == (40, 12, 32, 0, 5)
-    assert response.quota == {"x-ratelimit-remaining-requests": "41"}
+    assert response.quota_metadata == {"x-ratelimit-remaining-requests": "41"}
 
 
 @pytest.mark.parametrize(
@@ -365,13 +365,13 @@ def test_an_answer_carries_text_model_usage_quota_and_both_reasons(chat_server):
 )
 def test_reasoning_is_read_once_from_wherever_it_stands(message, expected):
     response = parsed(message)
-    assert (response.text, response.reasoning) == ("a", expected)
+    assert (response.text, response.reasoning_content) == ("a", expected)
 
 
 def test_content_in_parts_is_sorted_into_text_and_reasoning():
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
     response = parsed({"content": [thought, {"type": "text", "text": "he"}, {"type": "text", "text": "llo"}]})
-    assert (response.text, response.reasoning) == ("hello", "hm")
+    assert (response.text, response.reasoning_content) == ("hello", "hm")
 
 
 @pytest.mark.parametrize(

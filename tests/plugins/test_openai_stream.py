@@ -25,7 +25,7 @@ from helmdeck_core import (
     StreamingProvider,
     ToolCall,
 )
-from helmdeck_plugins.providers.openai_wire import ChatAnswer
+from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
 from helmdeck_testing import Chunks, Ending, completion
 from tests.plugins.openai_support import REQUEST, events, joined, opened, parse_response, read_stream, streamed, terms
 
@@ -54,7 +54,7 @@ def read(*chunks, done=True, **given):
     answer = ChatAnswer(terms(), **given)
     deltas = read_stream(answer, events(*chunks, done=done))
     response = answer.finish()
-    assert joined(deltas)[:2] == (response.text, response.reasoning)
+    assert joined(deltas)[:2] == (response.text, response.reasoning_content)
     return response
 
 
@@ -89,11 +89,15 @@ def test_where_the_network_cuts_a_stream_changes_nothing(places, end):
     answer = ChatAnswer(terms())
     deltas = read_stream(answer, *(body[start:stop] for start, stop in itertools.pairwise(bounds)))
     response = answer.finish()
-    assert (response.text, response.reasoning) == ("Grüße \U0001f642 an alle", "hm, é yes")
+    assert (response.text, response.reasoning_content) == ("Grüße \U0001f642 an alle", "hm, é yes")
     assert response.tool_calls == (ToolCall("a", "look", '{"x": 1}'), ToolCall("b", "see", "{}"))
     assert (response.stop_reason, response.raw_stop_reason) == (StopReason.TOOL_CALL, "tool_calls")
     assert (response.usage.input_tokens, response.usage.output_tokens) == (5, 7)
-    assert joined(deltas) == (response.text, response.reasoning, [("a", "look", '{"x": 1}'), ("b", "see", "{}")])
+    assert joined(deltas) == (
+        response.text,
+        response.reasoning_content,
+        [("a", "look", '{"x": 1}'), ("b", "see", "{}")],
+    )
 
 
 def split(text, places):
@@ -158,7 +162,7 @@ def test_a_provider_streams_what_a_server_sends_as_it_comes(chat_server):
     assert delta == ChatDelta("second")
     assert isinstance(response, ChatResponse)
     assert (response.text, response.stop_reason, response.served_model) == ("first second", StopReason.END_TURN, "m")
-    assert response.quota == {"x-ratelimit-limit-requests": "9"}
+    assert response.quota_metadata == {"x-ratelimit-limit-requests": "9"}
     (request,) = server.requests
     assert request.body["stream"] is True
     assert request.body["stream_options"] == {"include_usage": True}
@@ -328,7 +332,7 @@ def test_content_in_parts_and_reasoning_twice_are_read_once():
         chunk({"content": [{"type": "text", "text": "an"}, {"type": "text", "text": "swer"}]}),
         chunk({"reasoning": "!", "reasoning_details": [{"type": "reasoning.text", "text": "!"}]}),
     )
-    assert (found.text, found.reasoning) == ("answer", "hm!")
+    assert (found.text, found.reasoning_content) == ("answer", "hm!")
 
 
 @pytest.mark.parametrize(
@@ -375,7 +379,7 @@ def test_what_the_server_wants_back_is_kept_and_put_together():
             {"type": "reasoning.encrypted", "index": 1, "data": "abc"},
         ]
     }
-    assert found.reasoning == "so be it"
+    assert found.reasoning_content == "so be it"
     assert "abc" not in repr(found)
 
 

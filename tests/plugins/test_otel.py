@@ -84,7 +84,7 @@ def test_what_has_no_length_in_time_is_an_event_of_its_span(spans):
     assert {"stop_reason_observed", "continuation_attempt", "continuation_terminated", "reasoning_stripped"} <= set(
         of_answer
     )
-    assert of_answer["continuation_terminated"]["outcome"] == "completed"
+    assert of_answer["continuation_terminated"]["terminal_reason"] == "completed"
     assert not [event for span in spans[:-1] for event in span.events if event.name == "catalog_selected"]
     selected = next(event for event in spans[-1].events if event.name == "catalog_selected")
     assert selected.attributes["record.before_bytes"] > selected.attributes["record.after_bytes"]

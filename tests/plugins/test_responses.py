@@ -27,7 +27,7 @@ from helmdeck_core import (
     ToolDefinition,
     TransientUnknown,
 )
-from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from helmdeck_plugins.providers.openai_responses.response import ResponsesAnswer
 from helmdeck_testing import Chunks
 from tests.plugins.openai_support import ask, events, joined, read_stream, streamed, terms
 
@@ -57,12 +57,12 @@ def whole(*output, status="completed", **more):
 
 
 def answer_of(read):
-    answer = ResponsesAnswer(terms(dialect="openai-responses"))
+    answer = ResponsesAnswer(terms(wire_format="openai-responses"))
     deltas = list(read(answer))
     response = answer.finish()
     calls = [(call.id, call.name, call.arguments) for call in response.tool_calls]
     text, reasoning, said = joined(deltas)
-    assert (text, reasoning) == (response.text, response.reasoning)
+    assert (text, reasoning) == (response.text, response.reasoning_content)
     assert [(*named, arguments or "{}") for *named, arguments in said] == calls
     return response
 
@@ -107,7 +107,7 @@ STREAM = [
 
 def test_a_response_carries_everything_that_its_items_say():
     found = read(whole(REASONING, MESSAGE, CALL))
-    assert (found.text, found.reasoning, found.served_model) == ("Grüße an", "hm", "m")
+    assert (found.text, found.reasoning_content, found.served_model) == ("Grüße an", "hm", "m")
     assert found.tool_calls == (ToolCall("c1", "look", '{"x": 1}'),)
     assert (found.stop_reason, found.strict_stop_reason) == (StopReason.TOOL_CALL, StopReason.END_TURN)
     usage = found.usage
@@ -212,7 +212,7 @@ def test_a_failed_response_has_the_class_of_its_code(code, kind):
 
 
 def test_a_failure_without_an_error_is_one():
-    assert "without saying why" in failing(whole(status="failed")).detail
+    assert "without an error message" in failing(whole(status="failed")).detail
 
 
 @pytest.mark.parametrize("status", ["queued", "in_progress"])
@@ -350,7 +350,7 @@ def test_encrypted_reasoning_goes_back_where_it_stood():
     found = read(whole(REASONING, MESSAGE, second, CALL))
     turn = Message(Role.ASSISTANT, (TextPart(found.text),), found.tool_calls, opaque=found.opaque)
     request = ChatRequest(model="r/gpt-5", messages=(turn,))
-    from helmdeck_plugins.providers.responses_request import Options, render
+    from helmdeck_plugins.providers.openai_responses.request import Options, render
 
     written = json.loads(render(request, Options(encrypting_models=("gpt-5",))).body)
     kinds = [(item.get("type") or item.get("role"), item.get("encrypted_content")) for item in written["input"]]

@@ -8,16 +8,16 @@ import attrs
 import pytest
 
 from helmdeck_core import Message, Role, StopReason, TextPart
-from helmdeck_plugins.providers.responses_request import Options, render
-from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from helmdeck_plugins.providers.openai_responses.request import Options, render
+from helmdeck_plugins.providers.openai_responses.response import ResponsesAnswer
 from tests.plugins.openai_support import REQUEST, ask, events, joined, read_stream, terms
 
 
 def reading(read):
-    answer = ResponsesAnswer(terms(dialect="openai-responses"))
+    answer = ResponsesAnswer(terms(wire_format="openai-responses"))
     deltas = list(read(answer))
     response = answer.finish()
-    assert joined(deltas)[:2] == (response.text, response.reasoning)
+    assert joined(deltas)[:2] == (response.text, response.reasoning_content)
     return response
 
 

@@ -11,8 +11,8 @@ from helmdeck_core import Catalog, Helmdeck, InvalidRequest, ProviderSettings, S
 from helmdeck_plugins.packs.checking import StepChecker
 from helmdeck_plugins.packs.plan import PlanAnswer
 from helmdeck_plugins.packs.route import RouteAnswer
-from helmdeck_plugins.providers.dialects import DIALECTS, OPENAI_MODELS, dialect_of
-from helmdeck_plugins.providers.openai_request import Quirks
+from helmdeck_plugins.providers.openai_chat.request import Options
+from helmdeck_plugins.providers.schema_dialects import DIALECTS, OPENAI_MODELS, dialect_of
 from tests.plugins.schema_support import (
     NARROW,
     RUN,
@@ -170,10 +170,10 @@ def test_the_longest_beginning_of_a_name_says_in_which_dialect(model, name):
     ("value", "complaint"),
     [
         ({"": "klingon"}, "found 'klingon' for ''; allowed: 'json-schema'"),
-        ({"": 1}, "not a table of texts"),
+        ({"": 1}, "not a table of strings"),
         ("x", "table"),
     ],
 )
 def test_a_dialect_that_there_is_not_is_named(value, complaint):
     with pytest.raises(InvalidRequest, match=complaint):
-        Quirks.read(ProviderSettings(name="mine", options={"schema_dialects": value}))
+        Options.read(ProviderSettings(name="mine", options={"schema_dialects": value}))

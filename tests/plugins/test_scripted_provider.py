@@ -110,8 +110,13 @@ def test_an_answer_carries_everything_that_the_script_gives():
     calls = (ToolCall("1", "look", "{}"),)
     given = Reply("t", "stop", "why", calls, Usage(output_tokens=3), "m-1", 0.0, {"x-ratelimit-remaining": "1"}, ("d",))
     response = ask(given)
-    assert (response.text, response.reasoning, response.tool_calls, response.served_model) == ("t", "why", calls, "m-1")
-    assert (response.usage.output_tokens, dict(response.quota), response.downgrades) == (
+    assert (response.text, response.reasoning_content, response.tool_calls, response.served_model) == (
+        "t",
+        "why",
+        calls,
+        "m-1",
+    )
+    assert (response.usage.output_tokens, dict(response.quota_metadata), response.downgrades) == (
         3,
         {"x-ratelimit-remaining": "1"},
         ("d",),
@@ -119,7 +124,7 @@ def test_an_answer_carries_everything_that_the_script_gives():
     assert (response.stop_reason, response.strict_stop_reason) == (StopReason.TOOL_CALL, StopReason.END_TURN)
 
 
-def test_words_of_other_dialects_are_looked_up_in_the_deck(deck_with):
+def test_words_of_other_wire_formats_are_looked_up_in_the_deck(deck_with):
     script = scripted_provider([Reply("x", "MAX_TOKENS"), Reply("x", "quantum_halt"), Reply("x", None)])
     deck = deck_with(script, config=NOT_CONTINUED)
     found = [deck.complete(asking()).stop_reason for _ in range(3)]
@@ -182,7 +187,7 @@ def test_an_empty_answer_has_the_reason_of_its_mode(mode, text, stop_reason):
 
 
 def test_a_draft_stands_only_in_the_reasoning():
-    assert '"steps"' in ask(draft_in_reasoning()).reasoning
+    assert '"steps"' in ask(draft_in_reasoning()).reasoning_content
 
 
 @pytest.mark.parametrize(("reason", "expected"), [("length", StopReason.MAX_TOKENS), ("stop", StopReason.END_TURN)])
@@ -259,12 +264,12 @@ def test_replies_are_read_from_a_file(deck_with, tmp_path):
     ("options", "complaint"),
     [
         ({}, "has no replies.*providers.scripted.options.replies"),
-        ({"reply": ["x"]}, "no option 'reply'"),
+        ({"reply": ["x"]}, "unknown option 'reply'"),
         ({"replies": "x"}, "replies cannot be used.*not a list"),
-        ({"replies": ["x", 7]}, r"replies\[1\] cannot be used.*not a text"),
+        ({"replies": ["x", 7]}, r"replies\[1\] cannot be used.*not a string"),
         ({"replies": [{"fail": "rate_limit"}]}, r"replies\[0\].*no cause 'rate_limit'"),
-        ({"replies": [{"mode": "explode"}]}, "no such mode; modes: empty_stop"),
-        ({"replies": [{"txt": "x"}]}, "no key 'txt'"),
+        ({"replies": [{"mode": "explode"}]}, "unknown mode; modes: empty_stop"),
+        ({"replies": [{"txt": "x"}]}, "unknown key 'txt'"),
         ({"replies": [{"text": 5}]}, "text is a int"),
         ({"replies": [{"text": "x", "usage": {"tokens": 5}}]}, "tokens"),
         ({"file": "/no/such/file"}, "cannot be read"),

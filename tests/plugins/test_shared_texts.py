@@ -11,19 +11,17 @@ from hypothesis import strategies as st
 from helmdeck_core import ChatRequest, ImagePart, Message, Role, SharedText, TextPart, Tier
 from helmdeck_core.context.composer import Composer
 from helmdeck_core.domain.questions import Question
-from helmdeck_plugins.providers import (
-    anthropic_request,
-    gemini_request,
-    ollama_request,
-    openai_request,
-    responses_request,
-)
+from helmdeck_plugins.providers.anthropic import request as anthropic_request
+from helmdeck_plugins.providers.gemini import request as gemini_request
+from helmdeck_plugins.providers.ollama import request as ollama_request
+from helmdeck_plugins.providers.openai_chat import request as openai_request
+from helmdeck_plugins.providers.openai_responses import request as responses_request
 from helmdeck_testing import make_deck
 
 RENDERS = {
-    "openai": lambda request: openai_request.render(request, openai_request.Quirks()),
+    "openai": lambda request: openai_request.render(request, openai_request.Options()),
     "openai with marks": lambda request: openai_request.render(
-        request, openai_request.Quirks(cache_marker_models=("",))
+        request, openai_request.Options(cache_marker_models=("",))
     ),
     "responses": lambda request: responses_request.render(request, responses_request.Options()),
     "anthropic": lambda request: anthropic_request.render(request, anthropic_request.Options()),

@@ -1,4 +1,4 @@
-"""The tables of native stop reasons: an unknown word is never a clean end, in no dialect and in none at all."""
+"""The tables of native stop reasons: an unknown word is never a clean end, in no wire format and in none at all."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from helmdeck_core import DISPOSITIONS, Disposition, StopReason, StopReasonTable, hookimpl
 from helmdeck_plugins import stop_reasons
-from helmdeck_plugins.providers import anthropic, gemini, ollama, openai
+from helmdeck_plugins.providers import anthropic, gemini, ollama, openai_chat
 
 TABLES = {
     table.name: table.reasons
-    for plugin in (openai, anthropic, gemini, ollama, stop_reasons)
+    for plugin in (openai_chat, anthropic, gemini, ollama, stop_reasons)
     for table in plugin.helmdeck_stop_reasons()
 }
 
@@ -72,10 +72,10 @@ ROWS = [
     ("openai-responses", "in_progress", StopReason.UNKNOWN),
     ("xai", "REASON_MAX_CONTEXT", StopReason.CONTEXT_WINDOW_EXCEEDED),
     ("xai", "REASON_TIME_LIMIT", StopReason.UNKNOWN),
-    ("no-such-dialect", "stop", StopReason.UNKNOWN),
+    ("no-such-format", "stop", StopReason.UNKNOWN),
 ]
 
-WITHOUT_DIALECT = [
+WITHOUT_WIRE_FORMAT = [
     ("stop", StopReason.END_TURN),
     ("end_turn", StopReason.END_TURN),
     ("COMPLETE", StopReason.END_TURN),
@@ -94,17 +94,17 @@ WITHOUT_DIALECT = [
 ]
 
 
-@pytest.mark.parametrize(("dialect", "raw", "expected"), ROWS)
-def test_a_native_word_has_its_meaning_in_its_dialect(deck_with, dialect, raw, expected):
-    assert deck_with().runtime.normalise_stop(raw, dialect) is expected
+@pytest.mark.parametrize(("wire_format", "raw", "expected"), ROWS)
+def test_a_native_word_has_its_meaning_in_its_wire_format(deck_with, wire_format, raw, expected):
+    assert deck_with().runtime.normalise_stop(raw, wire_format) is expected
 
 
-@pytest.mark.parametrize(("raw", "expected"), WITHOUT_DIALECT)
-def test_a_word_without_a_dialect_is_looked_up_in_all(deck_with, raw, expected):
+@pytest.mark.parametrize(("raw", "expected"), WITHOUT_WIRE_FORMAT)
+def test_a_word_without_a_wire_format_is_looked_up_in_all(deck_with, raw, expected):
     assert deck_with().runtime.normalise_stop(raw, "") is expected
 
 
-def test_no_word_means_different_things_in_two_dialects():
+def test_no_word_means_different_things_in_two_wire_formats():
     meanings: dict[str, set[StopReason]] = {}
     for reasons in TABLES.values():
         for word, reason in reasons.items():
@@ -127,7 +127,7 @@ def test_a_word_that_no_table_lists_is_unknown_everywhere(raw):
     assert found == {StopReason.UNKNOWN} or raw.strip().casefold() in KNOWN
 
 
-def test_another_plugin_may_replace_a_dialect(deck_with):
+def test_another_plugin_may_replace_a_wire_format(deck_with):
     class Mine:
         @hookimpl
         def helmdeck_stop_reasons(self):
@@ -139,7 +139,7 @@ def test_another_plugin_may_replace_a_dialect(deck_with):
 
 
 class Paused:
-    """A dialect in which one unknown word asks for the same turn again."""
+    """A wire format in which one unknown word asks for the same turn again."""
 
     @hookimpl
     def helmdeck_stop_reasons(self):

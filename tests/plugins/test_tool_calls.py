@@ -1,4 +1,4 @@
-"""Tool calls that models write as text: found in every dialect, inert where they are not meant, never completed."""
+"""Tool calls that models write as text: found in every format, inert where they are not meant, never completed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def calls(text, **options):
 
 OSLO = ("get_weather", {"city": "Oslo"})
 
-DIALECTS = {
+FORMATS = {
     "tags": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
     "tags in other words": '<toolcall>{"name": "get_weather", "arguments": {"city": "Oslo"}}</toolcall>',
     "tags with a hyphen": '<tool-call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool-call>',
@@ -77,8 +77,8 @@ DIALECTS = {
 }
 
 
-@pytest.mark.parametrize("text", DIALECTS.values(), ids=DIALECTS.keys())
-def test_a_call_of_every_dialect_is_found_and_taken_out_of_the_text(text):
+@pytest.mark.parametrize("text", FORMATS.values(), ids=FORMATS.keys())
+def test_a_call_of_every_format_is_found_and_taken_out_of_the_text(text):
     for before, after in (("", ""), ("Let me look.\n\n", "")):
         found = read(before + text + after)
         assert [(each.call.name, dict(each.args)) for each in found.calls] == [OSLO]
@@ -426,7 +426,7 @@ def response(*arguments, stop=StopReason.TOOL_CALL, text="", names=("a", "b")):
 
 def test_native_calls_are_judged_by_the_same_rules():
     found = read(response('{"x": 1}', ""))
-    assert [(each.call.id, each.call.arguments, each.dialect) for each in found.calls] == [
+    assert [(each.call.id, each.call.arguments, each.format) for each in found.calls] == [
         ("id0", '{"x": 1}', "native"), ("id1", "{}", "native"),
     ]  # fmt: skip
 

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import CallFailed, Disposition, StopReason
-from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
-from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
-from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
-from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
-from helmdeck_plugins.providers.openai_wire import ChatAnswer
-from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from helmdeck_plugins.providers.anthropic.response import MessageAnswer
+from helmdeck_plugins.providers.error_rules import ERROR_RULES, QUOTA_HEADERS
+from helmdeck_plugins.providers.gemini.response import GeminiAnswer
+from helmdeck_plugins.providers.ollama.response import OllamaAnswer
+from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
+from helmdeck_plugins.providers.openai_responses.response import ResponsesAnswer
 from helmdeck_provider_kit import ReaderContext
 
 TERMS = ReaderContext(
-    words=ERROR_WORDS,
+    words=ERROR_RULES,
     quota_headers=QUOTA_HEADERS,
     normalise=lambda raw: StopReason.END_TURN if raw else StopReason.UNKNOWN,
     dispose=lambda raw, reason: Disposition.FINAL,
@@ -120,7 +120,7 @@ def places(value):
 
 @st.composite
 def streams(draw, kind):
-    """Events of a dialect, some of them with a field set to something else, or without one."""
+    """Events of a wire format, some of them with a field set to something else, or without one."""
     found = []
     for event in draw(st.lists(st.sampled_from(EVENTS[kind]), min_size=1, max_size=6)):
         event = copy.deepcopy(event)

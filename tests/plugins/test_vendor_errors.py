@@ -18,7 +18,7 @@ from helmdeck_core import (
     RateLimited,
     SafetyFiltered,
 )
-from helmdeck_plugins.providers.openai_wire import ChatAnswer
+from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
 from tests.plugins.openai_support import events, parse_response, read_stream, terms
 
 

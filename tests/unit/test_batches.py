@@ -28,7 +28,7 @@ from helmdeck_testing import make_deck
 
 REQUEST = ChatRequest(model="bulk/x", messages=(Message(Role.USER, (TextPart("hello"),)),), max_tokens=100)
 ANSWER = ChatResponse(text="so it is", stop_reason=StopReason.END_TURN)
-SO, IT, IS, HM = ChatDelta("so"), ChatDelta(" it"), ChatDelta(" is"), ChatDelta(reasoning="hm")
+SO, IT, IS, HM = ChatDelta("so"), ChatDelta(" it"), ChatDelta(" is"), ChatDelta(reasoning_content="hm")
 
 
 class Bulk:
@@ -138,7 +138,7 @@ def test_whoever_leaves_in_the_middle_of_a_batch_closes_what_it_came_from():
     assert asyncio.run(run())
 
 
-THOUGHTS = [ChatDelta(reasoning=str(number) * 100) for number in range(9)]
+THOUGHTS = [ChatDelta(reasoning_content=str(number) * 100) for number in range(9)]
 BLANKS = [SO, *[ChatDelta(" " * 100)] * 20]
 IN_JSON = attrs.evolve(REQUEST, response_format=ResponseFormat("json_object"))
 
@@ -162,7 +162,7 @@ def test_what_ends_an_answer_ends_it_in_the_middle_of_a_batch_too(request_, piec
 
 
 def test_what_follows_the_first_word_in_a_batch_is_not_held_to_the_share_of_thinking():
-    batch = [ChatDelta(reasoning="1" * 100), SO, *(ChatDelta(reasoning="1" * 100) for _ in range(9))]
+    batch = [ChatDelta(reasoning_content="1" * 100), SO, *(ChatDelta(reasoning_content="1" * 100) for _ in range(9))]
     *pieces, _ = streamed(Bulk(batch, ANSWER), budgets={"bulk/": {"is_hybrid_reasoning": True}})
     assert pieces == batch
 

@@ -139,10 +139,10 @@ def waits(body, kind):
         yield name, [*steps, Step.STALL], LATE
 
 
-def cases(dialect, streams):
+def cases(server_format, streams):
     said = ScriptedAnswer(text=TEXT)
-    body = b"".join(dialect.events(said)) if streams else json.dumps(dialect.whole(said)).encode()
-    kind = {"content_type": dialect.content_type if streams else "application/json"}
+    body = b"".join(server_format.events(said)) if streams else json.dumps(server_format.whole(said)).encode()
+    kind = {"content_type": server_format.content_type if streams else "application/json"}
     yield from ((name, steps, GOOD) for name, steps in good_answers(body, kind))
     for found in (bad_heads, bad_bodies, waits):
         yield from found(body, kind)
@@ -189,7 +189,7 @@ def files():
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_every_answer_is_read_or_has_its_cause_in_time_and_nothing_stays_open(name):
     adapter = ADAPTERS[name]
-    table = [(streams, *case) for streams in (False, True) for case in cases(adapter.dialect, streams)]
+    table = [(streams, *case) for streams in (False, True) for case in cases(adapter.server_format, streams)]
     problems = []
 
     async def call(deck, number, streams, label, steps, expected, turn):

@@ -195,7 +195,7 @@ def part(text, tokens=10):
 def test_without_a_word_of_the_deployment_three_continuations_are_asked_for():
     script = scripted_provider([part(f"{word} " * 9) for word in ("one", "two", "three", "four", "five")], "a")
     came, _ = asked(script, max_tokens=1000)
-    assert came.continuation.outcome is TerminalReason.RETRY_LIMIT and len(script.requests) == 4
+    assert came.continuation.terminal_reason is TerminalReason.RETRY_LIMIT and len(script.requests) == 4
 
 
 def test_without_a_word_of_the_deployment_an_answer_ends_at_120_000_characters():
@@ -204,7 +204,7 @@ def test_without_a_word_of_the_deployment_an_answer_ends_at_120_000_characters()
         script = scripted_provider([part(text[:size]), Reply(" The end.")], "a")
         came, _ = asked(script, max_tokens=1000)
         assert len(script.requests) == requests
-        assert (came.continuation is None or came.continuation.outcome is TerminalReason.BUDGET_EXHAUSTED) is (
+        assert (came.continuation is None or came.continuation.terminal_reason is TerminalReason.BUDGET_EXHAUSTED) is (
             requests == 1
         )
 

@@ -148,7 +148,7 @@ def test_calls_are_shown_with_what_became_of_the_text(decode):
     done = decode(f"I look.\n{CALL}", "--calls")
     assert done.code == 0
     [call] = done.data
-    assert (call["name"], call["arguments"], call["dialect"]) == ("look", {"at": "é"}, "tags")
+    assert (call["name"], call["arguments"], call["format"]) == ("look", {"at": "é"}, "tags")
     assert 'text        "I look."' in done.err
     data = decode(f"I look.\n{CALL}", "--calls", "--json").data
     assert (data["calls"], data["text"], data["broken"], data["is_cut"]) == ([call], "I look.", [], False)

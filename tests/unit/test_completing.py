@@ -63,14 +63,15 @@ def test_a_written_request_gets_its_whole_answer():
         response = deck.complete(asking())
     assert response.text == "The tide comes in twice a day."
     assert response.usage == Usage(input_tokens=14, output_tokens=200)
-    assert response.continuation.to_dict() == {"outcome": "completed", "attempts": 1, "parts": [20, 10]}
+    assert response.continuation.to_dict() == {"terminal_reason": "completed", "attempts": 1, "parts": [20, 10]}
     observed = recorder.of(StopReasonObserved)
     assert [(event.raw_stop_reason, event.iteration) for event in observed] == [("length", 1), ("stop", 2)]
     assert len({event.call_id for event in recorder.of(StopReasonObserved, ContinuationTerminated)}) == 1
     (attempt,) = recorder.of(ContinuationAttempt)
-    assert (attempt.index, attempt.tokens, attempt.chars, attempt.left_tokens) == (1, 100, 20, 300)
+    assert (attempt.attempt_index, attempt.output_tokens, attempt.output_chars) == (1, 100, 20)
+    assert (attempt.remaining_tokens, attempt.remaining_chars) == (300, 120_000 - 20)
     (ended,) = recorder.of(ContinuationTerminated)
-    assert (ended.outcome, ended.attempts) == (TerminalReason.COMPLETED, 1)
+    assert (ended.terminal_reason, ended.attempts) == (TerminalReason.COMPLETED, 1)
 
 
 def test_a_plan_that_was_cut_is_completed_and_decoded():
@@ -96,7 +97,7 @@ def test_limits_come_from_the_configuration():
         response = deck.complete(asking())
     assert response.text == "a b c d"
     assert response.stop_reason is StopReason.MAX_TOKENS
-    assert recorder.of(ContinuationTerminated)[0].outcome is TerminalReason.RETRY_LIMIT
+    assert recorder.of(ContinuationTerminated)[0].terminal_reason is TerminalReason.RETRY_LIMIT
 
 
 def test_a_failure_in_the_middle_keeps_the_answer_so_far():
@@ -113,7 +114,7 @@ def test_a_deadline_in_the_middle_keeps_the_answer_so_far():
     with make_deck(script, config={"recovery": {"deadline_s": 0.4}}) as deck:
         response = deck.complete(asking())
     assert response.text == "half of"
-    assert response.continuation.outcome is TerminalReason.PROVIDER_ERROR
+    assert response.continuation.terminal_reason is TerminalReason.PROVIDER_ERROR
     assert response.continuation.cause == "likely_timeout"
 
 
@@ -171,7 +172,7 @@ def test_calls_that_were_cut_are_repaired_once_and_told():
         response = deck.complete(asking(tools=(TOOL,)))
     assert response.tool_calls == (whole,)
     (repair,) = recorder.of(ToolPayloadRepair)
-    assert (repair.issue, repair.repairs, repair.is_repaired) == ("cut", 1, True)
+    assert (repair.parse_issue, repair.repair_attempts, repair.is_successful) == ("cut", 1, True)
 
 
 def test_calls_that_stay_cut_are_not_handed_out():
@@ -181,7 +182,7 @@ def test_calls_that_stay_cut_are_not_handed_out():
         response = deck.complete(asking(tools=(TOOL,)))
     assert response.tool_calls == ()
     assert response.text == "Looking."
-    assert recorder.of(ToolPayloadRepair)[0].is_repaired is False
+    assert recorder.of(ToolPayloadRepair)[0].is_successful is False
 
 
 def test_over_http_the_parts_are_one_answer(chat_server):
@@ -203,7 +204,7 @@ def test_a_text_that_ends_in_nothing_but_blanks_is_not_continued():
         assert deck.complete(asking()).continuation is None
     script = scripted_provider([part("The tide comes"), part(" in" + " \n" * 500)])
     with make_deck(script) as deck:
-        assert deck.complete(asking()).continuation.outcome is TerminalReason.NO_PROGRESS
+        assert deck.complete(asking()).continuation.terminal_reason is TerminalReason.NO_PROGRESS
 
 
 # -- streams -----------------------------------------------------------------------------------------------------------
@@ -219,7 +220,7 @@ def streamed(*replies, **options) -> tuple[str, str, ChatResponse]:
     """The text of the pieces, their reasoning, and the response."""
     with make_deck(scripted_provider(replies), **options) as deck:
         *pieces, response = deck.stream(asking())
-    return "".join(piece.text for piece in pieces), "".join(piece.reasoning for piece in pieces), response
+    return "".join(piece.text for piece in pieces), "".join(piece.reasoning_content for piece in pieces), response
 
 
 @pytest.mark.parametrize(
@@ -236,7 +237,7 @@ def streamed(*replies, **options) -> tuple[str, str, ChatResponse]:
 def test_a_stream_has_no_seam(more):
     text, _, response = streamed(part(ANSWER[:100]), part(more, "stop"))
     assert text == response.text == ANSWER
-    assert response.continuation.outcome is TerminalReason.COMPLETED
+    assert response.continuation.terminal_reason is TerminalReason.COMPLETED
 
 
 def test_a_stream_that_ended_is_not_asked_to_go_on():
@@ -248,7 +249,7 @@ def test_a_stream_that_ended_is_not_asked_to_go_on():
 def test_what_was_shown_before_a_continuation_failed_stays():
     text, _, response = streamed(part("half of"), Fail("provider_unavailable"))
     assert text == response.text == "half of"
-    assert response.continuation.outcome is TerminalReason.PROVIDER_ERROR
+    assert response.continuation.terminal_reason is TerminalReason.PROVIDER_ERROR
 
 
 def test_a_repaired_call_comes_with_the_response_and_no_text_of_its_repair_is_shown():

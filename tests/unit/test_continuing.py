@@ -93,7 +93,7 @@ def test_a_cut_answer_is_continued_and_merged():
     assert response.stop_reason is StopReason.END_TURN
     assert response.usage.output_tokens == 110
     assert response.continuation is not None
-    assert response.continuation.outcome is TerminalReason.COMPLETED
+    assert response.continuation.terminal_reason is TerminalReason.COMPLETED
     assert response.continuation.attempts == 1
     assert this.path == [
         TurnState.REQUEST,
@@ -146,7 +146,7 @@ def test_limits_end_a_turn_with_what_is_there_and_a_notice(limits, answers, outc
     response = finished(last)
     assert response.text == "".join(dict.fromkeys(answers))
     assert response.stop_reason is StopReason.MAX_TOKENS
-    assert response.continuation.outcome is outcome
+    assert response.continuation.terminal_reason is outcome
     assert response.continuation.attempts == attempts
     assert response.continuation.notice.startswith("the answer is cut")
 
@@ -170,7 +170,7 @@ def test_a_failure_in_the_middle_keeps_what_is_there_and_says_so():
     response = finished(this.fail(ProviderUnavailable("gone")))
     assert response.text == "half of"
     assert response.stop_reason is StopReason.MAX_TOKENS
-    assert response.continuation.outcome is TerminalReason.PROVIDER_ERROR
+    assert response.continuation.terminal_reason is TerminalReason.PROVIDER_ERROR
     assert response.continuation.cause == "provider_unavailable"
 
 
@@ -195,7 +195,7 @@ def test_a_fatal_stop_is_never_continued(stop, outcome):
     later.feed(cut("half of"))
     response = finished(later.feed(said(" it", stop)))
     assert response.text == "half of it"
-    assert response.continuation.outcome is outcome
+    assert response.continuation.terminal_reason is outcome
 
 
 def test_a_pause_of_the_provider_is_sent_back_without_a_word():
@@ -220,7 +220,7 @@ def test_json_that_is_only_said_again_is_not_paid_for_once_more():
     this = turn(type=dict)
     this.feed(cut('{"a": "one lo'))
     response = finished(this.feed(cut('{"a": "one lo')))
-    assert response.continuation.outcome is TerminalReason.NO_PROGRESS
+    assert response.continuation.terminal_reason is TerminalReason.NO_PROGRESS
     assert response.continuation.attempts == 1
 
 
@@ -315,7 +315,7 @@ def test_a_repair_that_fails_leaves_the_text_a_notice_and_no_call(again):
     assert response.tool_calls == ()
     assert response.text == "I will look."
     assert response.stop_reason is StopReason.MAX_TOKENS
-    assert response.continuation.outcome is TerminalReason.TOOL_REPAIR_FAILED
+    assert response.continuation.terminal_reason is TerminalReason.TOOL_REPAIR_FAILED
     assert "was not run" in response.continuation.notice
 
 
@@ -332,7 +332,7 @@ def test_after_the_results_of_tools_the_turn_goes_on_and_its_counts_too():
     this.feed(cut("one"))
     this.feed(said(" two", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,)))
     this.results(request(tools=(SEARCH,)))
-    assert finished(this.feed(cut("three"))).continuation.outcome is TerminalReason.RETRY_LIMIT
+    assert finished(this.feed(cut("three"))).continuation.terminal_reason is TerminalReason.RETRY_LIMIT
 
 
 # -- any script ----------------------------------------------------------------------------------------------------------

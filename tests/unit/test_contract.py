@@ -31,14 +31,14 @@ ANSWERS = [
     ("calls_come_late", "yield ChatDelta(tool_call=", "(", "a_call_of_a_tool_is_read_and_the_turn_ended_for_it", ()),
     ("any_call_counts", "stop_reason=in_context(strict, text=self.text, tool_calls=self.calls, is_at_limit=is_at_limit)", "stop_reason=StopReason.TOOL_CALL if self.calls else strict", "a_call_in_a_turn_that_was_cut_is_not_what_the_turn_ended_for", ()),
     ("no_cache", 'cached_input_tokens=count(said, "cached"),', "", "input_that_was_read_from_a_cache_is_part_of_all_input", ()),
-    ("no_quota", 'quota=quota(self.headers, ("acme-left-",), self.secrets),', "", "what_stands_beside_an_answer_is_kept", ()),
+    ("no_quota", 'quota_metadata=quota(self.headers, ("acme-left-",), self.secrets),', "", "what_stands_beside_an_answer_is_kept", ()),
     ("no_request_id", "request_id=request_id(self.headers, self.secrets),", "", "what_stands_beside_an_answer_is_kept", ()),
     ("no_model", 'served_model=echoed(string(said.get("model")), self.secrets),', "", "what_stands_beside_an_answer_is_kept", ()),
     ("a_200_is_believed", "if (facts := read_error(event)) is not None:", "if False:", "each_way_of_failing_has_its_cause", ("error_in_200",)),
     ("a_page_is_a_stream", "if incoming.is_whole:", "if incoming.status != 200:", "each_way_of_failing_has_its_cause", ("html_page",)),
     ("anything_is_an_answer", "if not isinstance(event, dict) or", "if False and", "each_way_of_failing_has_its_cause", ("alien_json",)),
     ("a_bare_exception", "raise TransientUnknown(", "raise ValueError(", "each_way_of_failing_has_its_cause", ("alien_json",)),
-    ("thoughts_in_the_text", "yield ChatDelta(reasoning=thought)", "self.text += thought\n            yield ChatDelta(text=thought)", "each_way_of_failing_has_its_cause", ("draft_in_reasoning",)),
+    ("thoughts_in_the_text", "yield ChatDelta(reasoning_content=thought)", "self.text += thought\n            yield ChatDelta(text=thought)", "each_way_of_failing_has_its_cause", ("draft_in_reasoning",)),
     ("it_tells", "{}, self._transport.secrets(key)", "{}, ()", "no_secret_is_repeated", ("unavailable",)),
     ("without_limits", "Transport(settings)", "Transport(attrs.evolve(settings, max_response_bytes=10**9))", "an_answer_that_is_larger_than_it_may_be_is_cut_off", ()),
     ("two_ends", "yield answer.response(request, self._context, left_out)", "yield answer.response(request, self._context, left_out)\n        yield answer.response(request, self._context, left_out)", "a_good_answer_is_read_with_its_tokens_and_its_end", ()),
@@ -107,5 +107,5 @@ def test_a_provider_that_keeps_to_no_limit_fails_and_does_not_hang(contract, mon
 def test_a_contract_that_misses_something_says_what():
     from helmdeck_testing import ProviderContract
 
-    with pytest.raises(AssertionError, match="Half does not say its name and its dialect"):
+    with pytest.raises(AssertionError, match="Half does not say its name and its server_format"):
         type("Half", (ProviderContract,), {}).setup_class()

@@ -206,9 +206,9 @@ def test_a_continuation_is_not_sent_when_the_money_is_spent(deck_of):
     deck = deck_of([used("The tide comes", 1_000, 100, stop="length")])
     response = deck.complete(written(), limits=CallLimits(max_cost_usd=0.002))
     assert response.text == "The tide comes" and isinstance(response.continuation, Continuation)
-    assert response.continuation.outcome is TerminalReason.COST_LIMIT and response.continuation.attempts == 0
+    assert response.continuation.terminal_reason is TerminalReason.COST_LIMIT and response.continuation.attempts == 0
     (told,) = deck.recorder.of(ContinuationTerminated)
-    assert told.outcome is TerminalReason.COST_LIMIT
+    assert told.terminal_reason is TerminalReason.COST_LIMIT
     deck = deck_of([used("The tide comes", 1_000, 90, stop="length"), used(" in.")])
     assert deck.complete(written(), limits=CallLimits(max_cost_usd=0.002)).text == "The tide comes in."
 

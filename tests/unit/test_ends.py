@@ -271,8 +271,12 @@ def piecewise(said):
 @pytest.mark.parametrize("streams", [False, True])
 def test_a_call_can_be_cancelled_at_every_turn_of_the_loop(name, streams):
     adapter, said = ADAPTERS[name], ScriptedAnswer(text="a text of some pieces")
-    body = b"".join(adapter.dialect.events(said)) if streams else json.dumps(adapter.dialect.whole(said)).encode()
-    kind = {"content_type": adapter.dialect.content_type if streams else "application/json"}
+    body = (
+        b"".join(adapter.server_format.events(said))
+        if streams
+        else json.dumps(adapter.server_format.whole(said)).encode()
+    )
+    kind = {"content_type": adapter.server_format.content_type if streams else "application/json"}
     ended = set()
 
     async def run():

@@ -308,6 +308,6 @@ def test_a_package_reads_the_errors_and_the_end_mark_of_its_vendor(installed_plu
         with pytest.raises(QuotaExhausted) as caught:
             deck.complete(ask("boats"))
         assert (caught.value.detail, caught.value.retry_after_s) == ("spent", 90.0)
-        *chunks, response = deck.stream(ask("tides"))
+        *_, response = deck.stream(ask("tides"))
         assert response.text == "hi"
     assert len(VENDOR.strip().splitlines()) < 30

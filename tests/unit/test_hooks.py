@@ -9,9 +9,11 @@ from helmdeck_core import (
     Catalog,
     CatalogSource,
     ChatRequest,
+    ChatResponse,
     Command,
     ContinuationAnnouncement,
     DecodeStep,
+    ErrorRuleSet,
     EventSink,
     HistoryStoreSpec,
     InvalidRequest,
@@ -141,8 +143,6 @@ def test_helmdeck_recovery_rules_say_what_is_tried_after_a_failure(deck_with):
 def test_helmdeck_providers_serves_models_under_its_name(deck_with):
     class Parrot:
         async def complete(self, request):
-            from helmdeck_core import ChatResponse
-
             return ChatResponse(text=GOOD, stop_reason=StopReason.END_TURN)
 
         async def aclose(self):
@@ -152,13 +152,33 @@ def test_helmdeck_providers_serves_models_under_its_name(deck_with):
     assert deck.plan("draft a post", model="parrot/any").steps[0].tool == "blog.draft"
 
 
-def test_helmdeck_stop_reasons_teaches_a_dialect(deck_with):
+def test_helmdeck_stop_reasons_teaches_a_wire_format(deck_with):
     table = StopReasonTable(name="acme", reasons={"Enough": StopReason.MAX_TOKENS})
     deck = deck_with(contributing("helmdeck_stop_reasons", table))
     assert deck.runtime.normalise_stop("ENOUGH", "acme") is StopReason.MAX_TOKENS
     assert deck.runtime.normalise_stop("enough", "") is StopReason.MAX_TOKENS
     assert deck.runtime.normalise_stop("enough", "another") is StopReason.UNKNOWN
     assert deck.runtime.normalise_stop(None, "acme") is StopReason.UNKNOWN
+
+
+def test_helmdeck_error_rules_reach_the_providers_that_they_name(deck_with):
+    class Provider:
+        def __init__(self, settings):
+            opened[settings.name] = [rules.name for rules in settings.error_rules]
+
+        async def complete(self, request):
+            return ChatResponse(text="done", stop_reason=StopReason.END_TURN)
+
+        async def aclose(self):
+            pass
+
+    opened = {}
+    specs = [ProviderSpec(name=name, open=lambda settings, _: Provider(settings)) for name in ("acme", "other")]
+    rules = [ErrorRuleSet(name="late", order=1), ErrorRuleSet(name="named", providers=("acme",))]
+    deck = deck_with(contributing("helmdeck_providers", *specs), contributing("helmdeck_error_rules", *rules))
+    for name in ("acme", "other"):
+        deck.complete(ChatRequest(model=f"{name}/any", messages=(Message(Role.USER, (TextPart("go"),)),)))
+    assert opened == {"acme": ["named", "late"], "other": ["late"]}
 
 
 def test_helmdeck_budget_rows_adds_models(deck_with):
@@ -337,11 +357,11 @@ def test_malformed_refusal_patterns_name_their_plugin_at_start_up(deck_with):
 
 
 def test_helmdeck_tool_call_formats_are_found_in_text(deck_with):
-    dialect = ToolCallFormat(name="acme", open=("<<run ",), close=(">>",), head=r"(?P<name>\w+) ")
-    deck = deck_with(contributing("helmdeck_tool_call_formats", dialect))
+    call_format = ToolCallFormat(name="acme", open=("<<run ",), close=(">>",), head=r"(?P<name>\w+) ")
+    deck = deck_with(contributing("helmdeck_tool_call_formats", call_format))
     found = deck.tool_calls('I look. <<run search {"q": "a >> b"}>>')
     assert (found.text, found.calls[0].call.name, found.calls[0].args) == ("I look.", "search", {"q": "a >> b"})
-    assert found.calls[0].dialect == "acme"
+    assert found.calls[0].format == "acme"
 
 
 @pytest.mark.parametrize(
@@ -360,8 +380,8 @@ def test_helmdeck_tool_call_formats_that_cannot_work_name_their_plugin(deck_with
 
 
 def test_helmdeck_tool_call_formats_whose_translation_fails_name_their_plugin(deck_with):
-    dialect = ToolCallFormat(name="acme", open=("@@",), translate=lambda text: 1 / 0)
-    deck = deck_with(contributing("helmdeck_tool_call_formats", dialect))
+    call_format = ToolCallFormat(name="acme", open=("@@",), translate=lambda text: 1 / 0)
+    deck = deck_with(contributing("helmdeck_tool_call_formats", call_format))
     with pytest.raises(PluginError, match="plugin 'acme-1'.*ZeroDivisionError"):
         deck.tool_calls("@@{a}")
 

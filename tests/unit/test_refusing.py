@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from helmdeck_core import DecodeFailed, Decoder, FailureClass, StopReason
-from helmdeck_plugins import decode, reasoning, refusals
+from helmdeck_plugins import json_repair, reasoning, refusals
 
 DECODER = Decoder(
-    reasoning.helmdeck_reasoning_tags(), decode.helmdeck_decode_steps(), refusals.helmdeck_refusal_patterns()
+    reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps(), refusals.helmdeck_refusal_patterns()
 )
 
 

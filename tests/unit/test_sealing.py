@@ -42,7 +42,7 @@ class Acme:
 
     async def stream(self, request):
         headers = {"authorization": f"Bearer {self.settings.api_key()}"}
-        yield ChatDelta(reasoning="Hm.")
+        yield ChatDelta(reasoning_content="Hm.")
         yield await self.act(headers)
 
     async def aclose(self):

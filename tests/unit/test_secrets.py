@@ -59,12 +59,12 @@ def echo_of(secrets):
 # -- what a server can do -------------------------------------------------------------------------------------
 
 
-def answers(dialect, secrets, streams):
+def answers(server_format, secrets, streams):
     """How a server can repeat a secret, or fail while one is around."""
     echo = echo_of(secrets)
     named = {"x_ratelimit_owner": echo, "set_cookie": echo, "x_request_id": echo, "content_type": "application/json"}
-    said = dialect.whole(ScriptedAnswer(text="hello"))
-    error = json.dumps(dialect.error(401, echo)).encode()
+    said = server_format.whole(ScriptedAnswer(text="hello"))
+    error = json.dumps(server_format.error(401, echo)).encode()
     yield "refused", [http(error, 401, **named)]
     yield "its own error", [http(error, 500, retry_after=echo, **named)]
     yield (
@@ -96,9 +96,9 @@ def answers(dialect, secrets, streams):
     yield "a caller who goes away", [Step.STALL]
     yield "a caller who goes away in the body", [http(b"{", content_length=99, **named), Step.STALL]
     if streams:
-        kind = {**named, "content_type": dialect.content_type}
-        begun = b"".join(dialect.events(ScriptedAnswer(text=f"it is {echo}", stop=None)))
-        failed = dialect.error_event(echo)
+        kind = {**named, "content_type": server_format.content_type}
+        begun = b"".join(server_format.events(ScriptedAnswer(text=f"it is {echo}", stop=None)))
+        failed = server_format.error_event(echo)
         yield "an error in a stream", [chunked(begun + failed, 7, **kind)]
         yield "a stream that breaks off", [chunked(begun, 11, ends=False, **kind), Step.RESET]
         yield (
@@ -187,7 +187,7 @@ def test_a_secret_shows_nowhere_whatever_a_server_does(name, written, spans, tmp
     adapter, ways = {**ADAPTERS, **PLACES}[name], (False,) if name in PLACES else (False, True)
     is_first = name == "chat"  # what does not depend on the adapter takes a while, and is looked at once
     secrets = SIGNED if adapter.kind == "bedrock" and "api_key" not in adapter.settings else PLANTED
-    table = [(streams, *case) for streams in ways for case in answers(adapter.dialect, secrets, streams)]
+    table = [(streams, *case) for streams in ways for case in answers(adapter.server_format, secrets, streams)]
     table = table[::2] if name in PLACES else table  # they differ in where the key goes, and in nothing that is read
     listener, found, turn = Listener(), [], asyncio.Semaphore(16)
 
@@ -339,7 +339,7 @@ def reachable(root):
 def test_no_object_that_a_deck_holds_shows_a_secret(monkeypatch):
     async def run():
         async with Server(
-            saying(http(json.dumps(ADAPTERS["chat"].dialect.whole(ScriptedAnswer(text="hi"))).encode()))
+            saying(http(json.dumps(ADAPTERS["chat"].server_format.whole(ScriptedAnswer(text="hi"))).encode()))
         ) as server:
             given = {"base_url": f"http://127.0.0.1:{server.port}", "headers": HEADERS, "api_key": "env:PLANTED"}
             async with make_deck(config={"providers": {"openai": given}}) as deck:
@@ -368,7 +368,7 @@ def test_the_command_line_shows_no_secret(capsys, monkeypatch, tmp_path):
     leave_the_machine(monkeypatch, tmp_path)
     cli = Cli(capsys)
     with failing_server(
-        ADAPTERS["chat"].dialect, "unavailable", echo=f"{KEY} {quote(KEY, safe='')} {TENANT}"
+        ADAPTERS["chat"].server_format, "unavailable", echo=f"{KEY} {quote(KEY, safe='')} {TENANT}"
     ) as server:
         (tmp_path / "helmdeck.toml").write_text(
             f'[providers.openai]\nbase_url = "{server.base_url}"\napi_key = "env:PLANTED"\n'

@@ -72,7 +72,7 @@ def test_the_pieces_sum_to_the_response(deck_of):
     deck = deck_of([Reply("a longer answer than one piece", reasoning="because of this", tool_calls=calls)])
     pieces, response = streamed(deck)
     assert isinstance(response, ChatResponse) and text(pieces) == response.text and len(pieces) > 3
-    assert "".join(piece.reasoning for piece in pieces) == response.reasoning
+    assert "".join(piece.reasoning_content for piece in pieces) == response.reasoning_content
     assert [piece.tool_call.name for piece in pieces if piece.tool_call] == ["look"]
     assert deck.a.requests[0].stream is True
 
@@ -90,7 +90,7 @@ def test_whoever_waits_gets_the_same_pieces(deck_of):
 def test_a_provider_that_cannot_stream_answers_in_one_piece(deck_of):
     class Whole:
         async def complete(self, request):
-            return ChatResponse(text="all of it", reasoning="hm", stop_reason=StopReason.END_TURN)
+            return ChatResponse(text="all of it", reasoning_content="hm", stop_reason=StopReason.END_TURN)
 
         async def aclose(self):
             pass
@@ -101,7 +101,7 @@ def test_a_provider_that_cannot_stream_answers_in_one_piece(deck_of):
             return [ProviderSpec(name="whole", open=lambda settings, context: Whole())]
 
     pieces, response = streamed(deck_of(beside=(Plugin(),)), ChatRequest(model="whole/x", messages=REQUEST.messages))
-    assert pieces == [ChatDelta(reasoning="hm"), ChatDelta(text="all of it")] and response.text == "all of it"
+    assert pieces == [ChatDelta(reasoning_content="hm"), ChatDelta(text="all of it")] and response.text == "all of it"
 
 
 @pytest.mark.parametrize(

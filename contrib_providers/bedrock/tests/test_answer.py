@@ -75,7 +75,7 @@ def cut(data, cuts):
 
 def test_text_reasoning_and_calls_are_told_apart():
     response = unary(body(THOUGHT, {"text": "I look. "}, {"text": "Now."}, TOOL, stop="tool_use"))
-    assert (response.text, response.reasoning) == ("I look. Now.", "let me see")
+    assert (response.text, response.reasoning_content) == ("I look. Now.", "let me see")
     assert response.tool_calls == (ToolCall("t1", "get_tides", '{"port":"Oslo"}'),)
     assert (response.stop_reason, response.raw_stop_reason) == (StopReason.TOOL_CALL, "tool_use")
 
@@ -172,7 +172,7 @@ def test_signed_and_hidden_reasoning_waits_to_go_back():
     hidden = {"reasoningContent": {"redactedContent": "aGlkZGVu"}}
     unsigned = {"reasoningContent": {"reasoningText": {"text": "hm"}}}
     response = unary(body(THOUGHT, hidden, unsigned, {"text": "x"}))
-    assert response.reasoning == "let me seehm"
+    assert response.reasoning_content == "let me seehm"
     assert response.opaque == {OPAQUE: [THOUGHT, hidden]}
     assert not unary(body(unsigned)).opaque
 
@@ -280,7 +280,7 @@ def test_a_stream_comes_to_the_same_response_however_it_is_cut(frame, content, s
     response, deltas = streamed(cut(stream, cuts))
     assert response == unary(data)
     assert "".join(delta.text for delta in deltas) == response.text
-    assert "".join(delta.reasoning for delta in deltas) == response.reasoning
+    assert "".join(delta.reasoning_content for delta in deltas) == response.reasoning_content
     called = [delta.tool_call for delta in deltas if delta.tool_call]
     for index, call in enumerate(response.tool_calls):
         assert "".join(piece.arguments for piece in called if piece.index == index) == call.arguments

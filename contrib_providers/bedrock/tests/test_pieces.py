@@ -40,5 +40,5 @@ def test_a_piece_of_text_or_reasoning_is_read_quickly(frame, monkeypatch):
     pieces = {"text": "a"}, {"reasoningContent": {"text": "t"}}
     frames = [frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": piece}) for piece in pieces]
     deltas, response = read(ConverseAnswer, frames)
-    assert [(delta.text, delta.reasoning) for delta in deltas] == [("a", ""), ("", "t")]
-    assert (response.text, response.reasoning) == ("a", "t")
+    assert [(delta.text, delta.reasoning_content) for delta in deltas] == [("a", ""), ("", "t")]
+    assert (response.text, response.reasoning_content) == ("a", "t")

@@ -26,7 +26,7 @@ from helmdeck_core import (
     TransientUnknown,
 )
 from helmdeck_provider_bedrock.answer import REASONS
-from helmdeck_provider_bedrock.provider import DIALECT, open_bedrock
+from helmdeck_provider_bedrock.provider import WIRE_FORMAT, open_bedrock
 from helmdeck_testing import Chunks, Ending, make_deck
 
 MODEL = "bedrock/eu.anthropic.claude-x-v1:0"
@@ -40,11 +40,11 @@ ANSWER = {
 
 
 class Context:
-    def normalise_stop(self, raw, dialect):
-        assert dialect == DIALECT
+    def normalise_stop(self, raw, wire_format):
+        assert wire_format == WIRE_FORMAT
         return REASONS.get((raw or "").casefold(), StopReason.UNKNOWN)
 
-    def disposition_of(self, raw, reason, dialect):
+    def disposition_of(self, raw, reason, wire_format):
         return {StopReason.END_TURN: Disposition.FINAL}.get(reason, Disposition.RETRY)
 
 
@@ -391,5 +391,5 @@ def test_start_up_does_not_import_what_only_a_call_needs():
 
 def test_its_table_is_part_of_a_deck():
     with make_deck(helmdeck_provider_bedrock) as deck:
-        assert deck.runtime.normalise_stop("max_tokens", DIALECT) is StopReason.MAX_TOKENS
-        assert deck.runtime.normalise_stop("malformed_tool_use", DIALECT) is StopReason.UNKNOWN
+        assert deck.runtime.normalise_stop("max_tokens", WIRE_FORMAT) is StopReason.MAX_TOKENS
+        assert deck.runtime.normalise_stop("malformed_tool_use", WIRE_FORMAT) is StopReason.UNKNOWN

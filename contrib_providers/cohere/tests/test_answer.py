@@ -103,7 +103,7 @@ def events_of(data):
 
 def test_text_and_reasoning_are_told_apart():
     response = unary(body(THOUGHT, TEXT, {"type": "text", "text": " Now."}))
-    assert (response.text, response.reasoning) == ("High tide. Now.", "let me see")
+    assert (response.text, response.reasoning_content) == ("High tide. Now.", "let me see")
     assert (response.stop_reason, response.raw_stop_reason) == (StopReason.END_TURN, "COMPLETE")
 
 
@@ -118,7 +118,7 @@ def test_calls_are_read_and_the_plan_for_them_is_neither_text_nor_reasoning():
     data["message"]["tool_plan"] = "I will look at the tides."
     response = unary(data)
     assert response.tool_calls == (ToolCall("t1", "get_tides", '{"port": "Oslo"}'), ToolCall("t2", "now", "{}"))
-    assert (response.text, response.reasoning, response.stop_reason) == ("", "", StopReason.TOOL_CALL)
+    assert (response.text, response.reasoning_content, response.stop_reason) == ("", "", StopReason.TOOL_CALL)
     assert response.opaque == {"cohere": {"tool_plan": "I will look at the tides."}}
 
 
@@ -182,7 +182,7 @@ def test_a_turn_that_used_up_its_tokens_on_a_call_is_cut_whatever_it_says():
 
 def test_what_is_left_of_a_trial_key_and_warnings_are_kept():
     headers = {"x-trial-endpoint-call-remaining": "19", "x-api-warning": "model is deprecated", "x-request-id": "1"}
-    assert dict(unary(body(TEXT), headers=headers).quota) == {
+    assert dict(unary(body(TEXT), headers=headers).quota_metadata) == {
         "x-trial-endpoint-call-remaining": "19",
         "x-api-warning": "model is deprecated",
     }
@@ -219,7 +219,7 @@ def test_a_stream_comes_to_the_same_response_however_it_is_cut(content, plan, ca
     response, deltas = streamed(stream[start:end] for start, end in pairwise(places))
     assert response == unary(data)
     assert "".join(delta.text for delta in deltas) == response.text
-    assert "".join(delta.reasoning for delta in deltas) == response.reasoning
+    assert "".join(delta.reasoning_content for delta in deltas) == response.reasoning_content
     called = [delta.tool_call for delta in deltas if delta.tool_call]
     named = [(piece.index, piece.id, piece.name) for piece in called if piece.name]
     assert named == [(index, each.id, each.name) for index, each in enumerate(response.tool_calls)]
@@ -248,7 +248,7 @@ def test_events_that_are_not_known_are_passed_over():
     citation = {"type": "citation-start", "index": 0, "delta": {"message": {"citations": {"text": "tide"}}}}
     plan = {"type": "tool-plan-delta", "delta": {"message": {"tool_plan": "I will"}}}
     response, _ = streamed([sse(citation, plan, *events_of(body(TEXT)), {"type": "debug"})])
-    assert (response.text, response.reasoning) == ("High tide.", "")
+    assert (response.text, response.reasoning_content) == ("High tide.", "")
 
 
 def test_a_message_that_ends_with_an_error_is_a_failure_that_keeps_what_had_come():

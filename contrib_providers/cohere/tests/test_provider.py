@@ -23,7 +23,7 @@ from helmdeck_core import (
     TextPart,
 )
 from helmdeck_provider_cohere.answer import REASONS
-from helmdeck_provider_cohere.provider import DIALECT, open_cohere
+from helmdeck_provider_cohere.provider import WIRE_FORMAT, open_cohere
 from helmdeck_testing import Chunks, Ending, make_deck
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
@@ -48,11 +48,11 @@ STREAM = [text("High "), text("tide."), event("message-end", finish_reason="COMP
 
 
 class Context:
-    def normalise_stop(self, raw, dialect):
-        assert dialect == DIALECT
+    def normalise_stop(self, raw, wire_format):
+        assert wire_format == WIRE_FORMAT
         return REASONS.get((raw or "").casefold(), StopReason.UNKNOWN)
 
-    def disposition_of(self, raw, reason, dialect):
+    def disposition_of(self, raw, reason, wire_format):
         return {StopReason.END_TURN: Disposition.FINAL}.get(reason, Disposition.RETRY)
 
 
@@ -101,7 +101,7 @@ def test_a_stream_gives_its_pieces_and_the_whole_response_last(chat_server):
     *deltas, response = stream(server.base_url)
     assert [delta.text for delta in deltas] == ["High ", "tide."]
     assert (response.text, response.stop_reason) == ("High tide.", StopReason.END_TURN)
-    assert (response.disposition, dict(response.quota)) == (Disposition.FINAL, {"x-api-warning": "old"})
+    assert (response.disposition, dict(response.quota_metadata)) == (Disposition.FINAL, {"x-api-warning": "old"})
     assert server.requests[0].body["stream"] is True
 
 
@@ -197,5 +197,5 @@ def test_no_key_is_in_an_error_whatever_the_answer_repeats(chat_server):
 
 def test_its_table_is_part_of_a_deck():
     with make_deck(helmdeck_provider_cohere) as deck:
-        assert deck.runtime.normalise_stop("MAX_TOKENS", DIALECT) is StopReason.MAX_TOKENS
-        assert deck.runtime.normalise_stop("ERROR", DIALECT) is StopReason.UNKNOWN
+        assert deck.runtime.normalise_stop("MAX_TOKENS", WIRE_FORMAT) is StopReason.MAX_TOKENS
+        assert deck.runtime.normalise_stop("ERROR", WIRE_FORMAT) is StopReason.UNKNOWN

@@ -75,16 +75,17 @@ class SendRequest:
     """Send a request to go on, or for tool calls alone.
 
     :ivar is_native: the last message is the unfinished answer itself; a refusal of that is no failure.
-    :ivar left_tokens: output tokens that are left of the turn's budget before it.
+    :ivar remaining_tokens: output tokens that the turn may still use; characters likewise.
     """
 
     request: ChatRequest
     attempt: int
     is_repair: bool = False
     is_native: bool = False
-    tokens: int = 0
-    chars: int = 0
-    left_tokens: int = 0
+    output_tokens: int = 0
+    output_chars: int = 0
+    remaining_tokens: int = 0
+    remaining_chars: int = 0
 
 
 @attrs.frozen
@@ -224,8 +225,8 @@ class Turn:
         self._last = response
         self._usage += response.usage
         self._latency_s += response.latency_s
-        if response.reasoning:
-            self._reasoning.append(response.reasoning)
+        if response.reasoning_content:
+            self._reasoning.append(response.reasoning_content)
         if self._first is None:
             self._first, self._text = response, response.text
             self._parts.append(len(response.text))
@@ -336,8 +337,8 @@ class Turn:
     def _send(
         self, request: ChatRequest, attempt: int, *, is_repair: bool = False, is_native: bool = False
     ) -> SendRequest:
-        tokens = self._usage.output_tokens
-        return SendRequest(request, attempt, is_repair, is_native, tokens, len(self._text), self._left())
+        tokens, chars, most = self._usage.output_tokens, len(self._text), self._limits.max_output_chars
+        return SendRequest(request, attempt, is_repair, is_native, tokens, chars, self._left(), max(0, most - chars))
 
     def _is_worth_it(self, response: ChatResponse) -> bool:
         """Whether going on can be cheaper than asking again."""
@@ -370,7 +371,7 @@ class Turn:
             else first
         )
         record = Continuation(
-            outcome=outcome,
+            terminal_reason=outcome,
             attempts=self._attempts,
             repairs=self._repairs,
             parts=tuple(self._parts),
@@ -387,7 +388,7 @@ class Turn:
             attrs.evolve(
                 last,
                 text=self._text,
-                reasoning="\n".join(self._reasoning),
+                reasoning_content="\n".join(self._reasoning),
                 usage=self._usage,
                 latency_s=self._latency_s,
                 tool_calls=self._calls,

@@ -35,11 +35,11 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 @hookimpl
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
-    """The dialect of Converse."""
+    """The stop reasons of Converse."""
     from helmdeck_provider_bedrock.answer import REASONS
-    from helmdeck_provider_bedrock.provider import DIALECT
+    from helmdeck_provider_bedrock.provider import WIRE_FORMAT
 
-    return (StopReasonTable(name=DIALECT, reasons=REASONS),)
+    return (StopReasonTable(name=WIRE_FORMAT, reasons=REASONS),)
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:

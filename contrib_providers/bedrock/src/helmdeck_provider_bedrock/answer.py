@@ -40,7 +40,7 @@ REASONS: Mapping[str, StopReason] = {
     "guardrail_intervened": StopReason.SAFETY_BLOCKED,
     "content_filtered": StopReason.SAFETY_BLOCKED,
 }
-"""The dialect. ``malformed_model_output`` and ``malformed_tool_use`` are left out on purpose: nothing complete was said."""
+"""Native stop reasons. ``malformed_model_output`` and ``malformed_tool_use`` are left out on purpose: nothing complete was said."""
 
 _GUARDRAIL = "guardrail_intervened"
 _PIECE = "contentBlockDelta"

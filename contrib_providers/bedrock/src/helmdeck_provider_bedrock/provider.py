@@ -37,7 +37,7 @@ from helmdeck_provider_kit import (
     string,
 )
 
-DIALECT = "bedrock-converse"
+WIRE_FORMAT = "bedrock-converse"
 
 EVENT_STREAM = "application/vnd.amazon.eventstream"
 
@@ -126,7 +126,7 @@ def interface(options: Options | None = None) -> Converse:
     """The interface, as one deployment uses it."""
     used = options or Options()
     return Converse(
-        name=DIALECT,
+        name=WIRE_FORMAT,
         headers=lambda _: {},  # requests are signed
         path=path,
         render=lambda request: render(request, cache_models=used.cache_point_models, has_schemas=used.json_schema),

@@ -35,11 +35,11 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 @hookimpl
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
-    """The dialect of version 2."""
+    """The stop reasons of version 2."""
     from helmdeck_provider_cohere.answer import REASONS
-    from helmdeck_provider_cohere.provider import DIALECT
+    from helmdeck_provider_cohere.provider import WIRE_FORMAT
 
-    return (StopReasonTable(name=DIALECT, reasons=REASONS),)
+    return (StopReasonTable(name=WIRE_FORMAT, reasons=REASONS),)
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:

@@ -34,7 +34,7 @@ REASONS: Mapping[str, StopReason] = {
     "tool_call": StopReason.TOOL_CALL,
     "max_tokens": StopReason.MAX_TOKENS,
 }
-"""The dialect. ``ERROR`` and ``TIMEOUT`` are left out on purpose: the turn is not complete."""
+"""Native stop reasons. ``ERROR`` and ``TIMEOUT`` are left out on purpose: the turn is not complete."""
 
 WORDS = ErrorRules(
     marks=(("calls / month", Cause(QuotaExhausted)),),  # a trial key comes to its end as a 429

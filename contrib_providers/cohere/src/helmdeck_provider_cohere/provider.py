@@ -9,7 +9,7 @@ from helmdeck_provider_cohere.answer import MODELS, QUOTA_HEADERS, WORDS, Cohere
 from helmdeck_provider_cohere.request import KINDS, constraint, render
 from helmdeck_provider_kit import HttpProvider, WireFormat, refused_setting
 
-DIALECT = "cohere-v2"
+WIRE_FORMAT = "cohere-v2"
 
 
 def open_cohere(settings: ProviderSettings, context: ProviderContext) -> Provider:
@@ -26,7 +26,7 @@ def interface(kinds: Sequence[str] = KINDS) -> WireFormat:
     :param kinds: the formats that are taken, the preferred one first.
     """
     return WireFormat(
-        name=DIALECT,
+        name=WIRE_FORMAT,
         words=WORDS,
         quota_headers=QUOTA_HEADERS,
         headers=lambda key: {"authorization": f"Bearer {key}"} if key else {},
