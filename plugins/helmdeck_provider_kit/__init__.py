@@ -57,6 +57,7 @@ from helmdeck_provider_kit.failures import retry_after_s as retry_after_s
 from helmdeck_provider_kit.interface import EventFeed as EventFeed
 from helmdeck_provider_kit.interface import HttpProvider as HttpProvider
 from helmdeck_provider_kit.interface import WireFormat as WireFormat
+from helmdeck_provider_kit.rendering import JSON_STRING_NOTE as JSON_STRING_NOTE
 from helmdeck_provider_kit.rendering import Rendered as Rendered
 from helmdeck_provider_kit.rendering import arguments_of as arguments_of
 from helmdeck_provider_kit.rendering import cache_key as cache_key

@@ -23,13 +23,14 @@ from helmdeck_core import (
     ToolDefinition,
     constrained,
 )
-from helmdeck_provider_kit import Rendered, arguments_of, encoded, image_data, text_of
+from helmdeck_provider_kit import JSON_STRING_NOTE, Rendered, arguments_of, encoded, image_data, text_of
 
 OPAQUE = "bedrock_reasoning"
 """The key in ``ChatResponse.opaque`` under which signed reasoning waits to go back."""
 
 SCHEMAS = SchemaDialect(
     name="bedrock",
+    json_string_note=JSON_STRING_NOTE,
     keywords=frozenset(("title", "description", "const", "format", "minItems")),
     most_min_items=1,
     closes_objects=True,

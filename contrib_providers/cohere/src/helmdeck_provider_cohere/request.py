@@ -20,7 +20,7 @@ from helmdeck_core import (
     ToolDefinition,
     constrained,
 )
-from helmdeck_provider_kit import Rendered, encoded, first_stops, image_url, text_of
+from helmdeck_provider_kit import JSON_STRING_NOTE, Rendered, encoded, first_stops, image_url, text_of
 
 KINDS = ("json_schema", "json_object")
 
@@ -29,6 +29,7 @@ OPAQUE = "cohere"
 
 SCHEMAS = SchemaDialect(
     name="cohere",
+    json_string_note=JSON_STRING_NOTE,
     keywords=frozenset(("title", "description", "const", "format", "additionalProperties")),
     formats=frozenset(("date-time", "uuid", "date", "time")),
     needs_required=True,
