@@ -1,6 +1,6 @@
-"""How servers of several families write the same answer, for ``failing_server`` and the provider contract.
+"""Response formats of several vendors, for ``failing_server`` and the provider contract.
 
-A dialect is data and a few functions; whoever writes a provider for another family writes one ``ServerFormat`` more.
+A provider with another format needs one more ``ServerFormat``: data and a few functions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from helmdeck_testing.dialects.ollama import OLLAMA
 from helmdeck_testing.dialects.openai import OPENAI_CHAT, OPENAI_RESPONSES
 
 DIALECTS = {each.name: each for each in (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC, GEMINI, OLLAMA)}
-"""The dialects that are built in, by name."""
+"""The built-in formats by name."""
 
 __all__ = [
     "ANTHROPIC",
