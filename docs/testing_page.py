@@ -23,7 +23,7 @@ def parts(
     homes = [module for name, module in sorted(sys.modules.items()) if name.startswith(testing.__name__)]
     said = {name: text for home in homes for name, text in said_of_names(home).items()}
     modes = [
-        (f"`{mode.name}`", mode.what, f"`{mode.cause.value}`" if mode.cause else "none")
+        (f"`{mode.name}`", mode.summary, f"`{mode.cause.value}`" if mode.cause else "none")
         for mode in testing.MODES.values()
     ]
     return [

@@ -21,7 +21,7 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_provider_bedrock.answer import REASONS, ConverseAnswer
-from helmdeck_provider_bedrock.faults import read_body
+from helmdeck_provider_bedrock.faults import ERROR_RULES, read_body
 from helmdeck_provider_bedrock.request import OPAQUE
 from helmdeck_provider_bedrock.stream import FrameFeed
 from helmdeck_provider_kit import ReaderContext
@@ -45,6 +45,7 @@ def reader(**given):
         ReaderContext(
             normalise=lambda raw: REASONS.get(raw or "", StopReason.UNKNOWN),
             dispose=lambda raw, reason: Disposition.STOP,
+            words=ERROR_RULES,
             **given,
         )
     )

@@ -122,7 +122,7 @@ def test_the_keys_may_be_kept_elsewhere(chat_server, keys, monkeypatch, tmp_path
 @pytest.mark.parametrize("missing", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])
 def test_missing_keys_are_named_by_where_they_should_be(chat_server, keys, monkeypatch, missing):
     monkeypatch.delenv(missing)
-    with pytest.raises(AuthFailed, match=f"env:{missing} holds none, nor is there an API key"):
+    with pytest.raises(AuthFailed, match=f"env:{missing} is empty, and there is no API key"):
         complete(chat_server(lambda body: ANSWER).base_url)
 
 
@@ -156,7 +156,7 @@ def test_the_region_is_that_of_the_environment_where_none_is_given(keys, monkeyp
 
 
 def test_without_a_region_the_configuration_is_refused(deck_with, keys):
-    with pytest.raises(ConfigError, match=r"providers.bedrock.options.region: there is no region"):
+    with pytest.raises(ConfigError, match=r"providers.bedrock.options.region: missing"):
         deck_with(helmdeck_provider_bedrock).complete(ASK)
 
 

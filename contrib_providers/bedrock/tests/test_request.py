@@ -104,8 +104,8 @@ def test_images_are_sent_as_bytes_or_from_a_bucket():
 @pytest.mark.parametrize(
     ("part", "says"),
     [
-        (ImagePart("image/tiff", b"x"), "no image of type 'image/tiff'"),
-        (ImagePart("image/png", url="https://example.org/x.png"), "fetches no images"),
+        (ImagePart("image/tiff", b"x"), "does not support images of type 'image/tiff'"),
+        (ImagePart("image/png", url="https://example.org/x.png"), "does not fetch images"),
         (ImagePart("image/png"), "neither data nor a url"),
     ],
 )

@@ -19,7 +19,7 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_provider_cohere.answer import MODELS, QUOTA_HEADERS, REASONS, WORDS, CohereAnswer, read_models
+from helmdeck_provider_cohere.answer import ERROR_RULES, MODELS, QUOTA_HEADERS, REASONS, CohereAnswer, read_models
 from helmdeck_provider_kit import EventFeed, ReaderContext, checked
 
 USAGE = {
@@ -45,7 +45,7 @@ def reader(**given):
         ReaderContext(
             normalise=lambda raw: REASONS.get((raw or "").casefold(), StopReason.UNKNOWN),
             dispose=lambda raw, reason: Disposition.FINAL,
-            words=WORDS,
+            words=ERROR_RULES,
             quota_headers=QUOTA_HEADERS,
             **given,
         )
@@ -298,7 +298,7 @@ def test_an_event_that_is_no_json_is_damage():
 )
 def test_an_error_is_told_by_its_status_and_its_words(status, data, cause):
     with pytest.raises(CallFailed) as caught:
-        checked(status, {}, json.dumps(data).encode(), WORDS, ())
+        checked(status, {}, json.dumps(data).encode(), ERROR_RULES, ())
     assert (caught.value.failure_class, caught.value.status) == (cause, status)
 
 

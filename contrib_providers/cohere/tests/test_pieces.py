@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import CallFailed, Disposition, StopReason
-from helmdeck_provider_cohere.answer import WORDS, CohereAnswer
+from helmdeck_provider_cohere.answer import ERROR_RULES, CohereAnswer
 from helmdeck_provider_kit import ReaderContext
 
 VALUES = st.sampled_from([None, "", "a", 0, True, {}, {"text": "t"}, {"message": "no"}, ["a"]])
@@ -33,7 +33,7 @@ class Slowly(CohereAnswer):
 def read(events, kind=CohereAnswer):
     answer = kind(
         ReaderContext(
-            normalise=lambda raw: StopReason.UNKNOWN, dispose=lambda raw, reason: Disposition.FINAL, words=WORDS
+            normalise=lambda raw: StopReason.UNKNOWN, dispose=lambda raw, reason: Disposition.FINAL, words=ERROR_RULES
         )
     )
     try:
