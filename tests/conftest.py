@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from helmdeck_core import ChatRequest, ChatResponse, Helmdeck, ProviderSpec, StopReason, hookimpl
+from tests.virtual_time_support import virtual_time as virtual_time
 from tests.work_support import work_counter as work_counter
 
 FREE = "openrouter/openrouter/free"

@@ -35,7 +35,7 @@ def test_a_plan_leaves_one_row_with_hash_complexity_steps_model_time_and_duratio
     assert row.intent_sha == hashlib.sha256(b"draft a post").hexdigest()[:16] == intent_sha("draft a post")
     assert (row.complexity, row.outcome, row.model, row.cause) == ("single-action", "planned", FREE, None)
     assert row.steps == (RecordedStep(1, "blog.draft", args_sha({"brief": "secret words"})),)
-    assert before <= row.time <= time.time() and 0 <= row.duration_s < 60
+    assert before <= row.time <= time.time() and row.duration_s >= 0
 
 
 def test_a_failed_plan_leaves_its_cause(history):

@@ -115,7 +115,7 @@ def test_a_piece_that_comes_alone_is_given_before_the_next_one_comes(has_batches
         drip = Drip()
         if not has_batches:
             drip.batches, drip.stream = None, lambda request: one_by_one(Drip.batches(drip, request))
-        async with asyncio.timeout(5), deck_with(drip) as deck:
+        async with asyncio.timeout(60), deck_with(drip) as deck:
             pieces = deck.astream(REQUEST)
             assert await anext(pieces) == SO
             more.set()

@@ -108,7 +108,7 @@ def test_a_failure_in_the_middle_keeps_the_answer_so_far():
     assert "provider_unavailable" in response.continuation.notice
 
 
-def test_a_deadline_in_the_middle_keeps_the_answer_so_far():
+def test_a_deadline_in_the_middle_keeps_the_answer_so_far(virtual_time):
     script = scripted_provider([part("half of"), Reply("never comes", delay_s=60)])
     with make_deck(script, config={"recovery": {"deadline_s": 0.4}}) as deck:
         response = deck.complete(asking())
