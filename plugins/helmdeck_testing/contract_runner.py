@@ -28,9 +28,9 @@ from helmdeck_testing.deck_factory import make_deck
 from helmdeck_testing.dialects.base import ServerFormat
 from helmdeck_testing.fault_server import FailingServer
 
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 30.0
 """The provider's own limit where a test sets none."""
-_LONGEST_S = 15.0
+_LONGEST_S = 60.0
 """Seconds after which a test fails whose provider keeps to no limit."""
 
 Act = Callable[[Provider, FailingServer], Awaitable[Any]]

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import (
-    EventSink,
     HistoryFailed,
     HistoryStoreSpec,
     PlanRecord,
@@ -16,6 +15,7 @@ from helmdeck_core import (
     intent_sha,
 )
 from helmdeck_core.context.history_prior import LABEL, MOST_PRIORS, with_prior
+from helmdeck_testing import EventRecorder
 
 FREE = "openrouter/openrouter/free"
 ASK = "draft a blog post about our launch"
@@ -107,14 +107,10 @@ def test_a_history_that_cannot_be_read_never_fails_a_plan(answering):
         def add(self, record):
             raise AssertionError("it rests")
 
-        @hookimpl
-        def helmdeck_event_sinks(self):
-            return [EventSink(name="recorder", handle=events.append)]
-
-    events = []
-    deck, _ = answering(plan_with("blog.draft"), beside=(Broken(),), config={"history": {"url": "broken:x"}})
+    recorder = EventRecorder()
+    deck, _ = answering(plan_with("blog.draft"), beside=(Broken(), recorder), config={"history": {"url": "broken:x"}})
     assert deck.plan(ASK, model=FREE).is_usable
-    (failed,) = [event for event in events if isinstance(event, HistoryFailed)]
+    (failed,) = recorder.of(HistoryFailed)
     assert "the disk is gone" in failed.detail
 
 

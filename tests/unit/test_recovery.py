@@ -17,7 +17,6 @@ from helmdeck_core import (
     ConstrainedDeadlock,
     ContextWindowExceeded,
     CooldownStarted,
-    EventSink,
     InvalidRequest,
     LengthTruncated,
     LikelyTimeout,
@@ -38,6 +37,7 @@ from helmdeck_core import (
 )
 from helmdeck_core.errors.attempts import MOST_IN_A_TRAIL, TRAIL_BYTES
 from helmdeck_testing import (
+    EventRecorder,
     Fail,
     Reply,
     cut_json,
@@ -52,18 +52,6 @@ from helmdeck_testing import (
 ASK = "draft a blog post about our launch"
 GOOD = '{"steps":[{"order":1,"tool":"blog.draft","args":{"brief":"b"},"rationale":"r"}],"complexity":"single-action","reasoning":"x"}'
 CHAIN = {"a/": ["b/two", "local/lexical"]}
-
-
-class Recorder:
-    def __init__(self):
-        self.events = []
-
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="recorder", handle=self.events.append)]
-
-    def of(self, kind):
-        return [event for event in self.events if isinstance(event, kind)]
 
 
 MADE = []
@@ -85,7 +73,7 @@ class Stage:
     """A deck with two scripted providers; waits are kept and not waited for."""
 
     def __init__(self, a=(), b=(), fallback=None, budgets=None, beside=(), continuations=0, **recovery):
-        self.a, self.b, self.recorder = scripted_provider(a, "a"), scripted_provider(b, "b"), Recorder()
+        self.a, self.b, self.recorder = scripted_provider(a, "a"), scripted_provider(b, "b"), EventRecorder()
         # What is cut is not continued here, so that recovery itself is seen.
         agent = {"continuation_max_attempts": continuations}
         config = {"recovery": recovery, "agent": agent, "fallback": fallback or {}, "budgets": budgets or {}}

@@ -22,17 +22,18 @@ from helmdeck_core import (
     TextPart,
     hookimpl,
 )
-from helmdeck_testing import make_deck
+from helmdeck_testing import StubProvider, make_deck
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
 TENANT = "Uu3Vv4Ww5Xx6Yy7Zz8Aa9Bb0"
 REQUEST = ChatRequest(model="acme/any", messages=(Message(Role.USER, (TextPart("hello"),)),))
 
 
-class Acme:
+class Acme(StubProvider):
     """A provider whose frames and exceptions are full of its key."""
 
     def __init__(self, act, settings=None):
+        super().__init__()
         self.act = act
         self.settings = settings
 
@@ -44,9 +45,6 @@ class Acme:
         headers = {"authorization": f"Bearer {self.settings.api_key()}"}
         yield ChatDelta(reasoning="Hm.")
         yield await self.act(headers)
-
-    async def aclose(self):
-        pass
 
     @hookimpl
     def helmdeck_providers(self):

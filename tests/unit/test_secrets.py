@@ -27,9 +27,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import helmdeck_provider_tape
-from helmdeck_core import CallFailed, ChatResponse, EventSink, hookimpl, log
+from helmdeck_core import CallFailed, ChatResponse, log
 from helmdeck_core.redaction import Secrets
-from helmdeck_testing import ScriptedAnswer, failing_server, make_deck
+from helmdeck_testing import EventRecorder, ScriptedAnswer, failing_server, make_deck
 from tests.unit.adapters_support import ADAPTERS, KEY, KEYS, PLACES, PLUGINS, ask, request
 from tests.unit.cli_support import Cli, leave_the_machine
 from tests.unit.http_support import Server, Step, chunked, http, saying, turns, until
@@ -114,17 +114,6 @@ GONE = ("a caller who goes away", "a caller who goes away in the body", "a calle
 # -- what can be seen -----------------------------------------------------------------------------------------
 
 
-class Listener:
-    """A sink that keeps all it is told."""
-
-    def __init__(self):
-        self.events = []
-
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="listener", handle=self.events.append)]
-
-
 def everything_of(exc, seen=()):
     """All that may be written of an exception: variables, arguments and causes that are not printed included."""
     if exc is None or exc in seen:
@@ -189,7 +178,7 @@ def test_a_secret_shows_nowhere_whatever_a_server_does(name, written, spans, tmp
     secrets = SIGNED if adapter.kind == "bedrock" and "api_key" not in adapter.settings else PLANTED
     table = [(streams, *case) for streams in ways for case in answers(adapter.dialect, secrets, streams)]
     table = table[::2] if name in PLACES else table  # they differ in where the key goes, and in nothing that is read
-    listener, found, turn = Listener(), [], asyncio.Semaphore(16)
+    listener, found, turn = EventRecorder(), [], asyncio.Semaphore(16)
 
     def look(label, texts):
         found.extend((label, hit) for hit in shown_in(texts)[:1])

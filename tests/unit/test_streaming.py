@@ -25,7 +25,17 @@ from helmdeck_core import (
     ToolCall,
     hookimpl,
 )
-from helmdeck_testing import Fail, Reply, empty_stop, endless_thinking, make_deck, no_end, scripted_provider
+from helmdeck_testing import (
+    Fail,
+    Reply,
+    StubProvider,
+    empty_stop,
+    endless_thinking,
+    make_deck,
+    no_end,
+    plugin_with,
+    scripted_provider,
+)
 
 ASK = "draft a blog post"
 GOOD = '{"steps":[{"order":1,"tool":"blog.draft","args":{"brief":"b"},"rationale":"r"}],"complexity":"single-action","reasoning":"x"}'
@@ -45,6 +55,18 @@ def deck_of():
             return deck
 
         yield make
+
+
+class StreamsOnly(StubProvider):
+    """A provider that fails where a whole answer is requested."""
+
+    def __init__(self):
+        super().__init__(AssertionError("asked for a whole answer"))
+
+
+def providing(name, provider):
+    """A plugin that contributes the provider under a name."""
+    return plugin_with(helmdeck_providers=[ProviderSpec(name=name, open=lambda settings, context: provider)])
 
 
 def streamed(deck, request=REQUEST, **options):
@@ -87,19 +109,10 @@ def test_whoever_waits_gets_the_same_pieces(deck_of):
 
 
 def test_a_provider_that_cannot_stream_answers_in_one_piece(deck_of):
-    class Whole:
-        async def complete(self, request):
-            return ChatResponse(text="all of it", reasoning="hm", stop_reason=StopReason.END_TURN)
-
-        async def aclose(self):
-            pass
-
-    class Plugin:
-        @hookimpl
-        def helmdeck_providers(self):
-            return [ProviderSpec(name="whole", open=lambda settings, context: Whole())]
-
-    pieces, response = streamed(deck_of(beside=(Plugin(),)), ChatRequest(model="whole/x", messages=REQUEST.messages))
+    whole = StubProvider(ChatResponse(text="all of it", reasoning="hm", stop_reason=StopReason.END_TURN))
+    pieces, response = streamed(
+        deck_of(beside=(providing("whole", whole),)), ChatRequest(model="whole/x", messages=REQUEST.messages)
+    )
     assert pieces == [ChatDelta(reasoning="hm"), ChatDelta(text="all of it")] and response.text == "all of it"
 
 
@@ -140,10 +153,7 @@ def test_a_stream_ends_at_the_deadline(virtual_time, deck_of):
 def test_closing_the_iterator_closes_the_stream(deck_of):
     closed = []
 
-    class Endless:
-        async def complete(self, request):
-            raise AssertionError("asked for a whole answer")
-
+    class Endless(StreamsOnly):
         async def stream(self, request):
             try:
                 while True:
@@ -151,15 +161,7 @@ def test_closing_the_iterator_closes_the_stream(deck_of):
             finally:
                 closed.append(request.model)
 
-        async def aclose(self):
-            pass
-
-    class Plugin:
-        @hookimpl
-        def helmdeck_providers(self):
-            return [ProviderSpec(name="endless", open=lambda settings, context: Endless())]
-
-    deck = deck_of(beside=(Plugin(),))
+    deck = deck_of(beside=(providing("endless", Endless()),))
     request = ChatRequest(model="endless/x", messages=REQUEST.messages)
 
     async def run():
@@ -173,23 +175,14 @@ def test_closing_the_iterator_closes_the_stream(deck_of):
 
 @pytest.mark.parametrize("pieces", [[ChatDelta(text="x")], ["x"]])
 def test_a_provider_whose_stream_is_none_is_named(deck_of, pieces):
-    class Odd:
-        async def complete(self, request):
-            raise AssertionError
-
+    class Odd(StreamsOnly):
         async def stream(self, request):
             for piece in pieces:
                 yield piece
 
-        async def aclose(self):
-            pass
-
-    class Plugin:
-        @hookimpl
-        def helmdeck_providers(self):
-            return [ProviderSpec(name="odd", open=lambda settings, context: Odd())]
-
-    _, failure = streamed(deck_of(beside=(Plugin(),)), ChatRequest(model="odd/x", messages=REQUEST.messages))
+    _, failure = streamed(
+        deck_of(beside=(providing("odd", Odd()),)), ChatRequest(model="odd/x", messages=REQUEST.messages)
+    )
     assert isinstance(failure, PluginError) and "ChatResponse" in str(failure)
 
 
@@ -248,16 +241,14 @@ def test_a_model_that_speaks_may_take_the_whole_time(virtual_time, deck_of):
 FORMED = attrs.evolve(REQUEST, response_format=ResponseFormat("json_object"))
 
 
-class Spinning:
+class Spinning(StreamsOnly):
     """A provider that writes a beginning and then blanks, for ever or for a while."""
 
     def __init__(self, begin, blanks=1_000_000, end=""):
+        super().__init__()
         self.pieces = itertools.chain([begin], itertools.repeat("\n  ", blanks), [end])
         self.left = blanks
         self.is_closed = False
-
-    async def complete(self, request):
-        raise AssertionError("asked for a whole answer")
 
     async def stream(self, request):
         try:
@@ -267,9 +258,6 @@ class Spinning:
             yield ChatResponse(text="", stop_reason=StopReason.END_TURN)
         finally:
             self.is_closed = True
-
-    async def aclose(self):
-        pass
 
     @hookimpl
     def helmdeck_providers(self):
