@@ -139,7 +139,7 @@ FILES_ON_PAGES = [
 
 @pytest.mark.parametrize(("reader", "text"), FILES_ON_PAGES)
 def test_a_file_on_a_page_can_be_read(reader, text):
-    assert isinstance(reader.loads(text), dict | list)
+    assert reader.loads(text) is not None
 
 
 def test_the_package_on_the_providers_page_has_an_entry_point_in_our_group():
