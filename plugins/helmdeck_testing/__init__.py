@@ -51,6 +51,9 @@ from helmdeck_testing.servers import Ending as Ending
 from helmdeck_testing.servers import chat_server as chat_server
 from helmdeck_testing.servers import completion as completion
 from helmdeck_testing.servers import weak_model_server as weak_model_server
+from helmdeck_testing.stubs import EventRecorder as EventRecorder
+from helmdeck_testing.stubs import StubProvider as StubProvider
+from helmdeck_testing.stubs import plugin_with as plugin_with
 
 if TYPE_CHECKING:
     from helmdeck_testing.contract import ProviderContract as ProviderContract

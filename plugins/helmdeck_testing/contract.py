@@ -38,7 +38,7 @@ from helmdeck_testing.contract_runner import Act, answered
 from helmdeck_testing.fault_server import CALL, FAULT, MODELS, MODES, RETRY_AFTER_S, STATUSES, FailingServer
 from helmdeck_testing.server_formats.base import ScriptedAnswer
 
-_DISCONNECT_TIMEOUT_S = 5.0
+_DISCONNECT_TIMEOUT_S = 30.0
 """Time for the server to notice a closed connection, which it does at the next chunk."""
 
 
@@ -142,7 +142,9 @@ class ProviderContract(RequestContract):
                 server.arrived.clear()
                 server.dropped.clear()
                 call = asyncio.ensure_future(answered(provider, self.request(), streams))
-                await asyncio.to_thread(server.arrived.wait, _DISCONNECT_TIMEOUT_S)
+                assert await asyncio.to_thread(server.arrived.wait, _DISCONNECT_TIMEOUT_S), (
+                    f"{streams=}: no request has arrived"
+                )
                 call.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await call

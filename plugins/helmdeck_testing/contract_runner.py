@@ -28,9 +28,9 @@ from helmdeck_testing.deck_factory import make_deck
 from helmdeck_testing.fault_server import FailingServer
 from helmdeck_testing.server_formats.base import ServerFormat
 
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 30.0
 """The provider's timeout if a test sets none."""
-_MAX_TEST_S = 15.0
+_MAX_TEST_S = 60.0
 """A test fails after this time if the provider ignores its timeout."""
 
 Act = Callable[[Provider, FailingServer], Awaitable[Any]]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-import time
 
 import pytest
 
 from helmdeck_core import CallFailed, CallLimits, ChatRequest, LikelyTimeout, Message, Role, TextPart, TransientUnknown
 from helmdeck_testing import ChatServer, Chunks, Fail, make_deck, scripted_provider
 from tests.plugins.openai_support import ask, events, opened, streamed
+from tests.virtual_time_support import advance_running_loop
 
 MESSAGE = {
     "type": "message",
@@ -109,9 +109,27 @@ def test_one_that_failed_there_is_a_failure(slow):
     assert "out of luck" in failing(slow("queued", failed)).detail
 
 
+async def timed_out(server, call):
+    """Await a call whose limits end as soon as the server was polled."""
+    task = asyncio.ensure_future(call)
+    assert await asyncio.to_thread(server.looked.wait, 60.0)
+    await advance_running_loop(1_000.0)
+    return await task
+
+
 def test_one_that_takes_longer_than_a_request_may_is_cancelled(slow):
     server = slow("queued")
-    failure = failing(server, timeout_s=0.15)
+
+    async def run():
+        provider = opened(server.base_url, timeout_s=500.0, **GIVEN)
+        try:
+            with pytest.raises(CallFailed) as caught:
+                await timed_out(server, provider.complete(REQUEST))
+            return caught.value
+        finally:
+            await provider.aclose()
+
+    failure = asyncio.run(run())
     assert isinstance(failure, LikelyTimeout) and failure.sub_cause == "pending"
     assert server.asked()[-1] == CANCEL
 
@@ -126,10 +144,12 @@ def test_the_deadline_of_a_call_cancels_it_and_the_next_model_is_asked(slow, mon
     server = slow("queued")
     providers = {"openai-responses": {"base_url": server.base_url, "options": {"poll_ms": 1}}}
     config = {"providers": providers, "fallback": {"openai-responses/": ["b/two"]}}
-    with make_deck(scripted_provider(["from another"], "b"), config=config) as deck:
-        start = time.monotonic()
-        assert deck.complete(REQUEST, limits=CallLimits(deadline_s=0.5)).text == "from another"
-        assert time.monotonic() - start < 1.0
+
+    async def run():
+        async with make_deck(scripted_provider(["from another"], "b"), config=config) as deck:
+            return await timed_out(server, deck.acomplete(REQUEST, limits=CallLimits(deadline_s=900.0)))
+
+    assert asyncio.run(run()).text == "from another"
     assert server.asked()[-1] == CANCEL and server.asked().count(("POST", "")) == 1
 
 
@@ -141,7 +161,7 @@ def test_whoever_goes_away_leaves_nothing_running(slow, monkeypatch):
     async def run():
         async with make_deck(config=config) as deck:
             task = asyncio.create_task(deck.acomplete(REQUEST))
-            assert await asyncio.to_thread(server.looked.wait, 5.0)
+            assert await asyncio.to_thread(server.looked.wait, 60.0)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from helmdeck_core import CallFinished, ChatRequest, EventSink, Message, ResponseFormat, Role, TextPart, hookimpl
-from helmdeck_testing import Chunks, make_deck
+from helmdeck_core import CallFinished, ChatRequest, Message, ResponseFormat, Role, TextPart
+from helmdeck_testing import Chunks, EventRecorder, make_deck
 from helmdeck_testing.server_formats import SERVER_FORMATS, ScriptedAnswer
 
 ASK = "scrape the page"
@@ -266,15 +266,6 @@ def test_a_model_that_wrote_something_else_is_held_to_the_schema_the_next_time_t
     assert first.attempts[0].cause == "constrained_deadlock"
 
 
-class Watcher:
-    def __init__(self):
-        self.events = []
-
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="watcher", handle=self.events.append)]
-
-
 @pytest.mark.parametrize(
     ("model", "told"),
     [
@@ -286,7 +277,7 @@ class Watcher:
     ],
 )
 def test_what_an_answer_was_held_to_is_told_and_an_offer_that_is_not_taken_is_no_downgrade(stage, model, told):
-    watcher = Watcher()
+    watcher = EventRecorder()
     plan = stage(model, plugins=[watcher]).plan()
     [finished] = [event for event in watcher.events if isinstance(event, CallFinished)]
     assert (finished.constraint, finished.downgrades, plan.downgrades) == (told, (), ())

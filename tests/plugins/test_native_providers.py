@@ -239,7 +239,7 @@ def test_a_reader_that_leaves_drops_the_connection(case):
 
     with chat_server(lambda body: Chunks(endless(), headers={"content-type": case.kind})) as server:
         over(case.name, server.base_url, leave, options=dict(case.options))
-        assert server.dropped.wait(10)
+        assert server.dropped.wait(60)
 
 
 # -- what is sent ---------------------------------------------------------------------------------------------

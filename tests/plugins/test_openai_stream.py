@@ -141,7 +141,7 @@ def test_a_provider_streams_what_a_server_sends_as_it_comes(chat_server):
 
     def pieces():
         yield events(chunk({"content": "first "}), done=False)
-        assert seen.wait(10)
+        assert seen.wait(60)
         yield events(chunk({"content": "second"}), chunk(reason="stop"))
 
     server = chat_server(
@@ -186,7 +186,7 @@ def test_a_closed_stream_drops_its_connection_and_the_provider_goes_on(chat_serv
 
     def endless():
         yield events(chunk({"content": "a"}), done=False)
-        gone.wait(10)
+        gone.wait(60)
         while True:
             yield events(chunk({"content": "x" * 1_000}), done=False)
 
@@ -507,7 +507,7 @@ def test_a_stream_that_stands_still_is_a_likely_timeout(chat_server):
 
     def pieces():
         yield events(chunk({"content": "half"}), done=False)
-        gone.wait(10)
+        gone.wait(60)
 
     server = chat_server(lambda body: Chunks(pieces()))
     with pytest.raises(LikelyTimeout):

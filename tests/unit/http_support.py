@@ -106,7 +106,7 @@ async def ask(client, **request):
 
 
 async def until(holds):
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110  # it is about what the other side does
             await asyncio.sleep(0)
 

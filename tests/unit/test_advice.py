@@ -116,7 +116,7 @@ def test_an_attempt_that_was_not_sent_says_so_as_data():
     assert Attempt(number=1, model="a/one", is_sent=False).to_dict()["is_sent"] is False
 
 
-def test_the_trail_tells_how_long_was_waited():
+def test_the_attempts_of_a_failure_say_how_long_was_waited(virtual_time):
     failure = fail([Fail("provider_unavailable", status=503, retry_after_s=0.1)] * 3)
     assert [attempt.then for attempt in failure.attempts[:2]] == ["again after 0.1 s"] * 2
     assert failure.attempts[0].status == 503

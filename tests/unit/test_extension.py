@@ -15,7 +15,7 @@ from helmdeck_core import (
     TextPart,
     Tier,
 )
-from helmdeck_testing import Chunks, make_deck
+from helmdeck_testing import Chunks, EventRecorder, make_deck
 
 ACME = '''
 """Everything that a small company adds: a provider, a budget row, a trim step, a reasoning tag."""
@@ -136,23 +136,15 @@ def helmdeck_trim_steps():
 
 
 def test_a_third_partys_step_that_drops_supersedes_is_corrected_and_named(installed_plugin):
-    from helmdeck_core import EventSink, hookimpl
-
-    events = []
-
-    class Sink:
-        @hookimpl
-        def helmdeck_event_sinks(self):
-            return [EventSink(name="test", handle=events.append)]
-
+    recorder = EventRecorder()
     installed_plugin("helmdeck-vandal", {"vandal": "vandal_plugin"}, {"vandal_plugin": VANDAL})
-    with make_deck(Sink(), autoload=True, config={"selection": {"max_entries": {"C": 40}}}) as deck:
+    with make_deck(recorder, autoload=True, config={"selection": {"max_entries": {"C": 40}}}) as deck:
         selection = deck.select("research a topic and write a grounded post with sources", model="x/y")
     sent = {row["id"]: row["metadata"].get("supersedes") for row in json.loads(selection.text)["pipelines"]}
     assert sent, "the request is one for pipelines"
     assert sent == {entry.id: list(entry.supersedes) or None for entry in selection.entries if entry.id in sent}
     assert "invariant_restored(vandal.supersedes:metadata.supersedes)" in selection.record.dropped
-    assert {(e.plugin, e.step) for e in events if isinstance(e, InvariantRestored)} == {("vandal", "vandal.supersedes")}
+    assert {(e.plugin, e.step) for e in recorder.of(InvariantRestored)} == {("vandal", "vandal.supersedes")}
 
 
 def test_a_warning_names_the_plugin_whose_step_was_corrected(installed_plugin, capsys):

@@ -6,7 +6,6 @@ from helmdeck_core import (
     CallFinished,
     CallLimits,
     CostUnknown,
-    EventSink,
     LikelyTimeout,
     PriceSource,
     ProviderUnavailable,
@@ -15,20 +14,19 @@ from helmdeck_core import (
 )
 from helmdeck_core.cli import results
 from helmdeck_plugins import prices
-from helmdeck_testing import Reply, make_deck, scripted_provider
+from helmdeck_testing import EventRecorder, Reply, make_deck, scripted_provider
 
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"}}]}'
 USAGE = Usage(input_tokens=1_000_000, output_tokens=100_000, cached_input_tokens=400_000)
 PRICES = {"input_cost_usd_per_mtok": 2.0, "output_cost_usd_per_mtok": 10.0, "cached_input_cost_usd_per_mtok": 0.5}
 
 
-class Watching:
-    def __init__(self, **costs):
-        self.events, self.costs, self.asked = [], costs, []
+class Watching(EventRecorder):
+    """Records events, and contributes prices by model."""
 
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="watching", handle=self.events.append)]
+    def __init__(self, **costs):
+        super().__init__()
+        self.costs, self.asked = costs, []
 
     @hookimpl
     def helmdeck_prices(self):
@@ -37,9 +35,6 @@ class Watching:
             return self.costs.get(model)
 
         return [PriceSource(name="ours", cost_usd=cost)]
-
-    def of(self, kind):
-        return [event for event in self.events if isinstance(event, kind)]
 
 
 def deck_of(watching, *replies, budget=None, **config):

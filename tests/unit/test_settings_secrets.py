@@ -29,7 +29,7 @@ from helmdeck_core.config.load import load_config
 from helmdeck_core.config.types import Config, ProviderConfig, is_hidden
 from helmdeck_provider_kit import Transport
 from helmdeck_provider_kit.settings import Proxy
-from helmdeck_testing import make_deck
+from helmdeck_testing import EventRecorder, make_deck
 from tests.unit.cli_support import Cli, leave_the_machine
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
@@ -167,7 +167,6 @@ class Careless:
 
     def __init__(self, fails_at="open"):
         self.fails_at = fails_at
-        self.events = []
 
     def _store(self, target, keep_days):
         def fail(*_):
@@ -186,18 +185,15 @@ class Careless:
 
     @hookimpl
     def helmdeck_event_sinks(self):
-        return [
-            EventSink(name="careless", open=self._sink, options={"token": "", "url": ""}),
-            EventSink(name="listener", handle=self.events.append),
-        ]
+        return [EventSink(name="careless", open=self._sink, options={"token": "", "url": ""})]
 
 
 @pytest.mark.parametrize("fails_at", ["open", "add"])
 def test_a_history_that_fails_shows_no_password(fails_at):
-    careless = Careless(fails_at)
-    with make_deck(careless, config={"history": {"url": f"postgres://ann:{KEY}@host/db"}}) as deck:
+    recorder = EventRecorder()
+    with make_deck(Careless(fails_at), recorder, config={"history": {"url": f"postgres://ann:{KEY}@host/db"}}) as deck:
         deck.plan("remember this")
-    (event,) = [each for each in careless.events if isinstance(each, HistoryFailed)]
+    (event,) = recorder.of(HistoryFailed)
     assert "cannot reach //[redacted]@host/db" in event.detail and KEY not in repr(event)
     if fails_at == "open":
         with pytest.raises(PluginError) as caught:

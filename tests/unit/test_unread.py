@@ -10,25 +10,15 @@ from helmdeck_core import (
     CallFinished,
     ChatRequest,
     ChatResponse,
-    EventSink,
     Message,
     Role,
     StopReason,
     TextPart,
-    hookimpl,
 )
+from helmdeck_testing import EventRecorder
 
 FREE = "openrouter/openrouter/free"
 QUESTION = ChatRequest(model=FREE, messages=(Message(Role.USER, (TextPart("paint a boat"),)),))
-
-
-class Sink:
-    def __init__(self):
-        self.events = []
-
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="all", handle=self.events.append)]
 
 
 def answer(text, *unread):
@@ -53,7 +43,7 @@ def test_a_failure_repeats_what_the_provider_says_of_it(answering, stop):
 
 
 def test_what_stands_beside_a_text_is_told_in_the_response_and_in_the_event(answering):
-    sink = Sink()
+    sink = EventRecorder()
     deck, _ = answering(answer("here it is", "image"), beside=(sink,))
     assert deck.complete(QUESTION).unread == ("image",)
     assert [event.unread for event in sink.events if isinstance(event, CallFinished)] == [("image",)]
