@@ -11,6 +11,7 @@ from helmdeck_core.config.load import LoadedConfig, dotted
 from helmdeck_core.config.precedence import SelectionRules, ladder_rule, selection_rules
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import mistakes_of
+from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
 from helmdeck_core.domain.chat import (
     DISPOSITIONS,
@@ -32,6 +33,7 @@ from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.ranking import Ranker
 from helmdeck_core.domain.recovery import CAUSES_OF_RULES, Action, FailureContext, NextModel, RecoveryRule, Retry
 from helmdeck_core.domain.tool_calls import ToolCallFormat
+from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.errors import ConfigError
 from helmdeck_core.hooks import calls as hook_calls
 from helmdeck_core.hooks.calls import Contribution
@@ -42,12 +44,14 @@ from helmdeck_core.reading.tool_calls.scanner import dialect_problem
 from helmdeck_core.resolve.budgets import BudgetResolver
 from helmdeck_core.resolve.event_sinks import ActiveSink, listening
 from helmdeck_core.resolve.prices import Pricer
+from helmdeck_core.resolve.transports import TransportChooser, client_mistakes
 
 T = TypeVar("T")
 ByName = Mapping[str, Contribution[T]]
 
 CONTRIBUTIONS: Mapping[str, type] = {
     "helmdeck_providers": ProviderSpec,
+    "helmdeck_transports": TransportSpec,
     "helmdeck_stop_reasons": StopReasonTable,
     "helmdeck_budget_rows": BudgetRow,
     "helmdeck_trim_steps": TrimStep,
@@ -91,6 +95,7 @@ class Runtime:
     packs: ByName[Pack]
     sources: ByName[CatalogSource]
     providers: ByName[ProviderSpec]
+    transports: TransportChooser
     history_stores: ByName[HistoryStoreSpec]
     stop_tables: Mapping[str, Mapping[str, StopReason]]
     any_stop: Mapping[str, StopReason]
@@ -180,9 +185,10 @@ def _any_stop(tables: Iterable[Mapping[str, StopReason]]) -> dict[str, StopReaso
     return merged | {_squashed(reason.value): reason for reason in StopReason}
 
 
-def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
+def resolve(plugins: Plugins, loaded: LoadedConfig, http_clients: Mapping[str, object] = EMPTY) -> Runtime:
     """Call every hook once and freeze what comes back.
 
+    :param http_clients: HTTP clients of the application, by name of a provider.
     :raises ConfigError: with every mistake of the configuration, those of its reading included.
     :raises PluginError: a plugin raised or contributed what its hook forbids.
     """
@@ -190,6 +196,9 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
         hook: hook_calls.collect(plugins, hook, kind) for hook, kind in CONTRIBUTIONS.items()
     }
     mistakes = [*loaded.mistakes, *mistakes_of(loaded, plugins.names, found)]
+    transports: ByName[TransportSpec] = _named(found["helmdeck_transports"])
+    names = {owned.value.name for owned in found["helmdeck_providers"]} | loaded.config.providers.keys()
+    mistakes += client_mistakes(transports, names, http_clients)
     if mistakes:
         raise ConfigError(tuple(mistakes))
     table = BudgetTable(owned.value for owned in found["helmdeck_budget_rows"])
@@ -220,6 +229,7 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
         packs=_named(found["helmdeck_packs"]),
         sources=_named(found["helmdeck_catalog_sources"]),
         providers=providers,
+        transports=TransportChooser(transports, loaded.config, http_clients),
         history_stores=_named(found["helmdeck_history_stores"]),
         stop_tables=stop_tables,
         any_stop=_any_stop(stop_tables.values()),

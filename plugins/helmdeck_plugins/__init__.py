@@ -18,6 +18,8 @@ BUILTINS = {
     "gemini": "helmdeck_plugins.providers.gemini",
     "ollama": "helmdeck_plugins.providers.ollama",
     "scripted": "helmdeck_plugins.providers.scripted",
+    "httpx": "helmdeck_plugins.transports.httpx",
+    "aiohttp": "helmdeck_plugins.transports.aiohttp",
     "plan": "helmdeck_plugins.packs.plan",
     "route": "helmdeck_plugins.packs.route",
     "catalogs": "helmdeck_plugins.catalogs",

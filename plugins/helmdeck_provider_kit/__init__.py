@@ -41,7 +41,7 @@ from helmdeck_provider_kit.bodies import string as string
 from helmdeck_provider_kit.bodies import word as word
 from helmdeck_provider_kit.connection import HttpResponse as HttpResponse
 from helmdeck_provider_kit.connection import HttpStream as HttpStream
-from helmdeck_provider_kit.connection import Transport as Transport
+from helmdeck_provider_kit.connection import HttpConnection as HttpConnection
 from helmdeck_provider_kit.failures import Cause as Cause
 from helmdeck_provider_kit.failures import ErrorFacts as ErrorFacts
 from helmdeck_provider_kit.failures import ErrorRules as ErrorRules

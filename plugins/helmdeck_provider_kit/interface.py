@@ -27,7 +27,7 @@ from helmdeck_core.redaction import Secrets
 from helmdeck_provider_kit.answer_reader import DONE, ReaderContext, ResponseReader
 from helmdeck_provider_kit.background import Background, cancel, waited_for
 from helmdeck_provider_kit.bodies import NOT_JSON, checked, decoded
-from helmdeck_provider_kit.connection import HttpResponse, HttpStream, Transport
+from helmdeck_provider_kit.connection import HttpConnection, HttpResponse, HttpStream
 from helmdeck_provider_kit.failures import ErrorRules
 from helmdeck_provider_kit.rendering import Rendered
 from helmdeck_provider_kit.sse import EventDecoder, LineDecoder, may_be_events
@@ -96,7 +96,7 @@ class HttpProvider:
     def __init__(self, settings: ProviderSettings, context: ProviderContext, interface: WireFormat) -> None:
         self._context = context
         self._interface = interface
-        self._transport = Transport(settings)
+        self._connection = HttpConnection(settings)
         self._timeout_s = settings.timeout_s
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
@@ -105,7 +105,7 @@ class HttpProvider:
         :raises CallFailed: the subclass of the cause.
         """
         asked = self._asked(attrs.evolve(request, stream=False) if request.stream else request)
-        received = await self._transport.post(asked.path, asked.body, asked.headers, asked.secrets)
+        received = await self._connection.post(asked.path, asked.body, asked.headers, asked.secrets)
         received, body = await self._done(asked, received)
         answer = self._answer(asked, received)
         with _told(answer):
@@ -126,7 +126,7 @@ class HttpProvider:
         :raises CallFailed: the subclass of the cause.
         """
         asked = self._asked(attrs.evolve(request, stream=True))
-        async with self._transport.stream(asked.path, asked.body, asked.headers, asked.secrets) as incoming:
+        async with self._connection.stream(asked.path, asked.body, asked.headers, asked.secrets) as incoming:
             if incoming.is_whole:
                 received, body = await self._done(asked, await incoming.received())
                 answer = self._answer(asked, received)
@@ -153,7 +153,7 @@ class HttpProvider:
                                 yield batch
                 finally:
                     if answer.goes_on_at and (background := self._interface.background):
-                        await cancel(self._transport, background, answer.goes_on_at, asked.headers, asked.secrets)
+                        await cancel(self._connection, background, answer.goes_on_at, asked.headers, asked.secrets)
             yield answer.finish()
 
     async def models(self) -> tuple[ModelInfo, ...]:
@@ -165,7 +165,7 @@ class HttpProvider:
         path = self._interface.models_path
         for _ in range(_MAX_PAGES):
             headers, secrets = self._authorised(path, None)
-            received = await self._transport.get(path, headers, secrets)
+            received = await self._connection.get(path, headers, secrets)
             data = self._interface.checked(received, secrets)
             if isinstance(data, list):  # some give the bare list
                 data = {"data": data}
@@ -180,7 +180,7 @@ class HttpProvider:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._transport.aclose()
+        await self._connection.aclose()
 
     async def _done(self, asked: _Asked, received: HttpResponse) -> tuple[HttpResponse, Any]:
         """An answer that came in one piece, and its decoded body; one that is still being made is waited for."""
@@ -189,7 +189,7 @@ class HttpProvider:
         if background is None or not (path := background.path(body)):
             return received, body
         return await waited_for(
-            self._transport, background, path, asked.headers, asked.secrets, self._interface.words, self._timeout_s
+            self._connection, background, path, asked.headers, asked.secrets, self._interface.words, self._timeout_s
         )
 
     def _asked(self, request: ChatRequest) -> _Asked:
@@ -214,8 +214,8 @@ class HttpProvider:
         :param body: of a POST; ``None`` for a GET.
         :raises AuthFailed: there is no key that could be sent.
         """
-        key = self._transport.key()
-        return self._interface.headers(key), self._transport.secrets(key)
+        key = self._connection.key()
+        return self._interface.headers(key), self._connection.secrets(key)
 
     def _answer(self, asked: _Asked, head: HttpResponse | HttpStream) -> ResponseReader:
         name = self._interface.name

@@ -152,7 +152,7 @@ class _Connection(HttpProvider):
         """
         accept = {"accept": EVENT_STREAM} if path.endswith(STREAM) else {}
         if (key := self._bearer()) is not None:
-            return {**accept, "authorization": f"Bearer {key}"}, self._transport.secrets(key)
+            return {**accept, "authorization": f"Bearer {key}"}, self._connection.secrets(key)
         keys = self._credentials()
         headers = signed(
             "GET" if body is None else "POST",
@@ -164,7 +164,7 @@ class _Connection(HttpProvider):
             service=_SERVICE,
             now=datetime.now(UTC),
         )
-        return {**headers, **accept}, self._transport.secrets(None, *keys.secrets)
+        return {**headers, **accept}, self._connection.secrets(None, *keys.secrets)
 
     def _bearer(self) -> str | None:
         """The API key of Bedrock; ``None`` where there is none.
@@ -176,7 +176,7 @@ class _Connection(HttpProvider):
                 return None
         except AuthFailed:
             return None
-        return self._transport.key()
+        return self._connection.key()
 
     def _credentials(self) -> Credentials:
         name, options = self._settings.name, self._options
