@@ -5,13 +5,8 @@ from __future__ import annotations
 from helmdeck_core import InvalidRequest, Transport, TransportSettings, TransportSpec, hookimpl
 
 
-def accepts(client: object) -> bool:
-    """Whether an object is a session of ``aiohttp``."""
-    return any((kind.__module__, kind.__name__) == ("aiohttp.client", "ClientSession") for kind in type(client).__mro__)
-
-
 def open_aiohttp(settings: TransportSettings) -> Transport:
-    """Open a session, or use the one that was handed over.
+    """Open a session.
 
     :raises InvalidRequest: the library is not installed.
     """
@@ -28,5 +23,5 @@ def open_aiohttp(settings: TransportSettings) -> Transport:
 @hookimpl
 def helmdeck_transports() -> list[TransportSpec]:
     """Contribute the transport for many calls at once."""
-    summary = "HTTP/1.1 over aiohttp, for many calls at once; needs helmdeck[aiohttp]; takes an aiohttp.ClientSession"
-    return [TransportSpec(name="aiohttp", open=open_aiohttp, summary=summary, accepts=accepts, order=10)]
+    summary = "HTTP/1.1 over aiohttp, for many calls at once; needs helmdeck[aiohttp]"
+    return [TransportSpec(name="aiohttp", open=open_aiohttp, summary=summary, order=10)]

@@ -23,7 +23,7 @@ from helmdeck_core import (
     TransportSettings,
 )
 from helmdeck_plugins.transports.headers import joined
-from helmdeck_plugins.transports.network import described, readiness
+from helmdeck_plugins.transports.sockets import described, readiness
 
 ERRORS: Mapping[type[BaseException], type[TransportError]] = {
     aiohttp.ClientConnectorError: ConnectFailed,
@@ -46,6 +46,9 @@ _READ_BYTES = 65_536
 """Of a response that nobody reads no more than about twice this is taken off the network."""
 
 
+_NOT_ADDED = ("accept", "accept-encoding", "content-type", "user-agent")
+
+
 class AiohttpTransport:
     """Connections to one server, or to the proxy before it. Their number is limited by the callers."""
 
@@ -55,21 +58,17 @@ class AiohttpTransport:
         # A proxy that only connects reads its headers with CONNECT; one that passes requests on, with each request.
         self._with_connect = proxy.headers if proxy and is_secure else None
         self._with_request = proxy.headers if proxy and not is_secure else None
-        self._proxy = proxy.url if proxy else None
         self._under_way: weakref.WeakSet[aiohttp.ClientResponse] = weakref.WeakSet()
-        self._timeout = aiohttp.ClientTimeout(total=None, connect=settings.connect_timeout_s)
-        self._is_ours = settings.client is None
-        self._session: Any = settings.client or self._new_session(settings)
-
-    def _new_session(self, settings: TransportSettings) -> aiohttp.ClientSession:
         # Reading the certificates of the system takes a while, and plain HTTP needs none.
-        is_tls = any(url.startswith("https:") for url in (settings.base_url, self._proxy or ""))
-        return aiohttp.ClientSession(
+        is_tls = is_secure or (proxy is not None and proxy.url.startswith("https:"))
+        self._session = aiohttp.ClientSession(
             connector=_Connector(limit=0, keepalive_timeout=settings.keepalive_s, ssl=_context() if is_tls else True),
             # The caller bounds decompression better, and to the library a chunk of one byte is an error.
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
-            proxy=self._proxy,
+            proxy=proxy.url if proxy else None,
+            timeout=aiohttp.ClientTimeout(total=None, connect=settings.connect_timeout_s),
+            skip_auto_headers=_NOT_ADDED,
             read_bufsize=_READ_BYTES,
             max_line_size=_HEAD_BYTES,
             max_field_size=_HEAD_BYTES,
@@ -88,7 +87,6 @@ class AiohttpTransport:
                 data=io.BytesIO(body) if body and len(body) >= _LARGE_BYTES else body,
                 allow_redirects=False,
                 proxy_headers=self._with_connect,
-                timeout=self._timeout,
             )
             self._under_way.add(response)
             return AiohttpResponse(response)
@@ -99,11 +97,10 @@ class AiohttpTransport:
         raise error
 
     async def aclose(self) -> None:
-        """Close all connections, unless they are those of a session that was handed over."""
+        """Close all connections."""
         for response in tuple(self._under_way):
             response.close()
-        if self._is_ours:
-            await self._session.close()
+        await self._session.close()
 
 
 class AiohttpResponse:
@@ -136,28 +133,52 @@ class AiohttpResponse:
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Connections, of which none is used again that has something to read before a request was sent.
+    """Connections, of which none is used again that got bytes that no request asked for.
 
-    The library takes a connection from its pool without a look, so that bytes that no request asked for would be the
-    response to the next one.
+    The library takes a connection from its pool without a look, so that such bytes would be the response to the next
+    request.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._readable: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._traffic: weakref.WeakKeyDictionary[Any, _Traffic] = weakref.WeakKeyDictionary()
 
     async def connect(self, req: Any, traces: Any, timeout: Any) -> Any:
         while True:
             connection = await super().connect(req, traces, timeout)
             protocol = connection.protocol
-            readable = self._readable.get(protocol)
-            if readable is None:  # a new one
-                self._readable[protocol] = readiness(connection.transport.get_extra_info("socket"))
-                return connection
-            # The first is about what the loop has taken already, the second about what the system holds.
-            if not protocol.should_close and not readable():
-                return connection
-            connection.close()
+            traffic = self._traffic.get(protocol)
+            if traffic is None:
+                traffic = self._traffic[protocol] = _Traffic(protocol)
+            elif protocol.should_close or traffic.is_dirty():
+                connection.close()
+                continue
+            connection.add_callback(traffic.rest)
+            return connection
+
+
+class _Traffic:
+    """What arrives on a connection while it is idle."""
+
+    def __init__(self, protocol: Any) -> None:
+        self._reads = 0
+        self._reads_at_rest = 0
+        self._readable = readiness(protocol.transport.get_extra_info("socket"))
+        deliver = protocol.data_received
+
+        def data_received(data: bytes) -> None:
+            self._reads += bool(data)  # the library calls it with nothing, too
+            deliver(data)
+
+        protocol.data_received = data_received
+
+    def rest(self) -> None:
+        """Note that the response is complete."""
+        self._reads_at_rest = self._reads
+
+    def is_dirty(self) -> bool:
+        """Whether anything arrived since then, which the loop has taken or the system still holds."""
+        return self._reads != self._reads_at_rest or bool(self._readable())
 
 
 def _context() -> ssl.SSLContext:

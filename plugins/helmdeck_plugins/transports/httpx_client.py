@@ -6,6 +6,7 @@ transports. Only its timeouts and its redirects are replaced, which belong to th
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from helmdeck_core import (
     TransportSettings,
 )
 from helmdeck_plugins.transports.headers import joined
+from helmdeck_plugins.transports.sockets import described
 
 ERRORS: Mapping[str, type[TransportError]] = {
     "ConnectError": ConnectFailed,
@@ -110,5 +112,16 @@ def _error(exc: Exception) -> TransportError | None:
     found = next((ERRORS[kind.__name__] for kind in kinds if kind.__name__ in ERRORS), None)
     if found is None:
         return None
-    is_tls = found is ConnectFailed and any(word in str(exc) for word in ("SSL", "certificate"))
-    return (TlsFailed if is_tls else found)(str(exc))
+    system = _system_error(exc)
+    if isinstance(system, ssl.SSLError) and found is ConnectFailed:
+        found = TlsFailed
+    return found(described(system) if system else str(exc))
+
+
+def _system_error(exc: BaseException | None) -> OSError | None:
+    """The error of the system behind an exception, which says more than the layers in between."""
+    while exc is not None:
+        if isinstance(exc, OSError) and exc.errno:
+            return exc
+        exc = exc.exceptions[0] if isinstance(exc, BaseExceptionGroup) else exc.__cause__ or exc.__context__
+    return None
