@@ -6,9 +6,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import aiohttp  # noqa: F401  # what importing a library takes is not a call's time
+import httpx2  # noqa: F401
 import pytest
 
 from helmdeck_core import ChatRequest, ChatResponse, Helmdeck, ProviderSpec, StopReason, hookimpl
+from helmdeck_core.resolve.transports import TransportChooser
 
 FREE = "openrouter/openrouter/free"
 """Tier C: 10,000 bytes of catalog, one step at a time."""
@@ -64,3 +67,14 @@ def answering(deck_with: Callable[..., Helmdeck]) -> Callable[..., tuple[Helmdec
         return deck_with(provider, *beside, config=config, **options), provider
 
     return make
+
+
+@pytest.fixture(params=["httpx", "aiohttp"])
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run a test once for each built-in transport: every deck and every provider of the test uses it.
+
+    Tests over HTTP ask for it with ``usefixtures("transport")``.
+    """
+    name: str = request.param
+    monkeypatch.setattr(TransportChooser, "name_of", lambda self, provider: name)
+    return name

@@ -47,7 +47,9 @@ class TransportChooser:
         return self._transports[name].value.open(attrs.evolve(settings, client=client))
 
 
-def client_mistakes(transports: Transports, providers: Iterable[str], clients: Mapping[str, object]) -> Iterator[Mistake]:
+def client_mistakes(
+    transports: Transports, providers: Iterable[str], clients: Mapping[str, object]
+) -> Iterator[Mistake]:
     """Find clients of unknown providers, and those that no transport can use."""
     names = sorted(providers)
     for name, client in clients.items():

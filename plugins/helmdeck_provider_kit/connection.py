@@ -287,9 +287,7 @@ class HttpConnection:
                 detail = "give ProviderSettings an open_transport, or open the provider through a deck"
                 raise InvalidRequest("the provider has no HTTP transport", sub_cause="misconfigured", detail=detail)
             self._transport = settings.open_transport(
-                TransportSettings(
-                    base_url=self._url, connect_timeout_s=settings.connect_timeout_s, proxy=self._proxy
-                )
+                TransportSettings(base_url=self._url, connect_timeout_s=settings.connect_timeout_s, proxy=self._proxy)
             )
         return self._transport
 
@@ -355,7 +353,9 @@ def _failure(
     if isinstance(exc, ConnectTimeout):
         failure, headline, sub_cause = FAILURES[ConnectFailed]
         limit = f"no connection within {settings.connect_timeout_s:g} s"
-        return failure(headline, sub_cause=sub_cause, detail=f"{limit}; see providers.{settings.name}.connect_timeout_s")
+        return failure(
+            headline, sub_cause=sub_cause, detail=f"{limit}; see providers.{settings.name}.connect_timeout_s"
+        )
     if isinstance(exc, TimeoutError):
         option = "idle_timeout_s" if is_idle else "timeout_s"
         missing = "nothing new" if is_idle else "no complete answer"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_testing.deck_factory import make_deck as make_deck
+from helmdeck_testing.deck_factory import provider_settings as provider_settings
 from helmdeck_testing.deck_factory import write_distribution as write_distribution
 from helmdeck_testing.dialects import ANTHROPIC as ANTHROPIC
 from helmdeck_testing.dialects import DIALECTS as DIALECTS

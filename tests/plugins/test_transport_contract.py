@@ -60,4 +60,3 @@ class TestClientOfHttpx2(OfHttpx):
 
 class TestClientOfHttpx(OfHttpx):
     library = httpx
-

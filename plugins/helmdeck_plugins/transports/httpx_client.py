@@ -115,7 +115,13 @@ def _error(exc: Exception) -> TransportError | None:
     system = _system_error(exc)
     if isinstance(system, ssl.SSLError) and found is ConnectFailed:
         found = TlsFailed
-    return found(described(system) if system else str(exc))
+    return found(described(system) if system else in_words(exc))
+
+
+def in_words(exc: Exception) -> str:
+    """What an exception says; of a body that ended early, the same as with every transport."""
+    said = str(exc)
+    return "the body ended before it was complete" if said.startswith("peer closed connection without") else said
 
 
 def _system_error(exc: BaseException | None) -> OSError | None:

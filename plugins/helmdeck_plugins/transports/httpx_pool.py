@@ -23,7 +23,7 @@ from helmdeck_core import (
     TransportSettings,
 )
 from helmdeck_plugins.transports.headers import joined
-from helmdeck_plugins.transports.httpx_client import leftover
+from helmdeck_plugins.transports.httpx_client import in_words, leftover
 from helmdeck_plugins.transports.network import Network
 
 ERRORS: Mapping[type[Exception], type[TransportError]] = {
@@ -197,9 +197,7 @@ def _url(url: str) -> httpcore2.URL:
         parsed = httpx2.URL(url)
     except httpx2.InvalidURL:
         raise InvalidUrl("it is not a URL") from None
-    return httpcore2.URL(
-        scheme=parsed.raw_scheme, host=parsed.raw_host, port=parsed.port, target=parsed.raw_path
-    )
+    return httpcore2.URL(scheme=parsed.raw_scheme, host=parsed.raw_host, port=parsed.port, target=parsed.raw_path)
 
 
 def _error(exc: Exception) -> TransportError | None:
@@ -207,4 +205,4 @@ def _error(exc: Exception) -> TransportError | None:
     if isinstance(exc, TransportError):
         return exc.with_traceback(None)
     found = next((ERRORS[kind] for kind in type(exc).__mro__ if kind in ERRORS), None)
-    return found(str(exc)) if found else None
+    return found(in_words(exc)) if found else None
