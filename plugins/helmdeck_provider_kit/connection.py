@@ -7,8 +7,9 @@ retried and no redirect is followed: the first is decided elsewhere, the second 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from types import TracebackType
+from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
@@ -76,7 +77,6 @@ class HttpStream:
         url: str,
         *,
         deadline: float,
-        idle_s: float | None,
         secrets: Iterable[str],
     ) -> None:
         self.status = response.status
@@ -85,12 +85,8 @@ class HttpStream:
         self._settings = settings
         self._url = url
         self._deadline = deadline
-        self._idle_s = idle_s
         self._secrets = secrets
-        # Most bodies are not compressed, and every layer of decoding costs time for each chunk.
-        encoding = self.headers.get("content-encoding")
-        source: AsyncIterator[bytes] = (encoding and decompressed(response, encoding)) or response
-        self._read = source.__anext__
+        self._read = _decoded(response).__anext__
         self._loop = asyncio.get_running_loop()
         self._limit = deadline
         self._has_given = False
@@ -111,8 +107,8 @@ class HttpStream:
         :raises CallFailed: the body breaks off, is too large, takes too long, or exceeds the idle timeout.
         """
         # The idle timeout is about the server: the time that the reader spends between two chunks does not count.
-        if self._idle_s is not None and self._has_given:
-            self._limit = min(self._deadline, self._loop.time() + self._idle_s)
+        if self._has_given:
+            self._limit = min(self._deadline, self._loop.time() + self._settings.idle_timeout_s)
         try:
             chunk: bytes = await Limited(self._read().__await__(), self._limit)
         except StopAsyncIteration:
@@ -125,7 +121,7 @@ class HttpStream:
             self._has_given = True
             self._room -= len(chunk)
             if self._room < 0:
-                raise self._too_large()
+                raise _too_large(self._response, self._settings)
             return chunk
         raise failure  # outside the except block: the library's exception holds the request with its key
 
@@ -152,15 +148,6 @@ class HttpStream:
     async def aclose(self) -> None:
         """Release the connection; one whose response was not read to its end is closed."""
         await self._response.aclose()
-
-    def _too_large(self) -> CallFailed:
-        settings = self._settings
-        return TransientUnknown(
-            "the provider's answer is too large",
-            status=self.status,
-            sub_cause="too_large",
-            detail=f"more than {settings.max_response_bytes:,} bytes; see providers.{settings.name}.max_response_bytes",
-        )
 
 
 class HttpConnection:
@@ -235,50 +222,62 @@ class HttpConnection:
 
         The parameters are those of ``post``. Check the status first: the body of an error is no stream.
         """
-        # A server that compresses collects before it sends.
-        plain = {"accept": "text/event-stream, application/json", "accept-encoding": "identity"}
-        return StreamRequest(self, path, body, {**plain, **headers}, secrets, self._settings.idle_timeout_s)
+        return StreamRequest(self.open_stream(path, body, headers, secrets))
 
     async def aclose(self) -> None:
         """Close all connections."""
         if self._transport is not None:
             await self._transport.aclose()
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        secrets: Iterable[str],
-        idle_s: float | None = None,
+    async def open_stream(
+        self, path: str, body: bytes, headers: Mapping[str, str], secrets: Iterable[str]
     ) -> HttpStream:
-        """Send a request and return the response when its head has arrived; the caller closes it.
+        """Send a request and return the response when its head has arrived; the caller closes it. See ``stream``.
 
         :raises CallFailed: no response arrived.
         """
-        deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
-        url = self._url + path
-        kind = EMPTY if body is None else _JSON
+        settings, url = self._settings, self._url + path
+        deadline = asyncio.get_running_loop().time() + settings.timeout_s
         try:
-            sent = {**self._always, **kind, **headers, **self._headers}
-            response = await Limited(self._opened().send(method, url, sent, body).__await__(), deadline)
+            async with asyncio.timeout_at(deadline):
+                response = await self._opened().send("POST", url, self._sent({**_STREAM, **headers}, body), body)
         except Exception as exc:
-            failure = _failure(exc, self._settings, url, secrets)
+            failure = _failure(exc, settings, url, secrets)
             if failure is None:
                 raise
         else:
-            return HttpStream(response, self._settings, url, deadline=deadline, idle_s=idle_s, secrets=secrets)
+            return HttpStream(response, settings, url, deadline=deadline, secrets=secrets)
         raise failure  # outside the except block: the library's exception holds the request with its key
 
     async def _whole(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], secrets: Iterable[str]
     ) -> HttpResponse:
-        response = await self.send(method, path, body, {"accept": "application/json", **headers}, secrets)
+        settings, url = self._settings, self._url + path
+        response: TransportResponse | None = None
+        failure: CallFailed | None = None
+        chunks: list[bytes] = []
         try:
-            return await response.received()
+            async with asyncio.timeout(settings.timeout_s):
+                response = await self._opened().send(method, url, self._sent({**_WHOLE, **headers}, body), body)
+                await _read(response, settings, chunks)
+        except Exception as exc:
+            failure = _failure(exc, settings, url, secrets)
+            if failure is None:
+                raise
+            if response is not None and response.status >= 400:  # its status says enough
+                failure = None
         finally:
-            await response.aclose()
+            if response is not None:
+                await response.aclose()
+        if failure is not None:
+            raise failure  # outside the except block: the library's exception holds the request with its key
+        assert response is not None
+        return HttpResponse(response.status, response.headers, b"".join(chunks))
+
+    def _sent(self, headers: Mapping[str, str], body: bytes | None) -> Mapping[str, str]:
+        kind = EMPTY if body is None else _JSON
+        sent = {**self._always, **kind, **headers}
+        return {**sent, **self._headers} if self._headers else sent
 
     def _opened(self) -> Transport:
         if self._transport is None:
@@ -293,33 +292,52 @@ class HttpConnection:
 
 
 _JSON = {"content-type": "application/json"}
+_WHOLE = {"accept": "application/json"}
+# A server that compresses collects before it sends.
+_STREAM = {"accept": "text/event-stream, application/json", "accept-encoding": "identity"}
 
 
 class StreamRequest:
     """A request whose response is read in chunks inside an ``async with`` block; see ``HttpConnection.stream``."""
 
-    def __init__(
-        self,
-        connection: HttpConnection,
-        path: str,
-        body: bytes,
-        headers: Mapping[str, str],
-        secrets: Iterable[str],
-        idle_s: float,
-    ) -> None:
-        self._connection = connection
-        self._request = ("POST", path, body, headers, secrets, idle_s)
-        self._stream: HttpStream | None = None
+    def __init__(self, opening: Coroutine[Any, Any, HttpStream]) -> None:
+        self._opening = opening
 
     async def __aenter__(self) -> HttpStream:
-        self._stream = await self._connection.send(*self._request)
+        self._stream = await self._opening
         return self._stream
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._stream is not None:
-            await self._stream.aclose()
+        await self._stream.aclose()
+
+
+async def _read(response: TransportResponse, settings: ProviderSettings, chunks: list[bytes]) -> None:
+    """Read a body into ``chunks``, that of an error up to a limit.
+
+    :raises CallFailed: it is too large.
+    """
+    is_error, size = response.status >= 400, 0
+    async for chunk in _decoded(response):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > settings.max_response_bytes:
+            raise _too_large(response, settings)
+        if is_error and size >= _MAX_ERROR_BYTES:
+            return
+
+
+def _decoded(response: TransportResponse) -> AsyncIterator[bytes]:
+    """The chunks of a body. Most bodies are not compressed, and every layer of decoding costs time for each chunk."""
+    encoding = response.headers.get("content-encoding")
+    return (encoding and decompressed(response, encoding)) or response
+
+
+def _too_large(response: TransportResponse, settings: ProviderSettings) -> CallFailed:
+    limit = f"more than {settings.max_response_bytes:,} bytes; see providers.{settings.name}.max_response_bytes"
+    headline = "the provider's answer is too large"
+    return TransientUnknown(headline, status=response.status, sub_cause="too_large", detail=limit)
 
 
 def _proxy_for(url: str, name: str) -> ProxySettings | None:
@@ -350,6 +368,8 @@ def _failure(
     exc: Exception, settings: ProviderSettings, url: str, secrets: Iterable[str], is_idle: bool = False
 ) -> CallFailed | None:
     """What an exception means; ``None`` for one that is not about the connection."""
+    if isinstance(exc, CallFailed):
+        return exc
     if isinstance(exc, ConnectTimeout):
         failure, headline, sub_cause = FAILURES[ConnectFailed]
         limit = f"no connection within {settings.connect_timeout_s:g} s"

@@ -6,6 +6,7 @@ What is special about an interface stands in its ``WireFormat``: how a request i
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -88,16 +89,19 @@ class _Asked:
     secrets: Secrets
     downgrades: tuple[str, ...]
     constraint: str
+    sent_s: float = attrs.field(factory=time.perf_counter)
 
 
 class HttpProvider:
     """An open connection to one server; a subclass may sign its requests."""
 
     def __init__(self, settings: ProviderSettings, context: ProviderContext, interface: WireFormat) -> None:
-        self._context = context
         self._interface = interface
         self._connection = HttpConnection(settings)
         self._timeout_s = settings.timeout_s
+        name = interface.name
+        self._normalise = lambda raw: context.normalise_stop(raw, name)
+        self._dispose = lambda raw, reason: context.disposition_of(raw, reason, name)
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
         """Ask once.
@@ -108,9 +112,11 @@ class HttpProvider:
         received = await self._connection.post(asked.path, asked.body, asked.headers, asked.secrets)
         received, body = await self._done(asked, received)
         answer = self._answer(asked, received)
-        with _told(answer):
+        try:
             for _ in answer.read(body):
                 pass
+        except CallFailed as exc:
+            raise answer.broken(exc) from exc.__cause__
         return answer.finish()
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
@@ -218,18 +224,18 @@ class HttpProvider:
         return self._interface.headers(key), self._connection.secrets(key)
 
     def _answer(self, asked: _Asked, head: HttpResponse | HttpStream) -> ResponseReader:
-        name = self._interface.name
         terms = ReaderContext(
             words=self._interface.words,
             quota_headers=self._interface.quota_headers,
-            normalise=lambda raw: self._context.normalise_stop(raw, name),
-            dispose=lambda raw, reason: self._context.disposition_of(raw, reason, name),
+            normalise=self._normalise,
+            dispose=self._dispose,
             status=head.status,
             headers=head.headers,
             max_tokens=asked.request.max_tokens,
             secrets=asked.secrets,
             downgrades=asked.downgrades,
             constraint=asked.constraint,
+            sent_s=asked.sent_s,
         )
         return self._interface.answer(asked.request, terms)
 
