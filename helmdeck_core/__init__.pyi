@@ -149,6 +149,17 @@ from helmdeck_core.domain.tool_calls import ToolCallFormatKind as ToolCallFormat
 from helmdeck_core.domain.tool_calls import ToolCalls as ToolCalls
 from helmdeck_core.domain.traces import CallTrace as CallTrace
 from helmdeck_core.domain.traces import TraceStore as TraceStore
+from helmdeck_core.domain.transports import ConnectFailed as ConnectFailed
+from helmdeck_core.domain.transports import ConnectionBroken as ConnectionBroken
+from helmdeck_core.domain.transports import ConnectTimeout as ConnectTimeout
+from helmdeck_core.domain.transports import InvalidUrl as InvalidUrl
+from helmdeck_core.domain.transports import ProxySettings as ProxySettings
+from helmdeck_core.domain.transports import TlsFailed as TlsFailed
+from helmdeck_core.domain.transports import Transport as Transport
+from helmdeck_core.domain.transports import TransportError as TransportError
+from helmdeck_core.domain.transports import TransportResponse as TransportResponse
+from helmdeck_core.domain.transports import TransportSettings as TransportSettings
+from helmdeck_core.domain.transports import TransportSpec as TransportSpec
 from helmdeck_core.domain.weights import Weight as Weight
 from helmdeck_core.errors import FAILURES as FAILURES
 from helmdeck_core.errors import SCHEMA_REFUSED as SCHEMA_REFUSED

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from helmdeck_core.domain.secret_patterns import SecretPattern
     from helmdeck_core.domain.texts import PromptText
     from helmdeck_core.domain.tool_calls import ToolCallFormat
+    from helmdeck_core.domain.transports import TransportSpec
     from helmdeck_core.domain.weights import Weight
 
 hookspec = pluggy.HookspecMarker("helmdeck")
@@ -51,6 +52,22 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
     :returns: Provider specifications; their names are the first part of model ids. Empty for none.
     :raises Exception: nothing is expected to be raised; whatever is stops start-up and names the plugin.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_transports() -> Sequence[TransportSpec]:
+    """Contribute HTTP transports: how requests of providers reach their servers.
+
+    Called once when a deck is made. ``[http] transport`` or ``[providers.NAME] transport`` chooses one by name; without
+    either, the one with the lowest ``order``. ``TransportSpec.open`` is called at the first request of a provider, once per
+    event loop.
+
+    :returns: Transport specifications. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
     """

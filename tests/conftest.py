@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import aiohttp  # noqa: F401  # what importing a library takes is not a call's time
+import httpx2  # noqa: F401
 import pytest
 
 from helmdeck_core import Helmdeck, ProviderSpec, hookimpl
+from helmdeck_core.resolve.transports import TransportChooser
 from helmdeck_testing import StubProvider
 from tests.virtual_time_support import virtual_time as virtual_time
 from tests.work_support import work_counter as work_counter
@@ -50,3 +53,14 @@ def answering(deck_with: Callable[..., Helmdeck]) -> Callable[..., tuple[Helmdec
         return deck_with(provider, *beside, config=config, **options), provider
 
     return make
+
+
+@pytest.fixture(params=["httpx", "aiohttp"])
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run a test once for each built-in transport: every deck and every provider of the test uses it.
+
+    Tests over HTTP ask for it with ``usefixtures("transport")``.
+    """
+    name: str = request.param
+    monkeypatch.setattr(TransportChooser, "name_of", lambda self, provider: name)
+    return name

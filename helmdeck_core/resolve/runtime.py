@@ -12,6 +12,7 @@ from helmdeck_core.config.load import LoadedConfig, dotted
 from helmdeck_core.config.precedence import SelectionRules, ladder_rule, selection_rules, with_tier_defaults
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import mistakes_of
+from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
 from helmdeck_core.domain.chat import (
     DISPOSITIONS,
@@ -36,6 +37,7 @@ from helmdeck_core.domain.recovery import CAUSES_OF_RULES, Action, FailureContex
 from helmdeck_core.domain.secret_patterns import SecretPattern
 from helmdeck_core.domain.texts import TEXTS, PromptText
 from helmdeck_core.domain.tool_calls import ToolCallFormat
+from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.domain.weights import WEIGHTS, Weight
 from helmdeck_core.errors import ConfigError
 from helmdeck_core.hooks import calls as hook_calls
@@ -48,12 +50,14 @@ from helmdeck_core.resolve.budgets import BudgetResolver
 from helmdeck_core.resolve.contributed import checked_patterns, one_pattern, values_by_name
 from helmdeck_core.resolve.event_sinks import ActiveSink, listening
 from helmdeck_core.resolve.prices import Pricer
+from helmdeck_core.resolve.transports import TransportChooser, client_mistakes
 
 T = TypeVar("T")
 ByName = Mapping[str, Contribution[T]]
 
 CONTRIBUTIONS: Mapping[str, type] = {
     "helmdeck_providers": ProviderSpec,
+    "helmdeck_transports": TransportSpec,
     "helmdeck_stop_reasons": StopReasonTable,
     "helmdeck_error_rules": ErrorRuleSet,
     "helmdeck_budget_rows": BudgetRow,
@@ -108,6 +112,7 @@ class Runtime:
     sources: ByName[CatalogSource]
     providers: ByName[ProviderSpec]
     secret_pattern: re.Pattern[str] | None
+    transports: TransportChooser
     history_stores: ByName[HistoryStoreSpec]
     error_rules: tuple[ErrorRuleSet, ...]
     stop_tables: Mapping[str, Mapping[str, StopReason]]
@@ -198,9 +203,10 @@ def _any_stop(tables: Iterable[Mapping[str, StopReason]]) -> dict[str, StopReaso
     return merged | {_squashed(reason.value): reason for reason in StopReason}
 
 
-def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
+def resolve(plugins: Plugins, loaded: LoadedConfig, http_clients: Mapping[str, object] = EMPTY) -> Runtime:
     """Call every hook once and freeze what comes back.
 
+    :param http_clients: HTTP clients of the application, by name of a provider.
     :raises ConfigError: with every mistake of the configuration, those of its reading included.
     :raises PluginError: a plugin raised or contributed what its hook forbids.
     """
@@ -208,6 +214,9 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
         hook: hook_calls.collect(plugins, hook, kind) for hook, kind in CONTRIBUTIONS.items()
     }
     mistakes = [*loaded.mistakes, *mistakes_of(loaded, plugins.names, found)]
+    transports: ByName[TransportSpec] = _named(found["helmdeck_transports"])
+    names = {owned.value.name for owned in found["helmdeck_providers"]} | loaded.config.providers.keys()
+    mistakes += client_mistakes(transports, names, http_clients)
     if mistakes:
         raise ConfigError(tuple(mistakes))
     table = BudgetTable(owned.value for owned in found["helmdeck_budget_rows"])
@@ -258,6 +267,7 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
             each.pattern
             for each in checked_patterns(found["helmdeck_secret_patterns"], plugins, lambda each: (each.pattern,))
         ),
+        transports=TransportChooser(transports, loaded.config, http_clients),
         history_stores=_named(found["helmdeck_history_stores"]),
         error_rules=_values(found["helmdeck_error_rules"]),
         stop_tables=stop_tables,

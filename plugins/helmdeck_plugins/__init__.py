@@ -21,6 +21,8 @@ BUILTINS = {
     "ollama": "helmdeck_plugins.providers.ollama",
     "scripted": "helmdeck_plugins.providers.scripted",
     "secrets": "helmdeck_plugins.secrets",
+    "httpx": "helmdeck_plugins.transports.httpx",
+    "aiohttp": "helmdeck_plugins.transports.aiohttp",
     "plan": "helmdeck_plugins.packs.plan",
     "route": "helmdeck_plugins.packs.route",
     "catalogs": "helmdeck_plugins.catalogs",

@@ -40,9 +40,9 @@ from helmdeck_provider_kit.bodies import plain_text as plain_text
 from helmdeck_provider_kit.bodies import quota as quota
 from helmdeck_provider_kit.bodies import string as string
 from helmdeck_provider_kit.bodies import word as word
+from helmdeck_provider_kit.connection import HttpConnection as HttpConnection
 from helmdeck_provider_kit.connection import HttpResponse as HttpResponse
 from helmdeck_provider_kit.connection import HttpStream as HttpStream
-from helmdeck_provider_kit.connection import Transport as Transport
 from helmdeck_provider_kit.error_rules import combined_rules as combined_rules
 from helmdeck_provider_kit.failures import MILLISECONDS_HEADER as MILLISECONDS_HEADER
 from helmdeck_provider_kit.failures import Cause as Cause

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -49,6 +50,7 @@ class ReaderContext:
     :ivar words: what the words of the family's errors mean.
     :ivar quota_headers: beginnings of the names of headers that say how much is left.
     :ivar end_mark: the data of the event that ends a stream; empty for none.
+    :ivar sent_s: when the request was sent, on ``time.perf_counter``; without it, the response has no latency.
     """
 
     normalise: Callable[[str | None], StopReason]
@@ -62,6 +64,7 @@ class ReaderContext:
     words: ErrorRules = ErrorRules()
     quota_headers: tuple[str, ...] = ()
     end_mark: bytes = END_MARK
+    sent_s: float | None = None
 
 
 _NOT_WELL = (StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN)
@@ -311,6 +314,7 @@ class ResponseReader(abc.ABC):
             downgrades=terms.downgrades,
             unread=tuple(self._unread),
             constraint=terms.constraint,
+            latency_s=0.0 if terms.sent_s is None else time.perf_counter() - terms.sent_s,
         )
 
     def _finished_calls(self) -> tuple[ToolCall, ...]:

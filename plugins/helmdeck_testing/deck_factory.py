@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from helmdeck_core import Helmdeck
+from helmdeck_core import Helmdeck, ProviderSettings
 
 
 def make_deck(
@@ -34,6 +35,21 @@ def make_deck(
         autoload=autoload if file is None else None,
         **options,
     )
+
+
+def provider_settings(name: str, **fields: Any) -> ProviderSettings:
+    """Return the settings that a deck gives to a provider, for tests that open a provider themselves.
+
+    :param name: of the provider.
+    :param fields: of ``ProviderSettings``; without ``open_transport``, it gets the default transport.
+    """
+    fields.setdefault("open_transport", functools.partial(_deck().runtime.transports.open, name))
+    return ProviderSettings(name=name, **fields)
+
+
+@functools.cache
+def _deck() -> Helmdeck:
+    return make_deck()
 
 
 def _name(plugin: object, number: int) -> str:

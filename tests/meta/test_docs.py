@@ -22,7 +22,6 @@ from helmdeck_core import (
     InvalidRequest,
     LengthTruncated,
     Message,
-    ProviderSettings,
     ProviderUnavailable,
     RateLimited,
     ResponseFormat,
@@ -34,7 +33,7 @@ from helmdeck_core import (
     TransientUnknown,
 )
 from helmdeck_core.cli import COMMANDS, GROUPS, options, split
-from helmdeck_testing import Chunks, make_deck
+from helmdeck_testing import Chunks, make_deck, provider_settings
 from tests.unit.cli_support import environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -231,7 +230,7 @@ def stream_of(chat_server, *events):
     context = types.SimpleNamespace(
         normalise_stop=lambda raw, _: StopReason.END_TURN if raw == "done" else StopReason.UNKNOWN
     )
-    settings = ProviderSettings(name="acme-stream", base_url=server.base_url, api_key=lambda: "sk-acme")
+    settings = provider_settings("acme-stream", base_url=server.base_url, api_key=lambda: "sk-acme")
     request = ChatRequest(model="acme-stream/small", messages=(Message(Role.USER, (TextPart("hello"),)),))
 
     async def run():

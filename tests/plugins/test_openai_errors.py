@@ -8,7 +8,6 @@ import socket
 import threading
 import traceback
 
-import aiohttp
 import pytest
 
 from helmdeck_core import (
@@ -18,7 +17,6 @@ from helmdeck_core import (
     ContextWindowExceeded,
     InvalidRequest,
     LikelyTimeout,
-    ProviderSettings,
     ProviderUnavailable,
     QuotaExhausted,
     RateLimited,
@@ -26,8 +24,7 @@ from helmdeck_core import (
     TransientUnknown,
 )
 from helmdeck_provider_kit import Secrets, quoted, retry_after_s
-from helmdeck_provider_kit.connection import translated
-from helmdeck_testing import Chunks, Ending, completion, make_deck
+from helmdeck_testing import Chunks, Ending, completion, make_deck, provider_settings
 from tests.plugins import openai_support
 from tests.plugins.openai_support import PRESETS, REQUEST, Context, parse_response
 
@@ -163,6 +160,7 @@ def test_a_model_that_broke_the_format_is_no_bad_request(code):
     assert (found.sub_cause, found.excerpt) == (code, "<function=look>")
 
 
+@pytest.mark.usefixtures("transport")
 def test_the_providers_words_stand_in_the_detail(chat_server):
     server = chat_server(lambda body: (404, {}, error("the model `tiny` does not exist")))
     found = failing(server.base_url, InvalidRequest)
@@ -188,6 +186,7 @@ def test_a_page_instead_of_an_error_object_is_quoted_as_text(body, detail):
     assert failure(502, body).detail == detail
 
 
+@pytest.mark.usefixtures("transport")
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_is_not_followed(chat_server, status):
     other = chat_server(lambda body: completion("stolen"))
@@ -224,6 +223,7 @@ def test_an_error_in_a_200_is_an_error(body, kind):
     assert (found.status, found.sub_cause, found.stop_reason in ("Unknown", "EndTurn")) == (200, "error_in_200", True)
 
 
+@pytest.mark.usefixtures("transport")
 def test_an_error_in_a_choice_is_an_error_and_keeps_what_was_said(chat_server):
     choice = {
         "message": {"content": '{"steps": [{"to'},
@@ -262,6 +262,7 @@ def test_a_200_without_a_completion_is_no_success(body, kind, sub_cause):
     assert (type(found), found.sub_cause, found.status) == (kind, sub_cause, 200)
 
 
+@pytest.mark.usefixtures("transport")
 def test_a_page_of_html_makes_one_look_at_the_base_url(chat_server):
     server = chat_server(lambda body: (200, {"content-type": "text/html"}, "<title>My llama</title>"))
     found = failing(server.base_url, ProviderUnavailable)
@@ -272,6 +273,7 @@ def test_a_page_of_html_makes_one_look_at_the_base_url(chat_server):
 # -- limits of size and time ----------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("transport")
 def test_a_body_over_the_limit_is_not_read_to_its_end(chat_server):
     server = chat_server(lambda body: completion("x" * 50_000))
     found = failing(server.base_url, TransientUnknown, max_response_bytes=10_000)
@@ -279,6 +281,7 @@ def test_a_body_over_the_limit_is_not_read_to_its_end(chat_server):
     assert "10,000 bytes; see providers.vllm.max_response_bytes" in found.detail
 
 
+@pytest.mark.usefixtures("transport")
 def test_a_body_at_the_limit_is_read(chat_server):
     size = len(json.dumps(completion("hello")))
     server = chat_server(lambda body: completion("hello"))
@@ -292,11 +295,13 @@ def silent():
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
 
 
+@pytest.mark.usefixtures("transport")
 def test_a_server_that_says_nothing_is_a_likely_timeout(silent):
     found = failing(silent, LikelyTimeout, timeout_s=0.05)
     assert found.headline == "the provider did not answer in time"
 
 
+@pytest.mark.usefixtures("transport")
 def test_a_trickle_does_not_outlast_the_limit_of_the_whole_request():
     stop = threading.Event()
 
@@ -319,18 +324,21 @@ def test_a_trickle_does_not_outlast_the_limit_of_the_whole_request():
     assert "within 0.2 s; see providers.vllm.timeout_s" in found.detail
 
 
+@pytest.mark.usefixtures("transport")
 def test_nobody_listening_is_an_unavailable_provider():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     found = failing(f"http://127.0.0.1:{port}/v1", ProviderUnavailable)
-    assert found.detail == f"ClientConnectorError at http://127.0.0.1:{port}: Connection refused"
+    assert found.detail == f"ConnectFailed at http://127.0.0.1:{port}: Connection refused"
     assert found.retryable
 
 
+@pytest.mark.usefixtures("transport")
 def test_a_name_that_does_not_resolve_is_an_unavailable_provider():
     failing("http://no-such-host.invalid/v1", ProviderUnavailable)
 
 
+@pytest.mark.usefixtures("transport")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -354,9 +362,10 @@ def test_an_answer_that_breaks_off_or_is_no_http_is_an_unavailable_provider(answ
         thread.join()
 
 
+@pytest.mark.usefixtures("transport")
 def test_a_cancelled_call_stays_cancelled(silent):
     async def run():
-        provider = PRESETS["vllm"].open(ProviderSettings(name="vllm", base_url=silent), Context())
+        provider = PRESETS["vllm"].open(provider_settings("vllm", base_url=silent), Context())
         task = asyncio.create_task(provider.complete(REQUEST))
         await asyncio.sleep(0)
         task.cancel()
@@ -367,47 +376,6 @@ def test_a_cancelled_call_stays_cancelled(silent):
             await provider.aclose()
 
     asyncio.run(run())
-
-
-# -- the table of foreign exceptions --------------------------------------------------------------------------
-
-
-EXCEPTIONS = {
-    aiohttp.ClientConnectorError: ProviderUnavailable,
-    aiohttp.ClientConnectorDNSError: ProviderUnavailable,
-    aiohttp.ClientConnectorCertificateError: ProviderUnavailable,
-    aiohttp.ClientHttpProxyError: ProviderUnavailable,
-    aiohttp.ClientOSError: ProviderUnavailable,
-    aiohttp.ClientPayloadError: ProviderUnavailable,
-    aiohttp.ClientProxyConnectionError: ProviderUnavailable,
-    aiohttp.ClientResponseError: ProviderUnavailable,
-    aiohttp.ConnectionTimeoutError: ProviderUnavailable,
-    aiohttp.InvalidURL: InvalidRequest,
-    aiohttp.NonHttpUrlClientError: InvalidRequest,
-    aiohttp.ServerDisconnectedError: ProviderUnavailable,
-    aiohttp.ServerTimeoutError: LikelyTimeout,
-    aiohttp.SocketTimeoutError: LikelyTimeout,
-}
-
-
-@pytest.mark.parametrize("kind", EXCEPTIONS, ids=lambda kind: kind.__name__)
-def test_every_foreign_exception_becomes_its_class(kind):
-    class Raised(kind):
-        """One of which only the class counts."""
-
-        def __init__(self):
-            pass
-
-        def __str__(self):
-            return "said"
-
-    found = translated(Raised(), "http://host/v1/chat/completions")
-    assert type(found) is EXCEPTIONS[kind]
-    assert found.detail == "Raised at http://host: said"
-
-
-def test_an_exception_of_somebody_else_is_not_translated():
-    assert translated(ValueError("x"), "http://host") is None
 
 
 # -- how long to wait -----------------------------------------------------------------------------------------
@@ -455,6 +423,7 @@ def test_an_unavailable_provider_may_say_when_it_is_back():
 # -- secrets --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("transport")
 @pytest.mark.parametrize("status", [200, 400, 401, 500])
 def test_a_provider_that_repeats_the_key_does_not_get_it_into_the_error(chat_server, status):
     words = f"bad key {KEY} in header Authorization: Bearer {KEY} and X-Api-Key team-secret-1"
@@ -466,6 +435,7 @@ def test_a_provider_that_repeats_the_key_does_not_get_it_into_the_error(chat_ser
     assert "[redacted]" in found.detail
 
 
+@pytest.mark.usefixtures("transport")
 def test_a_page_and_a_partial_answer_are_cleaned_as_well(chat_server):
     server = chat_server(lambda body: (200, {}, f"<title>hello {KEY}</title>"))
     assert KEY not in str(failing(server.base_url))
@@ -506,11 +476,13 @@ def test_a_quote_is_one_bounded_line_without_control_characters():
     assert text.endswith("…")
 
 
+@pytest.mark.usefixtures("transport")
 def test_details_are_bounded(chat_server):
     server = chat_server(lambda body: (500, {}, error("z" * 100_000)))
     assert len(failing(server.base_url).detail) == 300
 
 
+@pytest.mark.usefixtures("transport")
 def test_a_connection_that_fails_is_told_in_words_of_the_network_and_not_of_the_library(chat_server):
     server = chat_server(lambda body: Chunks([b'{"choices"'], Ending.CUT, headers={"content-type": "application/json"}))
     assert failing(server.base_url, ProviderUnavailable).detail.endswith(": the body ended before it was complete")

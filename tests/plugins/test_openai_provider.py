@@ -15,7 +15,6 @@ from helmdeck_core import (
     ImagePart,
     InvalidRequest,
     Message,
-    ProviderSettings,
     ResponseFormat,
     Role,
     StopReason,
@@ -25,7 +24,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.providers.openai_chat.presets import PRESETS as CHAT_PRESETS
 from helmdeck_provider_kit import in_context, looks_cut
-from helmdeck_testing import completion
+from helmdeck_testing import completion, provider_settings
 from tests.plugins.openai_support import PRESETS, Context, ask, look_up, parse_response
 
 
@@ -317,7 +316,7 @@ def test_a_preset_has_an_address_and_only_known_quirks():
 
     async def open_and_close():
         for spec in CHAT_PRESETS:
-            settings = ProviderSettings(
+            settings = provider_settings(
                 name=spec.name, base_url=spec.base_url or "https://a.test", options=spec.options
             )
             await spec.open(settings, context).aclose()
@@ -329,7 +328,7 @@ def test_a_preset_has_an_address_and_only_known_quirks():
 
 
 def test_no_repr_of_settings_shows_the_key():
-    settings = ProviderSettings(name="openai", api_key=lambda: "sk-very-secret", headers={"X-Key": "very-secret"})
+    settings = provider_settings("openai", api_key=lambda: "sk-very-secret", headers={"X-Key": "very-secret"})
     assert "secret" not in repr(settings)
 
 

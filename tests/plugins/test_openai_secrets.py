@@ -18,7 +18,7 @@ from helmdeck_core import (
     TransientUnknown,
 )
 from helmdeck_plugins.providers.error_rules import ERROR_RULES
-from helmdeck_provider_kit import Transport, plain_text, quoted, read_error, retry_after_s
+from helmdeck_provider_kit import HttpConnection, plain_text, quoted, read_error, retry_after_s
 from helmdeck_testing import completion
 from tests.plugins.openai_support import ask, parse_response
 
@@ -43,6 +43,7 @@ def shows_a_part(text, secret=KEY, size=4):
 # -- quoting --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("transport")
 def test_blanks_before_a_key_do_not_bring_its_beginning_into_the_error(chat_server):
     server = chat_server(lambda body: (400, {}, {"error": {"message": "bad" + " " * 3975 + KEY}}))
     with pytest.raises(InvalidRequest) as caught:
@@ -106,7 +107,7 @@ def test_work_for_a_quotation_grows_linearly(work_counter, text_of):
 
 
 def secrets_of(key=None, **headers):
-    transport = Transport(ProviderSettings(name="vllm", base_url="http://127.0.0.1:9/v1", headers=headers))
+    transport = HttpConnection(ProviderSettings(name="vllm", base_url="http://127.0.0.1:9/v1", headers=headers))
     try:
         return set(transport.secrets(key))
     finally:
@@ -130,6 +131,7 @@ def test_what_is_too_short_after_a_scheme_is_hidden_with_it():
     assert secrets_of(Authorization="Basic abc") == {"Basic abc"}
 
 
+@pytest.mark.usefixtures("transport")
 def test_the_value_of_an_ordinary_header_does_not_get_into_an_error(chat_server):
     server = chat_server(lambda body: (400, {}, {"error": {"message": "tenant acme-4711 sent dXNlcjpwYXNz"}}))
     with pytest.raises(InvalidRequest) as caught:
@@ -200,6 +202,7 @@ def test_an_absurd_header_leaves_the_word_to_the_next_one_and_to_the_body():
 # -- short fields of a good answer ----------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("transport")
 def test_a_key_in_the_short_fields_of_an_answer_is_hidden_and_the_answer_itself_stays(chat_server):
     call = {"id": "c1", "function": {"name": "look", "arguments": json.dumps({"at": KEY})}}
     choice = {"message": {"content": f"it is {KEY}", "tool_calls": [call]}, "finish_reason": f"stop {KEY}"}

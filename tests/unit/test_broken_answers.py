@@ -11,7 +11,6 @@ import os
 import tracemalloc
 import zlib
 
-import aiohttp  # noqa: F401  # what importing it takes is not a call's time
 import pytest
 
 from helmdeck_core import CallFailed, InvalidRequest, LikelyTimeout, ProviderUnavailable, RateLimited, TransientUnknown
@@ -19,12 +18,16 @@ from helmdeck_testing import ScriptedAnswer, make_deck
 from tests.unit.adapters_support import ADAPTERS, KEYS, PLUGINS, ask
 from tests.unit.http_support import Server, Step, chunked, http, saying, until
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 DEADLINE_S = 0.25
 AT_ONCE = 8
 """Calls that are answered at the same time; those that wait in vain do so beside them."""
 
 TEXT = "a text that is long enough to be cut anywhere " * 5
 GOOD = "the whole answer"
+EITHER = (GOOD, ProviderUnavailable)
+"""A transport may drop what follows a complete response, or refuse both."""
 BROKEN, LATE, LARGE = ProviderUnavailable, LikelyTimeout, TransientUnknown
 
 
@@ -89,8 +92,8 @@ def bad_bodies(body, kind):
     begun = chunked(half, ends=False, **kind)
     zipped = gzip.compress(body)
     yield "length too long", [http(body, content_length=len(body) + 9, **kind)], BROKEN
-    yield "length too short", [http(body, content_length=len(body) // 2, **kind)], BROKEN
-    yield "garbage behind", [http(body, **kind) + b"garbage", Step.KEEP], BROKEN
+    yield "length too short", [http(body, content_length=len(body) // 2, **kind)], outcomes(BROKEN, (BROKEN, "Unknown"))
+    yield "garbage behind", [http(body, **kind) + b"garbage", Step.KEEP], EITHER
     # Half a stream is an answer without a reason to stop.
     yield "half", [chunked(half, **kind)], outcomes(BROKEN, "Unknown")
     yield "length 0", [http(b"", **kind)], outcomes(BROKEN, LATE)
@@ -200,7 +203,7 @@ def test_every_answer_is_read_or_has_its_cause_and_nothing_stays_open(name):
         except Exception as exc:
             found = told(exc)
         expected = expected(streams) if callable(expected) and not isinstance(expected, type) else expected
-        if found != expected:
+        if found not in (expected if isinstance(expected, tuple) else (expected,)):
             problems.append((label, "streamed" if streams else "whole", found, expected))
 
     async def run():
@@ -219,7 +222,7 @@ def test_every_answer_is_read_or_has_its_cause_and_nothing_stays_open(name):
 
     before = files()
     asyncio.run(run())
-    assert problems == []
+    assert "\n".join(map(str, problems)) == ""
     assert files() == before
     assert len(table) > 130
 

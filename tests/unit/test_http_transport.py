@@ -8,11 +8,13 @@ import threading
 
 import pytest
 
-from helmdeck_core import InvalidRequest, LikelyTimeout, ProviderSettings, ProviderUnavailable, TransientUnknown
-from helmdeck_provider_kit import Transport
-from helmdeck_testing import Chunks, Ending
+from helmdeck_core import InvalidRequest, LikelyTimeout, ProviderUnavailable, TransientUnknown
+from helmdeck_provider_kit import HttpConnection
+from helmdeck_testing import Chunks, Ending, provider_settings
 from tests.unit.http_support import CHUNKED, Server, busy
 from tests.virtual_time_support import advance_running_loop
+
+pytestmark = pytest.mark.usefixtures("transport")
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -21,7 +23,7 @@ def using(base_url, use, **settings):
     """Run ``use(transport)`` and look that it leaves no task and no connection behind."""
 
     async def run():
-        transport = Transport(ProviderSettings(name="test", base_url=base_url, **settings))
+        transport = HttpConnection(provider_settings("test", base_url=base_url, **settings))
         try:
             result = await use(transport)
             gc.collect()
@@ -193,7 +195,7 @@ def streamed(act, *, timeout_s=100.0, idle_timeout_s=5.0):
         async with Server(CHUNKED) as server:
             base_url = f"http://127.0.0.1:{server.port}"
             limits = {"timeout_s": timeout_s, "idle_timeout_s": idle_timeout_s}
-            transport = Transport(ProviderSettings(name="test", base_url=base_url, **limits))
+            transport = HttpConnection(provider_settings("test", base_url=base_url, **limits))
             try:
                 async with transport.stream("/x", b"{}") as answer:
                     return await act(answer, server.last.transport)
@@ -362,7 +364,7 @@ def test_a_proxy_that_the_environment_names_is_used_for_other_hosts(chat_server,
             return None
 
     async def run():
-        transport = Transport(ProviderSettings(name="test", base_url="http://models.acme.example/v1"))
+        transport = HttpConnection(provider_settings("test", base_url="http://models.acme.example/v1"))
         try:
             return await post(transport)
         finally:

@@ -27,8 +27,8 @@ from helmdeck_core import (
 )
 from helmdeck_core.config.load import load_config
 from helmdeck_core.config.types import Config, ProviderConfig, is_hidden
-from helmdeck_provider_kit import Transport
-from helmdeck_provider_kit.settings import Proxy
+from helmdeck_provider_kit import HttpConnection
+from helmdeck_provider_kit.settings import proxy_at
 from helmdeck_testing import EventRecorder, make_deck
 from tests.unit.cli_support import Cli, leave_the_machine
 
@@ -124,7 +124,7 @@ def test_an_open_provider_and_its_settings_show_no_secret():
     settings = ProviderSettings(
         name="x", base_url="http://127.0.0.1/v1", api_key=lambda: KEY, headers={"x": KEY}, options={"token": KEY}
     )
-    transport = Transport(settings)
+    transport = HttpConnection(settings)
     transport.secrets(KEY)
     shown = [repr(settings), repr(attrs.asdict(settings)), repr(vars(transport)), repr(transport)]
     shown.append(repr(attrs.evolve(settings, base_url=f"http://u:{KEY}@h")))
@@ -148,7 +148,7 @@ def test_a_provider_repeats_nothing_of_an_address_that_it_cannot_use():
         f"u:{KEY}@h",
     ):
         with pytest.raises(InvalidRequest) as caught:
-            Transport(ProviderSettings(name="x", base_url=url))
+            HttpConnection(ProviderSettings(name="x", base_url=url))
         assert KEY not in str(caught.value) or url.startswith("http://[")
         assert caught.value.__context__ is None
 
@@ -220,8 +220,8 @@ def test_a_sink_that_cannot_be_opened_shows_no_secret_of_its_options():
     ],
 )
 def test_the_address_of_a_proxy_goes_without_its_name_and_password(url, address, told):
-    proxy = Proxy.at(url)
-    assert proxy.address == address
+    proxy = proxy_at(url)
+    assert proxy.url == address
     sent = proxy.headers.get("proxy-authorization")
     assert (sent and base64.b64decode(sent.removeprefix("Basic ")).decode()) == told
     assert KEY not in repr(proxy) and "Basic" not in repr(proxy)

@@ -17,7 +17,6 @@ from helmdeck_core import (
     LikelyTimeout,
     ListingProvider,
     Message,
-    ProviderSettings,
     ProviderUnavailable,
     Role,
     StopReason,
@@ -27,7 +26,7 @@ from helmdeck_core import (
 )
 from helmdeck_provider_bedrock.answer import REASONS
 from helmdeck_provider_bedrock.provider import WIRE_FORMAT, open_bedrock
-from helmdeck_testing import Chunks, Ending, make_deck
+from helmdeck_testing import Chunks, Ending, make_deck, provider_settings
 
 MODEL = "bedrock/eu.anthropic.claude-x-v1:0"
 ASK = ChatRequest(model=MODEL, messages=(Message(Role.USER, (TextPart("hi"),)),))
@@ -51,7 +50,7 @@ class Context:
 def opened(base_url, api_key=None, options=None, **settings):
     given = {"region": "eu-north-1", **(options or {})}
     return open_bedrock(
-        ProviderSettings(name="bedrock", base_url=base_url, api_key=api_key, options=given, **settings), Context()
+        provider_settings("bedrock", base_url=base_url, api_key=api_key, options=given, **settings), Context()
     )
 
 
@@ -144,15 +143,15 @@ def test_a_key_that_no_header_can_carry_is_not_repeated(chat_server, keys, monke
     ],
 )
 def test_the_address_follows_from_the_region(region, address):
-    provider = open_bedrock(ProviderSettings(name="bedrock", options={"region": region}), Context())
+    provider = open_bedrock(provider_settings("bedrock", options={"region": region}), Context())
     assert provider.url == address
 
 
 def test_the_region_is_that_of_the_environment_where_none_is_given(keys, monkeypatch):
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    assert "eu-west-1" in open_bedrock(ProviderSettings(name="bedrock"), Context()).url
+    assert "eu-west-1" in open_bedrock(provider_settings("bedrock"), Context()).url
     monkeypatch.setenv("AWS_REGION", "eu-west-3")
-    assert "eu-west-3" in open_bedrock(ProviderSettings(name="bedrock"), Context()).url
+    assert "eu-west-3" in open_bedrock(provider_settings("bedrock"), Context()).url
 
 
 def test_without_a_region_the_configuration_is_refused(deck_with, keys):
@@ -343,7 +342,7 @@ def test_models_are_those_of_the_region_and_the_profiles_page_by_page(chat_serve
 
 
 def test_the_lists_are_another_service_under_another_address(keys):
-    provider = open_bedrock(ProviderSettings(name="bedrock", options={"region": "eu-north-1"}), Context())
+    provider = open_bedrock(provider_settings("bedrock", options={"region": "eu-north-1"}), Context())
     assert provider.lists_url == "https://bedrock.eu-north-1.amazonaws.com"
 
 

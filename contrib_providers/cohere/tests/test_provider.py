@@ -14,7 +14,6 @@ from helmdeck_core import (
     InvalidRequest,
     ListingProvider,
     Message,
-    ProviderSettings,
     ProviderUnavailable,
     RateLimited,
     Role,
@@ -24,7 +23,7 @@ from helmdeck_core import (
 )
 from helmdeck_provider_cohere.answer import REASONS
 from helmdeck_provider_cohere.provider import WIRE_FORMAT, open_cohere
-from helmdeck_testing import Chunks, Ending, make_deck
+from helmdeck_testing import Chunks, Ending, make_deck, provider_settings
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
 ASK = ChatRequest(model="cohere/command-x", messages=(Message(Role.USER, (TextPart("hi"),)),))
@@ -60,7 +59,7 @@ def use(base_url, what, key=KEY, **settings):
     """Open a provider, let ``what`` use it, and close it."""
 
     async def run():
-        given = ProviderSettings(name="cohere", base_url=base_url, api_key=lambda: key, **settings)
+        given = provider_settings("cohere", base_url=base_url, api_key=lambda: key, **settings)
         provider = open_cohere(given, Context())
         assert isinstance(provider, StreamingProvider)
         assert isinstance(provider, ListingProvider)

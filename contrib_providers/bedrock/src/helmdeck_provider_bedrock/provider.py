@@ -153,7 +153,7 @@ class _Connection(HttpProvider):
         """
         accept = {"accept": EVENT_STREAM} if path.endswith(STREAM) else {}
         if (key := self._bearer()) is not None:
-            return {**accept, "authorization": f"Bearer {key}"}, self._transport.secrets(key)
+            return {**accept, "authorization": f"Bearer {key}"}, self._connection.secrets(key)
         keys = self._credentials()
         headers = signed(
             "GET" if body is None else "POST",
@@ -165,7 +165,7 @@ class _Connection(HttpProvider):
             service=_SERVICE,
             now=datetime.now(UTC),
         )
-        return {**headers, **accept}, self._transport.secrets(None, *keys.secrets)
+        return {**headers, **accept}, self._connection.secrets(None, *keys.secrets)
 
     def _bearer(self) -> str | None:
         """Return the Bedrock API key, if any.
@@ -177,7 +177,7 @@ class _Connection(HttpProvider):
                 return None
         except AuthFailed:
             return None
-        return self._transport.key()
+        return self._connection.key()
 
     def _credentials(self) -> Credentials:
         name, options = self._settings.name, self._options
