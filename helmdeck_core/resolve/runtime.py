@@ -20,19 +20,20 @@ from helmdeck_core.domain.chat import (
     StopReason,
     StopReasonTable,
 )
+from helmdeck_core.domain.commands import Command
 from helmdeck_core.domain.continuation import NativeContinuation
 from helmdeck_core.domain.decode import DecodeStep, ReasoningTag
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.history import HistoryStoreSpec
 from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier
-from helmdeck_core.domain.packs import Command, Pack
+from helmdeck_core.domain.packs import Pack
 from helmdeck_core.domain.prices import PriceSource
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.ranking import Ranker
 from helmdeck_core.domain.recovery import CAUSES_OF_RULES, Action, FailureContext, NextModel, RecoveryRule, Retry
 from helmdeck_core.domain.tool_calls import ToolCallFormat
-from helmdeck_core.errors import ConfigError
+from helmdeck_core.errors import ConfigError, PluginError
 from helmdeck_core.hooks import calls as hook_calls
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.hooks.manager import Plugins
@@ -180,15 +181,19 @@ def _any_stop(tables: Iterable[Mapping[str, StopReason]]) -> dict[str, StopReaso
     return merged | {_squashed(reason.value): reason for reason in StopReason}
 
 
-def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
-    """Call every hook once and freeze what comes back.
+def collect_all(plugins: Plugins, errors: list[PluginError] | None = None) -> dict[str, tuple[Contribution[Any], ...]]:
+    """Call every contribution hook; ``errors`` as for ``collect``."""
+    return {hook: hook_calls.collect(plugins, hook, kind, errors) for hook, kind in CONTRIBUTIONS.items()}
 
+
+def resolve(plugins: Plugins, loaded: LoadedConfig, errors: list[PluginError] | None = None) -> Runtime:
+    """Call every hook once and freeze the results.
+
+    :param errors: a list that receives the errors of contributions, which are then left out.
     :raises ConfigError: with every mistake of the configuration, those of its reading included.
     :raises PluginError: a plugin raised or contributed what its hook forbids.
     """
-    found: dict[str, tuple[Contribution[Any], ...]] = {
-        hook: hook_calls.collect(plugins, hook, kind) for hook, kind in CONTRIBUTIONS.items()
-    }
+    found = collect_all(plugins, errors)
     mistakes = [*loaded.mistakes, *mistakes_of(loaded, plugins.names, found)]
     if mistakes:
         raise ConfigError(tuple(mistakes))
