@@ -203,8 +203,8 @@ def variable(key: str) -> str:
 
 def budgets() -> str:
     """Return the page of the budget table."""
-    from helmdeck_core.cli.budgets import FLAGS, describe_policy, to_data
     from helmdeck_core.domain.models import Budget
+    from helmdeck_plugins.commands.budgets import FLAGS, budget_data, describe_policy
     from helmdeck_testing import make_deck
 
     with make_deck() as deck:
@@ -221,7 +221,7 @@ def budgets() -> str:
                     f"{budget.output_tokens:,}",
                     cap,
                     " ".join(word for word, name in FLAGS if getattr(budget, name)),
-                    to_data(found)["prompt_variant"],
+                    budget_data(found)["prompt_variant"],
                     "" if price is None else f"{price:g}",
                     budget.evidence,
                 )
@@ -264,7 +264,7 @@ FIELD_DESCRIPTIONS: Mapping[str, str] = {
 
 def failures() -> str:
     """Return the page of failures."""
-    from helmdeck_core.cli import exits
+    from helmdeck_core.cli.exit_codes import BY_CAUSE, MEANINGS
     from helmdeck_core.domain.decode import DecodeFailed
     from helmdeck_core.errors import FAILURES, CallFailed, PackErrorCode
 
@@ -276,7 +276,7 @@ def failures() -> str:
             cls.next_action,
             "yes" if cls.retryable else "no",
             f"`{cls.usual_code.value}`",
-            str(exits.BY_CAUSE[cause]),
+            str(int(BY_CAUSE[cause])),
         )
         for cause, cls in FAILURES.items()
     ]
@@ -284,7 +284,7 @@ def failures() -> str:
     fields = [(f"`{name}`", texts[name]) for name in inspect.signature(CallFailed).parameters]
     causes = documented(DecodeFailed)[1]["sub_cause"].rstrip(".")
     codes = ", ".join(f"`{code.value}`" for code in PackErrorCode)
-    exit_codes = [(str(code), meaning) for code, meaning in sorted(exits.MEANINGS.items())]
+    exit_codes = [(str(int(code)), meaning) for code, meaning in sorted(MEANINGS.items())]
     return page(
         "Failures",
         "A call without a usable response raises a subclass of `CallFailed`. The message consists of the caller, the error, the hint "
@@ -370,6 +370,7 @@ def public_names(package: Any) -> dict[str, str]:
 def public_api() -> str:
     """Return the page of public names, grouped by module."""
     import helmdeck_core
+    import helmdeck_core.cli
     import helmdeck_provider_kit
 
     groups: dict[str, list[str]] = {}
@@ -378,8 +379,8 @@ def public_api() -> str:
     parts = [
         (
             "Import these names from `helmdeck_core`. Other public modules: `helmdeck_core.log` enables and disables log lines, "
-            "`helmdeck_core.redaction` redacts secrets, `helmdeck_testing` is the test kit, and `helmdeck_provider_kit`, at the end of "
-            "this page, is for HTTP providers. Everything else is private."
+            "`helmdeck_core.redaction` redacts secrets, and `helmdeck_testing` is the test kit. At the end of this page, "
+            "`helmdeck_core.cli` is for commands and `helmdeck_provider_kit` for HTTP providers. Everything else is private."
         ),
     ]
     for module, names in sorted(groups.items()):
@@ -387,15 +388,20 @@ def public_api() -> str:
         parts += [f"## {module.removeprefix('helmdeck_core.')}", summary(home)]
         described = descriptions_of_names(home)
         parts += [_entry(name, getattr(helmdeck_core, name), described) for name in sorted(names, key=str.casefold)]
-    homes = public_names(helmdeck_provider_kit)
+    return page("Public names", *parts, *_package(helmdeck_core.cli), *_package(helmdeck_provider_kit))
+
+
+def _package(package: Any) -> list[str]:
+    """Return the section of a package's public names."""
+    homes = public_names(package)
     described = {
         name: text
         for module in set(homes.values())
         for name, text in descriptions_of_names(import_module(module)).items()
     }
-    intro = ticked(inspect.getdoc(helmdeck_provider_kit) or "")
-    kit = [_entry(name, getattr(helmdeck_provider_kit, name), described) for name in sorted(homes, key=str.casefold)]
-    return page("Public names", *parts, "## helmdeck_provider_kit", intro, *kit)
+    intro = ticked(inspect.getdoc(package) or "")
+    names = [_entry(name, getattr(package, name), described) for name in sorted(homes, key=str.casefold)]
+    return [f"## {package.__name__}", intro, *names]
 
 
 def _known_names() -> Mapping[str, str]:
@@ -597,18 +603,28 @@ def _toml(value: Any) -> str:
 
 def commands() -> str:
     """Return the page of commands and their options."""
-    from helmdeck_core.cli import COMMANDS, options
+    from helmdeck_core.cli.options import Parser
+    from helmdeck_core.cli.registry import CommandRegistry
+    from helmdeck_core.config.types import PluginsConfig
 
+    found = CommandRegistry.load(PluginsConfig(autoload=False)).commands
+    rows = [
+        (f"[`{name}`](#{_anchor(name)})", owned.value.summary, f"`{owned.plugin}`") for name, owned in found.items()
+    ]
     parts = [
         "Global options, in any position: " + ", ".join(f"`{each}`" for each in _global_options()) + ". "
         "With `--json`, every command prints data, errors included. Exit codes are listed under [failures](failures.md#exit-codes).",
-        table(("command", "description"), [(f"[`{name}`](#{_anchor(name)})", text) for name, text in COMMANDS.items()]),
+        table(("command", "description", "plugin"), rows),
+        (
+            "Every command is contributed by a plugin. Plugins add commands and replace these by name; see [how to write a "
+            "command](../how-to/write-a-command.md). `--disable-plugin` removes a command."
+        ),
     ]
-    for name, text in COMMANDS.items():
-        word, _, action = name.partition(" ")
-        parser = options.Parser(f"helmdeck {name}")
-        import_module(f"helmdeck_core.cli.{word}").ACTIONS[action][0](parser)
-        rows = [
+    for name, owned in found.items():
+        text = owned.value.summary
+        parser = Parser(f"helmdeck {name}")
+        owned.value.configure(parser)
+        options = [
             (
                 ", ".join(f"`{each}`" for each in action.option_strings) or f"`{action.metavar or action.dest}`",
                 action.help or "",
@@ -617,7 +633,7 @@ def commands() -> str:
             if action.dest != "help"
         ]
         parts += [f"## helmdeck {name}", f"{text[:1].upper()}{text[1:]}."]
-        parts += [table(("option", "description"), rows)] if rows else []
+        parts += [table(("option", "description"), options)] if options else []
     return page("Commands", *parts)
 
 

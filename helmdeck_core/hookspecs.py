@@ -22,13 +22,14 @@ import pluggy
 if TYPE_CHECKING:
     from helmdeck_core.domain.catalog import CatalogSource, TrimStep
     from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
+    from helmdeck_core.domain.commands import Command
     from helmdeck_core.domain.continuation import ContinuationAnnouncement, NativeContinuation
     from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
     from helmdeck_core.domain.error_rules import ErrorRuleSet
     from helmdeck_core.domain.event_sinks import EventSink
     from helmdeck_core.domain.history import HistoryStoreSpec
     from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, TierDefaults
-    from helmdeck_core.domain.packs import Command, Pack
+    from helmdeck_core.domain.packs import Pack
     from helmdeck_core.domain.prices import PriceSource
     from helmdeck_core.domain.questions import PromptVariant
     from helmdeck_core.domain.ranking import Ranker
@@ -395,9 +396,11 @@ def helmdeck_secret_patterns() -> Sequence[SecretPattern]:
 def helmdeck_commands() -> Sequence[Command]:
     """Contribute commands of the command line.
 
-    Called once when a deck is made; used when the command line is asked for a command that is not built in, or for help.
+    Called once per command line, and once when a deck is made. A name of several words, such as ``acme sync``, is a
+    command of a group; several plugins may add commands to one group. A command that has the name of a built-in one
+    replaces it.
 
-    :returns: Commands. Empty for none.
+    :returns: Commands; their names are what is typed behind ``helmdeck``. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

@@ -314,22 +314,22 @@ class Helmdeck:
 
     @property
     def stores_traces(self) -> bool:
-        """Whether a sink keeps the stories of calls."""
+        """Whether an event sink stores call traces."""
         return any(isinstance(owned.value.opened, TraceStore) for owned in self.runtime.sinks)
 
-    def runs(self, limit: int = 20) -> tuple[CallTrace, ...]:
-        """The stories of the last calls, the newest first; empty where no sink keeps them."""
-        return self._kept(lambda keeper: keeper.runs(limit)) or ()
+    def traces(self, limit: int = 20) -> tuple[CallTrace, ...]:
+        """Return the traces of the most recent calls, newest first; empty if no sink stores traces."""
+        return self._from_trace_store(lambda store: store.traces(limit)) or ()
 
     def call_trace(self, call_id: str) -> CallTrace | None:
-        """The story of one call; ``None`` where it is not kept."""
-        return self._kept(lambda keeper: keeper.call_trace(call_id))
+        """Return the trace of one call; ``None`` if it is not stored."""
+        return self._from_trace_store(lambda store: store.call_trace(call_id))
 
-    def _kept(self, look: Callable[[TraceStore], T | None]) -> T | None:
+    def _from_trace_store(self, read: Callable[[TraceStore], T | None]) -> T | None:
         for owned in self.runtime.sinks:
             if isinstance(owned.value.opened, TraceStore):
                 try:
-                    return look(owned.value.opened)
+                    return read(owned.value.opened)
                 except Exception as exc:
                     raise owned.fault(f"{type(exc).__name__}: {exc}") from exc
         return None

@@ -22,6 +22,7 @@ from helmdeck_core.domain.chat import (
     StopReason,
     StopReasonTable,
 )
+from helmdeck_core.domain.commands import Command
 from helmdeck_core.domain.continuation import ContinuationAnnouncement, NativeContinuation
 from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
 from helmdeck_core.domain.error_rules import ErrorRuleSet
@@ -29,7 +30,7 @@ from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.history import HistoryStoreSpec
 from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier, TierDefaults
-from helmdeck_core.domain.packs import Command, Pack
+from helmdeck_core.domain.packs import Pack
 from helmdeck_core.domain.prices import PriceSource
 from helmdeck_core.domain.questions import PromptVariant, rendered_like_others
 from helmdeck_core.domain.ranking import Ranker
@@ -39,7 +40,7 @@ from helmdeck_core.domain.texts import TEXTS, PromptText
 from helmdeck_core.domain.tool_calls import ToolCallFormat
 from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.domain.weights import WEIGHTS, Weight
-from helmdeck_core.errors import ConfigError
+from helmdeck_core.errors import ConfigError, PluginError
 from helmdeck_core.hooks import calls as hook_calls
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.hooks.manager import Plugins
@@ -203,16 +204,25 @@ def _any_stop(tables: Iterable[Mapping[str, StopReason]]) -> dict[str, StopReaso
     return merged | {_squashed(reason.value): reason for reason in StopReason}
 
 
-def resolve(plugins: Plugins, loaded: LoadedConfig, http_clients: Mapping[str, object] = EMPTY) -> Runtime:
-    """Call every hook once and freeze what comes back.
+def collect_all(plugins: Plugins, errors: list[PluginError] | None = None) -> dict[str, tuple[Contribution[Any], ...]]:
+    """Call every contribution hook; ``errors`` as for ``collect``."""
+    return {hook: hook_calls.collect(plugins, hook, kind, errors) for hook, kind in CONTRIBUTIONS.items()}
 
-    :param http_clients: HTTP clients of the application, by name of a provider.
+
+def resolve(
+    plugins: Plugins,
+    loaded: LoadedConfig,
+    http_clients: Mapping[str, object] = EMPTY,
+    errors: list[PluginError] | None = None,
+) -> Runtime:
+    """Call every hook once and freeze the results.
+
+    :param http_clients: HTTP clients of the application, by provider name.
+    :param errors: a list that receives the errors of contributions, which are then left out.
     :raises ConfigError: with every mistake of the configuration, those of its reading included.
     :raises PluginError: a plugin raised or contributed what its hook forbids.
     """
-    found: dict[str, tuple[Contribution[Any], ...]] = {
-        hook: hook_calls.collect(plugins, hook, kind) for hook, kind in CONTRIBUTIONS.items()
-    }
+    found = collect_all(plugins, errors)
     mistakes = [*loaded.mistakes, *mistakes_of(loaded, plugins.names, found)]
     transports: ByName[TransportSpec] = _named(found["helmdeck_transports"])
     names = {owned.value.name for owned in found["helmdeck_providers"]} | loaded.config.providers.keys()

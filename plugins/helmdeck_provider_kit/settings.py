@@ -70,4 +70,6 @@ def proxy_at(url: str) -> ProxySettings:
 def refused_setting(settings: ProviderSettings, option: str, problem: str) -> InvalidRequest:
     """The complaint about one setting; it repeats no value."""
     where = f"providers.{settings.name}.{option}"
-    return InvalidRequest(f"{where} cannot be used", provider=settings.name, sub_cause="misconfigured", detail=problem)
+    return InvalidRequest(
+        f"{where} cannot be used", provider=settings.name, sub_cause="misconfigured", detail=problem, setting=where
+    )

@@ -32,7 +32,11 @@ from helmdeck_core import (
     Tier,
     TransientUnknown,
 )
-from helmdeck_core.cli import COMMANDS, GROUPS, options, split
+from helmdeck_core.cli import UsageError
+from helmdeck_core.cli.options import command_parser
+from helmdeck_core.cli.registry import CommandRegistry
+from helmdeck_core.cli.runner import split
+from helmdeck_core.config.types import PluginsConfig
 from helmdeck_testing import Chunks, make_deck, provider_settings
 from tests.unit.cli_support import environment
 
@@ -45,6 +49,11 @@ sys.path += [str(DOCS), str(EXAMPLES)]
 generate = importlib.import_module("generate")
 reference_pages = importlib.import_module("reference_pages")
 consoles = importlib.import_module("consoles")
+
+REGISTRY = CommandRegistry.load(PluginsConfig(autoload=False))
+COMMANDS = REGISTRY.commands
+OTHERS_COMMANDS = {"acme sync", "acme", "catalog stats"}
+"""Commands of the examples on the pages."""
 
 HAND_WRITTEN = generate.written_by_hand()
 PAGES = [
@@ -265,6 +274,22 @@ def test_provider_invents_no_clean_end(provider_deck):
     assert deck.plan("draft a post", model="acme/small").steps
 
 
+def test_example_commands_run_and_report_usage_errors(monkeypatch, tmp_path, capsys):
+    commands = {command.name: command for command in example("acme_commands").helmdeck_commands()}
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.json").write_text(json.dumps({"packs": [{"name": "a.b"}, {"name": "c.d"}]}))
+
+    def run(name, *words):
+        return commands[name].run(command_parser(commands[name]).parse_args([*words, "--catalog", "c.json"]))
+
+    assert run("acme sync", "--limit", "1", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"synchronised": ["a.b"]}
+    with pytest.raises(UsageError, match="--limit must be at least 1"):
+        run("acme sync", "--limit", "0")
+    assert run("catalog stats", "--no-plugins") == 0
+    assert re.search(r"packs +2\n", capsys.readouterr().out)
+
+
 def test_trim_step_runs_first_and_returns_the_identical_object_without_examples(deck_with, tmp_path):
     kept = {"intent_keywords": ["a"], "typical_use": "b"}
     data = {"packs": [{"name": "a", "metadata": {"examples": ["x" * 1_000], **kept}}, {"name": "b"}]}
@@ -414,18 +439,14 @@ def command_lines(path):
 
 
 def options_of(command):
-    module, _, action = command.partition(" ")
-    parser = options.Parser(f"helmdeck {command}")
-    importlib.import_module(f"helmdeck_core.cli.{module}").ACTIONS[action][0](parser)
-    options.add_global_options(parser)
-    return parser
+    return command_parser(COMMANDS[command].value)
 
 
 @pytest.mark.parametrize("path", named(PAGES))
 def test_commands_on_the_pages_exist_with_their_options(path):
     for line in command_lines(path):
-        command, rest = split(shlex.split(re.split(r" [><|] ", line)[0], comments=True))
-        if command in (*GROUPS, ""):
+        command, rest = split(shlex.split(re.split(r" [><|] ", line)[0], comments=True), REGISTRY.groups)
+        if command in (*REGISTRY.groups, "") or command in OTHERS_COMMANDS:
             continue
         assert command in COMMANDS, f"`helmdeck {line}`: unknown command {command!r}"
         rest = rest[: rest.index("--")] if "--" in rest else rest

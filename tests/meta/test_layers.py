@@ -24,8 +24,13 @@ INSIDE = {
 }  # fmt: skip
 """The same inside packages whose order is not plain from the imports."""
 
-PUBLIC_MODULES = ("log", "redaction")
+PUBLIC_MODULES = ("cli", "log", "redaction")
 """Modules of the core that plugins import as they are; everything else comes from the package itself."""
+
+CLI_NAMES = set(
+    re.findall(r"import (\w+) as \1$", (CORE / "cli" / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE)
+)
+"""The public names of the command line, for commands of plugins."""
 
 KITS = ("helmdeck_provider_kit", "helmdeck_testing")
 """Packages of this distribution that plugins may use, lower ones first."""
@@ -96,6 +101,8 @@ def test_plugins_use_only_what_the_public_packages_export(base, path):
         if parts[0] == "helmdeck_core":
             assert len(parts) == 2 or parts[1] in PUBLIC_MODULES, f"{'.'.join(parts)} is not public"
             assert parts[1] in {*helmdeck_core.__all__, *PUBLIC_MODULES, "__version__"}, f"{parts[1]} is not exported"
+            if parts[1] == "cli" and len(parts) > 2:
+                assert parts[2] in CLI_NAMES, f"helmdeck_core.cli.{parts[2]} is not exported"
         elif parts[0] in KITS and parts[0] != package:
             assert parts[1] in vars(importlib.import_module(parts[0])), f"{'.'.join(parts)} is not public"
 
@@ -134,6 +141,15 @@ def test_every_module_of_the_core_has_a_place_on_the_ladder():
     assert modules_in(CORE) == set(LADDER)
     for package, modules in INSIDE.items():
         assert modules_in(CORE / package) == set(modules)
+
+
+def test_every_built_in_command_is_a_plugin_that_can_be_blocked_by_name():
+    from helmdeck_core.hooks.manager import load_plugins
+    from helmdeck_plugins import BUILTINS, COMMANDS
+
+    contributing = {info.name for info in load_plugins(autoload=False).infos if "helmdeck_commands" in info.hooks}
+    assert contributing == set(COMMANDS) <= set(BUILTINS)
+    assert not [path.name for path in (CORE / "cli").glob("*.py") if "Command(" in path.read_text(encoding="utf-8")]
 
 
 def test_only_one_module_touches_hooks():

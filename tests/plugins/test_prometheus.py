@@ -124,7 +124,7 @@ def test_a_sink_or_an_option_that_does_not_exist_is_a_mistake_that_lists_what_do
     with pytest.raises(ConfigError) as caught:
         make_deck(config={"events": {"sinks": ["promtheus"], "options": {"prometheus": {"max_model": 3}}}})
     first, second = caught.value.mistakes
-    assert "did you mean prometheus?" in first.problem and "runs" in first.allowed
+    assert "did you mean prometheus?" in first.problem and "traces" in first.allowed
     assert "did you mean max_models?" in second.problem
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from helmdeck_core.cli import exits, main
+from helmdeck_core.cli import ExitCode, main
+from helmdeck_core.cli.exit_codes import missing_directory_error
 from helmdeck_core.cli.progress import Progress
 from tests.unit.cli_support import environment, leave_the_machine
 
@@ -69,7 +70,7 @@ def test_a_closed_stream_that_is_not_needed_stops_nothing(tmp_path, words, said,
 
 def test_a_request_from_a_closed_standard_input_is_empty(tmp_path):
     done = shell("helmdeck plan 0<&-", tmp_path)
-    assert done.returncode == exits.USAGE
+    assert done.returncode == ExitCode.USAGE
     assert b"the request is empty" in done.stderr
 
 
@@ -84,7 +85,7 @@ def test_progress_without_a_standard_error_says_nothing(monkeypatch):
 
     async def wait():
         async with Progress("asking", interval_s=0) as progress:
-            progress.say("still asking")
+            progress.update("still asking")
             progress.draw()
             await asyncio.sleep(0)
         return "done"
@@ -129,7 +130,7 @@ def test_a_full_disk_is_one_line_and_exit_code_1(tmp_path, words):
 def test_an_error_keeps_its_code_where_nothing_can_be_written(tmp_path):
     for where in ("> /dev/full", "2> /dev/full", "> /dev/full 2> /dev/full"):
         done = shell(f"helmdeck plan --json '' {where}", tmp_path)
-        assert done.returncode == exits.USAGE
+        assert done.returncode == ExitCode.USAGE
         assert b"Traceback" not in done.stderr
     assert shell("helmdeck plan remember this 2> /dev/full", tmp_path).returncode == 0
 
@@ -146,7 +147,7 @@ def test_main_raises_nothing_where_the_output_is_closed(monkeypatch, capsys):
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", Closed())
         assert main(["--version"]) == 1
-        assert main(["plan", "", "--json"]) == exits.USAGE
+        assert main(["plan", "", "--json"]) == ExitCode.USAGE
     assert "the result cannot be written (I/O operation on closed file.)" in capsys.readouterr().err
 
 
@@ -156,17 +157,17 @@ def test_main_raises_nothing_where_the_output_is_closed(monkeypatch, capsys):
 @pytest.mark.parametrize("words", ["plan remember this", "catalog show", "config show", "plugins list", "frobnicate"])
 def test_a_deleted_folder_is_named_as_the_reason(tmp_path, words):
     done = shell(f"mkdir gone && cd gone && rmdir ../gone && helmdeck {words}", tmp_path)
-    assert done.returncode == exits.USAGE
+    assert done.returncode == ExitCode.USAGE
     assert done.stderr.splitlines()[-1] == (
-        b"helmdeck: the current folder is gone: it was deleted or moved; change to one that exists"
+        b"helmdeck: the current directory does not exist any more; change to another one"
     )
 
 
 def test_help_works_in_a_deleted_folder(tmp_path):
     done = shell("mkdir gone && cd gone && rmdir ../gone && helmdeck --help", tmp_path)
     assert done.returncode == 0
-    assert b"commands of plugins: the current folder is gone" in done.stdout
+    assert b"errors:\n  the current directory does not exist any more" in done.stdout
 
 
 def test_another_file_that_is_missing_is_not_blamed_on_the_folder():
-    assert exits.folder_gone(FileNotFoundError(2, "No such file or directory")) is None
+    assert missing_directory_error(FileNotFoundError(2, "No such file or directory")) is None

@@ -226,12 +226,12 @@ def test_no_sink_shows_a_word_of_a_request_an_answer_a_provider_or_a_key(tmp_pat
     recorder, shown = EventRecorder(), []
     try:
         for make, call in ((eventful_deck, eventful_plan), (failing_deck, failing_plan)):
-            options = {"runs": {"file": str(tmp_path / "runs.db")}}
+            options = {"traces": {"file": str(tmp_path / "traces.db")}}
             monkeypatch.setattr("helmdeck_core.log._enabled", True)
             log.enable("TRACE")
-            with make("prometheus", "otel", "runs", options=options, beside=(recorder,)) as deck:
+            with make("prometheus", "otel", "traces", options=options, beside=(recorder,)) as deck:
                 call(deck)
-                shown += [deck.sink("prometheus").render().decode(), repr([each.to_dict() for each in deck.runs()])]
+                shown += [deck.sink("prometheus").render().decode(), repr([each.to_dict() for each in deck.traces()])]
     finally:
         log.disable()
         provider.shutdown()

@@ -446,7 +446,9 @@ def test_keys_in_failures_of_any_provider_are_redacted(deck_with):
 def test_helmdeck_commands_are_collected(deck_with):
     command = Command(name="brew", summary="brews", configure=lambda parser: None, run=lambda arguments: 0)
     deck = deck_with(contributing("helmdeck_commands", command))
-    assert [owned.value.name for owned in deck.runtime.contributions["helmdeck_commands"]] == ["brew"]
+    owners = {owned.value.name: owned.plugin for owned in deck.runtime.contributions["helmdeck_commands"]}
+    assert owners.keys() > {"brew", "plan", "config show"}
+    assert owners["plan"] == "command_plan" != owners["brew"]
 
 
 @pytest.mark.parametrize("is_active", [True, False])

@@ -15,7 +15,7 @@ from helmdeck_core import (
     Question,
     hookimpl,
 )
-from helmdeck_core.cli.exits import to_data
+from helmdeck_core.cli import error_data
 from helmdeck_core.packs import runner as module
 from helmdeck_testing import Reply, make_deck, scripted_provider
 
@@ -99,7 +99,7 @@ def test_a_failed_pack_says_the_same(code):
     assert wire.keys() >= WIRE and wire["next_action"] and json.dumps(wire)
     assert (wire["class"], wire["cause"], wire["code"]) == ("PackError", code.value, code.value)
     assert wire["retryable"] is (code is PackErrorCode.TIMEOUT)
-    assert to_data(failed).items() >= wire.items(), "and the command line as well"
+    assert error_data(failed).items() >= wire.items(), "and the command line as well"
 
 
 # -- codes -----------------------------------------------------------------------------------------------------

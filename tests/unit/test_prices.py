@@ -12,8 +12,8 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
-from helmdeck_core.cli import results
 from helmdeck_plugins import prices
+from helmdeck_plugins.commands.results import footer
 from helmdeck_testing import EventRecorder, Reply, make_deck, scripted_provider
 
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"}}]}'
@@ -139,12 +139,12 @@ def test_what_the_cache_saved_is_told_whoever_knows_the_price():
             plan = deck.plan("draft a post", model="acme/x")
         assert plan.saved_usd == (None if saved is None else pytest.approx(saved))
         assert plan.to_dict().get("saved_usd") == plan.saved_usd
-        shown = "\n".join(results.footer(plan))
-        assert ("the cache saved 0.600000" in shown) is (saved is not None)
+        shown = "\n".join(footer(plan))
+        assert ("caching saved 0.600000" in shown) is (saved is not None)
 
 
 def test_a_price_that_nobody_knows_is_not_shown_as_nothing():
     with deck_of(Watching(), Reply(GOOD, usage=USAGE)) as deck:
         plan = deck.plan("draft a post", model="acme/x")
     assert plan.cost_usd is None and "cost_usd" not in plan.to_dict()
-    assert "dollars" not in "\n".join(results.footer(plan))
+    assert "dollars" not in "\n".join(footer(plan))

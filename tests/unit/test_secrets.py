@@ -224,7 +224,7 @@ def test_a_secret_shows_nowhere_whatever_a_server_does(name, written, spans, tmp
             await asyncio.gather(*calls)
             look("events", map(repr, listener.events))
             look("metrics", [deck.sink("prometheus").render().decode()])
-            look("stories", [repr([deck.call_trace(run.call_id) for run in deck.runs(1000)])])
+            look("stories", [repr([deck.call_trace(run.call_id) for run in deck.traces(1000)])])
             # A client whose limit is short may give up before it has sent anything.
             asked = [server for (_, label, _), server in zip(table, servers, strict=True) if label != "silence"]
             heads = [b"".join(server.heads) for server in asked]
@@ -242,7 +242,7 @@ def config_of(adapter, servers, folder):
     given = {"kind": adapter.kind, "headers": HEADERS, **adapter.settings}
     providers = {f"p{n}": {**given, "base_url": f"http://127.0.0.1:{each.port}"} for n, each in enumerate(servers)}
     providers["tape"] = {"options": {"file": str(folder / "tape.jsonl"), "mode": "record"}}
-    sinks = {"sinks": ["runs", "prometheus", "otel"], "options": {"runs": {"file": str(folder / "runs.db")}}}
+    sinks = {"sinks": ["traces", "prometheus", "otel"], "options": {"traces": {"file": str(folder / "traces.db")}}}
     recovery = {"max_attempts": 1, "cool_down_after": 0}
     return {"providers": providers, "recovery": recovery, "events": sinks}
 
@@ -376,11 +376,11 @@ def test_the_command_line_shows_no_secret(capsys, monkeypatch, tmp_path):
         (tmp_path / "helmdeck.toml").write_text(
             f'[providers.openai]\nbase_url = "{server.base_url}"\napi_key = "env:PLANTED"\n'
             f"[providers.openai.headers]\nx-tenant = {json.dumps(TENANT)}\n[recovery]\nmax_attempts = 1\n"
-            f'[events]\nsinks = ["runs"]\n[events.options.runs]\nfile = "{tmp_path / "runs.db"}"\n'
+            f'[events]\nsinks = ["traces"]\n[events.options.traces]\nfile = "{tmp_path / "traces.db"}"\n'
         )
         commands = ["plan hello --model openai/any --log-level TRACE", "route hello --model openai/any --json"]
         commands += [
-            "explain --run last",
+            "explain --call last",
             "explain hello --model openai/any",
             "budgets openai/any --json",
             "config show",

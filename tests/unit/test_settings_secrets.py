@@ -104,7 +104,7 @@ def test_nor_is_one_in_a_variable(variable, value, cli, monkeypatch):
 
 def test_headers_options_and_addresses_are_used_and_not_shown():
     given = {"headers": {"x-tenant": KEY}, "options": {"betas": [KEY], "auth": "bearer"}, "base_url": "http://h:1/v1"}
-    config = {"providers": {"anthropic": given}, "events": {"sinks": ["runs"], "options": {"runs": {"file": KEY}}}}
+    config = {"providers": {"anthropic": given}, "events": {"sinks": ["traces"], "options": {"traces": {"file": KEY}}}}
     deck = make_deck(config=config)
     found = deck.runtime.config
     provider = found.providers["anthropic"]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from helmdeck_core.cli import exits
+from helmdeck_core.cli import ExitCode
 from helmdeck_plugins.budgets import helmdeck_budget_rows
 from tests.unit.cli_support import PLUGIN, Cli, leave_the_machine
 
@@ -36,8 +36,7 @@ def test_every_row_is_listed_with_its_figures_and_the_fallback_last(cli, monkeyp
     assert table[0].split() == [
         "model",
         "id",
-        "starts",
-        "with",
+        "prefix",
         "tier",
         "in",
         "out",
@@ -57,7 +56,7 @@ def test_the_policy_is_told_in_sentences_from_what_really_holds(cli, tmp_path):
     text = " ".join(cli("budgets").out.split())
     for part in (
         "looked up exactly",
-        "longest row",
+        "longest prefix",
         "tier C, 16,000 tokens in, 1,500 out",
         "none (0 in helmdeck.toml, null in JSON)",
     ):
@@ -149,7 +148,7 @@ def test_what_stays_too_large_says_so(cli):
     done = cli("catalog", "compact", "--model", FREE)
     assert "tier C: catalogs of at most 10,000 bytes" in done.out
     assert "still_over_budget(" in done.out
-    assert "it does not fit" in done.out
+    assert "does not fit" in done.out
 
 
 def test_no_limit_cuts_nothing(cli):
@@ -171,7 +170,7 @@ def test_the_output_is_the_catalog_to_the_byte_and_the_figures_stand_beside_it(c
 def test_a_limit_is_a_whole_number(cli, word):
     done = cli("catalog", "compact", f"--max-bytes={word}")
     assert done.code == 2
-    assert f"{word!r} is not a whole number of at least 0" in done.err
+    assert f"{word!r} is not an integer of at least 0" in done.err
 
 
 def test_ranking_shows_what_matches_and_what_the_model_gets(cli):
@@ -234,6 +233,7 @@ def test_a_plugin_shows_its_contributions_and_what_they_replace(cli, installed_p
         "replaces",
         "that",
         "of",
+        "plugin",
         "'trim'",
     ]
     assert "from        mine 1.0" in done.out
@@ -248,5 +248,5 @@ def test_a_look_up_is_shown_as_an_answer(cli):
 
 def test_an_unknown_plugin_gets_a_suggestion(cli):
     done = cli("plugins", "show", "lexcial")
-    assert done.code == exits.USAGE
-    assert "did you mean lexical?" in done.err
+    assert done.code == ExitCode.USAGE
+    assert "did you mean 'lexical'?" in done.err

@@ -8,10 +8,10 @@ from argparse import Namespace
 
 import pytest
 
-from helmdeck_core.cli import exits
-from helmdeck_core.cli.options import request_text
-from helmdeck_core.cli.plan import view
+from helmdeck_core.cli import ExitCode, request_text
+from helmdeck_core.cli.exit_codes import BY_CAUSE
 from helmdeck_core.domain.plans import Complexity, Plan, PlanOutcome, Step
+from helmdeck_plugins.commands.plan import plan_lines
 from tests.unit.cli_support import PLUGIN, Cli, leave_the_machine
 
 
@@ -57,9 +57,9 @@ def test_a_plan_shows_steps_cuts_and_usage(cli, monkeypatch):
     assert "  1. helmdeck.memory_store\n" in done.out
     assert '     args      {"text": "hello"}\n' in done.out
     assert "     why       it is asked for\n" in done.out
-    assert "cut         " in done.out
+    assert "trimmed     " in done.out
     assert "left out" in done.out
-    assert "usage       1.5 s, 1,200 tokens in (1,000 from cache), 34 out\n" in done.out
+    assert "usage       1.5 s, 1,200 tokens in (1,000 cached), 34 out\n" in done.out
     assert "served by   stub-1" in done.out
 
 
@@ -86,7 +86,7 @@ def test_what_stands_behind_two_dashes_is_the_request(cli):
 @pytest.mark.parametrize(("model", "outcome"), [("gap", "gap"), ("none", "no_steps")])
 def test_a_plan_without_a_usable_step_is_no_success(cli, model, outcome):
     done = cli("plan", "--model", f"stub/{model}", "hello")
-    assert done.code == exits.NO_STEP
+    assert done.code == ExitCode.NO_STEP
     assert f"(single_pick): {outcome}" in done.out
     assert "next        " in done.out
     assert cli("plan", "--model", f"stub/{model}", "hello", "--json").data["outcome"] == outcome
@@ -114,8 +114,16 @@ def test_escapes_in_a_rationale_do_not_reach_the_terminal(cli):
 
 
 def planned(*problems, more=False):
-    """What is said below a plan whose steps have these problems."""
-    steps = tuple(Step(order=i, tool=f"t.{i}", problems=each) for i, each in enumerate(problems, 1))
+    """The last lines of a plan whose steps have these problems: names of missing arguments, and other problems."""
+    steps = tuple(
+        Step(
+            order=i,
+            tool=f"t.{i}",
+            problems=tuple(f"$.{name}: required" for name in missing) + others,
+            missing=missing,
+        )
+        for i, (missing, others) in enumerate(problems, 1)
+    )
     plan = Plan(
         steps=steps,
         complexity=Complexity.PACK_CHAIN,
@@ -126,27 +134,35 @@ def planned(*problems, more=False):
         prompt_variant_used="full_steps",
         more_steps_likely=more,
     )
-    return [line for line in view(plan, lambda step: "COMMAND") if line.startswith(("next", "then", "  COMMAND"))]
+    return [line for line in plan_lines(plan, lambda step: "COMMAND") if line.startswith(("next", "then", "  COMMAND"))]
 
 
 def test_a_plan_ends_with_the_arguments_that_nobody_gave(cli):
     done = cli("plan", "remember this and draft a blog post about it")
     assert "     problem   $.text: required, and not given\n" in done.out
-    assert done.out.splitlines()[-1] == "next        fill in what is missing: step 1 text; step 2 brief"
+    assert done.out.splitlines()[-1] == "next        add the missing arguments: step 1 text; step 2 brief"
 
 
 def test_a_step_with_another_problem_is_not_called_incomplete():
-    missing, wrong = "$.{}: required, and not given", "$.n: 'x' is not of type 'integer'"
-    several = (missing.format("a"), missing.format("b.c"))
-    assert planned((wrong,), (), several) == ["next        fill in what is missing: step 3 a, b.c"]
-    assert planned((wrong, missing.format("a"))) == []
-    assert planned(()) == []
+    wrong = ("$.n: 'x' is not of type 'integer'",)
+    incomplete = planned(((), wrong), ((), ()), (("a", "b.c"), ()))
+    assert incomplete == ["next        add the missing arguments: step 3 a, b.c"]
+    assert planned((("a",), wrong)) == []
+    assert planned(((), ())) == []
+
+
+def test_nested_missing_arguments_are_named_by_their_path(cli, tmp_path):
+    schema = {"type": "object", "required": ["to"], "properties": {"to": {"type": "object", "required": ["id"]}}}
+    tool = {"name": "helmdeck.memory_store", "description": "Stores.", "input_schema": schema}
+    (tmp_path / "tools.json").write_text(json.dumps({"packs": [tool]}))
+    done = cli("plan", "--catalog", "tools.json", "--model", "stub/step", "hello")
+    assert done.out.splitlines()[-1] == "next        add the missing arguments: step 1 to"
 
 
 def test_a_first_step_is_filled_in_before_it_is_run():
-    lines = planned(("$.a: required, and not given",), more=True)
+    lines = planned((("a",), ()), more=True)
     assert [line.split()[0] for line in lines] == ["next", "then", "COMMAND"]
-    assert [line.split()[0] for line in planned((), more=True)] == ["next", "COMMAND"]
+    assert [line.split()[0] for line in planned(((), ()), more=True)] == ["next", "COMMAND"]
 
 
 @pytest.mark.parametrize("words", [[], ["-"]])
@@ -163,7 +179,7 @@ def test_an_empty_request_is_refused_before_anything_is_loaded(cli, said, text):
     for words in ((), ("-",), (text,)):
         done = cli("plan", *words)
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("helmdeck: the request is empty; say what to do")
+        assert done.err.startswith("helmdeck: the request is empty; example: ")
 
 
 def test_a_terminal_is_not_waited_for(cli, monkeypatch):
@@ -202,7 +218,7 @@ def test_wrong_options_say_what_they_take(cli, words, message):
 
 def test_an_unknown_provider_names_those_that_exist(cli):
     done = cli("plan", "--model", "nobody/x", "hello")
-    assert done.code == exits.BY_CAUSE["invalid_request"]
+    assert done.code == BY_CAUSE["invalid_request"]
     assert "there is no provider 'nobody'" in done.err
     assert "local" in done.err
     assert "stub" in done.err
@@ -211,9 +227,9 @@ def test_an_unknown_provider_names_those_that_exist(cli):
 
 def test_an_empty_answer_has_the_cause_as_exit_code(cli):
     done = cli("plan", "--model", "stub/ ", "hello")
-    assert done.code == exits.BY_CAUSE["invalid_request"]
+    assert done.code == BY_CAUSE["invalid_request"]
     unreadable = cli("plan", "--model", "stub/I would rather not", "hello")
-    assert unreadable.code == exits.BY_CAUSE["constrained_deadlock"]
+    assert unreadable.code == BY_CAUSE["constrained_deadlock"]
     assert "helmdeck.plan" in unreadable.err
 
 
@@ -262,14 +278,14 @@ def test_a_route_shows_what_serves_the_request(cli):
 
 def test_a_route_to_nothing_is_no_success(cli):
     done = cli("route", "zzyzx qwrtp")
-    assert done.code == exits.NO_STEP
-    assert "nothing in the catalog serves this" in done.out
+    assert done.code == ExitCode.NO_STEP
+    assert "nothing in the catalog serves this request" in done.out
 
 
 def test_a_route_refuses_what_a_plan_refuses(cli, said):
     said("")
     assert cli("route").code == 2
-    assert cli("route", "--model", "nobody/x", "hello").code == exits.BY_CAUSE["invalid_request"]
+    assert cli("route", "--model", "nobody/x", "hello").code == BY_CAUSE["invalid_request"]
 
 
 # -- run ---------------------------------------------------------------------------------------------------
@@ -288,10 +304,10 @@ def test_run_takes_inputs_as_json_and_as_text(cli, tmp_path, said):
     [
         (["stub.ehco"], 2, "did you mean 'stub.echo'?"),
         (["stub.echo", "--input", "n=x"], 2, "$.n: 'x' is not of type 'integer'"),
-        (["stub.echo", "--input-file", "list.json"], 2, "list.json: the input is a JSON object, found list"),
+        (["stub.echo", "--input-file", "list.json"], 2, "list.json: the input must be a JSON object, found list"),
         (["stub.echo", "--input-file", "bad.json"], 2, "bad.json: not valid JSON"),
         (["stub.echo", "--input-file", "gone.json"], 2, "gone.json: the file cannot be read"),
-        (["stub.fail"], exits.PACK, "stub.fail: handler_failed: ZeroDivisionError: a fault of the pack"),
+        (["stub.fail"], ExitCode.PACK, "stub.fail: handler_failed: ZeroDivisionError: a fault of the pack"),
     ],
 )
 def test_run_says_what_is_wrong(cli, tmp_path, words, code, message):

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from helmdeck_core.cli import exits
+from helmdeck_core.cli import ExitCode
+from helmdeck_core.cli.exit_codes import BY_CAUSE
 from tests.unit.cli_support import Cli, leave_the_machine
 
 
@@ -30,14 +31,14 @@ def decode(capsys, tmp_path):
 def test_the_value_goes_to_standard_output_and_the_rest_beside_it(decode):
     done = decode('{"a": [1, "é"]}')
     assert (done.code, done.data) == (0, {"a": [1, "é"]})
-    assert done.err.splitlines() == ["read by     strict", "repairs     none", "reasoning   none"]
+    assert done.err.splitlines() == ["decoded by  strict", "repairs     none", "reasoning   none"]
 
 
 def test_stripped_reasoning_is_told_by_length_and_beginning(decode):
     thought = 'maybe {"draft": 1}\n' + "x" * 200
     done = decode(f'<think>{thought}</think>{{"a": 1}}')
     assert done.data == {"a": 1}
-    assert f'{len(thought)} characters were stripped: maybe {{"draft": 1}} xxx' in " ".join(done.err.split())
+    assert f'{len(thought)} characters stripped: maybe {{"draft": 1}} xxx' in " ".join(done.err.split())
     assert "x" * 81 not in done.err
     data = decode(f'<think>{thought}</think>{{"a": 1}}', "--json").data
     assert data["reasoning"] == {"length": len(thought), "excerpt": thought[:80], "tags": ["think"]}
@@ -60,18 +61,18 @@ def test_a_repair_is_reported(decode):
 )
 def test_what_cannot_be_read_has_its_cause_as_exit_code(decode, raw, words, cause):
     done = decode(raw, *words)
-    assert (done.code, done.out) == (exits.BY_CAUSE[cause], "")
+    assert (done.code, done.out) == (BY_CAUSE[cause], "")
     lines = dict([*line.split(None, 1), ""][:2] for line in done.err.splitlines())
     assert lines["cause"].startswith(cause)
-    assert {"hint", "next", "answer", "reasoning"} <= lines.keys()
+    assert {"hint", "next", "response", "reasoning"} <= lines.keys()
     data = decode(raw, *words, "--json").data
     assert data["error"]["cause"] == cause
 
 
 def test_only_reasoning_is_told_to_be_reasoning(decode):
     done = decode("<think>all of it</think>")
-    assert done.code == exits.BY_CAUSE["likely_timeout"]
-    assert "9 characters were stripped: all of it" in done.err
+    assert done.code == BY_CAUSE["likely_timeout"]
+    assert "9 characters stripped: all of it" in done.err
 
 
 @pytest.mark.parametrize("raw", [b"\xff\xfe", b"\xff {", b'{"a": "\xff"', b"\x00" * 100, b"[" * 100_000])
@@ -108,14 +109,14 @@ def test_a_schema_chooses_the_value_and_says_what_does_not_fit(decode, tmp_path)
     schema.write_text('{"type": "object", "required": ["steps"]}')
     assert decode('{"a": 1} then {"steps": []}', "--schema", str(schema)).data == {"steps": []}
     done = decode('{"a": 1}', "--schema", str(schema))
-    assert done.code == exits.BY_CAUSE["constrained_deadlock"]
+    assert done.code == BY_CAUSE["constrained_deadlock"]
     assert "wrong_shape" in done.err
     assert "$.steps: required, and not given" in done.err
     assert decode('{"a": 1}', "--schema", str(schema), "--json").data["problems"]
     schema.write_text("[]")
-    assert decode('{"a": 1}', "--schema", str(schema)).code == exits.USAGE
+    assert decode('{"a": 1}', "--schema", str(schema)).code == ExitCode.USAGE
     schema.write_text("{")
-    assert decode('{"a": 1}', "--schema", str(schema)).code == exits.USAGE
+    assert decode('{"a": 1}', "--schema", str(schema)).code == ExitCode.USAGE
 
 
 def test_a_leak_of_reasoning_is_told_by_the_tokens(decode):
@@ -126,7 +127,7 @@ def test_a_leak_of_reasoning_is_told_by_the_tokens(decode):
 def test_a_word_that_no_provider_says_is_noticed(decode):
     done = decode('{"a": 1}', "--stop-reason", "bored")
     assert done.code == 0
-    assert "no provider is known to say 'bored'" in done.err
+    assert "unknown stop reason 'bored'" in done.err
 
 
 def test_standard_input_and_missing_files(capsys, monkeypatch):
@@ -134,7 +135,7 @@ def test_standard_input_and_missing_files(capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"a": 1}')))
     assert cli("decode", "-").data == {"a": 1}
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
-    assert cli("decode").code == exits.USAGE
+    assert cli("decode").code == ExitCode.USAGE
     done = cli("decode", "gone.txt", "--json")
     assert (done.code, json.loads(done.out)["error"]["message"]) == (
         2, "gone.txt: the file cannot be read (No such file or directory)"
@@ -157,8 +158,8 @@ def test_calls_are_shown_with_what_became_of_the_text(decode):
 @pytest.mark.parametrize(
     ("raw", "words", "code", "said"),
     [
-        (CALL[:40], [], 11, "broken      cut (tags): the call ends in the middle"),
-        (CALL[:50].replace("}", ""), ["--stop-reason", "length"], 11, "cut         yes"),
+        (CALL[:40], [], 11, "malformed   cut (tags): the call ends in the middle"),
+        (CALL[:50].replace("}", ""), ["--stop-reason", "length"], 11, "truncated   yes"),
         (CALL, ["--tool", "listen"], 12, "there is no tool 'look'"),
         (CALL, ["--stop-reason", "length"], 0, "withheld    look"),
         ("look/at>sky", ["--model", "zai/glm-4"], 0, "inert       0"),

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from helmdeck_core.cli.config import SAMPLE, settings
+from helmdeck_core import effective_settings, load_config
 from helmdeck_core.config.types import Config
+from helmdeck_plugins.commands.config import SAMPLE
 from helmdeck_testing import make_deck
 from tests.unit.cli_support import Cli, leave_the_machine
 
@@ -59,7 +60,7 @@ def test_every_key_is_shown_with_value_and_origin(cli, configure, monkeypatch):
 def test_every_field_of_the_configuration_is_among_them():
     import attrs
 
-    tops = {path[0] for path, _ in settings(Config())}
+    tops = {setting.key.partition(".")[0] for setting in effective_settings(load_config(environ={}))}
     assert tops == {field.name for field in attrs.fields(Config)}
 
 
@@ -247,7 +248,7 @@ def test_what_only_a_provider_knows_to_be_wrong_is_found_before_it_is_asked(cli,
         "providers.scripted.options.replies[0]",
     ]
     assert "helmdeck.toml: providers.openai.base_url: not an address that starts with http" in done.err
-    assert "(did you mean openai?)" in done.err
+    assert "(did you mean 'openai'?)" in done.err
 
 
 def test_a_key_that_is_not_set_is_a_warning(cli, configure, monkeypatch):
@@ -255,7 +256,7 @@ def test_a_key_that_is_not_set_is_a_warning(cli, configure, monkeypatch):
     configure('[providers.mine]\nkind = "local"\napi_key = "env:NO_SUCH_KEY"\n')
     done = cli("config", "check")
     assert done.code == 0
-    assert done.err == "warning: providers.mine.api_key: env:NO_SUCH_KEY: the variable is not set\n"
+    assert done.err == "warning: providers.mine.api_key: env:NO_SUCH_KEY: the environment variable is not set\n"
 
 
 # -- sample ------------------------------------------------------------------------------------------------
@@ -276,12 +277,10 @@ def test_the_sample_is_a_page_that_can_be_used(cli, tmp_path):
 # -- hooks -------------------------------------------------------------------------------------------------
 
 
-def test_hooks_are_printed_or_written(cli, tmp_path):
-    done = cli("hooks")
-    assert done.out.startswith("# Hooks\n")
+def test_hook_reference_is_written_and_hooks_are_printed_as_data(cli, tmp_path):
     written = cli("hooks", "--write", "out.md")
     assert (written.code, written.out, written.err) == (0, "", "wrote out.md\n")
-    assert (tmp_path / "out.md").read_text() == done.out
+    assert (tmp_path / "out.md").read_text().startswith("# Hooks\n")
     assert "no-such-folder/x.md: the file cannot be written" in cli("hooks", "--write", "no-such-folder/x.md").err
     names = [hook["name"] for hook in json.loads(cli("hooks", "--json").out)["hooks"]]
     assert "helmdeck_model_budget" in names
