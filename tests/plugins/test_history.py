@@ -55,20 +55,20 @@ def test_no_word_of_a_request_or_an_argument_is_in_the_file(history, tmp_path):
     assert b"clandestine" not in content and b"secret words" not in content
 
 
-def test_callers_do_not_see_one_another(history):
+def test_history_is_separate_for_each_caller(history):
     deck = history(GOOD)
     for caller in ("ada", "bob", "ada"):
         deck.plan("draft a post", model=FREE, caller=caller)
     assert [len(deck.plan_history(caller)) for caller in ("ada", "bob", "eve")] == [2, 1, 0]
 
 
-def test_without_a_store_nothing_is_kept_and_nothing_fails(answering):
+def test_no_store_means_no_history_and_no_failure(answering):
     deck, _ = answering(GOOD)
     deck.plan("draft a post", model=FREE)
     assert deck.plan_history() == ()
 
 
-def test_a_write_that_fails_never_fails_the_plan(history, tmp_path):
+def test_failed_write_never_fails_the_plan(history, tmp_path):
     recorder = EventRecorder()
     deck = history(GOOD, beside=(recorder,))
     deck.plan("draft a post", model=FREE)
@@ -80,13 +80,13 @@ def test_a_write_that_fails_never_fails_the_plan(history, tmp_path):
     assert "plan_history" in failed.detail
 
 
-def test_a_store_that_cannot_be_opened_never_fails_the_plan(answering, tmp_path):
+def test_store_that_cannot_be_opened_never_fails_the_plan(answering, tmp_path):
     (tmp_path / "file").write_text("in the way")
     deck, _ = answering(GOOD, config={"history": {"url": f"sqlite:{tmp_path / 'file' / 'history.db'}"}})
     assert deck.plan("draft a post", model=FREE).steps
 
 
-def test_a_locked_store_neither_blocks_the_loop_nor_every_plan(history, tmp_path, monkeypatch):
+def test_locked_store_blocks_neither_the_loop_nor_every_plan(history, tmp_path, monkeypatch):
     import asyncio
 
     import helmdeck_plugins.history as module

@@ -255,7 +255,7 @@ def test_a_list_that_says_nothing_of_it_is_not_quoted(chat_server, names):
     assert came.detail == "The model `gpt-4o-mni` does not exist"
 
 
-def test_a_list_of_models_that_does_not_come_in_time_is_left_out_of_the_error(virtual_time):
+def test_model_list_that_times_out_is_left_out_of_the_error(virtual_time):
     class Silent(Scripted):
         has_listed = False
 

@@ -138,7 +138,7 @@ def test_what_was_cut_off_before_the_provider_told_its_tokens_is_reckoned_and_sa
     assert plan.cost_usd == first.cost_usd + last.cost_usd
 
 
-def test_a_stream_that_ran_out_of_time_is_reckoned_if_anything_came(virtual_time, deck_of):
+def test_cost_of_a_timed_out_stream_is_estimated_if_it_sent_anything(virtual_time, deck_of):
     slow = Reply("word " * 1_000, piece_delay_s=2.0)
     for reply, is_estimated in ((slow, True), (Reply("word", delay_s=900.0), False)):
         with pytest.raises(LikelyTimeout) as caught:

@@ -277,7 +277,7 @@ def test_a_call_can_be_cancelled_at_every_turn_of_the_loop(name, streams):
         async with Server(piecewise(chunked(body, **kind))) as server:
             async with deck_at(f"http://127.0.0.1:{server.port}", adapter, deadline_s=30) as deck:
                 turns = 0
-                while "ChatResponse" not in ended and turns < 200:
+                while "ChatResponse" not in ended and turns < 1_000:
                     call = asyncio.create_task(ask(deck, "p/any", streams))
                     for _ in range(turns):
                         await asyncio.sleep(0)

@@ -134,7 +134,7 @@ def test_a_handler_that_hangs_ends_with_the_deadline_of_the_call(virtual_time, f
     assert virtual_time.passed_s == pytest.approx(20.0 + module.GRACE_S)
 
 
-def test_a_model_call_that_the_deadline_ends_is_a_timeout_and_says_whose(virtual_time):
+def test_model_call_that_exceeds_the_deadline_of_its_pack_is_a_timeout(virtual_time):
     class Packs:
         @hookimpl
         def helmdeck_packs(self):

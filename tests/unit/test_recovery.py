@@ -224,7 +224,7 @@ def test_a_busy_provider_is_asked_three_times_with_growing_waits():
     assert 0.25 <= first <= 0.75 and 0.5 <= second <= 1.5
 
 
-def test_a_wait_that_is_cancelled_ends_at_once():
+def test_cancelled_call_ends_its_backoff():
     stage = Stage([Fail("rate_limited", retry_after_s=50.0)])
 
     async def run():
@@ -416,7 +416,7 @@ def test_a_written_request_is_never_changed_but_for_the_model():
 # -- limits --------------------------------------------------------------------------------------------------
 
 
-def test_a_call_ends_at_its_deadline_whichever_models_hang(virtual_time):
+def test_call_ends_at_its_deadline_whichever_models_hang(virtual_time):
     deck = deck_of(scripted_provider([Reply(GOOD, delay_s=600.0)] * 9), config={"fallback": {"": ["scripted/b"]}})
     with pytest.raises(LikelyTimeout) as caught:
         deck.plan(ASK, model="scripted/a", limits=CallLimits(deadline_s=40.0))

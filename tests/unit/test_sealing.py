@@ -128,7 +128,7 @@ def test_a_fault_of_a_provider_says_where_it_was_and_not_with_what(ask):
 
 
 @pytest.mark.parametrize("ask", [whole, streamed])
-def test_a_call_that_is_cancelled_or_runs_out_of_time_shows_no_variable_of_the_provider(virtual_time, ask):
+def test_cancelled_or_timed_out_call_shows_no_variable_of_the_provider(virtual_time, ask):
     async def cancelled(deck):
         async with asyncio.timeout(1):
             await ask(deck)

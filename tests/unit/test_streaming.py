@@ -228,7 +228,7 @@ def test_thinking_that_leads_to_an_answer_is_left_alone(deck_of):
     assert deck.plan(ASK, model="a/one").model == "a/one"
 
 
-def test_a_model_that_speaks_may_take_the_whole_time(virtual_time, deck_of):
+def test_model_that_has_answered_may_use_the_whole_deadline(virtual_time, deck_of):
     words = "word " * 40
     deck = deck_of(
         [Reply(words, piece_chars=4, piece_delay_s=0.01)], budgets=THINKS, fallback={}, recovery={"think_share": 0.1}
