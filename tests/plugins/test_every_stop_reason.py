@@ -102,7 +102,7 @@ UNKNOWN = {
     ("dialect", "word", "expected"),
     [(dialect, word, expected) for dialect, words in WORDS.items() for word, expected in words.items()],
 )
-def test_a_word_has_its_reason_and_what_can_be_done(dialect, word, expected):
+def test_native_stop_reason_has_a_reason_and_a_disposition(dialect, word, expected):
     for spelled in (word, word.upper(), f" {word}\n"):
         reason = RUNTIME.normalise_stop(spelled, dialect)
         assert (reason, RUNTIME.disposition_of(spelled, reason, dialect)) == expected
@@ -112,12 +112,12 @@ def test_a_word_has_its_reason_and_what_can_be_done(dialect, word, expected):
     ("dialect", "word"),
     [(dialect, word) for dialect in WORDS for word in (None, "", "  ", "null", "quantum_halt", *UNKNOWN[dialect])],
 )
-def test_no_word_and_every_other_word_is_unknown_and_never_a_clean_end(dialect, word):
+def test_unlisted_or_missing_reason_is_unknown_and_not_a_clean_end(dialect, word):
     assert RUNTIME.normalise_stop(word, dialect) is StopReason.UNKNOWN
     assert RUNTIME.disposition_of(word, StopReason.UNKNOWN, dialect) is Disposition.RETRY
 
 
 @pytest.mark.parametrize("dialect", WORDS)
-def test_a_table_lists_no_word_that_is_not_claimed_here(dialect):
+def test_tables_list_only_the_reasons_claimed_here(dialect):
     table = TABLES[dialect]
     assert {*table.reasons, *table.dispositions} == {word.casefold() for word in WORDS[dialect]}

@@ -152,7 +152,7 @@ def expected(dialect):
     return read(dialect, framed(dialect, STREAMS[dialect]))
 
 
-def test_all_dialects_say_the_same():
+def test_all_formats_yield_the_same_response():
     found = [attrs.evolve(expected(dialect), raw_stop_reason="", strict_stop_reason=None) for dialect in STREAMS]
     assert all(response == found[0] for response in found)
     assert (found[0].text, found[0].reasoning, found[0].served_model) == (TEXT, THOUGHT, "m")
@@ -182,7 +182,7 @@ def _at(value, path):
 
 @each
 @given(data=st.data())
-def test_fields_to_come_change_nothing_wherever_they_stand(dialect, data):
+def test_unknown_fields_are_ignored_everywhere(dialect, data):
     stream = STREAMS[dialect]
     for place in data.draw(st.lists(st.sampled_from(_objects(stream)), min_size=1, max_size=4)):
         name, value = data.draw(NEW), data.draw(VALUES)
@@ -197,13 +197,13 @@ def _turned(value):
 
 
 @each
-def test_the_order_of_keys_changes_nothing(dialect):
+def test_order_of_keys_is_ignored(dialect):
     assert read(dialect, framed(dialect, _turned(STREAMS[dialect]))) == expected(dialect)
 
 
 @each
 @given(data=st.data())
-def test_what_goes_missing_gives_a_response_or_a_failure_and_never_more_text_or_calls(dialect, data):
+def test_removed_data_never_adds_text_or_calls(dialect, data):
     stream, whole = STREAMS[dialect], expected(dialect)
     places = [path for path in paths(stream) if len(path) > 1 and path[-1] != "thought"]
     for place in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=3)):
@@ -228,21 +228,21 @@ PING = b": keep-alive\n\n"
 
 @each
 @given(places=st.lists(st.integers(0, 5_000), max_size=20), end=st.sampled_from([b"\n", b"\r\n", b"\r"]))
-def test_where_a_stream_is_cut_and_how_its_lines_end_changes_nothing(dialect, places, end):
+def test_chunk_boundaries_and_line_endings_are_ignored(dialect, places, end):
     body = framed(dialect, STREAMS[dialect]).replace(b"\n", end)
     assert read(dialect, *cut(body, places)) == expected(dialect)
 
 
 @each
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
-def test_a_mark_of_byte_order_and_a_missing_end_change_nothing(dialect, bom):
+def test_byte_order_mark_and_missing_end_are_ignored(dialect, bom):
     body = framed(dialect, STREAMS[dialect], done=False)
     for end in (b"", b"\n", b"\n\n"):
         assert read(dialect, bom + body.rstrip(b"\n") + end) == expected(dialect)
 
 
 @pytest.mark.parametrize("dialect", [dialect for dialect in STREAMS if dialect != "ollama"])
-def test_comments_ids_pauses_events_without_data_and_json_over_lines_change_nothing(dialect):
+def test_other_sse_fields_and_multi_line_data_are_handled(dialect):
     pieces = [PING]
     for number, event in enumerate(STREAMS[dialect]):
         written = json.dumps(event, indent=1).replace("\n", "\ndata: ")
