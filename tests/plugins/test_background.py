@@ -83,13 +83,13 @@ def test_background_response_is_polled_until_it_is_complete(slow):
     assert "store" not in server.requests[0].body and server.requests[0].body["background"] is True
 
 
-def test_background_response_is_streamed_as_one_delta(slow):
+def test_streaming_request_gets_the_background_response_at_once(slow):
     server = slow("queued", "completed")
     (delta,), found = streamed(server.base_url, REQUEST, **GIVEN)
     assert delta.text == found.text == "done at last"
 
 
-def test_poll_is_retried_after_a_temporary_failure(slow):
+def test_temporary_polling_failure_is_tolerated(slow):
     server = slow("queued", BUSY, BUSY, BUSY, "in_progress", BUSY, "completed")
     assert ask(server.base_url, REQUEST, **GIVEN)[0].text == "done at last"
 
@@ -98,7 +98,7 @@ def test_poll_is_retried_after_a_temporary_failure(slow):
     ("states", "status"),
     [(["queued", BUSY], 503), (["queued", (404, {}, {"error": {"message": "no such response"}})], 404)],
 )
-def test_response_that_cannot_be_polled_is_cancelled(slow, states, status):
+def test_unreachable_background_response_is_cancelled(slow, states, status):
     server = slow(*states)
     assert failing(server).status == status
     assert server.asked()[-1] == CANCEL
@@ -134,12 +134,12 @@ def test_background_response_is_cancelled_at_the_timeout(slow):
     assert server.asked()[-1] == CANCEL
 
 
-def test_background_response_without_an_id_stays_pending(slow):
+def test_background_response_without_id_stays_pending(slow):
     failure = failing(slow(response("queued", id=None)))
     assert isinstance(failure, TransientUnknown) and failure.sub_cause == "pending"
 
 
-def test_deadline_cancels_the_background_response_before_the_fallback(slow, monkeypatch):
+def test_call_deadline_cancels_it_and_the_fallback_is_used(slow, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     server = slow("queued")
     providers = {"openai-responses": {"base_url": server.base_url, "options": {"poll_ms": 1}}}
@@ -153,7 +153,7 @@ def test_deadline_cancels_the_background_response_before_the_fallback(slow, monk
     assert server.asked()[-1] == CANCEL and server.asked().count(("POST", "")) == 1
 
 
-def test_cancelled_call_cancels_the_background_response(slow, monkeypatch):
+def test_cancelled_caller_leaves_no_background_response(slow, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     server = slow("queued")
     config = {"providers": {"openai-responses": {"base_url": server.base_url, "options": {"poll_ms": 1}}}}
@@ -170,7 +170,7 @@ def test_cancelled_call_cancels_the_background_response(slow, monkeypatch):
     assert server.asked()[-1] == CANCEL
 
 
-def test_pending_response_is_not_retried_on_the_same_model():
+def test_pending_response_without_id_is_not_retried():
     script = scripted_provider([Fail("transient_unknown", sub_cause="pending")], "a")
     with make_deck(script, scripted_provider(["hi"], "b"), config={"fallback": {"a/": ["b/two"]}}) as deck:
         assert deck.complete(ChatRequest(model="a/one", messages=REQUEST.messages)).text == "hi"
@@ -205,7 +205,7 @@ def test_closed_stream_cancels_the_background_response(slow):
     assert server.asked() == [("POST", ""), CANCEL]
 
 
-def test_complete_or_foreground_stream_is_not_cancelled(slow):
+def test_finished_or_foreground_response_is_not_cancelled(slow):
     end = events({"type": "response.completed", "response": response("completed")}, done=False)
     for pieces, after in (([begun(background=True), end], 9), ([begun(), b": \n\n"], 1)):
         server = slow(Chunks(pieces))

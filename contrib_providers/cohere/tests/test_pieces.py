@@ -44,11 +44,11 @@ def read(events, kind=CohereAnswer):
 
 
 @given(st.lists(EVENTS | st.just(PIECE), max_size=4))
-def test_a_piece_read_quickly_says_what_it_says_read_as_any_other(events):
+def test_fast_path_and_general_path_yield_the_same(events):
     assert read(events) == read(events, Slowly)
 
 
-def test_a_piece_of_text_is_read_quickly(monkeypatch):
+def test_text_deltas_use_the_fast_path(monkeypatch):
     monkeypatch.setattr(CohereAnswer, "feed", None)
     deltas, response = read([PIECE])
     assert deltas[0][0].text == response.text == "a"
