@@ -4,6 +4,8 @@ from helmdeck_core.calls.provider_pool import ProviderPool as ProviderPool
 from helmdeck_core.config.load import LoadedConfig as LoadedConfig
 from helmdeck_core.config.load import load_config as load_config
 from helmdeck_core.config.precedence import SelectionRules as SelectionRules
+from helmdeck_core.config.settings import Setting as Setting
+from helmdeck_core.config.settings import effective_settings as effective_settings
 from helmdeck_core.config.types import AgentConfig as AgentConfig
 from helmdeck_core.config.types import Config as Config
 from helmdeck_core.config.types import SecretRef as SecretRef
@@ -11,6 +13,8 @@ from helmdeck_core.context.catalog_sources import load_catalog_file as load_cata
 from helmdeck_core.context.catalog_sources import read_catalog as read_catalog
 from helmdeck_core.context.composer import PromptPart as PromptPart
 from helmdeck_core.context.ladder import PreparedCatalog as PreparedCatalog
+from helmdeck_core.deck.check import ConfigReport as ConfigReport
+from helmdeck_core.deck.check import check_config as check_config
 from helmdeck_core.deck.explain import Explanation as Explanation
 from helmdeck_core.deck.helmdeck import Helmdeck as Helmdeck
 from helmdeck_core.domain import EMPTY as EMPTY
@@ -43,6 +47,7 @@ from helmdeck_core.domain.chat import TextPart as TextPart
 from helmdeck_core.domain.chat import ToolCall as ToolCall
 from helmdeck_core.domain.chat import ToolCallDelta as ToolCallDelta
 from helmdeck_core.domain.chat import ToolDefinition as ToolDefinition
+from helmdeck_core.domain.commands import Command as Command
 from helmdeck_core.domain.constraints import Constraint as Constraint
 from helmdeck_core.domain.constraints import ResponseFormat as ResponseFormat
 from helmdeck_core.domain.constraints import SchemaForm as SchemaForm
@@ -99,7 +104,6 @@ from helmdeck_core.domain.models import BudgetTable as BudgetTable
 from helmdeck_core.domain.models import ModelId as ModelId
 from helmdeck_core.domain.models import Tier as Tier
 from helmdeck_core.domain.models import TierDefaults as TierDefaults
-from helmdeck_core.domain.packs import Command as Command
 from helmdeck_core.domain.packs import Pack as Pack
 from helmdeck_core.domain.packs import PackContext as PackContext
 from helmdeck_core.domain.packs import PackOutput as PackOutput
@@ -138,6 +142,7 @@ from helmdeck_core.domain.recovery import Retry as Retry
 from helmdeck_core.domain.recovery import Wait as Wait
 from helmdeck_core.domain.secret_patterns import SecretPattern as SecretPattern
 from helmdeck_core.domain.shared_text import SharedText as SharedText
+from helmdeck_core.domain.suggestions import did_you_mean as did_you_mean
 from helmdeck_core.domain.tasks import CompletedStep as CompletedStep
 from helmdeck_core.domain.tasks import Task as Task
 from helmdeck_core.domain.texts import PromptText as PromptText
@@ -148,6 +153,17 @@ from helmdeck_core.domain.tool_calls import ToolCallFormatKind as ToolCallFormat
 from helmdeck_core.domain.tool_calls import ToolCalls as ToolCalls
 from helmdeck_core.domain.traces import CallTrace as CallTrace
 from helmdeck_core.domain.traces import TraceStore as TraceStore
+from helmdeck_core.domain.transports import ConnectFailed as ConnectFailed
+from helmdeck_core.domain.transports import ConnectionBroken as ConnectionBroken
+from helmdeck_core.domain.transports import ConnectTimeout as ConnectTimeout
+from helmdeck_core.domain.transports import InvalidUrl as InvalidUrl
+from helmdeck_core.domain.transports import ProxySettings as ProxySettings
+from helmdeck_core.domain.transports import TlsFailed as TlsFailed
+from helmdeck_core.domain.transports import Transport as Transport
+from helmdeck_core.domain.transports import TransportError as TransportError
+from helmdeck_core.domain.transports import TransportResponse as TransportResponse
+from helmdeck_core.domain.transports import TransportSettings as TransportSettings
+from helmdeck_core.domain.transports import TransportSpec as TransportSpec
 from helmdeck_core.domain.weights import Weight as Weight
 from helmdeck_core.errors import FAILURES as FAILURES
 from helmdeck_core.errors import SCHEMA_REFUSED as SCHEMA_REFUSED
@@ -179,14 +195,25 @@ from helmdeck_core.errors import RequestKind as RequestKind
 from helmdeck_core.errors import SafetyFiltered as SafetyFiltered
 from helmdeck_core.errors import TransientUnknown as TransientUnknown
 from helmdeck_core.errors import Usage as Usage
+from helmdeck_core.hooks.calls import Contribution as Contribution
+from helmdeck_core.hooks.docs import HookDoc as HookDoc
+from helmdeck_core.hooks.manager import PluginInfo as PluginInfo
+from helmdeck_core.hooks.manager import Plugins as Plugins
 from helmdeck_core.hookspecs import hookimpl as hookimpl
 from helmdeck_core.json_schema.adapt import AdaptedSchema as AdaptedSchema
 from helmdeck_core.json_schema.adapt import UnsupportedSchema as UnsupportedSchema
 from helmdeck_core.json_schema.adapt import adapt_schema as adapt_schema
 from helmdeck_core.json_schema.dialect import SchemaDialect as SchemaDialect
+from helmdeck_core.json_schema.validate import SchemaProblem as SchemaProblem
+from helmdeck_core.json_schema.validate import find_problems as find_problems
 from helmdeck_core.json_schema.validate import schema_problems as schema_problems
 from helmdeck_core.reading.decoder import Decoder as Decoder
 from helmdeck_core.reading.name_resolver import NameResolver as NameResolver
+from helmdeck_core.resolve.inventory import HookUse as HookUse
+from helmdeck_core.resolve.inventory import PluginInventory as PluginInventory
+from helmdeck_core.resolve.inventory import hooks_page as hooks_page
+from helmdeck_core.resolve.inventory import list_plugins as list_plugins
+from helmdeck_core.resolve.inventory import value_name as value_name
 from helmdeck_core.resolve.runtime import Runtime as Runtime
 from helmdeck_core.timeouts import Limited as Limited
 

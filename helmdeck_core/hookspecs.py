@@ -20,13 +20,14 @@ import pluggy
 
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
 from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
+from helmdeck_core.domain.commands import Command
 from helmdeck_core.domain.continuation import ContinuationAnnouncement, NativeContinuation
 from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
 from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.history import HistoryStoreSpec
 from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, TierDefaults
-from helmdeck_core.domain.packs import Command, Pack
+from helmdeck_core.domain.packs import Pack
 from helmdeck_core.domain.prices import PriceSource
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.ranking import Ranker
@@ -34,6 +35,7 @@ from helmdeck_core.domain.recovery import RecoveryRule
 from helmdeck_core.domain.secret_patterns import SecretPattern
 from helmdeck_core.domain.texts import PromptText
 from helmdeck_core.domain.tool_calls import ToolCallFormat
+from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.domain.weights import Weight
 
 hookspec = pluggy.HookspecMarker("helmdeck")
@@ -49,6 +51,22 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
     :returns: Provider specifications; their names are the first part of model ids. Empty for none.
     :raises Exception: nothing is expected to be raised; whatever is stops start-up and names the plugin.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_transports() -> Sequence[TransportSpec]:
+    """Contribute HTTP transports: how requests of providers reach their servers.
+
+    Called once when a deck is made. ``[http] transport`` or ``[providers.NAME] transport`` chooses one by name; without
+    either, the one with the lowest ``order``. ``TransportSpec.open`` is called at the first request of a provider, once per
+    event loop.
+
+    :returns: Transport specifications. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
     """
@@ -376,9 +394,11 @@ def helmdeck_secret_patterns() -> Sequence[SecretPattern]:
 def helmdeck_commands() -> Sequence[Command]:
     """Contribute commands of the command line.
 
-    Called once when a deck is made; used when the command line is asked for a command that is not built in, or for help.
+    Called once per command line, and once when a deck is made. A name of several words, such as ``acme sync``, is a
+    command of a group; several plugins may add commands to one group. A command that has the name of a built-in one
+    replaces it.
 
-    :returns: Commands. Empty for none.
+    :returns: Commands; their names are what is typed behind ``helmdeck``. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

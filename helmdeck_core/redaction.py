@@ -258,7 +258,7 @@ def echoed(word: str, secrets: Iterable[str] = ()) -> str:
     Nothing is guessed from its shape, because the name of a model may look like a key.
     """
     secrets = Secrets.of(secrets)
-    if len(word) < secrets.shortest and len(word) <= MAX_ECHO_CHARS:
+    if len(word) <= MAX_ECHO_CHARS and (len(word) < secrets.shortest or not secrets.shortest):
         return word  # as nearly all are
     clean = redacted(word, secrets, MAX_ECHO_CHARS)
     return clean if max(len(word), len(clean)) <= MAX_ECHO_CHARS else clean[: MAX_ECHO_CHARS - 1] + "…"

@@ -62,7 +62,7 @@ def last_line(answer: str, more: str) -> str:
 JOINS: dict[str, Callable[[str, str], str]] = {
     "helmdeck": ours,
     "helmdeck, streamed": ours_streamed,
-    "one behind the other": naive,
+    "concatenation": naive,
     "stripped and joined": stripped,
     "longest overlap": longest_overlap,
     "difflib near the seam": matched_blocks,

@@ -102,7 +102,7 @@ def again(model: Model, limit: int) -> str:
 
 WAYS: dict[str, Callable[[Model, int], str]] = {
     "helmdeck": ours,
-    "one behind the other": by_hand("one behind the other"),
+    "concatenation": by_hand("concatenation"),
     "longest overlap": by_hand("longest overlap"),
     "asked again, limit doubled": again,
 }

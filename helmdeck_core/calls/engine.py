@@ -38,9 +38,6 @@ T = TypeVar("T")
 LOCAL_CALLER = "local"
 """Who asks where nobody says."""
 
-FILTER_SHARE = 0.3
-"""The part of an attempt's time that a filter call may take; it is a help, and not what was asked for."""
-
 
 class Engine:
     """Answers questions over one resolved runtime."""
@@ -230,7 +227,8 @@ class Engine:
         self, prompt: Prompt, model: str, ask: NextAttempt, call: CallRef, helped: Helped
     ) -> FilterCall:
         """Ask once which entries are needed; whatever goes wrong, there is the ranking."""
-        left_s = None if ask.until_s is None else (ask.until_s - self.dispatcher.clock()) * FILTER_SHARE
+        share = self.runtime.weights["filter.max_time_share"]
+        left_s = None if ask.until_s is None else (ask.until_s - self.dispatcher.clock()) * share
         limits = CallLimits(max_attempts=1, deadline_s=left_s, max_cost_usd=ask.left_usd)
 
         async def asked(question: Question[T]) -> Answer[T]:

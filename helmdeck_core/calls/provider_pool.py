@@ -304,6 +304,7 @@ class ProviderPool:
             base_url=config.base_url or spec.base_url,
             api_key=_key_reader(name, config.api_key or _parsed(spec.api_key)),
             headers=config.headers,
+            open_transport=functools.partial(self._runtime.transports.open, name),
             options={**spec.options, **config.options},
             secret_pattern=self._runtime.secret_pattern,
             error_rules=tuple(

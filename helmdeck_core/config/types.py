@@ -241,6 +241,16 @@ class AgentConfig:
 
 
 @attrs.frozen(kw_only=True)
+class HttpConfig:
+    """How requests reach providers that are served over HTTP.
+
+    :ivar transport: the transport of every provider that names none; left out: the one with the lowest order, ``httpx``.
+    """
+
+    transport: str | None = None
+
+
+@attrs.frozen(kw_only=True)
 class ProviderConfig:
     """One provider; whatever is left out comes from the plugin that serves ``kind``.
 
@@ -252,6 +262,7 @@ class ProviderConfig:
     :ivar connect_timeout_s: limit of connecting in seconds.
     :ivar idle_timeout_s: limit between two pieces of a streamed answer in seconds.
     :ivar max_response_bytes: a larger answer is an error.
+    :ivar transport: its HTTP transport; left out: ``[http] transport``.
     :ivar options: keys of the provider's own.
     """
 
@@ -263,6 +274,7 @@ class ProviderConfig:
     connect_timeout_s: float | None = None
     idle_timeout_s: float | None = None
     max_response_bytes: int | None = None
+    transport: str | None = None
     options: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
 
 
@@ -311,6 +323,7 @@ class Config:
     agent: AgentConfig = AgentConfig()
     history: HistoryConfig = HistoryConfig()
     events: EventsConfig = EventsConfig()
+    http: HttpConfig = HttpConfig()
     fallback: Mapping[str, tuple[str, ...]] = EMPTY
     providers: Mapping[str, ProviderConfig] = EMPTY
     budgets: Mapping[str, BudgetConfig] = EMPTY

@@ -17,6 +17,7 @@ from helmdeck_core.domain.continuation import Continuation
 from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.shared_text import SharedText, json_inside
 from helmdeck_core.domain.tasks import Task
+from helmdeck_core.domain.transports import Transport, TransportSettings
 from helmdeck_core.errors import Attempt, total_cost
 from helmdeck_core.errors import Usage as Usage
 from helmdeck_core.redaction import hidden, hidden_texts, shown_url
@@ -365,6 +366,7 @@ class ProviderSettings:
     :ivar connect_timeout_s: limit of connecting in seconds.
     :ivar idle_timeout_s: limit between two pieces of a streamed answer in seconds.
     :ivar max_response_bytes: a larger body is an error.
+    :ivar open_transport: opens its HTTP transport; ``None`` outside a deck.
     :ivar options: keys of the provider's own.
     :ivar secret_pattern: matches keys of any service, for the redaction of quoted text; see ``Secrets.pattern``.
     :ivar error_rules: contributed error rules for this provider; they take precedence over its own.
@@ -378,6 +380,7 @@ class ProviderSettings:
     connect_timeout_s: float = 10.0
     idle_timeout_s: float = 60.0
     max_response_bytes: int = 20_000_000
+    open_transport: Callable[[TransportSettings], Transport] | None = attrs.field(default=None, repr=False)
     options: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
     secret_pattern: re.Pattern[str] | None = attrs.field(default=None, repr=False)
     error_rules: tuple[ErrorRuleSet, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Iterable, Mapping
 
 import attrs
@@ -31,17 +32,23 @@ class ModelId:
 
         :raises InvalidRequest: when a part is missing.
         """
-        provider, slash, name = (part.strip() for part in text.partition("/"))
-        if not (provider and slash and name):
-            raise InvalidRequest(
-                f"model id {text!r} is not of the form provider/model",
-                sub_cause="model_id",
-                detail="give both parts, such as local/lexical; `helmdeck budgets` lists the models that are known",
-            )
-        return cls(provider, name)
+        return _parsed(text)
 
     def __str__(self) -> str:
         return f"{self.provider}/{self.name}"
+
+
+@functools.lru_cache(1024)
+def _parsed(text: str) -> ModelId:
+    """Several steps of a call ask for the same id."""
+    provider, slash, name = (part.strip() for part in text.partition("/"))
+    if not (provider and slash and name):
+        raise InvalidRequest(
+            f"model id {text!r} is not of the form provider/model",
+            sub_cause="model_id",
+            detail="give both parts, such as local/lexical; `helmdeck budgets` lists the models that are known",
+        )
+    return ModelId(provider, name)
 
 
 def _no_limit(cap: int | None) -> int | None:

@@ -65,6 +65,7 @@ class Step:
 
     :ivar tool: a pack's name, ``helmdeck__pipeline-run``, or ``unknown`` for a gap.
     :ivar problems: what does not fit the tool's input schema, each with its field's path.
+    :ivar missing: the required arguments among ``problems`` that are not given, such as ``text`` or ``target.id``.
     :ivar corrected_from: the name as the model wrote it, where it was resolved to a real one.
     :ivar suggestions: for a gap, the nearest names that exist.
     """
@@ -74,6 +75,7 @@ class Step:
     args: Mapping[str, Any] = EMPTY
     rationale: str = ""
     problems: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     corrected_from: str | None = None
     suggestions: tuple[str, ...] = ()
 

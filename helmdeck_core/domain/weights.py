@@ -15,6 +15,7 @@ WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
         "index.described_share": 0,
         "index.named_share": 0,
         "listing.min_bytes": 0,
+        "filter.max_time_share": 1,
         "continuation.max_thought_share": 1,
     }
 )
@@ -33,6 +34,7 @@ class Weight:
           take, with descriptions and without; the rest is for the details of likely entries. 0 is no such index.
         - ``listing.min_bytes``: UTF-8 bytes that a list of all entries may always take, also where the catalog limit of the
           model is smaller.
+        - ``filter.max_time_share``: share of an attempt's time that a filter call may take.
         - ``continuation.max_thought_share``: an answer with a schema is not continued when more of its output tokens than
           this share were reasoning.
     :ivar value: 0 or more.

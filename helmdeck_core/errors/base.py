@@ -78,9 +78,10 @@ class PluginLoadError(PluginError):
 
 @attrs.frozen
 class PluginConflictError(PluginError):
-    """Two plugins claim one name; ``plugin`` and ``other`` are the two."""
+    """Two plugins claim one name; ``plugin`` and ``other`` are the two, ``value_name`` is the name of a contributed value."""
 
     other: str = ""
+    value_name: str = ""
 
     def __str__(self) -> str:
         one = f"--disable-plugin {self.plugin}"

@@ -45,6 +45,7 @@ class CallFailed(HelmdeckError):
     :ivar call_id: the id shared by all events of the call; empty outside of a call.
     :ivar attempts: what was attempted, this failure last; at most eight, the first and the last ones.
     :ivar cost_usd: US dollars of the whole call, including attempts that are not listed; ``None`` when a price is unknown.
+    :ivar setting: the configuration key whose value is invalid, such as ``providers.acme.base_url``; empty otherwise.
     """
 
     failure_class: ClassVar[FailureClass] = FailureClass.TRANSIENT_UNKNOWN
@@ -74,6 +75,7 @@ class CallFailed(HelmdeckError):
     usage: Usage = Usage()
     max_tokens: int | None = None
     cost_usd: float | None = None
+    setting: str = ""
 
     def __str__(self) -> str:
         facts = ", ".join(self.facts())

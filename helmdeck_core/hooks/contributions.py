@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from helmdeck_core import hookspecs
+from helmdeck_core.errors import PluginError
 from helmdeck_core.hooks import calls as hook_calls
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.hooks.manager import GROUP, Plugins
@@ -77,9 +78,10 @@ class Contributions(Mapping[str, tuple[Contribution[Any], ...]]):
         return Contributions({**self._by_hook, **{_hooks()[kind]: values for kind, values in changed.items()}})
 
 
-def collect_all(plugins: Plugins) -> Contributions:
+def collect_all(plugins: Plugins, errors: list[PluginError] | None = None) -> Contributions:
     """Call every contribution hook once.
 
+    :param errors: a list that receives the errors of contributions, which are then left out; without it, they are raised.
     :raises PluginError: a plugin raised, or returned what the hook's specification forbids.
     """
-    return Contributions({hook: hook_calls.collect(plugins, hook, kind) for kind, hook in _hooks().items()})
+    return Contributions({hook: hook_calls.collect(plugins, hook, kind, errors) for kind, hook in _hooks().items()})

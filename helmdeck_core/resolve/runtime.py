@@ -12,6 +12,7 @@ from helmdeck_core.config.load import LoadedConfig, dotted
 from helmdeck_core.config.precedence import SelectionRules, ladder_rule, selection_rules, with_tier_defaults
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import mistakes_of
+from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import TrimStep
 from helmdeck_core.domain.chat import (
     DISPOSITIONS,
@@ -30,8 +31,9 @@ from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.secret_patterns import SecretPattern
 from helmdeck_core.domain.texts import TEXTS, PromptText
 from helmdeck_core.domain.tool_calls import ToolCallFormat
+from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.domain.weights import WEIGHTS, Weight
-from helmdeck_core.errors import ConfigError
+from helmdeck_core.errors import ConfigError, PluginError
 from helmdeck_core.hooks.calls import Contribution, attributed
 from helmdeck_core.hooks.contributions import Contributions, Named, collect_all
 from helmdeck_core.hooks.manager import Plugins
@@ -42,6 +44,7 @@ from helmdeck_core.resolve.checks import checked
 from helmdeck_core.resolve.event_sinks import ActiveSink, listening
 from helmdeck_core.resolve.prices import Pricer
 from helmdeck_core.resolve.stop_reasons import StopReasons
+from helmdeck_core.resolve.transports import TransportChooser, client_mistakes
 
 T = TypeVar("T")
 
@@ -69,6 +72,7 @@ class Runtime:
     texts: Mapping[str, str]
     weights: Mapping[str, float]
     secret_pattern: re.Pattern[str] | None
+    transports: TransportChooser
     sinks: tuple[Contribution[ActiveSink], ...]
 
     def contributed(self, value_type: type[T]) -> Named[T]:
@@ -131,14 +135,23 @@ class Runtime:
         return tuple(dict.fromkeys((model, *(each.strip() for each in fallbacks))))
 
 
-def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
+def resolve(
+    plugins: Plugins,
+    loaded: LoadedConfig,
+    http_clients: Mapping[str, object] = EMPTY,
+    errors: list[PluginError] | None = None,
+) -> Runtime:
     """Call every contribution hook once and freeze the results.
 
+    :param http_clients: HTTP clients of the application, by provider name.
+    :param errors: a list that receives the errors of contributions, which are then left out.
     :raises ConfigError: with every mistake of the configuration, those found while loading it included.
     :raises PluginError: a plugin raised, or contributed what its hook forbids.
     """
-    contributions = collect_all(plugins)
+    contributions = collect_all(plugins, errors)
+    transports, providers = contributions.by_name(TransportSpec), contributions.by_name(ProviderSpec)
     mistakes = [*loaded.mistakes, *mistakes_of(loaded, plugins.names, contributions)]
+    mistakes += client_mistakes(transports, providers.keys() | loaded.config.providers.keys(), http_clients)
     if mistakes:
         raise ConfigError(tuple(mistakes))
     texts = dict.fromkeys(TEXTS, "") | {each.name: each.text for each in contributions.values_of(PromptText)}
@@ -151,7 +164,7 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
         {owned.value.prefix: owned.plugin for owned in contributions.of(BudgetRow)},
         config.budgets,
         loaded.origins,
-        _wrappers(config, contributions.by_name(ProviderSpec)),
+        _wrappers(config, providers),
         contributions.values_of(TierDefaults),
     )
     secret_patterns = [f"(?:{each.pattern})" for each in contributions.values_of(SecretPattern)]
@@ -168,6 +181,7 @@ def resolve(plugins: Plugins, loaded: LoadedConfig) -> Runtime:
         texts=texts,
         weights={**WEIGHTS, **{each.name: each.value for each in contributions.values_of(Weight)}},
         secret_pattern=re.compile("|".join(secret_patterns)) if secret_patterns else None,
+        transports=TransportChooser(transports, config, http_clients),
         sinks=listening(contributions.of(EventSink), config.events),
     )
 

@@ -1,4 +1,18 @@
-"""The built-in plugins by name; each can be blocked or replaced like any other."""
+"""The built-in plugins by name. Each can be blocked or replaced like any other plugin."""
+
+COMMANDS = {
+    "command_plan": "helmdeck_plugins.commands.plan",
+    "command_route": "helmdeck_plugins.commands.route",
+    "command_run": "helmdeck_plugins.commands.run",
+    "command_explain": "helmdeck_plugins.commands.explain",
+    "command_budgets": "helmdeck_plugins.commands.budgets",
+    "command_catalog": "helmdeck_plugins.commands.catalog",
+    "command_decode": "helmdeck_plugins.commands.decode",
+    "command_plugins": "helmdeck_plugins.commands.plugins",
+    "command_hooks": "helmdeck_plugins.commands.hooks",
+    "command_config": "helmdeck_plugins.commands.config",
+}
+"""The plugins that contribute commands. To find a command, the command line imports these built-ins only."""
 
 BUILTINS = {
     "budgets": "helmdeck_plugins.budgets",
@@ -21,6 +35,8 @@ BUILTINS = {
     "ollama": "helmdeck_plugins.providers.ollama",
     "scripted": "helmdeck_plugins.providers.scripted",
     "secrets": "helmdeck_plugins.secrets",
+    "httpx": "helmdeck_plugins.transports.httpx",
+    "aiohttp": "helmdeck_plugins.transports.aiohttp",
     "plan": "helmdeck_plugins.packs.plan",
     "route": "helmdeck_plugins.packs.route",
     "catalogs": "helmdeck_plugins.catalogs",
@@ -28,5 +44,6 @@ BUILTINS = {
     "log": "helmdeck_plugins.log",
     "prometheus": "helmdeck_plugins.prometheus",
     "otel": "helmdeck_plugins.otel",
-    "runs": "helmdeck_plugins.runs",
+    "traces": "helmdeck_plugins.traces",
+    **COMMANDS,
 }

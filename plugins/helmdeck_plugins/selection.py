@@ -16,6 +16,8 @@ WEIGHTS = (
     Weight(name="index.named_share", value=0.5),
     # Weak models were seen to answer nothing to 35,000 bytes.
     Weight(name="listing.min_bytes", value=25_000),
+    # The selection by rank is there without it.
+    Weight(name="filter.max_time_share", value=0.3),
 )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -31,6 +32,9 @@ from helmdeck_provider_kit.bodies import NOT_JSON, arguments, decoded, quota
 from helmdeck_provider_kit.failures import ErrorFacts, ErrorRules, failure_of, read_error, request_id
 from helmdeck_provider_kit.stop_reasons import in_context
 
+END_MARK = b"[DONE]"
+"""By default the data of the event that ends a stream: what chat completions use, and gateways for every interface."""
+
 
 @attrs.frozen(kw_only=True)
 class ReaderContext:
@@ -45,6 +49,8 @@ class ReaderContext:
     :ivar constraint: what the answer is held to, for ``ChatResponse.constraint``.
     :ivar words: what the words of the family's errors mean.
     :ivar quota_headers: beginnings of the names of headers that say how much is left.
+    :ivar end_mark: the data of the event that ends a stream; empty for none.
+    :ivar sent_s: when the request was sent, on ``time.perf_counter``; without it, the response has no latency.
     """
 
     normalise: Callable[[str | None], StopReason]
@@ -57,10 +63,9 @@ class ReaderContext:
     constraint: str = ""
     words: ErrorRules = ErrorRules()
     quota_headers: tuple[str, ...] = ()
+    end_mark: bytes = END_MARK
+    sent_s: float | None = None
 
-
-DONE = b"[DONE]"
-"""The mark at the end of a stream, where the format has one."""
 
 _NOT_WELL = (StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN)
 
@@ -101,12 +106,14 @@ class ResponseReader(abc.ABC):
     Fed once with every event, then finished, also when the events just end.
 
     :ivar goes_on_at: where it can be cancelled, from the base URL on, if it goes on without its reader; else empty.
+    :ivar end_mark: the data of the event that ends a stream.
     """
 
     goes_on_at: str = ""
 
     def __init__(self, terms: ReaderContext) -> None:
         self._terms = terms
+        self.end_mark = terms.end_mark
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[PartialToolCall] = []
@@ -162,7 +169,7 @@ class ResponseReader(abc.ABC):
         word = data.strip()
         if not word:
             return ()
-        if word == DONE:
+        if word == self.end_mark:
             self.done()
             return ()
         event = decoded(data)
@@ -236,7 +243,7 @@ class ResponseReader(abc.ABC):
 
     def _raise_error(self, event: object) -> None:
         """Raise the failure that an event says, if it says one."""
-        facts = read_error(event)
+        facts = read_error(event, self._terms.words)
         if facts is not None:
             raise self._failed(facts)
 
@@ -307,6 +314,7 @@ class ResponseReader(abc.ABC):
             downgrades=terms.downgrades,
             unread=tuple(self._unread),
             constraint=terms.constraint,
+            latency_s=0.0 if terms.sent_s is None else time.perf_counter() - terms.sent_s,
         )
 
     def _finished_calls(self) -> tuple[ToolCall, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_provider_kit.failures import ErrorRules
+from helmdeck_provider_kit.failures import ErrorFields, ErrorRules
 
 
 def combined_rules(rules: ErrorRules, *more: ErrorRules) -> ErrorRules:
@@ -26,8 +26,18 @@ _OWN_FIELDS = ("name", "order", "providers")
 """They describe one set and are not rules."""
 
 
-def _merged(first: ErrorRules, second: ErrorRules, name: str) -> Any:
-    before, after = getattr(first, name), getattr(second, name)
+def _merged(first: Any, second: Any, name: str) -> Any:
+    before: Any = getattr(first, name)
+    after: Any = getattr(second, name)
+    if isinstance(before, ErrorFields):
+        return attrs.evolve(
+            before, **{each.name: _merged(before, after, each.name) for each in attrs.fields(ErrorFields)}
+        )
     if isinstance(before, Mapping):
         return {**before, **after, **before}  # in the order of the sets, with the values of the first
-    return (*before, *after) if isinstance(before, (list, tuple)) else before or after
+    return (*before, *after) if isinstance(before, (list, tuple)) else _changed(type(first), name, before, after)
+
+
+def _changed(cls: type, name: str, before: Any, after: Any) -> Any:
+    """The first of two values that is not the default."""
+    return after if before == getattr(attrs.fields_dict(cls)[name], "default") else before

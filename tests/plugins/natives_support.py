@@ -7,13 +7,14 @@ import json
 
 from hypothesis import strategies as st
 
-from helmdeck_core import ChatDelta, ChatRequest, Message, ProviderSettings, Role, TextPart
+from helmdeck_core import ChatDelta, ChatRequest, Message, Role, TextPart
 from helmdeck_plugins.providers import anthropic, gemini, ollama
 from helmdeck_plugins.providers.anthropic.response import MessageAnswer
 from helmdeck_plugins.providers.error_rules import ERROR_RULES, QUOTA_HEADERS
 from helmdeck_plugins.providers.gemini.response import GeminiAnswer
 from helmdeck_plugins.providers.ollama.response import OllamaAnswer
 from helmdeck_provider_kit import ReaderContext
+from helmdeck_testing import provider_settings
 from helmdeck_testing.deck_factory import make_deck
 
 RUNTIME = make_deck().runtime
@@ -91,7 +92,7 @@ def spoken(response):
 def opened(name, base_url, **settings):
     spec = SPECS[name]
     options = {**spec.options, **settings.pop("options", {})}
-    given = ProviderSettings(name=name, base_url=base_url, options=options, **{"api_key": lambda: KEY, **settings})
+    given = provider_settings(name, base_url=base_url, options=options, **{"api_key": lambda: KEY, **settings})
     return spec.open(given, Context())
 
 

@@ -3,12 +3,13 @@
 import asyncio
 import json
 
-from helmdeck_core import DISPOSITIONS, ChatRequest, Message, ProviderSettings, Role, StopReason, TextPart
+from helmdeck_core import DISPOSITIONS, ChatRequest, Message, Role, StopReason, TextPart
 from helmdeck_plugins.providers import openai_chat, openai_responses
 from helmdeck_plugins.providers.error_rules import ERROR_RULES, QUOTA_HEADERS
 from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
 from helmdeck_plugins.providers.openai_responses.error_rules import ERROR_RULES as RESPONSES_ERROR_RULES
 from helmdeck_provider_kit import EventFeed, ReaderContext, checked
+from helmdeck_testing import provider_settings
 
 PRESETS = {spec.name: spec for spec in (*openai_chat.PRESETS, *openai_responses.PRESETS)}
 REQUEST = ChatRequest(model="vllm/tiny", messages=(Message(Role.USER, (TextPart("say hello"),)),))
@@ -61,7 +62,7 @@ def opened(base_url, preset="vllm", options=None, **settings):
     """An open provider of a preset."""
     spec = PRESETS[preset]
     options = {**spec.options, **(options or {})}
-    return spec.open(ProviderSettings(name=preset, base_url=base_url, options=options, **settings), Context())
+    return spec.open(provider_settings(preset, base_url=base_url, options=options, **settings), Context())
 
 
 def ask(base_url, *requests, preset="vllm", options=None, **settings):

@@ -32,27 +32,27 @@ def key_of(preset="openai", prefix=(RULES,), said="hello", **more):
 
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))
-def test_it_is_sent_where_the_field_is_documented_and_nowhere_else(preset):
+def test_cache_key_is_sent_only_where_documented(preset):
     assert (key_of(preset) is not None) == (preset in TAKERS)
 
 
-def test_it_depends_on_the_prefix_alone():
+def test_cache_key_depends_on_the_prefix_only():
     assert key_of() == key_of(said="something else", max_tokens=7) == key_of("azure-responses")
     assert key_of() != key_of(prefix=("other rules",))
     assert key_of(prefix=("a", "b")) != key_of(prefix=("a", "c")) and key_of(prefix=("a\ud800",))
     assert key_of(prefix=()) is None, "nothing is marked"
 
 
-def test_it_tells_nothing_of_the_prefix_and_fits_every_limit():
+def test_cache_key_reveals_nothing_and_fits_every_limit():
     key = key_of()
     assert len(key) == 32 and set(key) <= set("0123456789abcdef")
 
 
-def test_a_caller_may_name_it():
+def test_caller_can_set_the_cache_key():
     assert key_of(extra={"prompt_cache_key": "mine"}) == "mine"
 
 
-def test_plans_of_different_requests_name_the_same_prefix(chat_server, monkeypatch):
+def test_plans_of_different_requests_share_the_cache_key(chat_server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     answer = '{"steps": [{"tool": "blog.draft", "args": {"brief": "b"}}]}'
     server = chat_server(lambda body: completion(answer))

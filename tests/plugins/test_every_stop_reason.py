@@ -102,7 +102,7 @@ UNKNOWN = {
     ("wire_format", "word", "expected"),
     [(wire_format, word, expected) for wire_format, words in WORDS.items() for word, expected in words.items()],
 )
-def test_a_word_has_its_reason_and_what_can_be_done(wire_format, word, expected):
+def test_native_stop_reason_has_a_reason_and_a_disposition(wire_format, word, expected):
     for spelled in (word, word.upper(), f" {word}\n"):
         reason = RUNTIME.normalise_stop(spelled, wire_format)
         assert (reason, RUNTIME.disposition_of(spelled, reason, wire_format)) == expected
@@ -116,12 +116,12 @@ def test_a_word_has_its_reason_and_what_can_be_done(wire_format, word, expected)
         for word in (None, "", "  ", "null", "quantum_halt", *UNKNOWN[wire_format])
     ],
 )
-def test_no_word_and_every_other_word_is_unknown_and_never_a_clean_end(wire_format, word):
+def test_unlisted_or_missing_reason_is_unknown_and_not_a_clean_end(wire_format, word):
     assert RUNTIME.normalise_stop(word, wire_format) is StopReason.UNKNOWN
     assert RUNTIME.disposition_of(word, StopReason.UNKNOWN, wire_format) is Disposition.RETRY
 
 
 @pytest.mark.parametrize("wire_format", WORDS)
-def test_a_table_lists_no_word_that_is_not_claimed_here(wire_format):
+def test_tables_list_only_the_reasons_claimed_here(wire_format):
     table = TABLES[wire_format]
     assert {*table.reasons, *table.dispositions} == {word.casefold() for word in WORDS[wire_format]}

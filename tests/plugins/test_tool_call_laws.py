@@ -109,7 +109,7 @@ def found(text, **options):
 @pytest.mark.parametrize("form", JSON_FORMS)
 @given(name=NAMES, args=ARGUMENTS)
 @settings(max_examples=40, deadline=None)
-def test_what_is_written_as_json_is_read(form, name, args):
+def test_calls_written_as_json_are_read(form, name, args):
     text = JSON_FORMS[form](name, args)
     assert found(text) == [(name, args)]
     assert found(f"Some words.\n{text}") == [(name, args)]
@@ -118,7 +118,7 @@ def test_what_is_written_as_json_is_read(form, name, args):
 @pytest.mark.parametrize("form", TEXT_FORMS)
 @given(name=NAMES, args=PLAIN)
 @settings(max_examples=40, deadline=None)
-def test_what_is_written_argument_by_argument_is_read(form, name, args):
+def test_calls_written_argument_by_argument_are_read(form, name, args):
     write, wrap, ambiguous = TEXT_FORMS[form]
     assume(not any(re.search(ambiguous, value) for value in args.values()))
     text = wrap(name, "".join(write(key, value) for key, value in args.items()))
@@ -128,7 +128,7 @@ def test_what_is_written_argument_by_argument_is_read(form, name, args):
 @pytest.mark.parametrize("form", [*JSON_FORMS, *TEXT_FORMS])
 @given(args=PLAIN, data=st.data())
 @settings(max_examples=30, deadline=None)
-def test_a_cut_anywhere_gives_the_whole_call_or_none(form, args, data):
+def test_truncation_yields_the_whole_call_or_none(form, args, data):
     if form in JSON_FORMS:
         text = JSON_FORMS[form]("tool", args)
     else:
@@ -145,7 +145,7 @@ def test_a_cut_anywhere_gives_the_whole_call_or_none(form, args, data):
 
 @given(args=PLAIN)
 @settings(max_examples=30, deadline=None)
-def test_calls_inside_reasoning_are_inert(args):
+def test_calls_inside_reasoning_are_ignored(args):
     assume("think>" not in "".join(args.values()))
     for write in JSON_FORMS.values():
         assert found(f"<think>{write('tool', args)}</think>Done.") == []
@@ -153,7 +153,7 @@ def test_calls_inside_reasoning_are_inert(args):
 
 @given(st.text(st.characters(exclude_characters="<&[`{\"'A*T")))
 @settings(deadline=None)
-def test_text_without_any_mark_is_returned_letter_for_letter(text):
+def test_text_without_tags_is_returned_unchanged(text):
     read = DECK.tool_calls(text)
     assert (read.text, read.calls, read.broken, read.is_cut) == (text, (), (), False)
 
@@ -170,7 +170,7 @@ MARKS = [
 @given(st.lists(st.sampled_from(MARKS), max_size=14).map("".join), st.sampled_from([None, *StopReason]))
 @settings(max_examples=400, deadline=None)
 @example("\n```json\n\n```json\n", None)
-def test_no_text_makes_it_fail_and_its_visible_text_is_stable(text, stop):
+def test_reading_never_fails_and_is_idempotent(text, stop):
     read = DECK.runtime.tool_calls.read(text, stop=stop, model="glm")
     for each in (*read.calls, *read.withheld):
         assert json.loads(each.call.arguments) == each.args

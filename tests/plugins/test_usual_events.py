@@ -147,7 +147,7 @@ def read(kind, events, *, quickly):
 
 
 @pytest.mark.parametrize("kind", EVENTS)
-def test_an_event_read_quickly_says_what_it_says_read_as_any_other(kind):
+def test_fast_path_and_general_path_yield_the_same(kind):
     @given(streams(kind))
     def law(events):
         assert read(kind, events, quickly=True) == read(kind, events, quickly=False)
@@ -156,7 +156,7 @@ def test_an_event_read_quickly_says_what_it_says_read_as_any_other(kind):
 
 
 @pytest.mark.parametrize("kind", EVENTS)
-def test_a_piece_of_text_is_read_quickly(kind, monkeypatch):
+def test_text_deltas_use_the_fast_path(kind, monkeypatch):
     answer = kind(TERMS)
     text = json.dumps(EVENTS[kind][0]).encode()
     for event in EVENTS[kind][:2]:

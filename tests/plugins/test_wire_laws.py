@@ -152,7 +152,7 @@ def expected(wire_format):
     return read(wire_format, framed(wire_format, STREAMS[wire_format]))
 
 
-def test_all_wire_formats_say_the_same():
+def test_all_formats_yield_the_same_response():
     found = [
         attrs.evolve(expected(wire_format), raw_stop_reason="", strict_stop_reason=None) for wire_format in STREAMS
     ]
@@ -184,7 +184,7 @@ def _at(value, path):
 
 @each
 @given(data=st.data())
-def test_fields_to_come_change_nothing_wherever_they_stand(wire_format, data):
+def test_unknown_fields_are_ignored_everywhere(wire_format, data):
     stream = STREAMS[wire_format]
     for place in data.draw(st.lists(st.sampled_from(_objects(stream)), min_size=1, max_size=4)):
         name, value = data.draw(NEW), data.draw(VALUES)
@@ -199,13 +199,13 @@ def _turned(value):
 
 
 @each
-def test_the_order_of_keys_changes_nothing(wire_format):
+def test_order_of_keys_is_ignored(wire_format):
     assert read(wire_format, framed(wire_format, _turned(STREAMS[wire_format]))) == expected(wire_format)
 
 
 @each
 @given(data=st.data())
-def test_what_goes_missing_gives_a_response_or_a_failure_and_never_more_text_or_calls(wire_format, data):
+def test_removed_data_never_adds_text_or_calls(wire_format, data):
     stream, whole = STREAMS[wire_format], expected(wire_format)
     places = [path for path in paths(stream) if len(path) > 1 and path[-1] != "thought"]
     for place in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=3)):
@@ -230,21 +230,21 @@ PING = b": keep-alive\n\n"
 
 @each
 @given(places=st.lists(st.integers(0, 5_000), max_size=20), end=st.sampled_from([b"\n", b"\r\n", b"\r"]))
-def test_where_a_stream_is_cut_and_how_its_lines_end_changes_nothing(wire_format, places, end):
+def test_chunk_boundaries_and_line_endings_are_ignored(wire_format, places, end):
     body = framed(wire_format, STREAMS[wire_format]).replace(b"\n", end)
     assert read(wire_format, *cut(body, places)) == expected(wire_format)
 
 
 @each
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
-def test_a_mark_of_byte_order_and_a_missing_end_change_nothing(wire_format, bom):
+def test_byte_order_mark_and_missing_end_are_ignored(wire_format, bom):
     body = framed(wire_format, STREAMS[wire_format], done=False)
     for end in (b"", b"\n", b"\n\n"):
         assert read(wire_format, bom + body.rstrip(b"\n") + end) == expected(wire_format)
 
 
 @pytest.mark.parametrize("wire_format", [wire_format for wire_format in STREAMS if wire_format != "ollama"])
-def test_comments_ids_pauses_events_without_data_and_json_over_lines_change_nothing(wire_format):
+def test_other_sse_fields_and_multi_line_data_are_handled(wire_format):
     pieces = [PING]
     for number, event in enumerate(STREAMS[wire_format]):
         written = json.dumps(event, indent=1).replace("\n", "\ndata: ")

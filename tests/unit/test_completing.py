@@ -11,7 +11,6 @@ from helmdeck_core import (
     ChatResponse,
     ContinuationAttempt,
     ContinuationTerminated,
-    EventSink,
     InvalidRequest,
     Message,
     NativeContinuation,
@@ -26,27 +25,13 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
-from helmdeck_testing import Fail, Reply, completion, make_deck, scripted_provider
+from helmdeck_testing import EventRecorder, Fail, Reply, completion, make_deck, scripted_provider
 
 PLAN = (
     '{"steps": [{"order": 1, "tool": "blog.draft", "args": {"brief": "the tide tables"}, "rationale": "it is asked for"}], '
     '"complexity": "single-action", "reasoning": "one step"}'
 )
 TOOL = ToolDefinition("search", "Searches.", {"type": "object"})
-
-
-class Recorder:
-    """A sink that keeps the events of continued answers."""
-
-    def __init__(self) -> None:
-        self.events = []
-
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="recorder", handle=self.events.append)]
-
-    def of(self, *kinds):
-        return [event for event in self.events if isinstance(event, kinds)]
 
 
 def asking(**more) -> ChatRequest:
@@ -58,7 +43,7 @@ def part(text: str, stop: str = "length", **more) -> Reply:
 
 
 def test_a_written_request_gets_its_whole_answer():
-    script, recorder = scripted_provider([part("The tide comes in tw"), part("ice a day.", "stop")]), Recorder()
+    script, recorder = scripted_provider([part("The tide comes in tw"), part("ice a day.", "stop")]), EventRecorder()
     with make_deck(script, recorder) as deck:
         response = deck.complete(asking())
     assert response.text == "The tide comes in twice a day."
@@ -84,7 +69,7 @@ def test_a_plan_that_was_cut_is_completed_and_decoded():
 
 
 def test_an_answer_that_ended_is_asked_for_once_and_not_touched():
-    script, recorder = scripted_provider([Reply("  as it is \n")]), Recorder()
+    script, recorder = scripted_provider([Reply("  as it is \n")]), EventRecorder()
     with make_deck(script, recorder) as deck:
         assert deck.complete(asking()).text == "  as it is \n"
     assert len(script.requests) == 1
@@ -92,7 +77,7 @@ def test_an_answer_that_ended_is_asked_for_once_and_not_touched():
 
 
 def test_limits_come_from_the_configuration():
-    script, recorder = scripted_provider([part("a b"), part(" c d")]), Recorder()
+    script, recorder = scripted_provider([part("a b"), part(" c d")]), EventRecorder()
     with make_deck(script, recorder, config={"agent": {"continuation_max_attempts": 1}}) as deck:
         response = deck.complete(asking())
     assert response.text == "a b c d"
@@ -109,7 +94,7 @@ def test_a_failure_in_the_middle_keeps_the_answer_so_far():
     assert "provider_unavailable" in response.continuation.notice
 
 
-def test_a_deadline_in_the_middle_keeps_the_answer_so_far():
+def test_a_deadline_in_the_middle_keeps_the_answer_so_far(virtual_time):
     script = scripted_provider([part("half of"), Reply("never comes", delay_s=60)])
     with make_deck(script, config={"recovery": {"deadline_s": 0.4}}) as deck:
         response = deck.complete(asking())
@@ -167,7 +152,7 @@ def test_the_longest_row_says_whether_a_model_takes_its_own_answer():
 def test_calls_that_were_cut_are_repaired_once_and_told():
     cut, whole = ToolCall("c1", "search", '{"q": "ti'), ToolCall("c1", "search", '{"q": "tides"}')
     script = scripted_provider([part("", tool_calls=(cut,)), part("", "tool_calls", tool_calls=(whole,))])
-    recorder = Recorder()
+    recorder = EventRecorder()
     with make_deck(script, recorder) as deck:
         response = deck.complete(asking(tools=(TOOL,)))
     assert response.tool_calls == (whole,)
@@ -177,7 +162,7 @@ def test_calls_that_were_cut_are_repaired_once_and_told():
 
 def test_calls_that_stay_cut_are_not_handed_out():
     cut = ToolCall("c1", "search", '{"q": "ti')
-    script, recorder = scripted_provider([part("Looking.", tool_calls=(cut,))] * 2), Recorder()
+    script, recorder = scripted_provider([part("Looking.", tool_calls=(cut,))] * 2), EventRecorder()
     with make_deck(script, recorder) as deck:
         response = deck.complete(asking(tools=(TOOL,)))
     assert response.tool_calls == ()

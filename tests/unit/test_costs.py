@@ -12,7 +12,6 @@ from helmdeck_core import (
     ChatRequest,
     Continuation,
     ContinuationTerminated,
-    EventSink,
     FilterFailed,
     LengthTruncated,
     LikelyTimeout,
@@ -22,9 +21,8 @@ from helmdeck_core import (
     TerminalReason,
     TextPart,
     Usage,
-    hookimpl,
 )
-from helmdeck_testing import Fail, Reply, make_deck, scripted_provider
+from helmdeck_testing import EventRecorder, Fail, Reply, make_deck, scripted_provider
 
 ASK = "write about our launch and make something of it"
 SURE = "draft a blog post"
@@ -34,18 +32,6 @@ A_DOLLAR = {"input_cost_usd_per_mtok": 1.0, "output_cost_usd_per_mtok": 10.0}
 FILTERED = {"allows_llm_filter": True, "filter_model": "b/small"}
 
 
-class Recorder:
-    def __init__(self):
-        self.events = []
-
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="recorder", handle=self.events.append)]
-
-    def of(self, kind):
-        return [event for event in self.events if isinstance(event, kind)]
-
-
 @pytest.fixture
 def deck_of():
     with contextlib.ExitStack() as stack:
@@ -53,7 +39,7 @@ def deck_of():
         def make(a=(), b=(), budgets=None, **config):
             scripts = scripted_provider(a, "a"), scripted_provider(b, "b")
             prices = {"a/": A_DOLLAR, "b/": A_DOLLAR, **(budgets or {})}
-            recorder = Recorder()
+            recorder = EventRecorder()
             deck = stack.enter_context(make_deck(*scripts, recorder, config={"budgets": prices, **config}))
             deck.a, deck.b, deck.recorder = *scripts, recorder
             return deck
@@ -152,11 +138,11 @@ def test_what_was_cut_off_before_the_provider_told_its_tokens_is_reckoned_and_sa
     assert plan.cost_usd == first.cost_usd + last.cost_usd
 
 
-def test_a_stream_that_ran_out_of_time_is_reckoned_if_anything_came(deck_of):
-    slow = Reply("word " * 1_000, piece_delay_s=0.02)
-    for reply, is_estimated in ((slow, True), (Reply("word", delay_s=9.0), False)):
+def test_cost_of_a_timed_out_stream_is_estimated_if_it_sent_anything(virtual_time, deck_of):
+    slow = Reply("word " * 1_000, piece_delay_s=2.0)
+    for reply, is_estimated in ((slow, True), (Reply("word", delay_s=900.0), False)):
         with pytest.raises(LikelyTimeout) as caught:
-            list(deck_of([reply]).stream(written("x" * 400), limits=CallLimits(deadline_s=0.15)))
+            list(deck_of([reply]).stream(written("x" * 400), limits=CallLimits(deadline_s=15.0)))
         (attempt,) = caught.value.attempts
         assert attempt.is_estimated is is_estimated
         assert micro(attempt.cost_usd) == (100 if is_estimated else None)

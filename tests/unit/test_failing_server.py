@@ -45,7 +45,7 @@ def test_a_cut_answer_says_that_it_used_the_limit_of_the_request(failing_server)
 
 @pytest.mark.parametrize(
     ("server_format", "mode", "words"),
-    [(OPENAI_CHAT, "gone", "there is no mode 'gone'; modes: good, "), (OLLAMA, "empty_content_filter", "has no words")],
+    [(OPENAI_CHAT, "gone", "unknown mode 'gone'; modes: good, "), (OLLAMA, "empty_content_filter", "does not support")],
 )
 def test_a_mode_that_does_not_exist_fails_the_test_that_asked_for_it(server_format, mode, words):
     with failing_server(server_format, mode) as server, pytest.raises(ValueError, match=words):

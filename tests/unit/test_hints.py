@@ -8,7 +8,7 @@ import pytest
 
 from helmdeck_core import FAILURES, CallFailed, ChatRequest, Disposition, FailureClass, Message, Role, TextPart, Usage
 from helmdeck_core.calls.attempt_log import NO_RULE
-from helmdeck_core.cli import results
+from helmdeck_core.cli import failure_lines
 from helmdeck_core.errors import Attempt
 from helmdeck_core.errors.hints import ANY_PROVIDER, SUB_CAUSE_ADVICE
 from helmdeck_testing import Fail, Reply, completion, cut_json, draft_in_reasoning, make_deck, scripted_provider
@@ -117,7 +117,7 @@ def test_unsent_attempt_is_marked_in_the_data():
     assert Attempt(number=1, model="a/one", is_sent=False).to_dict()["is_sent"] is False
 
 
-def test_attempts_show_the_backoff():
+def test_attempts_show_the_backoff(virtual_time):
     failure = fail([Fail("provider_unavailable", status=503, retry_after_s=0.1)] * 3)
     assert [attempt.then for attempt in failure.attempts[:2]] == ["again after 0.1 s"] * 2
     assert failure.attempts[0].status == 503
@@ -187,18 +187,18 @@ def test_secret_in_a_request_id_is_redacted(chat_server):
 
 
 def shown(failure, code=12):
-    return "\n".join(results.failure(failure, code))
+    return "\n".join(failure_lines(failure, code))
 
 
 def test_answer_is_shown_when_the_advice_is_to_read_it():
     failure = fail([Reply("I'm sorry, but I can't help with that.")] * 2)
     assert "read the answer" in failure.advice()[1]
-    assert "answer      starts with: I'm sorry, but I can't help with that." in shown(failure)
+    assert "response    starts with: I'm sorry, but I can't help with that." in shown(failure)
 
 
 def test_single_attempt_is_listed_unless_no_request_was_sent():
     once = fail([Reply("")])
-    assert "tried       1. a/one: likely_timeout/empty_though_finished, then given up" in shown(once)
+    assert "attempts    1. a/one: likely_timeout/empty_though_finished, then given up" in shown(once)
     assert "tried" not in shown(fail([], config={"budgets": {"a/": {"input_tokens": 300}}}))
 
 

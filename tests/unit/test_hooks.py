@@ -41,7 +41,7 @@ from helmdeck_core import (
     Weight,
     hookimpl,
 )
-from helmdeck_testing import Fail, Reply, scripted_provider
+from helmdeck_testing import Fail, Reply, StubProvider, plugin_with, scripted_provider
 
 FREE = "openrouter/openrouter/free"
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"}}]}'
@@ -49,12 +49,7 @@ GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"}}]}'
 
 def contributing(hook, *values):
     """A plugin that contributes values through one hook."""
-
-    def implementation(self):
-        return list(values)
-
-    implementation.__name__ = hook
-    return type("Acme", (), {hook: hookimpl(implementation)})()
+    return plugin_with(**{hook: list(values)})
 
 
 def test_helmdeck_native_continuations_say_who_takes_an_unfinished_answer(deck_with):
@@ -141,14 +136,8 @@ def test_helmdeck_recovery_rules_say_what_is_tried_after_a_failure(deck_with):
 
 
 def test_helmdeck_providers_serves_models_under_its_name(deck_with):
-    class Parrot:
-        async def complete(self, request):
-            return ChatResponse(text=GOOD, stop_reason=StopReason.END_TURN)
-
-        async def aclose(self):
-            pass
-
-    deck = deck_with(contributing("helmdeck_providers", ProviderSpec(name="parrot", open=lambda s, c: Parrot())))
+    parrot = ProviderSpec(name="parrot", open=lambda settings, context: StubProvider(GOOD))
+    deck = deck_with(contributing("helmdeck_providers", parrot))
     assert deck.plan("draft a post", model="parrot/any").steps[0].tool == "blog.draft"
 
 
@@ -457,7 +446,9 @@ def test_keys_in_failures_of_any_provider_are_redacted(deck_with):
 def test_helmdeck_commands_are_collected(deck_with):
     command = Command(name="brew", summary="brews", configure=lambda parser: None, run=lambda arguments: 0)
     deck = deck_with(contributing("helmdeck_commands", command))
-    assert [owned.value.name for owned in deck.runtime.contributions["helmdeck_commands"]] == ["brew"]
+    owners = {owned.value.name: owned.plugin for owned in deck.runtime.contributions["helmdeck_commands"]}
+    assert owners.keys() > {"brew", "plan", "config show"}
+    assert owners["plan"] == "command_plan" != owners["brew"]
 
 
 @pytest.mark.parametrize("is_active", [True, False])

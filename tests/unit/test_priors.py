@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import (
-    EventSink,
     HistoryFailed,
     HistoryStoreSpec,
     PlanRecord,
@@ -17,6 +16,7 @@ from helmdeck_core import (
 )
 from helmdeck_core.context.history_prior import LABEL, with_prior
 from helmdeck_plugins import selection
+from helmdeck_testing import EventRecorder
 
 WEIGHTS = {weight.name: weight.value for weight in selection.helmdeck_weights()}
 MOST_PRIORS = int(WEIGHTS["history.entries"])
@@ -111,14 +111,10 @@ def test_a_history_that_cannot_be_read_never_fails_a_plan(answering):
         def add(self, record):
             raise AssertionError("it rests")
 
-        @hookimpl
-        def helmdeck_event_sinks(self):
-            return [EventSink(name="recorder", handle=events.append)]
-
-    events = []
-    deck, _ = answering(plan_with("blog.draft"), beside=(Broken(),), config={"history": {"url": "broken:x"}})
+    recorder = EventRecorder()
+    deck, _ = answering(plan_with("blog.draft"), beside=(Broken(), recorder), config={"history": {"url": "broken:x"}})
     assert deck.plan(ASK, model=FREE).is_usable
-    (failed,) = [event for event in events if isinstance(event, HistoryFailed)]
+    (failed,) = recorder.of(HistoryFailed)
     assert "the disk is gone" in failed.detail
 
 

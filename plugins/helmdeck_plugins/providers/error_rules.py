@@ -17,7 +17,7 @@ from helmdeck_core import (
     RateLimited,
     SafetyFiltered,
 )
-from helmdeck_provider_kit import Cause, ErrorRules
+from helmdeck_provider_kit import Cause, ErrorFields, ErrorRules
 
 QUOTA_HEADERS = (
     "anthropic-ratelimit-",
@@ -39,7 +39,28 @@ _CALL_FAILED = Cause(ConstrainedDeadlock, "tool_use_failed")
 _JSON_FAILED = Cause(ConstrainedDeadlock, "json_validate_failed")
 _UNAVAILABLE = Cause(ProviderUnavailable)
 
+FIELDS = ErrorFields(
+    upstream=("metadata.raw",),  # OpenRouter
+    words=(
+        "code",
+        "type",
+        "status",
+        "error_type",
+        "innererror.code",  # Azure
+        "metadata.error_type",  # OpenRouter
+        "details.reason",  # Google
+        "details.violations.quotaId",  # Google: the name of the quota that is used up
+    ),
+    flags=("metadata.flagged_input", "metadata.reasons"),  # OpenRouter
+    delays=("details.retryDelay",),  # Google
+    upstream_headers=("metadata.headers",),  # OpenRouter
+    generation=("failed_generation",),  # Groq
+    unwrapped={"object": "error"},  # vLLM
+)
+
 ERROR_RULES = ErrorRules(
+    fields=FIELDS,
+    retry_header="x-should-retry",  # OpenAI, Anthropic
     words={
         **dict.fromkeys(
             (

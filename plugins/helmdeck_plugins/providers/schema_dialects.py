@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import ProviderSettings, SchemaDialect
-from helmdeck_provider_kit import refused_setting
+from helmdeck_provider_kit import JSON_STRING_NOTE, refused_setting
 
 NONE: Final = "none"
 """Used instead of a dialect for models without schema support."""
@@ -36,6 +36,7 @@ XAI = SchemaDialect(name="xai", most_length=2_048, is_strict=True)
 
 OPENAI = SchemaDialect(
     name="openai",
+    json_string_note=JSON_STRING_NOTE,
     keywords=_ANNOTATIONS | _NUMBERS | _LISTS | {"const", "pattern", "format"},
     formats=_FORMATS,
     is_strict=True,
@@ -79,6 +80,7 @@ CEREBRAS = attrs.evolve(
 
 ANTHROPIC = SchemaDialect(
     name="anthropic",
+    json_string_note=JSON_STRING_NOTE,
     keywords=_ANNOTATIONS | {"const", "format", "minItems"},
     formats=_FORMATS | {"uri"},
     most_min_items=1,
@@ -92,6 +94,7 @@ ANTHROPIC = SchemaDialect(
 
 GEMINI = SchemaDialect(
     name="gemini",
+    json_string_note=JSON_STRING_NOTE,
     keywords=_ANNOTATIONS | _LISTS | {"minimum", "maximum", "format", "additionalProperties", "propertyOrdering"},
     needs_properties=True,
     takes_recursion=True,
@@ -102,6 +105,7 @@ GEMINI = SchemaDialect(
 
 OPENAPI = SchemaDialect(
     name="openapi",
+    json_string_note=JSON_STRING_NOTE,
     keywords=_ANNOTATIONS
     | _LISTS
     | {"format", "nullable", "minimum", "maximum", "minLength", "maxLength", "pattern", "propertyOrdering", "default"},

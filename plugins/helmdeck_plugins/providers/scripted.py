@@ -145,4 +145,4 @@ def _lines(path: object, where: str) -> list[tuple[str, object]]:
 
 
 def _refused(where: str, problem: str) -> InvalidRequest:
-    return InvalidRequest(f"{where} cannot be used", sub_cause="misconfigured", detail=problem)
+    return InvalidRequest(f"{where} cannot be used", sub_cause="misconfigured", detail=problem, setting=where)

@@ -1,4 +1,4 @@
-"""A scripted answer without a wire format, and what a server's wire format consists of."""
+"""The content of an answer, and the format in which a server sends it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from helmdeck_core import FailureClass, ToolCall
 from helmdeck_testing.servers import Recorded
 
 REQUEST_ID = "req-loopback-1"
-"""What a server calls every request, where its format does not say otherwise."""
+"""Default request id of all responses."""
 
 _PIECE_CHARS = 12
 
 
 @attrs.frozen(kw_only=True)
 class ScriptedAnswer:
-    """An answer as a model gives it.
+    """The content of an answer, independent of the format.
 
-    :ivar stop: ``stop``, ``length``, ``content_filter``, ``tool_calls`` or ``error``, which each format has its own word
-        for; ``None`` for an answer that does not say why it ends.
-    :ivar tool_calls: with ids and the whole JSON text of their arguments.
-    :ivar input_tokens: all of them, also where the format counts cached ones apart.
-    :ivar model: the name that the answer carries.
+    :ivar stop: ``stop``, ``length``, ``content_filter``, ``tool_calls`` or ``error``, which each format translates;
+        ``None`` for an answer without a stop reason.
+    :ivar tool_calls: with ids and arguments as JSON text.
+    :ivar input_tokens: all input tokens, even if the format counts cached ones separately.
+    :ivar model: served model.
     """
 
     text: str = ""
@@ -40,21 +40,21 @@ class ScriptedAnswer:
 
     @property
     def pieces(self) -> Sequence[str]:
-        """The text in pieces of a stream."""
+        """The text in stream chunks."""
         return in_chunks(self.text)
 
     @property
     def thoughts(self) -> Sequence[str]:
-        """The reasoning in pieces of a stream."""
+        """The reasoning in stream chunks."""
         return in_chunks(self.reasoning)
 
 
 def in_chunks(text: str) -> Sequence[str]:
-    """A text as a stream brings it."""
+    """Split a text into stream chunks."""
     return [text[start : start + _PIECE_CHARS] for start in range(0, len(text), _PIECE_CHARS)]
 
 
-def _asks_for_a_stream(request: Recorded) -> bool:
+def _requests_stream(request: Recorded) -> bool:
     return request.body.get("stream") is True
 
 
@@ -64,22 +64,21 @@ def _error(status: int, message: str) -> Mapping[str, Any]:
 
 @attrs.frozen(kw_only=True)
 class ServerFormat:
-    """How the servers of one family write.
+    """The response format of one vendor's servers.
 
-    :ivar whole: the body of an answer in one piece.
-    :ivar events: the events of a stream, each as bytes. Without a stop reason they end after the last piece of what is
-        said, as if more followed.
-    :ivar error: status and message to the body of an error.
-    :ivar error_event: message to the event that breaks a stream off.
-    :ivar failed: message to the body of an error that comes with HTTP 200; by default what ``error`` says of a status 500.
-    :ivar limit: the body of a request to the output limit in it.
-    :ivar models: names of models to the body of their list; ``None`` where the family has none.
+    :ivar whole: returns the body of a whole response.
+    :ivar events: returns the events of a stream as bytes. Without a stop reason the stream ends after the last content.
+    :ivar error: returns the body of an error for status and message.
+    :ivar error_event: returns the event of an error within a stream.
+    :ivar failed: returns the body of an error with HTTP 200; by default that of ``error`` for status 500.
+    :ivar limit: returns the output limit in a request body.
+    :ivar models: returns the model list for some names; ``None`` if the vendor has none.
     :ivar wants_stream: whether a request asks for a stream.
-    :ivar content_type: of a stream.
-    :ivar headers: of every answer; the name of the request, unless the family gives none.
-    :ivar quota: headers that tell how much is left, as the family has them.
+    :ivar content_type: content type of a stream.
+    :ivar headers: headers of every response; by default a request id.
+    :ivar quota: quota headers of the vendor.
     :ivar lacks: names of the modes that the format cannot express.
-    :ivar causes: what a mode comes to where the format says more than others, by the mode's name.
+    :ivar causes: failure classes by mode where they differ from the default.
     """
 
     name: str
@@ -90,7 +89,7 @@ class ServerFormat:
     error_event: Callable[[str], bytes]
     failed: Callable[[str], Mapping[str, Any]] | None = None
     models: Callable[[Sequence[str]], Mapping[str, Any] | list[Any]] | None = None
-    wants_stream: Callable[[Recorded], bool] = _asks_for_a_stream
+    wants_stream: Callable[[Recorded], bool] = _requests_stream
     content_type: str = "text/event-stream"
     headers: Mapping[str, str] = MappingProxyType({"x-request-id": REQUEST_ID})
     quota: Mapping[str, str] = MappingProxyType({})
@@ -99,13 +98,13 @@ class ServerFormat:
 
 
 def sse(*events: Mapping[str, Any] | str, named: bool = False) -> list[bytes]:
-    """Server-sent events, one piece each.
+    """Encode server-sent events.
 
-    :param named: the ``type`` of an event is its name, too.
+    :param named: send the ``type`` of an event as its event name.
     """
-    found = []
+    encoded = []
     for event in events:
         name = f"event: {event['type']}\n" if named and isinstance(event, Mapping) else ""
         data = event if isinstance(event, str) else json.dumps(event)
-        found.append(f"{name}data: {data}\n\n".encode())
-    return found
+        encoded.append(f"{name}data: {data}\n\n".encode())
+    return encoded

@@ -8,49 +8,55 @@ from typing import Any
 
 from helmdeck_testing.server_formats.base import ScriptedAnswer, ServerFormat, sse
 
-_WORDS = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY", "error": "OTHER", "tool_calls": "STOP"}
+_STOP_REASONS = {
+    "stop": "STOP",
+    "length": "MAX_TOKENS",
+    "content_filter": "SAFETY",
+    "error": "OTHER",
+    "tool_calls": "STOP",
+}
 
-_STATES = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
+_STATUSES = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
 
 
-def _chunk(said: ScriptedAnswer, *parts: Mapping[str, Any], is_last: bool = False) -> dict[str, Any]:
+def _chunk(answer: ScriptedAnswer, *parts: Mapping[str, Any], is_last: bool = False) -> dict[str, Any]:
     candidate: dict[str, Any] = {"index": 0}
     if parts:
         candidate["content"] = {"role": "model", "parts": list(parts)}
-    chunk: dict[str, Any] = {"candidates": [candidate], "modelVersion": said.model, "responseId": "r1"}
+    chunk: dict[str, Any] = {"candidates": [candidate], "modelVersion": answer.model, "responseId": "r1"}
     if is_last:
-        counts = {"promptTokenCount": said.input_tokens, "candidatesTokenCount": said.output_tokens}
-        cached = {"cachedContentTokenCount": said.cached_input_tokens} if said.cached_input_tokens else {}
+        counts = {"promptTokenCount": answer.input_tokens, "candidatesTokenCount": answer.output_tokens}
+        cached = {"cachedContentTokenCount": answer.cached_input_tokens} if answer.cached_input_tokens else {}
         chunk["usageMetadata"] = {**counts, **cached}
-        if said.stop is not None:
-            candidate["finishReason"] = _WORDS[said.stop]
+        if answer.stop is not None:
+            candidate["finishReason"] = _STOP_REASONS[answer.stop]
     return chunk
 
 
-def _calls(said: ScriptedAnswer) -> Sequence[Mapping[str, Any]]:
-    """A call comes whole, also in a stream."""
+def _calls(answer: ScriptedAnswer) -> Sequence[Mapping[str, Any]]:
+    """Calls are never split, even in a stream."""
     return [
         {"functionCall": {"id": call.id, "name": call.name, "args": json.loads(call.arguments)}}
-        for call in said.tool_calls
+        for call in answer.tool_calls
     ]
 
 
-def _whole(said: ScriptedAnswer) -> Mapping[str, Any]:
-    thought, text = {"text": said.reasoning, "thought": True}, {"text": said.text}
+def _whole(answer: ScriptedAnswer) -> Mapping[str, Any]:
+    thought, text = {"text": answer.reasoning, "thought": True}, {"text": answer.text}
     parts = [part for part in (thought, text) if part["text"]]
-    return _chunk(said, *parts, *_calls(said), is_last=True)
+    return _chunk(answer, *parts, *_calls(answer), is_last=True)
 
 
-def _events(said: ScriptedAnswer) -> Sequence[bytes]:
-    found = [_chunk(said, {"text": piece, "thought": True}) for piece in said.thoughts]
-    found += [_chunk(said, {"text": piece}) for piece in said.pieces]
-    found += [_chunk(said, call) for call in _calls(said)]
-    last = [] if said.stop is None else [_chunk(said, is_last=True)]
-    return sse(*found, *last)
+def _events(answer: ScriptedAnswer) -> Sequence[bytes]:
+    events = [_chunk(answer, {"text": piece, "thought": True}) for piece in answer.thoughts]
+    events += [_chunk(answer, {"text": piece}) for piece in answer.pieces]
+    events += [_chunk(answer, call) for call in _calls(answer)]
+    last = [] if answer.stop is None else [_chunk(answer, is_last=True)]
+    return sse(*events, *last)
 
 
 def _error(status: int, message: str) -> Mapping[str, Any]:
-    return {"error": {"code": status, "message": message, "status": _STATES.get(status, "INTERNAL")}}
+    return {"error": {"code": status, "message": message, "status": _STATUSES.get(status, "INTERNAL")}}
 
 
 GEMINI = ServerFormat(
@@ -64,4 +70,4 @@ GEMINI = ServerFormat(
     quota={"x-ratelimit-remaining": "41"},
     wants_stream=lambda request: "streamGenerateContent" in request.path,
 )
-"""Gemini's generateContent, in its own and in Vertex AI's form."""
+"""Gemini's generateContent, in the Gemini API and in Vertex AI."""

@@ -1,4 +1,4 @@
-"""OpenAI's two interfaces: chat completions and Responses."""
+"""OpenAI's two APIs: chat completions and Responses."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _ERRORS: Mapping[int, tuple[str, str | None]] = {
 }
 
 
-def _counts(said: ScriptedAnswer) -> Mapping[str, Any]:
-    total = said.input_tokens + said.output_tokens
-    counts = {"prompt_tokens": said.input_tokens, "completion_tokens": said.output_tokens, "total_tokens": total}
-    return {**counts, "prompt_tokens_details": {"cached_tokens": said.cached_input_tokens}}
+def _counts(answer: ScriptedAnswer) -> Mapping[str, Any]:
+    total = answer.input_tokens + answer.output_tokens
+    counts = {"prompt_tokens": answer.input_tokens, "completion_tokens": answer.output_tokens, "total_tokens": total}
+    return {**counts, "prompt_tokens_details": {"cached_tokens": answer.cached_input_tokens}}
 
 
 def _error(status: int, message: str) -> Mapping[str, Any]:
@@ -33,12 +33,12 @@ def _models(names: Sequence[str]) -> Mapping[str, Any]:
     }
 
 
-def _frame(said: ScriptedAnswer, kind: str, choice: Mapping[str, Any]) -> dict[str, Any]:
+def _frame(answer: ScriptedAnswer, kind: str, choice: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": "chatcmpl-1",
         "object": kind,
         "created": 1_700_000_000,
-        "model": said.model,
+        "model": answer.model,
         "choices": [{"index": 0, **choice}],
     }
 
@@ -47,31 +47,31 @@ def _call(call: ToolCall, arguments: str) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
-def _whole(said: ScriptedAnswer) -> Mapping[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": said.text}
-    if said.reasoning:
-        message["reasoning_content"] = said.reasoning
-    if said.tool_calls:
-        message["tool_calls"] = [_call(call, call.arguments) for call in said.tool_calls]
-    frame = _frame(said, "chat.completion", {"message": message, "finish_reason": said.stop})
-    return {**frame, "usage": _counts(said)}
+def _whole(answer: ScriptedAnswer) -> Mapping[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text}
+    if answer.reasoning:
+        message["reasoning_content"] = answer.reasoning
+    if answer.tool_calls:
+        message["tool_calls"] = [_call(call, call.arguments) for call in answer.tool_calls]
+    frame = _frame(answer, "chat.completion", {"message": message, "finish_reason": answer.stop})
+    return {**frame, "usage": _counts(answer)}
 
 
-def _events(said: ScriptedAnswer) -> Sequence[bytes]:
+def _events(answer: ScriptedAnswer) -> Sequence[bytes]:
     def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
-        return _frame(said, "chat.completion.chunk", {"delta": delta, "finish_reason": finish})
+        return _frame(answer, "chat.completion.chunk", {"delta": delta, "finish_reason": finish})
 
-    found = [chunk(role="assistant", content="")]
-    found += [chunk(reasoning_content=piece) for piece in said.thoughts]
-    found += [chunk(content=piece) for piece in said.pieces]
-    for index, call in enumerate(said.tool_calls):
-        found.append(chunk(tool_calls=[{"index": index, **_call(call, "")}]))
+    events = [chunk(role="assistant", content="")]
+    events += [chunk(reasoning_content=piece) for piece in answer.thoughts]
+    events += [chunk(content=piece) for piece in answer.pieces]
+    for index, call in enumerate(answer.tool_calls):
+        events.append(chunk(tool_calls=[{"index": index, **_call(call, "")}]))
         pieces = in_chunks(call.arguments)
-        found += [chunk(tool_calls=[{"index": index, "function": {"arguments": piece}}]) for piece in pieces]
-    if said.stop is None:
-        return sse(*found)
-    last = {**_frame(said, "chat.completion.chunk", {}), "choices": [], "usage": _counts(said)}
-    return sse(*found, chunk(said.stop), last, "[DONE]")
+        events += [chunk(tool_calls=[{"index": index, "function": {"arguments": piece}}]) for piece in pieces]
+    if answer.stop is None:
+        return sse(*events)
+    last = {**_frame(answer, "chat.completion.chunk", {}), "choices": [], "usage": _counts(answer)}
+    return sse(*events, chunk(answer.stop), last, "[DONE]")
 
 
 OPENAI_CHAT = ServerFormat(
@@ -84,10 +84,10 @@ OPENAI_CHAT = ServerFormat(
     models=_models,
     quota={"x-ratelimit-remaining-requests": "41"},
 )
-"""Chat completions, as OpenAI and everybody who is compatible writes them."""
+"""Chat completions of OpenAI and compatible servers."""
 
 
-_STATES: Mapping[str, tuple[str, Mapping[str, str] | None]] = {
+_STATUSES: Mapping[str, tuple[str, Mapping[str, str] | None]] = {
     "stop": ("completed", None),
     "length": ("incomplete", {"reason": "max_output_tokens"}),
     "content_filter": ("incomplete", {"reason": "content_filter"}),
@@ -100,26 +100,26 @@ def _fault(message: str) -> Mapping[str, Any]:
     return {"code": "server_error", "message": message}
 
 
-def _response(said: ScriptedAnswer) -> dict[str, Any]:
+def _response(answer: ScriptedAnswer) -> dict[str, Any]:
     output: list[dict[str, Any]] = []
-    if said.reasoning:
-        summary = [{"type": "summary_text", "text": said.reasoning}]
+    if answer.reasoning:
+        summary = [{"type": "summary_text", "text": answer.reasoning}]
         output.append({"type": "reasoning", "id": "rs_1", "summary": summary})
-    if said.text:
-        content = [{"type": "output_text", "text": said.text, "annotations": []}]
+    if answer.text:
+        content = [{"type": "output_text", "text": answer.text, "annotations": []}]
         output.append(
             {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
         )
-    output += [_function_call(number, call, call.arguments) for number, call in enumerate(said.tool_calls, 1)]
+    output += [_function_call(number, call, call.arguments) for number, call in enumerate(answer.tool_calls, 1)]
     usage = {
-        "input_tokens": said.input_tokens,
-        "input_tokens_details": {"cached_tokens": said.cached_input_tokens},
-        "output_tokens": said.output_tokens,
+        "input_tokens": answer.input_tokens,
+        "input_tokens_details": {"cached_tokens": answer.cached_input_tokens},
+        "output_tokens": answer.output_tokens,
     }
-    base = {"id": "resp_1", "object": "response", "model": said.model, "output": output, "usage": usage}
-    if said.stop is None:
+    base = {"id": "resp_1", "object": "response", "model": answer.model, "output": output, "usage": usage}
+    if answer.stop is None:
         return base
-    state, details = _STATES[said.stop]
+    state, details = _STATUSES[answer.stop]
     return {**base, "status": state, "incomplete_details": details}
 
 
@@ -128,66 +128,66 @@ def _function_call(number: int, call: ToolCall, arguments: str) -> dict[str, Any
     return {**item, "arguments": arguments, "status": "completed"}
 
 
-def _response_events(said: ScriptedAnswer) -> Sequence[bytes]:
-    begun = {"id": "resp_1", "object": "response", "model": said.model, "status": "in_progress", "output": []}
-    found: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
-    output = _response(said)["output"]
+def _response_events(answer: ScriptedAnswer) -> Sequence[bytes]:
+    started = {"id": "resp_1", "object": "response", "model": answer.model, "status": "in_progress", "output": []}
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": started}]
+    output = _response(answer)["output"]
 
     def done(index: int) -> Mapping[str, Any] | None:
-        """The item when it is complete; one that nothing follows is not, where no reason ends it."""
-        return output[index] if said.stop is not None or output[index] is not output[-1] else None
+        """Return a completed item; without a stop reason the last item is incomplete."""
+        return output[index] if answer.stop is not None or output[index] is not output[-1] else None
 
-    if said.thoughts:
+    if answer.thoughts:
         item: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": []}
-        place = {"item_id": "rs_1", "summary_index": 0}
-        found += _item(0, item, place, "reasoning_summary", {"type": "summary_text"}, said.thoughts, done(0))
-    if said.pieces:
+        position = {"item_id": "rs_1", "summary_index": 0}
+        events += _item(0, item, position, "reasoning_summary", {"type": "summary_text"}, answer.thoughts, done(0))
+    if answer.pieces:
         item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []}
-        place = {"item_id": "msg_1", "content_index": 0}
+        position = {"item_id": "msg_1", "content_index": 0}
         part = {"type": "output_text", "annotations": []}
-        found += _item(1 if said.reasoning else 0, item, place, "output", part, said.pieces, done(-1))
-    before = len(output) - len(said.tool_calls)
-    for number, call in enumerate(said.tool_calls, 1):
-        at = {"output_index": before + number - 1}
-        begun = {**_function_call(number, call, ""), "status": "in_progress"}
-        found.append({"type": "response.output_item.added", **at, "item": begun})
-        of = {**at, "item_id": f"fc_{number}"}
+        events += _item(1 if answer.reasoning else 0, item, position, "output", part, answer.pieces, done(-1))
+    before = len(output) - len(answer.tool_calls)
+    for number, call in enumerate(answer.tool_calls, 1):
+        position_fields = {"output_index": before + number - 1}
+        started = {**_function_call(number, call, ""), "status": "in_progress"}
+        events.append({"type": "response.output_item.added", **position_fields, "item": started})
+        call_fields = {**position_fields, "item_id": f"fc_{number}"}
         kind = "response.function_call_arguments"
-        found += [{"type": f"{kind}.delta", **of, "delta": piece} for piece in in_chunks(call.arguments)]
-        found.append({"type": f"{kind}.done", **of, "name": call.name, "arguments": call.arguments})
+        events += [{"type": f"{kind}.delta", **call_fields, "delta": piece} for piece in in_chunks(call.arguments)]
+        events.append({"type": f"{kind}.done", **call_fields, "name": call.name, "arguments": call.arguments})
         item = _function_call(number, call, call.arguments)
-        found.append({"type": "response.output_item.done", **at, "item": item})
-    if said.stop is not None:
-        whole = _response(said)
-        found.append({"type": f"response.{whole['status']}", "response": whole})
-    return sse(*({**event, "sequence_number": number} for number, event in enumerate(found)), named=True)
+        events.append({"type": "response.output_item.done", **position_fields, "item": item})
+    if answer.stop is not None:
+        whole = _response(answer)
+        events.append({"type": f"response.{whole['status']}", "response": whole})
+    return sse(*({**event, "sequence_number": number} for number, event in enumerate(events)), named=True)
 
 
 def _item(
     index: int,
     item: Mapping[str, Any],
-    place: Mapping[str, Any],
+    position: Mapping[str, Any],
     kind: str,
     part: Mapping[str, Any],
     pieces: Sequence[str],
     done: Mapping[str, Any] | None,
 ) -> Sequence[dict[str, Any]]:
-    """The events of one item of the output."""
-    at = {"output_index": index, **place}
+    """Return the events of one output item."""
+    position_fields = {"output_index": index, **position}
     parts = "content" if kind == "output" else kind
-    found = [
+    events = [
         {"type": "response.output_item.added", "output_index": index, "item": item},
-        {"type": f"response.{parts}_part.added", **at, "part": {**part, "text": ""}},
-        *({"type": f"response.{kind}_text.delta", **at, "delta": piece} for piece in pieces),
+        {"type": f"response.{parts}_part.added", **position_fields, "part": {**part, "text": ""}},
+        *({"type": f"response.{kind}_text.delta", **position_fields, "delta": piece} for piece in pieces),
     ]
     if done:
         text = "".join(pieces)
-        found += [
-            {"type": f"response.{kind}_text.done", **at, "text": text},
-            {"type": f"response.{parts}_part.done", **at, "part": {**part, "text": text}},
+        events += [
+            {"type": f"response.{kind}_text.done", **position_fields, "text": text},
+            {"type": f"response.{parts}_part.done", **position_fields, "part": {**part, "text": text}},
             {"type": "response.output_item.done", "output_index": index, "item": done},
         ]
-    return found
+    return events
 
 
 OPENAI_RESPONSES = ServerFormat(
@@ -201,4 +201,4 @@ OPENAI_RESPONSES = ServerFormat(
     models=_models,
     quota={"x-ratelimit-remaining-requests": "41"},
 )
-"""OpenAI's Responses."""
+"""OpenAI's Responses API."""

@@ -149,7 +149,8 @@ class ChatAnswer(ResponseReader):
         if (choice := self._selected(chunk.get("choices"))) is not None:
             yield from self._choice(choice)
             failed = choice.get("error")
-        facts = read_error(event) or (read_error({"error": failed}) if failed else None)
+        words = self._terms.words
+        facts = read_error(event, words) or (read_error({"error": failed}, words) if failed else None)
         if facts is not None:
             raise self._failed(facts)
 
@@ -329,7 +330,7 @@ class ChatAnswer(ResponseReader):
             return
         status = self._terms.status
         if isinstance(body, dict) and choices in (None, []):
-            facts = read_error(body, is_refusal=True) or ErrorFacts()
+            facts = read_error(body, self._terms.words, is_refusal=True) or ErrorFacts()
             detail = quoted(facts.message, self._terms.secrets)
             headline = "the provider's answer has no choices"
             raise TransientUnknown(headline, status=status, sub_cause="no_choices", detail=detail)

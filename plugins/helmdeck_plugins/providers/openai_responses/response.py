@@ -85,7 +85,9 @@ class ResponsesAnswer(ResponseReader):
 
         :raises CallFailed: it is an error, failed, still pending, or not a response.
         """
-        if read_error(body) is None and not (isinstance(body, dict) and ("output" in body or "status" in body)):
+        if read_error(body, self._terms.words) is None and not (
+            isinstance(body, dict) and ("output" in body or "status" in body)
+        ):
             raise self._alien(body, "the Responses interface")
         yield from self._end(table(body))
 
@@ -238,7 +240,7 @@ class ResponsesAnswer(ResponseReader):
             self._order = self._items_of(output)  # the final list decides the order, and may hold items without events
             for item, data in zip(self._order, output, strict=True):
                 yield from self._read_item(item, data, is_done=True)
-        facts = read_error(response)
+        facts = read_error(response, self._terms.words)
         if facts is not None or status == "failed":
             raise self._failed(facts or ErrorFacts(message="the response failed without an error message"))
         if status in _PENDING:

@@ -25,7 +25,7 @@ def make_wire_format(options: Options = _DEFAULTS) -> WireFormat:
         path=lambda _: "/responses",
         render=lambda request: render(request, options),
         answer=lambda _, terms: ResponsesAnswer(terms),
-        background=Background(path=path_of_pending, pause_s=options.poll_ms / 1_000),
+        background=Background(path=path_of_pending, cancel="/cancel", pause_s=options.poll_ms / 1_000),
         models_path="/models",
         models=read_models,
     )
