@@ -1,4 +1,4 @@
-"""Suggestions for misspelled names."""
+"""The nearest known name to a misspelt one, for error messages."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most similar to a misspelled one; ``None`` if none is similar enough."""
-    import difflib
+    """Return the known name that is most similar to ``name``; ``None`` when none is similar enough."""
+    import difflib  # only imported for an error message
 
-    matches = difflib.get_close_matches(name, list(known), n=1)
-    return matches[0] if matches else None
+    return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``" (did you mean 'x'?)"`` for the most similar known name; empty if none is similar enough."""
+    """Return ``" (did you mean 'x'?)"``, to be appended to a message; the empty string when no name is similar enough."""
     match = nearest(name, known)
-    return f" (did you mean {match!r}?)" if match else ""
+    return "" if match is None else f" (did you mean {match!r}?)"
