@@ -52,7 +52,6 @@ from helmdeck_core.domain.constraints import Constraint as Constraint
 from helmdeck_core.domain.constraints import ResponseFormat as ResponseFormat
 from helmdeck_core.domain.constraints import SchemaForm as SchemaForm
 from helmdeck_core.domain.constraints import SchemaOffer as SchemaOffer
-from helmdeck_core.domain.constraints import constrained as constrained
 from helmdeck_core.domain.continuation import Continuation as Continuation
 from helmdeck_core.domain.continuation import ContinuationAnnouncement as ContinuationAnnouncement
 from helmdeck_core.domain.continuation import NativeContinuation as NativeContinuation
@@ -200,13 +199,9 @@ from helmdeck_core.hooks.docs import HookDoc as HookDoc
 from helmdeck_core.hooks.manager import PluginInfo as PluginInfo
 from helmdeck_core.hooks.manager import Plugins as Plugins
 from helmdeck_core.hookspecs import hookimpl as hookimpl
-from helmdeck_core.json_schema.adapt import AdaptedSchema as AdaptedSchema
-from helmdeck_core.json_schema.adapt import UnsupportedSchema as UnsupportedSchema
-from helmdeck_core.json_schema.adapt import adapt_schema as adapt_schema
-from helmdeck_core.json_schema.dialect import SchemaDialect as SchemaDialect
-from helmdeck_core.json_schema.validate import SchemaProblem as SchemaProblem
-from helmdeck_core.json_schema.validate import find_problems as find_problems
-from helmdeck_core.json_schema.validate import schema_problems as schema_problems
+from helmdeck_core.json_schema import SchemaProblem as SchemaProblem
+from helmdeck_core.json_schema import find_problems as find_problems
+from helmdeck_core.json_schema import schema_problems as schema_problems
 from helmdeck_core.reading.decoder import Decoder as Decoder
 from helmdeck_core.reading.name_resolver import NameResolver as NameResolver
 from helmdeck_core.resolve.inventory import HookUse as HookUse

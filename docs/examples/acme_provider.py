@@ -8,14 +8,13 @@ from helmdeck_core import (
     ProviderSpec,
     ProviderUnavailable,
     RateLimited,
-    SchemaDialect,
     StopReason,
     StopReasonTable,
     TransientUnknown,
     Usage,
-    constrained,
     hookimpl,
 )
+from helmdeck_provider_kit import SchemaDialect, constrained
 
 WIRE_FORMAT = "acme"
 SCHEMAS = SchemaDialect(

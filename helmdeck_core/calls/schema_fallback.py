@@ -21,7 +21,7 @@ class SchemaFallback:
     def fitted(self, request: ChatRequest) -> ChatRequest:
         """The request without the forms that were refused: first looser schemas, then any JSON, then nothing."""
         wanted = request.response_format
-        if not self._refused or wanted is None or not wanted.is_own_idea or wanted.offer is None:
+        if not self._refused or wanted is None or not wanted.is_optional or wanted.offer is None:
             return request
         number = self._refused.get((request.model, wanted.name), 0)
         if number > len(wanted.offer.forms):
@@ -37,7 +37,7 @@ class SchemaFallback:
         wanted = request.response_format
         if not isinstance(failure, InvalidRequest) or failure.sub_cause != SCHEMA_REFUSED:
             return
-        if wanted is None or not wanted.is_own_idea or wanted.offer is None:
+        if wanted is None or not wanted.is_optional or wanted.offer is None:
             return
         names = [form.name for form in wanted.offer.forms]
         place = 0

@@ -23,7 +23,7 @@ from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.domain.tasks import CompletedStep
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, PluginError
-from helmdeck_core.json_schema.validate import schema_problems
+from helmdeck_core.json_schema import schema_problems
 from helmdeck_core.redaction import Secrets, url_secrets, without
 
 T = TypeVar("T")

@@ -67,6 +67,13 @@ from helmdeck_provider_kit.rendering import image_data as image_data
 from helmdeck_provider_kit.rendering import image_url as image_url
 from helmdeck_provider_kit.rendering import names_of_calls as names_of_calls
 from helmdeck_provider_kit.rendering import text_of as text_of
+from helmdeck_provider_kit.schema_adapt import AdaptedSchema as AdaptedSchema
+from helmdeck_provider_kit.schema_adapt import UnsupportedSchema as UnsupportedSchema
+from helmdeck_provider_kit.schema_adapt import adapt_schema as adapt_schema
+from helmdeck_provider_kit.schema_constraint import adapted_form as adapted_form
+from helmdeck_provider_kit.schema_constraint import constrained as constrained
+from helmdeck_provider_kit.schema_constraint import pick_form as pick_form
+from helmdeck_provider_kit.schema_dialect import SchemaDialect as SchemaDialect
 from helmdeck_provider_kit.settings import checked_base_url as checked_base_url
 from helmdeck_provider_kit.settings import checked_headers as checked_headers
 from helmdeck_provider_kit.settings import refused_setting as refused_setting

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "helmdeck_core"
 
 LADDER = [
-    "log", "timeouts", "redaction", "errors", "json_schema", "domain", "hookspecs", "hooks", "config", "reading", "resolve", "context", "calls",
+    "log", "timeouts", "redaction", "json_schema", "errors", "domain", "hookspecs", "hooks", "config", "reading", "resolve", "context", "calls",
     "packs", "deck", "cli",
 ]  # fmt: skip
 """Lower modules and packages first; a module imports only what stands before it."""

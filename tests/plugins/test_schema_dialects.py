@@ -13,6 +13,7 @@ from helmdeck_plugins.packs.plan import PlanAnswer
 from helmdeck_plugins.packs.route import RouteAnswer
 from helmdeck_plugins.providers.openai_chat.request import Options
 from helmdeck_plugins.providers.schema_dialects import DIALECTS, OPENAI_MODELS, dialect_of
+from helmdeck_provider_kit import adapted_form, pick_form
 from tests.plugins.schema_support import (
     NARROW,
     RUN,
@@ -49,7 +50,7 @@ def test_every_valid_plan_is_valid_in_every_dialect_and_reads_the_same(data):
     meant = checked(entries, plan)
     for dialect in NARROW.values():
         for form in forms.values():
-            written = form.narrowed(dialect)
+            written = adapted_form(form, dialect)
             note(f"{dialect.name} {form.name}: {written}")
             if isinstance(written, str):
                 assert form.name == "arguments" and "at most" in written, "only a limit may stand against it"
@@ -64,7 +65,7 @@ def test_every_valid_plan_is_valid_in_every_dialect_and_reads_the_same(data):
 def test_every_schema_uses_only_supported_keywords(entries):
     for dialect in NARROW.values():
         for form in (*forms_of(entries).values(), *forms_of(entries, "route").values()):
-            found = form.narrowed(dialect)
+            found = adapted_form(form, dialect)
             if not isinstance(found, str):
                 assert_is_taken(found.schema, dialect)
 
@@ -72,8 +73,8 @@ def test_every_schema_uses_only_supported_keywords(entries):
 @EVERY
 @KINDS
 def test_schemas_of_the_example_catalog_use_only_supported_keywords(dialect, kind, everything):
-    picked, passed = SchemaOffer(tuple(forms_of(everything, kind).values())).pick(dialect)
-    schema = picked.narrowed(dialect).schema
+    picked, passed = pick_form(SchemaOffer(tuple(forms_of(everything, kind).values())), dialect)
+    schema = adapted_form(picked, dialect).schema
     assert_is_taken(schema, dialect)
     Draft202012Validator.check_schema(schema)
     expected = "ids" if dialect.most_optional or dialect.name in ("azure", "cerebras") else "arguments"
@@ -90,15 +91,15 @@ def test_every_route_is_valid_in_every_dialect(dialect, everything):
         "reasoning": "r",
     }
     assert Draft202012Validator(form.schema).is_valid(route)
-    picked, _ = SchemaOffer(tuple(forms_of(everything, "route").values())).pick(dialect)
-    schema = picked.narrowed(dialect).schema
+    picked, _ = pick_form(SchemaOffer(tuple(forms_of(everything, "route").values())), dialect)
+    schema = adapted_form(picked, dialect).schema
     assert msgspec.convert(expressed(route, schema, schema), RouteAnswer).recommendation.id == "web.scrape"
 
 
 @EVERY
 def test_unknown_tool_is_invalid_in_every_dialect(dialect, everything):
-    picked, _ = SchemaOffer(tuple(forms_of(everything).values())).pick(dialect)
-    schema = picked.narrowed(dialect).schema
+    picked, _ = pick_form(SchemaOffer(tuple(forms_of(everything).values())), dialect)
+    schema = adapted_form(picked, dialect).schema
     for tool, args, is_possible in (
         ("clock.now", {}, False),
         ("web.scrap", {"urls": ["u"]}, False),
@@ -139,20 +140,21 @@ def many(number, inputs):
     ],
 )
 def test_schema_above_the_limits_is_reduced_to_ids_then_to_any_json(name, number, inputs, form, why):
-    picked, passed = SchemaOffer(tuple(forms_of(many(number, inputs)).values())).pick(DIALECTS[name])
+    picked, passed = pick_form(SchemaOffer(tuple(forms_of(many(number, inputs)).values())), DIALECTS[name])
     assert (picked.name if picked else None) == form
     assert why in "; ".join(passed)
 
 
 def test_slow_compiling_server_gets_the_smallest_schema(everything):
     offer = SchemaOffer(tuple(forms_of(everything).values()), is_steady=False)
-    assert offer.pick(DIALECTS["openai"])[0].name == "ids"
-    assert offer.pick(DIALECTS["json-schema"])[0].name == "arguments"
+    assert pick_form(offer, DIALECTS["openai"])[0].name == "ids"
+    assert pick_form(offer, DIALECTS["json-schema"])[0].name == "arguments"
 
 
 def test_schema_is_adapted_once_per_dialect(everything):
     form = forms_of(everything)["arguments"]
-    assert form.narrowed(DIALECTS["openai"]) is form.narrowed(attrs.evolve(DIALECTS["openai"]))
+    same = attrs.evolve(DIALECTS["openai"])
+    assert adapted_form(form, DIALECTS["openai"]) is adapted_form(form, same)
     assert forms_of(everything)["arguments"] is form
 
 

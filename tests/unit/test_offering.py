@@ -11,13 +11,12 @@ from helmdeck_core import (
     ProviderUnavailable,
     ResponseFormat,
     Role,
-    SchemaDialect,
     SchemaForm,
     SchemaOffer,
     TextPart,
-    constrained,
 )
 from helmdeck_core.calls.schema_fallback import MOST_REFUSED, SchemaFallback
+from helmdeck_provider_kit import SchemaDialect, constrained
 
 FORMS = tuple(SchemaForm(name, dict) for name in ("arguments", "ids"))
 WANTED = ResponseFormat("json_object", "plan", SchemaOffer(FORMS))

@@ -11,8 +11,8 @@ from typing import Final
 
 import attrs
 
-from helmdeck_core import ProviderSettings, SchemaDialect
-from helmdeck_provider_kit import JSON_STRING_NOTE, refused_setting
+from helmdeck_core import ProviderSettings
+from helmdeck_provider_kit import JSON_STRING_NOTE, SchemaDialect, refused_setting
 
 NONE: Final = "none"
 """Used instead of a dialect for models without schema support."""

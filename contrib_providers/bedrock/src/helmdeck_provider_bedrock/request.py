@@ -17,13 +17,20 @@ from helmdeck_core import (
     Message,
     ModelId,
     Role,
-    SchemaDialect,
     TextPart,
     ToolCall,
     ToolDefinition,
-    constrained,
 )
-from helmdeck_provider_kit import JSON_STRING_NOTE, Rendered, arguments_of, encoded, image_data, text_of
+from helmdeck_provider_kit import (
+    JSON_STRING_NOTE,
+    Rendered,
+    SchemaDialect,
+    arguments_of,
+    constrained,
+    encoded,
+    image_data,
+    text_of,
+)
 
 OPAQUE = "bedrock_reasoning"
 """Key of the signed reasoning in ``ChatResponse.opaque``."""

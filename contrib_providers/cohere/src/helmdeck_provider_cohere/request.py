@@ -15,12 +15,19 @@ from helmdeck_core import (
     Message,
     ModelId,
     Role,
-    SchemaDialect,
     TextPart,
     ToolDefinition,
-    constrained,
 )
-from helmdeck_provider_kit import JSON_STRING_NOTE, Rendered, encoded, first_stops, image_url, text_of
+from helmdeck_provider_kit import (
+    JSON_STRING_NOTE,
+    Rendered,
+    SchemaDialect,
+    constrained,
+    encoded,
+    first_stops,
+    image_url,
+    text_of,
+)
 
 KINDS = ("json_schema", "json_object")
 

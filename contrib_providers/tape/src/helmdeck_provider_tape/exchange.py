@@ -87,7 +87,7 @@ def recorded(request: ChatRequest, clean: Clean = str) -> Request:
     fields = {name: getattr(request, name) for name in FIELDS}
     if (wanted := request.response_format) is not None:
         # A schema that the deck adds itself depends on the messages, and is created only if the provider uses it.
-        schema = None if wanted.is_own_idea else wanted.schema
+        schema = None if wanted.is_optional else wanted.schema
         fields["response_format"] = {"kind": wanted.kind, "name": wanted.name, "schema": schema}
     plain: dict[str, Any] = msgspec.to_builtins(fields, enc_hook=dict)
     written: Request = _cleaned({**plain, "extra": _without_secrets(plain["extra"])}, clean)

@@ -20,11 +20,10 @@ from helmdeck_core import (
     Role,
     TextPart,
     ToolCall,
-    constrained,
 )
 from helmdeck_plugins.providers.options import one_of, read_options
 from helmdeck_plugins.providers.schema_dialects import ANTHROPIC, NONE, check_dialects, dialect_of
-from helmdeck_provider_kit import Rendered, arguments_of, encoded, image_data, text_of
+from helmdeck_provider_kit import Rendered, arguments_of, constrained, encoded, image_data, text_of
 
 OPAQUE = "anthropic"
 """Key of the response blocks in ``opaque``."""

@@ -20,14 +20,14 @@ from helmdeck_core import (
     TextPart,
     ToolCall,
     ToolDefinition,
-    adapt_schema,
-    constrained,
 )
 from helmdeck_plugins.providers.options import one_of, read_options
 from helmdeck_plugins.providers.schema_dialects import GEMINI, OPENAPI
 from helmdeck_provider_kit import (
     Rendered,
+    adapt_schema,
     arguments_of,
+    constrained,
     encoded,
     first_stops,
     image_data,
@@ -142,7 +142,7 @@ def constraint(request: ChatRequest, options: Options) -> Constraint:
     if wanted is None:
         return Constraint()
     if request.tools and not ModelId.parse(request.model).name.startswith(options.json_with_tools_models):
-        downgrades = () if wanted.is_own_idea else (f"response_format {wanted.kind} left out: there are tools",)
+        downgrades = () if wanted.is_optional else (f"response_format {wanted.kind} left out: there are tools",)
         return Constraint(downgrades=downgrades)
     return constrained(wanted, options.response_formats, OPENAPI if options.schemas == "openapi" else GEMINI)
 

@@ -17,10 +17,18 @@ from helmdeck_core import (
     ProviderSettings,
     Role,
     ToolDefinition,
-    constrained,
 )
 from helmdeck_plugins.providers.schema_dialects import LLAMA_CPP
-from helmdeck_provider_kit import Rendered, arguments_of, encoded, image_data, names_of_calls, refused_setting, text_of
+from helmdeck_provider_kit import (
+    Rendered,
+    arguments_of,
+    constrained,
+    encoded,
+    image_data,
+    names_of_calls,
+    refused_setting,
+    text_of,
+)
 
 OPAQUE = "ollama"
 """Key of the reasoning in ``opaque``."""

@@ -19,11 +19,10 @@ from helmdeck_core import (
     ProviderSettings,
     TextPart,
     ToolDefinition,
-    constrained,
 )
 from helmdeck_plugins.providers.options import one_of, read_options
 from helmdeck_plugins.providers.schema_dialects import BY_MODEL, check_dialects, dialect_of
-from helmdeck_provider_kit import Rendered, cache_key, encoded, first_stops, image_url, text_of
+from helmdeck_provider_kit import Rendered, cache_key, constrained, encoded, first_stops, image_url, text_of
 
 PREFILLS = ("none", "trailing", "prefix", "partial", "continue_final_message")
 TOOL_CHOICES = ("auto", "none", "required", "named")

@@ -19,11 +19,10 @@ from helmdeck_core import (
     Role,
     TextPart,
     ToolCall,
-    constrained,
 )
 from helmdeck_plugins.providers.options import read_options
 from helmdeck_plugins.providers.schema_dialects import BY_MODEL, check_dialects, dialect_of
-from helmdeck_provider_kit import Rendered, cache_key, encoded, image_url, rows, text_of
+from helmdeck_provider_kit import Rendered, cache_key, constrained, encoded, image_url, rows, text_of
 
 
 @attrs.frozen(kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 import msgspec
 
-from helmdeck_core.json_schema.dialect import ANNOTATIONS, BOUNDS, SchemaDialect, measured, referred, types_of
+from helmdeck_provider_kit.schema_dialect import ANNOTATIONS, BOUNDS, SchemaDialect, measured, referred, types_of
 
 _MAX_DEPTH: Final = 40
 _MAX_NODES: Final = 20_000

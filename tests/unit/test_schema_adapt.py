@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from helmdeck_core import SchemaDialect, UnsupportedSchema, adapt_schema
-from helmdeck_core.json_schema.dialect import measured
+from helmdeck_provider_kit import SchemaDialect, UnsupportedSchema, adapt_schema
+from helmdeck_provider_kit.schema_dialect import measured
 
 PLAIN = SchemaDialect(name="plain", keywords=frozenset(("description", "maxLength", "minItems", "format")))
 CLOSED = attrs.evolve(PLAIN, closes_objects=True)

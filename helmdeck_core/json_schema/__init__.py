@@ -1,1 +1,0 @@
-"""JSON Schema: validation, and adaptation to what a provider accepts."""
