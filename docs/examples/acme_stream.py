@@ -23,7 +23,7 @@ from helmdeck_core import (
 from helmdeck_provider_kit import (
     ErrorRules,
     EventDecoder,
-    Transport,
+    HttpConnection,
     arguments,
     checked,
     count,
@@ -137,13 +137,13 @@ class AcmeStream:
 
     def __init__(self, settings, context):
         self._context = context
-        self._transport = Transport(settings)  # the pool, the limits of time and size, and what breaks on the way
+        self._connection = HttpConnection(settings)  # the pool, the limits of time and size, and what breaks on the way
 
     async def complete(self, request):
         """Ask once, for an answer in one piece."""
         body, left_out = body_of(request)
         headers, secrets = self._headers()
-        whole = await self._transport.post("/generate", body, headers, secrets)
+        whole = await self._connection.post("/generate", body, headers, secrets)
         answer = Answer(whole.headers, secrets)
         for _ in answer.feed(checked(whole.status, whole.headers, whole.body, WORDS, secrets)):
             pass
@@ -154,7 +154,7 @@ class AcmeStream:
         body, left_out = body_of(attrs.evolve(request, stream=True))
         headers, secrets = self._headers()
         decoder = EventDecoder()
-        async with self._transport.stream("/generate", body, headers, secrets) as incoming:
+        async with self._connection.stream("/generate", body, headers, secrets) as incoming:
             answer = Answer(incoming.headers, secrets)
             if incoming.is_whole:  # an error, a page of somebody in between, or a server that does not stream
                 whole = await incoming.received()
@@ -169,18 +169,18 @@ class AcmeStream:
     async def models(self):
         """What the server can be asked for."""
         headers, secrets = self._headers()
-        answer = await self._transport.get("/models", headers, secrets)
+        answer = await self._connection.get("/models", headers, secrets)
         names = checked(answer.status, answer.headers, answer.body, WORDS, secrets)
         return tuple(ModelInfo(id=name) for name in names)
 
     async def aclose(self):
         """Close the connections."""
-        await self._transport.aclose()
+        await self._connection.aclose()
 
     def _headers(self):
         """What goes with a request, and what must not be quoted of its answer. The key is read now and kept nowhere."""
-        key = self._transport.key()
-        return {"x-acme-key": key} if key else {}, self._transport.secrets(key)
+        key = self._connection.key()
+        return {"x-acme-key": key} if key else {}, self._connection.secrets(key)
 
 
 @hookimpl

@@ -287,6 +287,9 @@ timeout_s = 90
 kind = "vllm"
 base_url = "http://localhost:8000/v1"
 
+[http]
+# transport = "aiohttp"              # for many calls at once; needs helmdeck[aiohttp]; per provider, too
+
 # -- budgets: what a model is asked to take; start of a model id, longest wins -------------------------
 
 [budgets."workshop/"]

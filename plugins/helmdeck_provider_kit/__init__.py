@@ -1,6 +1,6 @@
 """What providers that speak HTTP share, for whoever writes one; importing it imports no HTTP library yet.
 
-- **Transport**: the pool of connections to one provider, with limits of time and size (``Transport``, ``HttpStream``).
+- **Connection**: HTTP to one provider with limits of time and size, over any transport (``HttpConnection``, ``HttpStream``).
 - **Events**: pieces off the network become server-sent events or lines (``EventDecoder``, ``LineDecoder``).
 - **Batches**: pieces of an answer that came together travel together (``together``, ``one_by_one``).
 - **Bodies**: JSON that may be damaged, and the fields in it (``checked``, ``decoded``, ``count``, ``string``, ``word``, ...).
@@ -39,9 +39,9 @@ from helmdeck_provider_kit.bodies import plain_text as plain_text
 from helmdeck_provider_kit.bodies import quota as quota
 from helmdeck_provider_kit.bodies import string as string
 from helmdeck_provider_kit.bodies import word as word
+from helmdeck_provider_kit.connection import HttpConnection as HttpConnection
 from helmdeck_provider_kit.connection import HttpResponse as HttpResponse
 from helmdeck_provider_kit.connection import HttpStream as HttpStream
-from helmdeck_provider_kit.connection import HttpConnection as HttpConnection
 from helmdeck_provider_kit.failures import Cause as Cause
 from helmdeck_provider_kit.failures import ErrorFacts as ErrorFacts
 from helmdeck_provider_kit.failures import ErrorRules as ErrorRules

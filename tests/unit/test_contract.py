@@ -21,8 +21,8 @@ REQUESTS = [
     ("formatless", 'left_out.append(f"response_format', '(f"response_format', "what_is_wished_is_sent_or_said_to_be_left_out", ("json_schema",)),
     ("no_extra", "**request.extra", "", "fields_of_the_callers_own_are_sent_as_they_are", ()),
     ("no_images", "if isinstance(part, ImagePart)]", "if False]", "an_image_is_sent_or_refused", ()),
-    ("an_old_key", "self._transport.key()\n", "K.setdefault(1, self._transport.key())\n", "the_key_is_read_for_every_request", ()),
-    ("twice", 'whole = await self._transport.post("/generate", body, headers, secrets)', 'whole = await self._transport.post("/generate", body, headers, secrets)\n        whole = await self._transport.post("/generate", body, headers, secrets)', "it_asks_once_and_goes_nowhere_else", ("unavailable",)),
+    ("an_old_key", "self._connection.key()\n", "K.setdefault(1, self._connection.key())\n", "the_key_is_read_for_every_request", ()),
+    ("twice", 'whole = await self._connection.post("/generate", body, headers, secrets)', 'whole = await self._connection.post("/generate", body, headers, secrets)\n        whole = await self._connection.post("/generate", body, headers, secrets)', "it_asks_once_and_goes_nowhere_else", ("unavailable",)),
 ]  # fmt: skip
 ANSWERS = [
     ("made_up_end", 'self.said.get("why")\n', 'self.said.get("why") or "done"\n', "a_word_that_nobody_knows_and_no_word_are_no_clean_end", ()),
@@ -39,12 +39,12 @@ ANSWERS = [
     ("anything_is_an_answer", "if not isinstance(event, dict) or", "if False and", "each_way_of_failing_has_its_cause", ("alien_json",)),
     ("a_bare_exception", "raise TransientUnknown(", "raise ValueError(", "each_way_of_failing_has_its_cause", ("alien_json",)),
     ("thoughts_in_the_text", "yield ChatDelta(reasoning=thought)", "self.text += thought\n            yield ChatDelta(text=thought)", "each_way_of_failing_has_its_cause", ("draft_in_reasoning",)),
-    ("it_tells", "{}, self._transport.secrets(key)", "{}, ()", "no_secret_is_repeated", ("unavailable",)),
-    ("without_limits", "Transport(settings)", "Transport(attrs.evolve(settings, max_response_bytes=10**9))", "an_answer_that_is_larger_than_it_may_be_is_cut_off", ()),
+    ("it_tells", "{}, self._connection.secrets(key)", "{}, ()", "no_secret_is_repeated", ("unavailable",)),
+    ("without_limits", "HttpConnection(settings)", "HttpConnection(attrs.evolve(settings, max_response_bytes=10**9))", "an_answer_that_is_larger_than_it_may_be_is_cut_off", ()),
     ("two_ends", "yield answer.response(request, self._context, left_out)", "yield answer.response(request, self._context, left_out)\n        yield answer.response(request, self._context, left_out)", "a_good_answer_is_read_with_its_tokens_and_its_end", ()),
     ("wrong_models", "ModelInfo(id=name)", 'ModelInfo(id=f"acme/{name}")', "models_are_listed_by_the_names_that_they_are_asked_for", ()),
     ("one_answer_for_all", "answer = Answer(whole.headers, secrets)", "answer = K.setdefault(2, Answer(whole.headers, secrets))", "answers_to_many_requests_at_once_are_not_mixed_up", ()),
-    ("closed_once", "await self._transport.aclose()", 'await self.__dict__.pop("_transport").aclose()', "it_can_be_closed_twice", ()),
+    ("closed_once", "await self._connection.aclose()", 'await self.__dict__.pop("_transport").aclose()', "it_can_be_closed_twice", ()),
 ]  # fmt: skip
 
 
