@@ -163,6 +163,7 @@ from helmdeck_core.domain.transports import TransportError as TransportError
 from helmdeck_core.domain.transports import TransportResponse as TransportResponse
 from helmdeck_core.domain.transports import TransportSettings as TransportSettings
 from helmdeck_core.domain.transports import TransportSpec as TransportSpec
+from helmdeck_core.domain.transports import WholeResponse as WholeResponse
 from helmdeck_core.domain.weights import Weight as Weight
 from helmdeck_core.errors import FAILURES as FAILURES
 from helmdeck_core.errors import SCHEMA_REFUSED as SCHEMA_REFUSED

@@ -16,18 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.conformance.__main__ import ROOT, python_of
-from benchmarks.overhead.clients import CLIENTS
+from benchmarks.overhead.clients import CLIENTS, TRANSPORTS
 from benchmarks.overhead.streams import AT_ONCE, DRIP_S, PIECES, WIRES
 
-CALLS = 20_000
+CALLS = 5_000
 TITLES = {
-    "aiter_bytes": "`aiter_bytes` of `httpx`",
-    "aiter_raw": "`aiter_raw`",
+    "aiter_bytes": "`aiter_bytes` of `httpx2`",
+    "iter_any": "`iter_any` of `aiohttp`",
+    "iter_chunks": "`iter_chunks` of `aiohttp`",
     "aiter_lines, msgspec": "`aiter_lines`, each decoded with msgspec",
-    "aiter_lines, json": "`aiter_lines`, each decoded with json",
     "litellm.acompletion": "`litellm.acompletion`",
     "pydantic_ai.Agent.run_stream": "`pydantic_ai.Agent.run_stream`",
 }
+BESIDE = {
+    "deck.astream, httpx": "aiter_bytes",
+    "deck.astream, aiohttp": "iter_any",
+    "iter_any": "iter_any",
+    "iter_chunks": "iter_any",
+}
+"""What a way to read is held against, where it is not ``aiter_bytes``."""
 
 
 def rows_of(module: str, name: str, python: str, url: str, *more: str) -> list[dict[str, Any]]:
@@ -41,7 +48,7 @@ def rows_of(module: str, name: str, python: str, url: str, *more: str) -> list[d
 
 def calls(url: str, clients: list[str], venvs: Path) -> list[str]:
     """What calls cost, as Markdown."""
-    lines = ["| call | at once | p50, µs | bare, µs | ratio of medians | ratio of bests |", "|---|--:|--:|--:|--:|--:|"]
+    lines = ["| call | at once | CPU, µs | bare, µs | ratio of medians | ratio of bests |", "|---|--:|--:|--:|--:|--:|"]
     for name in clients:
         for row in rows_of("clients", name, python_of(name, venvs), url):
             times = f"{row['p50_us']:,.0f} | {row['bare_us']:,.0f} | {row['ratio']:.2f} | {row['best']:.2f}"
@@ -53,9 +60,17 @@ def calls(url: str, clients: list[str], venvs: Path) -> list[str]:
     return lines
 
 
+def libraries(url: str, _: list[str], __: Path) -> list[str]:
+    """What the libraries cost alone, as Markdown."""
+    rows = rows_of("clients", "libraries", sys.executable, url)
+    names = [name for name in rows[0] if name != "at_once"]
+    lines = [f"| CPU per POST, µs | {' | '.join(str(row['at_once']) for row in rows)} |", "|---|" + "--:|" * len(rows)]
+    return lines + [f"| `{name}` | {' | '.join(f'{row[name]:,.0f}' for row in rows)} |" for name in names]
+
+
 def waiting(url: str, clients: list[str], venvs: Path) -> list[str]:
     """What calls cost that wait at once, as Markdown."""
-    lines = ["| call | at once | p50, µs | bare, µs | ratio of medians | ratio of bests |", "|---|--:|--:|--:|--:|--:|"]
+    lines = ["| call | at once | CPU, µs | bare, µs | ratio of medians | ratio of bests |", "|---|--:|--:|--:|--:|--:|"]
     for name in clients:
         for row in rows_of("clients", name, python_of(name, venvs), url, "waiting"):
             times = f"{row['us']:,.0f} | {row['bare_us']:,.0f} | {row['us'] / row['bare_us']:.2f} | {row['best']:.2f}"
@@ -68,7 +83,7 @@ def streams(url: str, clients: list[str], venvs: Path) -> list[str]:
     rows = {name: rows_of("streams", name, python_of(name, venvs), url) for name in clients}
     (first,), (drip,) = (rows_of("streams", name, sys.executable, url) for name in ("first", "drip"))
     lines = [
-        "| reader | chunks | p50, µs per chunk | ratio of medians | ratio of bests |",
+        "| how it is read | gives | CPU, µs a chunk | ratio of medians | ratio of bests |",
         "|---|--:|--:|--:|--:|",
     ]
     chat, *_ = rows["helmdeck"]
@@ -76,22 +91,28 @@ def streams(url: str, clients: list[str], venvs: Path) -> list[str]:
         for way in sorted(row["times"], key=lambda way: statistics.median(_cpu(row, way))):
             if way != "aiter_bytes" or row is chat:
                 each = statistics.median(_cpu(row, way)) / PIECES * 1e6
-                ratios = " | ".join(f"{ratio:.2f}" for ratio in _ratios(_cpu(row, way), _cpu(row, "aiter_bytes")))
+                beside = BESIDE.get(way, "aiter_bytes")
+                ratios = " | ".join(f"{ratio:.2f}" for ratio in _ratios(_cpu(row, way), _cpu(row, beside)))
                 lines.append(f"| {TITLES.get(way, f'`{way}`')} | {row['counted'][way]:,} | {each:.1f} | {ratios} |")
-    lines += ["", "| `deck.astream` in | text | reasoning |", "|---|--:|--:|"]
-    wire_formats = {name: [row for row in rows["helmdeck"] if row["wire_format"] == name] for name in WIRES}
-    for name, both in wire_formats.items():
-        found = (_ratios(_cpu(row, "deck.astream"), _cpu(row, "aiter_bytes")) for row in both)
-        lines.append(f"| {name} | {' | '.join(f'{median:.2f}, {best:.2f}' for median, best in found)} |")
+    lines += ["", "| `deck.astream` in | text, httpx | reasoning, httpx | text, aiohttp | reasoning, aiohttp |"]
+    lines += ["|---|--:|--:|--:|--:|"]
+    dialects = {name: [row for row in rows["helmdeck"] if row["dialect"] == name] for name in WIRES}
+    for name, both in dialects.items():
+        found = [
+            _ratios(_cpu(row, f"deck.astream, {transport}"), _cpu(row, BESIDE[f"deck.astream, {transport}"]))[0]
+            for transport in TRANSPORTS
+            for row in both
+        ]
+        lines.append(f"| {name} | {' | '.join(f'{median:.2f}' for median in found)} |")
     head = [f"{statistics.median(first[way]) * 1e3:.2f} ms" for way in first]
     slow = [f"{statistics.median(drip[way]) * 1e6:.0f} µs" for way in drip]
     times = [_ratios(found["deck.astream"], found["aiter_bytes"])[0] for found in (first, drip)]
-    what = f"{AT_ONCE} concurrent streams with an event every {DRIP_S * 1e3:.0f} ms"
+    what = f"{AT_ONCE} concurrent streams of an event each {DRIP_S * 1e3:.0f} ms"
     return [
         *lines,
         "",
-        f"Time to the first bytes of a stream, bare: {head[0]}; to its first chunk: {head[1]} ({times[0]:.2f}).",
-        f"{what}, CPU time per event, bare: {slow[0]}; `deck.astream`: {slow[1]} ({times[1]:.2f}).",
+        f"Until the first bytes of a stream, bare: {head[0]}; until its first delta: {head[1]} ({times[0]:.2f}).",
+        f"{what}, CPU per event, bare: {slow[0]}; `deck.astream`: {slow[1]} ({times[1]:.2f}).",
     ]
 
 
@@ -104,7 +125,7 @@ def _ratios(ours: list[float], bare: list[float]) -> tuple[float, float]:
     return statistics.median(ours) / statistics.median(bare), min(ours) / min(bare)
 
 
-PARTS = {"calls": calls, "waiting": waiting, "streams": streams}
+PARTS = {"libraries": libraries, "calls": calls, "waiting": waiting, "streams": streams}
 
 
 def main() -> None:

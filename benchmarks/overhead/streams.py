@@ -88,10 +88,15 @@ Way = Callable[[], Awaitable[int]]
 
 
 def bare(library: str, url: str, name: str = "openai-chat", model: str = f"text-pieces-{PIECES}") -> Callable[[], Any]:
-    """What asks for a stream without anything around it."""
-    client = importlib.import_module(library).AsyncClient()
+    """What requests a stream without anything around it."""
+    module = importlib.import_module(library)
     body = json.dumps({"model": model, "stream": True}).encode()
-    return lambda: client.stream("POST", url + WIRES[name].path.format(model=model), content=body)
+    place = url + WIRES[name].path.format(model=model)
+    if library == "aiohttp":
+        session = module.ClientSession()
+        return lambda: session.post(place, data=body)
+    client = module.AsyncClient()
+    return lambda: client.stream("POST", place, content=body)
 
 
 def of_bytes(ask: Callable[[], Any], how: str = "aiter_bytes") -> Way:
@@ -100,7 +105,7 @@ def of_bytes(ask: Callable[[], Any], how: str = "aiter_bytes") -> Way:
     async def read() -> int:
         count = 0
         async with ask() as answer:
-            async for _ in getattr(answer, how)():
+            async for _ in getattr(getattr(answer, "content", answer) if how.startswith("iter") else answer, how)():
                 count += 1
         return count
 
@@ -122,14 +127,17 @@ def of_lines(ask: Callable[[], Any], decode: Callable[[str], Any]) -> Way:
     return read
 
 
-def asked(url: str, name: str = "openai-chat", model: str = f"text-pieces-{PIECES}") -> tuple[Any, Any]:
+def asked(
+    url: str, name: str = "openai-chat", model: str = f"text-pieces-{PIECES}", transport: str = "httpx"
+) -> tuple[Any, Any]:
     """A deck, and a request for a stream."""
     core, testing = importlib.import_module("helmdeck_core"), importlib.import_module("helmdeck_testing")
     os.environ.update(dict.fromkeys(_KEYS, "none"))
     plugins = [importlib.import_module(f"helmdeck_provider_{name}")] if name in ("cohere", "bedrock") else []
     options: dict[str, Any] = {"options": {"region": "eu-north-1"}} if name == "bedrock" else {}
     provider = WIRES[name].provider
-    deck = testing.make_deck(*plugins, config={"providers": {provider: {"base_url": url, **options}}})
+    config = {"providers": {provider: {"base_url": url, **options}}, "http": {"transport": transport}}
+    deck = testing.make_deck(*plugins, config=config)
     messages = (core.Message(core.Role.USER, (core.TextPart(_ASK),)),)
     return deck, core.ChatRequest(model=f"{provider}/{model}", messages=messages)
 
@@ -169,15 +177,16 @@ async def helmdeck(url: str) -> None:
     for name in WIRES:
         for kind in ("text", "reasoning"):
             model = f"{kind}-pieces-{PIECES}"
-            ask, (deck, request) = bare("httpx", url, name, model), asked(url, name, model)
-            ways = {"aiter_bytes": of_bytes(ask), "deck.astream": of_deck(deck, request)}
+            ask, over_aiohttp = bare("httpx2", url, name, model), bare("aiohttp", url, name, model)
+            ways = {"aiter_bytes": of_bytes(ask), "iter_any": of_bytes(over_aiohttp, "iter_any")}
+            for transport in ("httpx", "aiohttp"):
+                ways[f"deck.astream, {transport}"] = of_deck(*asked(url, name, model, transport))
             if model == f"text-pieces-{PIECES}" and name == "openai-chat":
                 ways |= {
-                    "deck.stream": of_waiting(deck, request),
-                    "aiter_raw": of_bytes(ask, "aiter_raw"),
+                    "deck.stream, httpx": of_waiting(*asked(url, name, model)),
+                    "iter_chunks": of_bytes(over_aiohttp, "iter_chunks"),
                     "aiter_lines": of_bytes(ask, "aiter_lines"),
                     "aiter_lines, msgspec": of_lines(ask, importlib.import_module("msgspec").json.decode),
-                    "aiter_lines, json": of_lines(ask, json.loads),
                 }
             await compare(ways, wire_format=name, kind=kind)
 
@@ -217,7 +226,7 @@ async def pydantic_ai(url: str) -> None:
 
 async def first(url: str) -> None:
     """Print the seconds until the first bytes of a short stream, and until its first piece, in turns."""
-    ask, (deck, request) = bare("httpx", url, model=f"text-pieces-{FEW}"), asked(url, model=f"text-pieces-{FEW}")
+    ask, (deck, request) = bare("httpx2", url, model=f"text-pieces-{FEW}"), asked(url, model=f"text-pieces-{FEW}")
     found: dict[str, list[float]] = {"aiter_bytes": [], "deck.astream": []}
 
     async def bytes_alone() -> float:
@@ -244,7 +253,7 @@ async def first(url: str) -> None:
 async def drip(url: str) -> None:
     """Print the processor's seconds for each event of several streams that come slowly at the same time."""
     ask, (deck, request) = (
-        bare("httpx", url, model=f"drip-pieces-{DRIPPED}"),
+        bare("httpx2", url, model=f"drip-pieces-{DRIPPED}"),
         asked(url, model=f"drip-pieces-{DRIPPED}"),
     )
     found: dict[str, list[float]] = {"aiter_bytes": [], "deck.astream": []}

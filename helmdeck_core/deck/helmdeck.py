@@ -63,8 +63,7 @@ class Helmdeck:
     :param plugins: plugin objects by name, beside the installed ones.
     :param overrides: configuration by key path, such as ``{("selection", "ranker"): "mine"}``.
     :param environ: environment variables; the process's own by default.
-    :param http_clients: clients of an HTTP library by name of a provider, such as an ``httpx2.AsyncClient`` with a client
-        certificate; their connections, proxies, authentication and hooks are used, and the deck does not close them.
+    :param http_clients: HTTP clients by name of a provider, such as an ``httpx2.AsyncClient``; the deck does not close them.
     :raises ConfigError: with every mistake of the configuration.
     :raises PluginError: a plugin cannot be loaded, raised, or clashes with another.
     """
@@ -97,11 +96,8 @@ class Helmdeck:
         if config is not None:
             loaded = config if isinstance(config, LoadedConfig) else LoadedConfig(config, {})
         else:
-            loaded = load_config(
-                file=Path(file) if file is not None else None,
-                environ=os.environ if environ is None else environ,
-                arguments=arguments,
-            )
+            path = Path(file) if file is not None else None
+            loaded = load_config(file=path, environ=os.environ if environ is None else environ, arguments=arguments)
         self.runtime = make_runtime(loaded, plugins, http_clients)
         self._engine = Engine(self.runtime)
         self._runner = Runner(self._engine)

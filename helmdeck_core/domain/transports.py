@@ -108,6 +108,31 @@ class TransportResponse(Protocol):
         ...
 
 
+class WholeResponse:
+    """A ``TransportResponse`` whose body is there already.
+
+    :param headers: names in any case.
+    """
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        self.status = status
+        self.headers: Mapping[str, str] = {name.lower(): value for name, value in headers.items()}
+        self._body = body
+
+    def __aiter__(self) -> WholeResponse:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Return the whole body, once."""
+        body, self._body = self._body, b""
+        if not body:
+            raise StopAsyncIteration
+        return body
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
 class Transport(Protocol):
     """A pool of connections to one server. It belongs to the event loop that opened it."""
 

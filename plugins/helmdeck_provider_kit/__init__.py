@@ -1,6 +1,6 @@
 """What providers that speak HTTP share, for whoever writes one; importing it imports no HTTP library yet.
 
-- **Transport**: the pool of connections to one provider, with limits of time and size (``Transport``, ``HttpStream``).
+- **Connection**: HTTP to one provider with limits of time and size, over any transport (``HttpConnection``, ``HttpStream``).
 - **Events**: pieces off the network become server-sent events or lines (``EventDecoder``, ``LineDecoder``).
 - **Batches**: pieces of an answer that came together travel together (``together``, ``one_by_one``).
 - **Bodies**: JSON that may be damaged, and the fields in it (``checked``, ``decoded``, ``count``, ``string``, ``word``, ...).

@@ -132,8 +132,7 @@ def count(table: object, *names: str) -> int:
         return 0
     for name in names:
         value = table.get(name)
-        is_number = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-        if is_number and value > 0:
+        if (isinstance(value, int) or (isinstance(value, float) and value.is_integer())) and value > 0:
             return int(value)
     return 0
 

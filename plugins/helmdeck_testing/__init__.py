@@ -74,7 +74,7 @@ def __getattr__(name: str) -> Any:
     # Failed assertions of a contract suite then show the compared values.
     modules = {
         "ProviderContract": ("contract_runner", "contract_requests", "contract"),
-        "TransportContract": ("transport_contract",),
+        "TransportContract": ("transport_contract_runner", "transport_contract"),
     }[name]
     pytest.register_assert_rewrite(*(f"{__name__}.{module}" for module in modules))
     return getattr(importlib.import_module(f"{__name__}.{modules[-1]}"), name)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -73,7 +75,7 @@ class ByteServer:
         """Its URL without a path."""
         return f"{'https' if 'ssl' in self.options else 'http'}://{self.host}:{self.port}"
 
-    async def __aenter__(self) -> ByteServer:
+    async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: self.protocol(self), self.host, 0, **self.options)
         self.port = self._server.sockets[0].getsockname()[1]
@@ -102,6 +104,17 @@ def then_close(reply: bytes) -> Reply:
         connection.transport.close()
 
     return act
+
+
+def reset(connection: ServedConnection) -> None:
+    """Reply with a reset of the connection."""
+    plug = connection.transport.get_extra_info("socket")
+    plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.transport.abort()
+
+
+def silent(connection: ServedConnection) -> None:
+    """Reply nothing."""
 
 
 async def until(holds: Callable[[], bool], limit_s: float = 5.0) -> None:

@@ -13,10 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import struct
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pytest
 
@@ -29,76 +26,27 @@ from helmdeck_core import (
     TlsFailed,
     Transport,
     TransportError,
-    TransportResponse,
-    TransportSettings,
-    TransportSpec,
 )
-from helmdeck_testing.byte_server import CHUNKED, OK, ByteServer, Reply, ServedConnection, then_close, turns, until
+from helmdeck_testing.byte_server import (
+    CHUNKED,
+    OK,
+    ByteServer,
+    Reply,
+    ServedConnection,
+    reset,
+    silent,
+    then_close,
+    turns,
+    until,
+)
+from helmdeck_testing.transport_contract_runner import KEY, LONGEST_S, TransportBench
 
-KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
 _OTHER = OK.replace(b"ok", b"no")
 """A response that no request asked for."""
-_LONGEST_S = 30.0
-
-Act = Callable[[Transport, ByteServer], Coroutine[Any, Any, None]]
 
 
-def _reset(connection: ServedConnection) -> None:
-    plug = connection.transport.get_extra_info("socket")
-    plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    connection.transport.abort()
-
-
-def _silent(connection: ServedConnection) -> None:
-    """Reply nothing."""
-
-
-class TransportContract:
-    """The contract.
-
-    :cvar spec: the transport.
-    """
-
-    spec: ClassVar[TransportSpec]
-
-    # -- how it is run -----------------------------------------------------------------------------------------
-
-    @contextlib.asynccontextmanager
-    async def opened(self, url: str, **settings: Any) -> AsyncIterator[Transport]:
-        """Open the transport for a block; override it to hand over a client."""
-        transport = self.spec.open(TransportSettings(base_url=url, **settings))
-        try:
-            yield transport
-        finally:
-            await transport.aclose()
-
-    def run(self, act: Act, *replies: Reply, **settings: Any) -> None:
-        """Let ``act`` use an open transport and a server; afterwards no connection and no task may be left."""
-
-        async def main() -> None:
-            async with asyncio.timeout(_LONGEST_S), ByteServer(*replies) as server:
-                async with self.opened(server.url, **settings) as transport:
-                    await act(transport, server)
-                await until(lambda: server.open == 0)
-                await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
-
-        asyncio.run(main())
-
-    async def send(
-        self, transport: Transport, server: ByteServer, method: str = "POST", body: bytes | None = b"{}", **headers: str
-    ) -> TransportResponse:
-        """Send a request to the server."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        host = f"{server.host}:{server.port}"
-        return await transport.send(method, f"{server.url}/x", {"host": host, **named}, body)
-
-    async def ask(self, transport: Transport, server: ByteServer, **request: Any) -> tuple[int, bytes]:
-        """Send a request; the status and the whole body of the response."""
-        response = await self.send(transport, server, **request)
-        try:
-            return response.status, b"".join([chunk async for chunk in response])
-        finally:
-            await response.aclose()
+class TransportContract(TransportBench):
+    """The contract; ``spec`` is the transport."""
 
     # -- requests ----------------------------------------------------------------------------------------------
 
@@ -174,7 +122,7 @@ class TransportContract:
             assert response.status == 200
             for chunk in (b"a", b"b"):
                 server.last.transport.write(b"1\r\n%b\r\n" % chunk)
-                assert await anext(response) == chunk  # type: ignore[call-overload]
+                assert await response.__anext__() == chunk
             server.last.transport.write(b"0\r\n\r\n")
             assert [chunk async for chunk in response] == []
             await response.aclose()
@@ -230,7 +178,7 @@ class TransportContract:
             then_close(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok"),
             then_close(CHUNKED + b"2\r\nok\r\n"),
             then_close(b"SSH-2.0-x\r\n"),
-            _reset,
+            reset,
             b"HTTP/1.1 200 OK\r\nx: " + b"y" * 200_000,
             CHUNKED + b"zz\r\nok\r\n",
         ],
@@ -258,17 +206,15 @@ class TransportContract:
 
         self.run(act, OK)
 
-    def test_requests_are_not_queued_behind_one_another(self) -> None:
-        count = 150
-
+    def test_requests_are_not_queued_behind_one_another(self, count: int = 120) -> None:
         async def act(transport: Transport, server: ByteServer) -> None:
             calls = [asyncio.ensure_future(self.ask(transport, server)) for _ in range(count)]
-            await until(lambda: len(server.heads) == count, _LONGEST_S)
+            await until(lambda: len(server.heads) == count, LONGEST_S)
             for connection in server.connections:
                 connection.transport.write(OK)
             assert await asyncio.gather(*calls) == [(200, b"ok")] * count
 
-        self.run(act, _silent)
+        self.run(act, silent)
 
     def test_bytes_behind_a_response_are_not_the_next_response(self) -> None:
         async def act(transport: Transport, server: ByteServer) -> None:
@@ -328,9 +274,8 @@ class TransportContract:
 
     def test_connection_is_not_used_again_after_keepalive_s(self) -> None:
         async def act(transport: Transport, server: ByteServer) -> None:
-            for _ in range(2):
-                await self.ask(transport, server)
-                await asyncio.to_thread(lambda: None)  # the clock goes on
+            await self.ask(transport, server)
+            await self.ask(transport, server)
             assert len(server.connections) == 2
 
         self.run(act, OK, keepalive_s=1e-9)
@@ -347,7 +292,7 @@ class TransportContract:
         async def main() -> None:
             server = ByteServer(OK)
             server.protocol = Refusing
-            async with asyncio.timeout(_LONGEST_S), server, self.opened(server.url) as transport:
+            async with asyncio.timeout(LONGEST_S), server, self.opened(server.url) as transport:
                 for number in (1, 2):
                     assert await self.ask(transport, server, body=b"x" * 20_000_000) == (413, b"too large")
                     assert len(server.connections) == number
@@ -382,7 +327,7 @@ class TransportContract:
                 await call
             await until(lambda: len(server.gone) == 1 and server.open == 0)
 
-        self.run(act, _silent)
+        self.run(act, silent)
 
     @pytest.mark.parametrize("count", range(8))
     def test_request_that_is_cancelled_while_connecting_leaves_no_connection(self, count: int) -> None:
@@ -423,7 +368,7 @@ class TransportContract:
         self.run(act, CHUNKED + b"1\r\na\r\n")
 
     def test_closing_the_transport_breaks_responses_that_are_still_read(self) -> None:
-        async def act(transport: Transport, server: ByteServer) -> None:
+        async def act(_: Transport, server: ByteServer) -> None:
             for reply in (CHUNKED + b"1\r\na\r\n", b"HTTP/1.1 200 OK\r\n\r\na"):
                 async with self.opened(server.url) as other:
                     server.answers[:] = [reply]
@@ -441,14 +386,6 @@ class TransportContract:
 
     # -- connecting --------------------------------------------------------------------------------------------
 
-    async def error_at(self, url: str, **settings: Any) -> TransportError:
-        """The error of a request that cannot be sent."""
-        async with asyncio.timeout(_LONGEST_S), self.opened(url, **settings) as transport:
-            with pytest.raises(TransportError) as caught:
-                await transport.send("POST", f"{url}/x", {"host": "h", "authorization": KEY}, b"{}")
-        assert (caught.value.__cause__, caught.value.__context__) == (None, None)
-        return caught.value
-
     def test_refused_connection_and_unknown_host_are_failed_connections(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listening:
             port = listening.getsockname()[1]
@@ -456,33 +393,15 @@ class TransportContract:
         assert (type(found), "refused" in found.detail) == (ConnectFailed, True)
         assert type(asyncio.run(self.error_at("http://host.invalid"))) is ConnectFailed
 
-    @pytest.fixture
-    def deaf(self) -> Iterator[str]:
-        """The URL of a server that neither accepts nor refuses a connection."""
-        with contextlib.ExitStack() as stack:
-            listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
-            for _ in range(4):  # its queue is full
-                each = stack.enter_context(socket.socket())
-                each.setblocking(False)
-                each.connect_ex(listening.getsockname())
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-
     def test_connection_that_takes_too_long_is_a_timeout(self, deaf: str) -> None:
         assert type(asyncio.run(self.error_at(deaf, connect_timeout_s=0.01))) is ConnectTimeout
 
     def test_server_without_tls_is_a_tls_failure(self) -> None:
         async def main() -> TransportError:
-            async with ByteServer(b"") as server:
-                for_tls = server.url.replace("http:", "https:")
-                connection_made = ServedConnection.connection_made
-
-                class Plain(ServedConnection):
-                    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-                        connection_made(self, transport)
-                        self.transport.write(b"SSH-2.0-not TLS\r\n")
-
-                server.protocol = Plain
-                return await self.error_at(for_tls)
+            async with await asyncio.start_server(
+                lambda _, writer: writer.write(b"SSH-2.0-x\r\n"), "127.0.0.1", 0
+            ) as server:
+                return await self.error_at(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}")
 
         found = asyncio.run(main())
         assert (type(found), "TLS: wrong version number" in found.detail) == (TlsFailed, True)

@@ -110,6 +110,30 @@ def test_unusable_prompt_texts_name_their_plugin_at_start_up(deck_with, text, pr
         deck_with(contributing("helmdeck_prompt_texts", text))
 
 
+def test_helmdeck_transports_serve_the_providers_that_choose_them(deck_with):
+    from helmdeck_core import TransportSpec, WholeResponse
+
+    class Canned:
+        def __init__(self, settings):
+            opened.append(settings.base_url)
+
+        async def send(self, method, url, headers, body):
+            text = b'{"choices": [{"message": {"content": "canned"}, "finish_reason": "stop"}]}'
+            return WholeResponse(200, {"Content-Type": "application/json"}, text)
+
+        async def aclose(self):
+            opened.append("closed")
+
+    opened = []
+    plugin = contributing("helmdeck_transports", TransportSpec(name="canned", open=Canned, order=99))
+    config = {"providers": {"vllm": {"base_url": "http://models.example/v1", "transport": "canned"}}}
+    deck = deck_with(plugin, config=config)
+    request = ChatRequest(model="vllm/any", messages=(Message(Role.USER, (TextPart("go"),)),))
+    assert deck.complete(request).text == "canned"
+    deck.close()
+    assert opened == ["http://models.example/v1", "closed"]
+
+
 def test_helmdeck_prices_say_what_a_call_cost(deck_with):
     from helmdeck_core import PriceSource, Usage
     from helmdeck_testing import Reply, scripted_provider

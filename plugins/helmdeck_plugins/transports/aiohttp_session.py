@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 import certifi
+from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
 from helmdeck_core import (
@@ -34,7 +35,7 @@ ERRORS: Mapping[type[BaseException], type[TransportError]] = {
     aiohttp.InvalidURL: InvalidUrl,
     aiohttp.NonHttpUrlClientError: InvalidUrl,
     aiohttp.ClientError: ConnectionBroken,
-    aiohttp.http_exceptions.HttpProcessingError: ConnectionBroken,
+    HttpProcessingError: ConnectionBroken,
 }
 """What the exceptions of the library become; the nearest parent class counts."""
 
@@ -143,10 +144,10 @@ class _Connector(aiohttp.TCPConnector):
         super().__init__(**options)
         self._traffic: weakref.WeakKeyDictionary[Any, _Traffic] = weakref.WeakKeyDictionary()
 
-    async def connect(self, req: Any, traces: Any, timeout: Any) -> Any:
+    async def connect(self, req: Any, traces: Any, timeout: Any) -> Any:  # noqa: ASYNC109
         while True:
             connection = await super().connect(req, traces, timeout)
-            protocol = connection.protocol
+            protocol: Any = connection.protocol
             traffic = self._traffic.get(protocol)
             if traffic is None:
                 traffic = self._traffic[protocol] = _Traffic(protocol)

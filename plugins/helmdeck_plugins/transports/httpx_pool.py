@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import functools
 import logging
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from helmdeck_core import (
     ConnectFailed,
     ConnectionBroken,
     InvalidUrl,
+    ProxySettings,
     TransportError,
     TransportSettings,
 )
@@ -58,12 +60,7 @@ class HttpxTransport:
         # Only its constructor of connections is used, which knows about proxies.
         self._new = httpcore2.AsyncConnectionPool(
             ssl_context=context,
-            proxy=proxy
-            and httpcore2.Proxy(
-                proxy.url,
-                headers=dict(proxy.headers),
-                ssl_context=context if proxy.url.startswith("https:") else None,
-            ),
+            proxy=None if proxy is None else _proxy(proxy, context),
             keepalive_expiry=settings.keepalive_s,
             network_backend=Network(),
         ).create_connection
@@ -128,8 +125,9 @@ class HttpxResponse:
         self.headers: Mapping[str, str] = joined(response.headers)
         self._pool = pool
         self._connection: httpcore2.AsyncConnectionInterface | None = connection
-        self._stream: Any = response.stream
-        self._chunks: AsyncGenerator[bytes, None] = self._stream.__aiter__()
+        stream: Any = response.stream
+        self._stream = stream
+        self._chunks: AsyncGenerator[bytes, None] = stream.__aiter__()
         self._step: Any = None
         self._waits_for: asyncio.Future[None] | None = None
         self._error: TransportError | None = None
@@ -184,6 +182,11 @@ class HttpxResponse:
             with contextlib.suppress(Exception):
                 self._step.send(None)
         await self._chunks.aclose()
+
+
+def _proxy(proxy: ProxySettings, context: ssl.SSLContext | None) -> httpcore2.Proxy:
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in proxy.headers.items()]
+    return httpcore2.Proxy(proxy.url, headers=headers, ssl_context=context if proxy.url.startswith("https:") else None)
 
 
 def _url(url: str) -> httpcore2.URL:

@@ -51,6 +51,8 @@ class Network(httpcore2.AsyncNetworkBackend):
 class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
     """One connection."""
 
+    _transport: Any
+
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._received: list[bytes] = []
@@ -156,12 +158,15 @@ class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         """
         try:
             async with asyncio.timeout(timeout):
-                self._transport = await self._loop.start_tls(
+                secured = await self._loop.start_tls(
                     self._transport, self, ssl_context, server_hostname=server_hostname
                 )
-            return self
+            if secured is not None:
+                self._transport = secured
+                return self
+            error: Exception = TlsFailed("TLS: the connection was closed")
         except TimeoutError:
-            error: Exception = ConnectTimeout()
+            error = ConnectTimeout()
         except OSError as exc:
             error = TlsFailed(described(exc))
         except BaseException:
