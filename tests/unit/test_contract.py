@@ -44,7 +44,7 @@ ANSWERS = [
     ("two_ends", "yield answer.response(request, self._context, left_out)", "yield answer.response(request, self._context, left_out)\n        yield answer.response(request, self._context, left_out)", "a_good_answer_is_read_with_its_tokens_and_its_end", ()),
     ("wrong_models", "ModelInfo(id=name)", 'ModelInfo(id=f"acme/{name}")', "models_are_listed_by_the_names_that_they_are_asked_for", ()),
     ("one_answer_for_all", "answer = Answer(whole.headers, secrets)", "answer = K.setdefault(2, Answer(whole.headers, secrets))", "answers_to_many_requests_at_once_are_not_mixed_up", ()),
-    ("closed_once", "await self._connection.aclose()", 'await self.__dict__.pop("_transport").aclose()', "it_can_be_closed_twice", ()),
+    ("closed_once", "await self._connection.aclose()", 'await self.__dict__.pop("_connection").aclose()', "it_can_be_closed_twice", ()),
 ]  # fmt: skip
 
 
