@@ -27,6 +27,8 @@ class ServedConnection(asyncio.Protocol):
         """Count it."""
         self.transport = transport
         self.server.connections.append(self)
+        if self.server.greeting:
+            self.transport.write(self.server.greeting)
 
     def data_received(self, data: bytes) -> None:
         """Reply when the request is complete."""
@@ -48,6 +50,7 @@ class ByteServer:
     """A server for an ``async with`` block.
 
     :param answers: bytes, or functions that are called with the connection; the last one is used again and again.
+    :param greeting: is written when a client has connected.
     :param options: of ``loop.create_server``, such as ``ssl``.
     :ivar heads: the requests, each without its body.
     :ivar last: the connection of the last request.
@@ -56,7 +59,8 @@ class ByteServer:
     last: ServedConnection
     protocol = ServedConnection
 
-    def __init__(self, *answers: Reply, host: str = "127.0.0.1", **options: Any) -> None:
+    def __init__(self, *answers: Reply, host: str = "127.0.0.1", greeting: bytes = b"", **options: Any) -> None:
+        self.greeting = greeting
         self.answers = list(answers)
         self.host = host
         self.port = 0

@@ -398,10 +398,8 @@ class TransportContract(TransportBench):
 
     def test_server_without_tls_is_a_tls_failure(self) -> None:
         async def main() -> TransportError:
-            async with await asyncio.start_server(
-                lambda _, writer: writer.write(b"SSH-2.0-x\r\n"), "127.0.0.1", 0
-            ) as server:
-                return await self.error_at(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+            async with ByteServer(b"", greeting=b"SSH-2.0-x\r\n") as server:
+                return await self.error_at(server.url.replace("http:", "https:"))
 
         found = asyncio.run(main())
         assert (type(found), "TLS: wrong version number" in found.detail) == (TlsFailed, True)

@@ -12,17 +12,17 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 SOURCE = (EXAMPLES / "acme_stream.py").read_text(encoding="utf-8")
 
 REQUESTS = [
-    ("only_the_last_message", "in request.messages\n", "in request.messages[-1:]\n", "everything_that_is_asked_is_sent", ()),
-    ("no_limit", 'body["limit"] = request.max_tokens', "pass", "everything_that_is_asked_is_sent", ()),
-    ("no_tools", "if request.tools:", "if False:", "everything_that_is_asked_is_sent", ()),
-    ("its_own_name", 'request.model.partition("/")[2]', "request.model", "everything_that_is_asked_is_sent", ()),
-    ("no_roles", "message.role.value", '"user"', "who_said_what_is_told_apart", ()),
-    ("silent", '("temperature", "stop")', "()", "what_is_wished_is_sent_or_said_to_be_left_out", ("temperature",)),
-    ("formatless", 'downgrades.append(f"response_format', '(f"response_format', "what_is_wished_is_sent_or_said_to_be_left_out", ("json_schema",)),
-    ("no_extra", "**request.extra", "", "fields_of_the_callers_own_are_sent_as_they_are", ()),
-    ("no_images", "if isinstance(part, ImagePart)]", "if False]", "an_image_is_sent_or_refused", ()),
-    ("an_old_key", "self._connection.key()\n", "K.setdefault(1, self._connection.key())\n", "the_key_is_read_for_every_request", ()),
-    ("twice", 'whole = await self._connection.post("/generate", body, headers, secrets)', 'whole = await self._connection.post("/generate", body, headers, secrets)\n        whole = await self._connection.post("/generate", body, headers, secrets)', "it_asks_once_and_goes_nowhere_else", ("unavailable",)),
+    ("only_the_last_message", "in request.messages\n", "in request.messages[-1:]\n", "request_contains_messages_tools_and_limit", ()),
+    ("no_limit", 'body["limit"] = request.max_tokens', "pass", "request_contains_messages_tools_and_limit", ()),
+    ("no_tools", "if request.tools:", "if False:", "request_contains_messages_tools_and_limit", ()),
+    ("its_own_name", 'request.model.partition("/")[2]', "request.model", "request_contains_messages_tools_and_limit", ()),
+    ("no_roles", "message.role.value", '"user"', "roles_are_distinguished", ()),
+    ("silent", '("temperature", "stop")', "()", "optional_field_is_sent_or_reported_as_downgrade", ("temperature",)),
+    ("formatless", 'downgrades.append(f"response_format', '(f"response_format', "optional_field_is_sent_or_reported_as_downgrade", ("json_schema",)),
+    ("no_extra", "**request.extra", "", "extra_fields_are_sent_unchanged", ()),
+    ("no_images", "if isinstance(part, ImagePart)]", "if False]", "image_is_sent_or_rejected", ()),
+    ("an_old_key", "self._connection.key()\n", "K.setdefault(1, self._connection.key())\n", "key_is_read_for_every_request", ()),
+    ("twice", 'whole = await self._connection.post("/generate", body, headers, secrets)', 'whole = await self._connection.post("/generate", body, headers, secrets)\n        whole = await self._connection.post("/generate", body, headers, secrets)', "provider_sends_one_request_without_retry_or_redirect", ("unavailable",)),
 ]  # fmt: skip
 ANSWERS = [
     ("made_up_end", 'self.fields.get("why")\n', 'self.fields.get("why") or "done"\n', "unknown_or_missing_stop_reason_is_not_a_clean_end", ()),

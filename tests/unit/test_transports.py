@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import httpx2
 import pytest
-from helmdeck_testing.dialects import OPENAI_CHAT, ScriptedAnswer
+from helmdeck_testing.server_formats import OPENAI_CHAT, ScriptedAnswer
 
 from helmdeck_core import (
     AuthFailed,
