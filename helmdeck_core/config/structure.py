@@ -167,9 +167,8 @@ def _converter() -> Any:
         converter.register_structure_hook(kind, _strict(kind))
     converter.register_structure_hook(Tier, lambda value, _: _tier(value))
     converter.register_structure_hook(SecretRef, lambda value, _: _secret(value))
-    converter.register_structure_hook_func(_is_enum, _member)
     converter.register_structure_hook_func(_is_literal, _literal)
-    converter.register_structure_hook_func(_is_tuple_of_names, _names)
+    converter.register_structure_hook_func(_is_plain_tuple, _plain_tuple)
     return converter
 
 
@@ -183,10 +182,12 @@ _TYPES: Mapping[type, tuple[str, str]] = {
 
 
 def _strict(kind: type) -> Callable[[Any, Any], Any]:
-    """Accept the exact type, and an integer for a float; cattrs alone would convert ``"no"`` to ``True``."""
+    """Accept the exact type, and an integer for a float; cattrs alone would convert ``"no"`` to ``True``. Also for ``StrEnum``."""
     problem, allowed = _TYPES[kind]
 
-    def structure(value: Any, _: Any) -> Any:
+    def structure(value: Any, target: Any) -> Any:
+        if isinstance(target, type) and issubclass(target, enum.StrEnum):
+            return _member(value, target)
         if kind is float and type(value) is int:
             value = float(value)
         if type(value) is not kind:
@@ -205,10 +206,6 @@ def _tier(value: Any) -> Tier:
         return Tier(str(value).strip().upper())
     except ValueError:
         raise Invalid("not a tier", ", ".join(Tier)) from None
-
-
-def _is_enum(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, enum.StrEnum)
 
 
 def _member(value: Any, kind: type[enum.StrEnum]) -> Any:
@@ -239,17 +236,19 @@ def _literal(value: Any, kind: Any) -> Any:
     return value
 
 
-def _is_tuple_of_names(kind: Any) -> bool:
-    """Whether a type is a tuple of strings or literals; tuples of other types are left to cattrs."""
+def _is_plain_tuple(kind: Any) -> bool:
+    """Whether a type is a tuple of strings, literals or any values; tuples of other types are left to cattrs."""
     element = (*typing.get_args(kind), None)[0]
-    return typing.get_origin(kind) is tuple and (element is str or _is_literal(element))
+    return typing.get_origin(kind) is tuple and (element in (str, Any) or _is_literal(element))
 
 
-def _names(value: Any, kind: Any) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(each, str) for each in value):
-        raise Invalid("not a list of strings", 'a list such as ["a", "b"]')
+def _plain_tuple(value: Any, kind: Any) -> tuple[Any, ...]:
     element = typing.get_args(kind)[0]
-    return tuple(value) if element is str else tuple(_literal(each, element) for each in value)
+    if not isinstance(value, (list, tuple)):
+        raise Invalid("not a list" if element is Any else "not a list of strings", 'a list such as ["a", "b"]')
+    if element is not Any and not all(isinstance(each, str) for each in value):
+        raise Invalid("not a list of strings", 'a list such as ["a", "b"]')
+    return tuple(_literal(each, element) for each in value) if _is_literal(element) else tuple(value)
 
 
 # -- mistakes --------------------------------------------------------------------------------------------
@@ -292,7 +291,8 @@ def _mistake(
         return Mistake(where, "missing")
     parent = field_type(path[:-1], cls)
     if attrs.has(parent) and path[-1] not in (names := field_names(parent)):
-        return Mistake(where, f"unknown key{did_you_mean(path[-1], names)}", "", ", ".join(names))
+        kind = "option" if above else "key"
+        return Mistake(where, f"unknown {kind}{did_you_mean(path[-1], names)}", "", ", ".join(names))
     return Mistake(where, "not a table", shown(value, full), "a table of keys")
 
 

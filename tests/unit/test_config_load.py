@@ -293,7 +293,7 @@ def test_all_mistakes_in_options_are_reported_at_once():
         read_options(wrong, Options, *WHERE)
     text = str(caught.value)
     for expected in (
-        "providers.acme.options.mood: unknown key (did you mean 'mode'?); allowed: file, mode, kinds, limit, names, key",
+        "providers.acme.options.mood: unknown option (did you mean 'mode'?); allowed: file, mode, kinds, limit, names, key",
         "providers.acme.options.mode: not one of the allowed values, found 'quick'; allowed: 'fast', 'slow'",
         "providers.acme.options.kinds: not one of the allowed values, found ['z']; allowed: 'x', 'y'",
         "providers.acme.options.limit: not an integer, found '3'",
