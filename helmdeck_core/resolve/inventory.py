@@ -20,7 +20,7 @@ class HookUse:
     """One hook, the plugins that implement it, and the values that take effect.
 
     :ivar implementations: the plugins that implement the hook, in the order of registration. For a look-up, the last one is
-        asked first.
+        called first.
     :ivar contributions: the values that take effect, in their order; empty for a look-up.
     """
 
