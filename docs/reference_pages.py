@@ -45,8 +45,10 @@ def ticked(text: str) -> str:
 
 
 def documented(cls: object) -> tuple[str, dict[str, str]]:
-    """Return the docstring of a class without its fields, and the descriptions of the fields."""
+    """Return the docstring of a class without its fields, and the descriptions of the fields, inherited ones included."""
     text, fields, name = [], {}, ""
+    if isinstance(cls, type):
+        fields = {key: each for base in reversed(cls.__mro__[1:]) for key, each in documented(base)[1].items()}
     for line in (inspect.getdoc(cls) or "").splitlines():
         if match := re.match(r":(?:ivar|param|raises) ?(\w*): ?(.*)", line):
             name = match[1]

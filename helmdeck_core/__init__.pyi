@@ -6,6 +6,9 @@ from helmdeck_core.config.load import load_config as load_config
 from helmdeck_core.config.precedence import SelectionRules as SelectionRules
 from helmdeck_core.config.settings import Setting as Setting
 from helmdeck_core.config.settings import effective_settings as effective_settings
+from helmdeck_core.config.structure import above_zero as above_zero
+from helmdeck_core.config.structure import non_empty as non_empty
+from helmdeck_core.config.structure import read_options as read_options
 from helmdeck_core.config.types import AgentConfig as AgentConfig
 from helmdeck_core.config.types import Config as Config
 from helmdeck_core.config.types import SecretRef as SecretRef

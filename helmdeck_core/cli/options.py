@@ -12,7 +12,8 @@ from helmdeck_core.cli import printing
 from helmdeck_core.cli.exit_codes import UsageError, missing_directory_error
 
 if TYPE_CHECKING:
-    from helmdeck_core.config.load import KeyPath, LoadedConfig
+    from helmdeck_core.config.load import LoadedConfig
+    from helmdeck_core.config.structure import KeyPath
     from helmdeck_core.deck.helmdeck import Helmdeck
     from helmdeck_core.domain.commands import Command
 

@@ -1,4 +1,4 @@
-"""Which of a deployment's rules apply to one model: what is said of the model outranks its tier, which outranks the rest."""
+"""Which configured rules apply to a model: rules of the model override those of its tier, which override the global ones."""
 
 from __future__ import annotations
 
@@ -7,49 +7,43 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.config.load import dotted
+from helmdeck_core.config.structure import dotted
 from helmdeck_core.config.types import CompactionConfig, Config, LadderConfig, SelectionConfig, SelectionRule
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.models import Tier, TierDefaults
 
 
 def matching_prefixes(prefixes: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
-    """The prefixes that a model's id starts with, the longest last; letter case and outer blanks do not matter.
+    """Return the prefixes of a model id, the longest last; case and surrounding whitespace are ignored.
 
-    :param names: the ids of the model, the one that outranks the others last: a provider that wraps another has its own.
+    :param names: the ids of the model in rising precedence; a provider that wraps another one gives it a second id.
     """
     every = tuple(prefixes)
-    found: dict[str, None] = {}
+    matches: dict[str, None] = {}
     for name in names:
         key = name.strip().casefold()
         for prefix in sorted((p for p in every if key.startswith(p.strip().casefold())), key=lambda p: len(p.strip())):
-            found.pop(prefix, None)
-            found[prefix] = None
-    return tuple(found)
+            matches.pop(prefix, None)
+            matches[prefix] = None
+    return tuple(matches)
 
 
 def ladder_rule(rules: CompactionConfig, tier: Tier, names: Iterable[str]) -> tuple[tuple[str, ...], LadderConfig]:
-    """The one rule of the ladder that applies, and its key; rules are not added up."""
+    """Return the trim rule that applies, and its key; rules are not merged."""
     if matching := matching_prefixes(rules.models, names):
         return ("compaction", "models", matching[-1]), rules.models[matching[-1]]
     if tier in rules.tiers:
         return ("compaction", "tiers", tier.value), rules.tiers[tier]
-    return ("compaction",), LadderConfig(order=rules.order, drop=rules.drop)
+    return ("compaction",), rules
 
 
 @attrs.frozen(kw_only=True)
 class SelectionRules:
-    """How entries are chosen for one model.
+    """The selection rules that apply to one model; the fields are those of ``SelectionRule``.
 
-    :ivar ranker: who orders the entries.
-    :ivar options: the ranker's options, as far as the deployment says something.
-    :ivar max_entries: most entries that are kept when entries have to go; 0 is no limit.
-    :ivar bare_names: most entries that follow behind those by their names alone; 0 is none.
-    :ivar confidence: below this a ranking counts as unsure, 0 to 1.
-    :ivar shortlist: how many likely entries stand behind a cached catalog.
-    :ivar filter: whether an unsure ranking is settled by a second call; ``None`` is as the budget says.
-    :ivar prefix_index: whether a cached prefix lists every entry when the catalog itself does not fit.
-    :ivar sources: field name to the key that said so; fields that are not in it are defaults.
+    :ivar filter: whether a filter call reduces an unsure selection; ``None`` is as the model's budget says.
+    :ivar options: the configured options of the ranker.
+    :ivar sources: the key that set each field; fields with their default value are not included.
     """
 
     ranker: str
@@ -64,7 +58,7 @@ class SelectionRules:
 
 
 def with_tier_defaults(config: Config, defaults: Iterable[TierDefaults]) -> Config:
-    """The configuration with the entries of every tier."""
+    """Return the configuration with ``max_entries`` of every tier."""
     entries = {each.tier: each.max_entries for each in defaults} | dict(config.selection.max_entries)
     return attrs.evolve(config, selection=attrs.evolve(config.selection, max_entries=entries))
 
@@ -72,7 +66,7 @@ def with_tier_defaults(config: Config, defaults: Iterable[TierDefaults]) -> Conf
 def selection_rules(
     config: SelectionConfig, defaults: TierDefaults, names: Iterable[str], origins: Mapping[tuple[str, ...], str]
 ) -> SelectionRules:
-    """The selection rules for a model: field by field, the model's longest prefix, its tier, the global one, the defaults."""
+    """Return the selection rules for a model: each field by its longest prefix, its tier, the global rule, or the default."""
     tier = defaults.tier
     layers: list[tuple[tuple[str, ...], SelectionConfig | SelectionRule]] = [(("selection",), config)]
     if tier in config.tiers:
@@ -83,8 +77,8 @@ def selection_rules(
     sources: dict[str, str] = {}
     options: dict[str, dict[str, Any]] = {}
     for path, layer in layers:
-        for name, given in layer.rankers.items():
-            options.setdefault(name, {}).update(given)
+        for name, configured in layer.rankers.items():
+            options.setdefault(name, {}).update(configured)
         for field in attrs.fields(SelectionRule):
             key = (*path, field.name)
             value = getattr(layer, field.name)

@@ -1,4 +1,4 @@
-"""What a deployment can say, as frozen classes. How it is read and merged is in ``configuring``."""
+"""The types of the configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _shown_url(url: str | None) -> str:
 
 
 def is_hidden(path: Sequence[str]) -> bool:
-    """Whether what stands under a key is not shown, since it may be a secret, or belong to a table of which one was made."""
+    """Whether the value of a key is never shown, because it or a table that contains it may be a secret."""
     match tuple(path):
         case ("providers", _) | ("providers", _, "api_key" | "headers", *_):
             return True
@@ -30,7 +30,7 @@ def is_hidden(path: Sequence[str]) -> bool:
 
 @attrs.frozen
 class SecretRef:
-    """A reference to a secret: ``env:NAME`` or ``file:PATH``. The value is read when it is used and never kept."""
+    """A reference to a secret: ``env:NAME`` or ``file:PATH``. The value is read on every use and never stored."""
 
     kind: str
     target: str
@@ -39,7 +39,7 @@ class SecretRef:
         return f"{self.kind}:{self.target}"
 
     def read(self) -> str | None:
-        """Return the secret, or ``None`` when the variable is not set or the file cannot be read."""
+        """Return the secret, or ``None`` if the variable is not set or the file cannot be read."""
         import os
         from pathlib import Path
 
@@ -47,7 +47,7 @@ class SecretRef:
             return os.environ.get(self.target) or None
         try:
             return Path(self.target).expanduser().read_text(encoding="utf-8").strip() or None
-        except (OSError, UnicodeDecodeError, RuntimeError):  # the last one is a home that nobody has
+        except (OSError, UnicodeDecodeError, RuntimeError):  # RuntimeError: there is no home directory
             return None
 
 
@@ -55,9 +55,9 @@ class SecretRef:
 class PluginsConfig:
     """Which plugins are used.
 
-    :ivar disable: names that are not loaded, built-ins too.
-    :ivar first: names that answer before all others, the most important one first.
-    :ivar autoload: whether installed plugins are looked for.
+    :ivar disable: names of plugins that are not loaded, built-ins included.
+    :ivar first: names of plugins that take precedence over all others, highest precedence first.
+    :ivar autoload: whether installed plugins are loaded.
     """
 
     disable: tuple[str, ...] = ()
@@ -77,8 +77,8 @@ def is_catalog_file(source: str) -> bool:
 class CatalogConfig:
     """Where the catalog comes from.
 
-    :ivar sources: names of sources, or paths of JSON or TOML files, which a configuration file gives from its own folder;
-        later ones override by id.
+    :ivar sources: names of sources, or paths of JSON or TOML files, relative to the folder of the configuration file;
+        later sources override earlier ones by id.
     """
 
     sources: tuple[str, ...] = ("example", "packs")
@@ -97,37 +97,32 @@ class LadderConfig:
 
 
 @attrs.frozen(kw_only=True)
-class CompactionConfig:
-    """The ladder globally, per tier, and per prefix of a model id; the most specific rule that is given counts alone.
+class CompactionConfig(LadderConfig):
+    """The global trim rule, and rules per tier and per prefix of a model id; only the most specific one applies.
 
-    :ivar order: the trim steps that run, in this order; left out: all, in their own order.
-    :ivar drop: steps that do not run.
     :ivar tiers: rules by tier.
     :ivar models: rules by prefix of a model id.
     """
 
-    order: tuple[str, ...] | None = None
-    drop: tuple[str, ...] = ()
     tiers: Mapping[Tier, LadderConfig] = attrs.field(factory=dict)
     models: Mapping[str, LadderConfig] = EMPTY
 
 
 @attrs.frozen(kw_only=True)
-class SelectionRule:
-    """What is said of selection for a tier or for models; what is left out comes from the rule below.
+class SelectionFields:
+    """How entries are selected from a catalog that is too large after trimming: what every rule can set.
 
-    :ivar ranker: who orders the entries.
-    :ivar max_entries: most entries that are kept; 0 is no limit.
-    :ivar bare_names: most entries that follow behind those by their names alone; 0 is none.
-    :ivar confidence: below this the ranking counts as unsure, 0 to 1.
-    :ivar shortlist: how many likely entries stand behind a cached catalog.
-    :ivar filter: whether an unsure ranking is settled by a second model call.
-    :ivar prefix_index: whether a cached prefix lists every entry when the catalog itself does not fit.
+    :ivar ranker: the ranker that orders the entries.
+    :ivar bare_names: maximum number of further entries that are listed by name only; 0 is none.
+    :ivar confidence: a ranking below this confidence is unsure, 0 to 1.
+    :ivar shortlist: number of likely entries that follow a cached catalog.
+    :ivar filter: whether a filter call reduces an unsure selection; left out: as the model's budget says.
+    :ivar prefix_index: whether a cached prefix lists every entry if the catalog itself does not fit; left out: the default
+        of the tier.
     :ivar rankers: options of rankers, by the ranker's name.
     """
 
     ranker: str | None = None
-    max_entries: int | None = None
     bare_names: int | None = None
     confidence: float | None = None
     shortlist: int | None = None
@@ -137,20 +132,22 @@ class SelectionRule:
 
 
 @attrs.frozen(kw_only=True)
-class SelectionConfig:
-    """How entries are chosen when a trimmed catalog is still too large.
+class SelectionRule(SelectionFields):
+    """A selection rule for a tier or for models; fields that are left out come from the next more general rule.
 
-    :ivar ranker: who orders the entries.
-    :ivar max_entries: most entries that are kept, by tier; 0 is no limit; left out: the default of the tier.
-    :ivar bare_names: most entries that follow behind those by their names alone; 0 is none.
-    :ivar confidence: below this the ranking counts as unsure, 0 to 1.
-    :ivar shortlist: how many likely entries stand behind a cached catalog.
-    :ivar filter: whether an unsure ranking is settled by a second model call; left out: as the model's budget says.
-    :ivar prefix_index: whether a cached prefix lists every entry when the catalog itself does not fit; left out: the
-        default of the tier.
-    :ivar rankers: options of rankers, by the ranker's name.
-    :ivar tiers: rules by tier; they outrank the ones above, field by field.
-    :ivar models: rules by prefix of a model id; the longest prefix outranks the others, and all of them the tier's rule.
+    :ivar max_entries: maximum number of entries; 0 is no limit.
+    """
+
+    max_entries: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class SelectionConfig(SelectionFields):
+    """The global selection rule, and more specific ones.
+
+    :ivar max_entries: maximum number of entries by tier; 0 is no limit; left out: the default of the tier.
+    :ivar tiers: rules by tier; each field overrides the global rule.
+    :ivar models: rules by prefix of a model id; each field overrides the rules of the tier and of shorter prefixes.
     """
 
     ranker: str = "lexical"
@@ -158,19 +155,16 @@ class SelectionConfig:
     bare_names: int = 0
     confidence: float = CONFIDENCE
     shortlist: int = 8
-    filter: bool | None = None
-    prefix_index: bool | None = None
-    rankers: Mapping[str, Mapping[str, Any]] = EMPTY
     tiers: Mapping[Tier, SelectionRule] = attrs.field(factory=dict)
     models: Mapping[str, SelectionRule] = EMPTY
 
 
 @attrs.frozen(kw_only=True)
 class HistoryConfig:
-    """What is remembered of plans: hashes and names, no request and no argument.
+    """The history of plans: hashes and names, without requests and arguments.
 
-    :ivar url: where, such as ``sqlite:~/.helmdeck/history.db``; left out: nowhere.
-    :ivar keep_days: for how long.
+    :ivar url: the store, such as ``sqlite:~/.helmdeck/history.db``; left out: no history.
+    :ivar keep_days: days until a record is deleted.
     """
 
     url: str | None = attrs.field(default=None, repr=_shown_url)
@@ -179,10 +173,9 @@ class HistoryConfig:
 
 @attrs.frozen(kw_only=True)
 class EventsConfig:
-    """Who is told what happens.
+    """Event sinks.
 
-    :ivar sinks: names of sinks of plugins that are switched on, such as ``prometheus``. Log lines have a switch of their
-        own: ``log_level``.
+    :ivar sinks: names of the sinks that are enabled, such as ``prometheus``. Logging is enabled by ``log_level``.
     :ivar options: options of sinks, by the sink's name.
     """
 
@@ -192,22 +185,21 @@ class EventsConfig:
 
 @attrs.frozen(kw_only=True)
 class RecoveryConfig:
-    """How far a failed call is pursued. What is done about which cause is decided by rules of plugins.
+    """Limits of recovery. Rules of plugins decide what is done about each cause.
 
-    :ivar max_attempts: how often one call asks for its answer from the beginning, at most.
-    :ivar deadline_s: seconds until a call has ended, one way or the other; 0 is no limit.
-    :ivar max_cost_usd: once a call has spent this much, it asks only models that are known to cost nothing; nor does it send
-        a request whose input alone would go beyond it. What one answer costs may. Left out: no limit.
-    :ivar backoff_s: seconds before a provider is asked again that does not say how long to wait; doubles each time.
-    :ivar max_wait_s: where a provider asks for a longer wait, it is not waited for.
-    :ivar attempt_share: the part of what is left of the deadline that an attempt may take while another model could
-        still be asked, 0 to 1.
-    :ivar think_share: the part of its time, and of its output limit, that a model may think before it says a word,
-        0 to 1.
-    :ivar drop_turns: whether the oldest turns of a conversation that is too large for a model may be left out.
-    :ivar fallback_on: the causes after which the next model may be asked; left out: those that the rules say.
-    :ivar cool_down_after: failures in a row after which a provider rests; 0 is never.
-    :ivar cool_down_s: seconds that it rests.
+    :ivar max_attempts: maximum number of attempts of one call.
+    :ivar deadline_s: seconds until a call ends; 0 is no limit.
+    :ivar max_cost_usd: cost limit of a call. After it is reached, only models that are known to be free are called; a request
+        whose input alone would exceed it is not sent. A single answer may exceed it. Left out: no limit.
+    :ivar backoff_s: seconds before the first retry if the provider sends no ``Retry-After``; doubles with every retry.
+    :ivar max_wait_s: maximum ``Retry-After`` that is honoured, in seconds.
+    :ivar attempt_share: share of the remaining deadline that an attempt may use while fallback models remain, 0 to 1.
+    :ivar think_share: share of its time and of its output limit that a model may use for reasoning before the first visible
+        text, 0 to 1.
+    :ivar drop_turns: whether the oldest turns of a conversation are removed if it does not fit the context window.
+    :ivar fallback_on: the causes after which a fallback model is called; left out: as the rules say.
+    :ivar cool_down_after: consecutive failures that open the circuit breaker of a provider; 0 is never.
+    :ivar cool_down_s: seconds of the cooldown.
     """
 
     max_attempts: int = 8
@@ -225,13 +217,13 @@ class RecoveryConfig:
 
 @attrs.frozen(kw_only=True)
 class AgentConfig:
-    """How far an answer is pursued that its output limit cut.
+    """Limits of the continuation of truncated answers.
 
-    :ivar continuation_max_attempts: continuations of one answer at most; 0 is none.
-    :ivar continuation_max_total_completion_tokens: output tokens of one answer with its continuations; 0 is four times
-        the first output limit.
-    :ivar continuation_max_output_chars: characters of an answer at which nothing more is asked for.
-    :ivar continuation_tool_repair_attempts: how often tool calls that were cut are asked for once more; counted apart.
+    :ivar continuation_max_attempts: maximum number of continuations of one answer; 0 is none.
+    :ivar continuation_max_total_completion_tokens: maximum output tokens of one answer with its continuations; 0 is four
+        times the first output limit.
+    :ivar continuation_max_output_chars: characters of an answer after which it is not continued.
+    :ivar continuation_tool_repair_attempts: maximum number of requests for truncated tool calls; counted separately.
     """
 
     continuation_max_attempts: int = 3
@@ -242,9 +234,9 @@ class AgentConfig:
 
 @attrs.frozen(kw_only=True)
 class HttpConfig:
-    """How requests reach providers that are served over HTTP.
+    """HTTP settings of all providers.
 
-    :ivar transport: the transport of every provider that names none; left out: the one with the lowest order, ``httpx``.
+    :ivar transport: the default transport; left out: the one with the lowest order, ``httpx``.
     """
 
     transport: str | None = None
@@ -252,18 +244,14 @@ class HttpConfig:
 
 @attrs.frozen(kw_only=True)
 class ProviderConfig:
-    """One provider; whatever is left out comes from the plugin that serves ``kind``.
+    """One provider; fields that are left out come from the plugin that contributes ``kind``, or from ``ProviderSettings``.
 
-    :ivar kind: the provider that a plugin contributes; left out: the table's own name.
-    :ivar base_url: where it is served.
-    :ivar api_key: where its key is kept: ``env:NAME`` or ``file:PATH``.
-    :ivar headers: sent with every request; not shown anywhere.
-    :ivar timeout_s: limit of a whole request in seconds.
-    :ivar connect_timeout_s: limit of connecting in seconds.
-    :ivar idle_timeout_s: limit between two pieces of a streamed answer in seconds.
-    :ivar max_response_bytes: a larger answer is an error.
-    :ivar transport: its HTTP transport; left out: ``[http] transport``.
-    :ivar options: keys of the provider's own.
+    :ivar kind: the contributed provider; left out: the name of the table.
+    :ivar base_url: the URL of the server.
+    :ivar api_key: reference to the API key: ``env:NAME`` or ``file:PATH``.
+    :ivar headers: sent with every request; always redacted.
+    :ivar transport: the HTTP transport; left out: ``[http] transport``.
+    :ivar options: options of this kind of provider.
     """
 
     kind: str | None = None
@@ -280,9 +268,9 @@ class ProviderConfig:
 
 @attrs.frozen(kw_only=True)
 class BudgetConfig:
-    """Fields of a budget that a deployment sets; their meaning is that of the budget's own.
+    """Fields of ``Budget`` that override those of the table.
 
-    :ivar tier: A, B or C; a tier that is moved brings its own catalog limit and prompt variant, unless they are set.
+    :ivar tier: A, B or C; another tier brings its own catalog limit and prompt variant, unless they are set.
     :ivar max_catalog_bytes: 0 is no limit.
     """
 
@@ -305,12 +293,12 @@ class BudgetConfig:
 
 @attrs.frozen(kw_only=True)
 class Config:
-    """Everything that a deployment can say.
+    """The whole configuration.
 
-    :ivar model: the model that is asked when a caller names none.
-    :ivar log_level: write log lines of at least this level to standard error; left out: none.
-    :ivar budgets: by prefix of a model id; ``fallback`` for models that no row knows.
-    :ivar fallback: by prefix of a model id, ``""`` for every model: the models that are asked when it fails, in order.
+    :ivar model: the default model.
+    :ivar log_level: minimum level of the log lines on standard error; left out: no log.
+    :ivar budgets: by prefix of a model id; ``fallback`` for models without a row in the budget table.
+    :ivar fallback: fallback models in order, by prefix of a model id; ``""`` for every model.
     """
 
     model: str = "local/lexical"

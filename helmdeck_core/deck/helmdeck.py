@@ -11,7 +11,8 @@ from typing import Any, Self, TypeVar
 from helmdeck_core import log
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
 from helmdeck_core.calls.models import models_of
-from helmdeck_core.config.load import KeyPath, LoadedConfig, load_config
+from helmdeck_core.config.load import LoadedConfig, load_config
+from helmdeck_core.config.structure import KeyPath
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import LOG_LEVELS
 from helmdeck_core.context.ladder import PreparedCatalog

@@ -15,6 +15,7 @@ import attrs
 import pluggy
 
 from helmdeck_core import hookspecs
+from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import PluginConflictError, PluginError, PluginLoadError
 
 GROUP = "helmdeck"
@@ -215,8 +216,4 @@ def _refuse_unknown_hooks(pm: pluggy.PluginManager, plugin: object) -> None:
     known = [name for name in vars(hookspecs) if name.startswith(PREFIX)]
     for caller in pm.get_hookcallers(plugin) or ():
         if not caller.has_spec():
-            import difflib
-
-            close = difflib.get_close_matches(caller.name, known, n=1)
-            meant = f"; did you mean {close[0]}?" if close else ""
-            raise TypeError(f"there is no hook {caller.name}{meant}")
+            raise TypeError(f"there is no hook {caller.name}{did_you_mean(caller.name, known)}")

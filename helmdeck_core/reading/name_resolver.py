@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
+
+from helmdeck_core.domain.suggestions import similar
 
 PREFIXES = ("helmdeck", "functions", "tools", "tool", "pack", "packs", "pipeline", "pipelines", "mcp")
 """Words that models put before a name."""
@@ -50,5 +51,4 @@ class NameResolver:
     def nearest(self, name: str) -> tuple[str, ...]:
         """Names that exist and look alike, best first."""
         wanted = self.squash(name[:LONGEST_NAME])
-        close = difflib.get_close_matches(wanted, list(self._spelt), n=MOST_SUGGESTIONS, cutoff=0.6)
-        return tuple(self._spelt[each] for each in close)
+        return tuple(self._spelt[each] for each in similar(wanted, self._spelt, most=MOST_SUGGESTIONS))

@@ -8,8 +8,9 @@ from typing import TypeVar
 
 import attrs
 
-from helmdeck_core.config.load import LoadedConfig, dotted
+from helmdeck_core.config.load import LoadedConfig
 from helmdeck_core.config.precedence import SelectionRules, ladder_rule, selection_rules, with_tier_defaults
+from helmdeck_core.config.structure import dotted
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import mistakes_of
 from helmdeck_core.domain import EMPTY

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
 from helmdeck_core.config.types import Config, ProviderConfig
+from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.domain.transports import Transport, TransportSettings, TransportSpec
 from helmdeck_core.errors import InvalidRequest, Mistake
 from helmdeck_core.hooks.calls import Contribution
@@ -55,9 +55,7 @@ def client_mistakes(
     for name, client in clients.items():
         where = f"argument http_clients: {name}"
         if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
-            meant = f" (did you mean {close[0]}?)" if close else ""
-            yield Mistake(where, f"there is no provider of this name{meant}", repr(name), ", ".join(names))
+            yield Mistake(where, f"unknown provider{did_you_mean(name, names)}", repr(name), ", ".join(names))
         elif _accepting(transports, client) is None:
             kinds = [each for each, owned in transports.items() if owned.value.accepts is not None]
             allowed = f"an async client of {' or '.join(kinds)}" if kinds else "none: no transport takes a client"

@@ -76,6 +76,8 @@ from helmdeck_provider_kit.schema_constraint import pick_form as pick_form
 from helmdeck_provider_kit.schema_dialect import SchemaDialect as SchemaDialect
 from helmdeck_provider_kit.settings import checked_base_url as checked_base_url
 from helmdeck_provider_kit.settings import checked_headers as checked_headers
+from helmdeck_provider_kit.settings import checked_options as checked_options
+from helmdeck_provider_kit.settings import provider_options as provider_options
 from helmdeck_provider_kit.settings import refused_setting as refused_setting
 from helmdeck_provider_kit.sse import EventDecoder as EventDecoder
 from helmdeck_provider_kit.sse import LineDecoder as LineDecoder

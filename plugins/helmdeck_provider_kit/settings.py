@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from typing import Any, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from helmdeck_core import InvalidRequest, ProviderSettings, ProxySettings
+import attrs
+
+from helmdeck_core import ConfigError, InvalidRequest, ProviderSettings, ProxySettings, read_options
 from helmdeck_core.redaction import Hidden, shown_url
+
+T = TypeVar("T")
 
 
 def checked_base_url(settings: ProviderSettings) -> str:
@@ -65,6 +70,33 @@ def proxy_at(url: str) -> ProxySettings:
     basic = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
     headers = {"proxy-authorization": f"Basic {basic}"} if credentials else {}
     return ProxySettings(parts._replace(netloc=place).geturl(), headers)
+
+
+def provider_options(settings: ProviderSettings, cls: type[T]) -> T:
+    """Convert the options of a provider into an attrs class; see ``helmdeck_core.read_options``.
+
+    :raises InvalidRequest: with every mistake, without the wrong values.
+    """
+    return checked_options(settings.options, cls, "providers", settings.name, "options")
+
+
+def checked_options(options: Mapping[str, Any], cls: type[T], *where: str) -> T:
+    """Convert options into an attrs class, for a provider that is opened during a call.
+
+    :raises InvalidRequest: with every mistake, without the wrong values.
+    """
+    try:
+        return read_options(options, cls, *where)
+    except ConfigError as exc:
+        mistakes = [attrs.evolve(mistake, found="") for mistake in exc.mistakes]
+    # Raised here, so that the error with the wrong values is not its context.
+    raise InvalidRequest(
+        f"{mistakes[0].where} cannot be used",
+        provider=where[1] if where[0] == "providers" else "",
+        sub_cause="misconfigured",
+        detail="; ".join(map(str, mistakes)),
+        setting=mistakes[0].where,
+    )
 
 
 def refused_setting(settings: ProviderSettings, option: str, problem: str) -> InvalidRequest:

@@ -336,10 +336,10 @@ def test_opaque_data_of_another_provider_is_ignored(opaque):
         ({"colour": "red"}, "unknown option"),
         ({"auth": "basic"}, "allowed: 'x-api-key', 'bearer'"),
         ({"cache_ttl": "2h"}, "allowed: '5m', '1h'"),
-        ({"max_tokens": 0}, "not a positive integer"),
-        ({"max_tokens": True}, "not a positive integer"),
+        ({"max_tokens": 0}, "max_tokens: not above 0"),
+        ({"max_tokens": True}, "not an integer"),
         ({"betas": "one"}, "not a list of strings"),
-        ({"version": ""}, "not a non-empty string"),
+        ({"version": ""}, "version: empty; allowed: a non-empty string"),
     ],
 )
 def test_invalid_option_is_named(options, problem):

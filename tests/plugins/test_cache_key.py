@@ -9,7 +9,6 @@ import pytest
 from helmdeck_core import ChatRequest, Message, ProviderSettings, Role, TextPart
 from helmdeck_plugins.providers.openai_chat import request as openai_request
 from helmdeck_plugins.providers.openai_responses import request as responses_request
-from helmdeck_plugins.providers.options import read_options
 from helmdeck_testing import completion, make_deck
 from tests.plugins.openai_support import PRESETS
 
@@ -24,7 +23,7 @@ def key_of(preset="openai", prefix=(RULES,), said="hello", **more):
     request = ChatRequest(model=f"{preset}/m", messages=messages, **more)
     settings = ProviderSettings(name=preset, options=PRESETS[preset].options)
     if preset.endswith("responses"):
-        written = responses_request.render(request, read_options(responses_request.Options, settings))
+        written = responses_request.render(request, responses_request.Options.read(settings))
     else:
         written = openai_request.render(request, openai_request.Options.read(settings))
     assert written.downgrades == ()

@@ -121,24 +121,22 @@ def test_each_mistake_is_shown_with_file_key_value_and_allowed_values(cli, confi
     assert [line[:5] for line in lines] == [f"  {number}. " for number in range(1, 7)]
     assert all("helmdeck.toml: " in line and "; allowed: " in line for line in lines)
     for part in (
-        "modle: there is no such key (did you mean model?)",
+        "modle: unknown key (did you mean 'model'?)",
         "selection.confidence: not a number, found 'high'",
-        "selection.ranker: there is no ranker of this name (did you mean lexical?), found 'lexcial'",
-        "providers.mine.kind: there is no provider of this kind, found 'zzz'",
-        "providers.mine.api_key: not a reference to a secret, found a text (not shown)",
-        "plugins.disable: no plugin has this name, found 'no-such-plugin'",
+        "selection.ranker: unknown ranker (did you mean 'lexical'?), found 'lexcial'",
+        "providers.mine.kind: unknown kind of provider, found 'zzz'",
+        "providers.mine.api_key: not a reference to a secret, found a string (not shown)",
+        "plugins.disable: unknown plugin, found 'no-such-plugin'",
     ):
         assert part in done.err
     assert len(cli(*command, "--json").data["error"]["mistakes"]) == 6
 
 
 def test_mistakes_name_options_and_variables_as_written(cli, monkeypatch):
-    assert (
-        "argument --log-level: log_level: there is no such level" in cli("config", "check", "--log-level", "loud").err
-    )
+    assert "argument --log-level: log_level: unknown log level" in cli("config", "check", "--log-level", "loud").err
     assert "argument --disable-plugin: plugins.disable" in cli("config", "check", "--disable-plugin", "x").err
     monkeypatch.setenv("HELMDECK_MODLE", "x")
-    assert "environment HELMDECK_MODLE: there is no such key" in cli("config", "check").err
+    assert "environment HELMDECK_MODLE: unknown key" in cli("config", "check").err
 
 
 def test_missing_or_malformed_file_is_named(cli, configure):
@@ -197,21 +195,21 @@ def test_all_recovery_mistakes_are_reported_together(cli, configure):
     configure(RECOVERY_MISTAKES)
     found = problems(cli("config", "check", "--json"))
     assert found == {
-        "recovery.max_attempts": "0 would never ask anyone",
-        "recovery.deadline": "there is no such key (did you mean deadline_s?)",
+        "recovery.max_attempts": "no model would be called at 0",
+        "recovery.deadline": "unknown key (did you mean 'deadline_s'?)",
         "recovery.backoff_s": "not a number",
         "recovery.max_wait_s": "not a finite number",
-        "recovery.attempt_share": "not a part of a whole",
+        "recovery.attempt_share": "not a share",
         "recovery.max_cost_usd": "below 0",
-        "recovery.fallback_on": "there is no such cause (did you mean rate_limited?)",
-        'fallback."openai/"': "a model stands in it twice",
-        'fallback."opneai/"': "the id of no model begins like this (did you mean openai?)",
-        "fallback.gpt": "the id of no model begins like this",
-        'fallback."anthropic/"': "not a list of texts",
+        "recovery.fallback_on": "unknown cause (did you mean 'rate_limited'?)",
+        'fallback."openai/"': "a model is listed twice",
+        'fallback."opneai/"': "no model id has this prefix (did you mean 'openai'?)",
+        "fallback.gpt": "no model id has this prefix",
+        'fallback."anthropic/"': "not a list of strings",
         'fallback."groq/x"': "the model falls back to itself",
-        'budgets."openai/".filter_model': "there is no provider for 'nobody/x'",
-        "providers.mine.kind": "no plugin has a provider of this name, so that kind has to say which one serves it (did you mean gemini?)",
-        "providers.vllm.timeout_s": "0 would never let anything through",
+        'budgets."openai/".filter_model': "unknown provider in 'nobody/x'",
+        "providers.mine.kind": "no plugin contributes a provider of this name, so kind is required (did you mean 'gemini'?)",
+        "providers.vllm.timeout_s": "every request would fail at 0",
     }
 
 

@@ -124,12 +124,12 @@ def test_unknown_sink_or_option_is_a_mistake_with_suggestions():
     with pytest.raises(ConfigError) as caught:
         make_deck(config={"events": {"sinks": ["promtheus"], "options": {"prometheus": {"max_model": 3}}}})
     first, second = caught.value.mistakes
-    assert "did you mean prometheus?" in first.problem and "traces" in first.allowed
-    assert "did you mean max_models?" in second.problem
+    assert "did you mean 'prometheus'?" in first.problem and "traces" in first.allowed
+    assert "did you mean 'max_models'?" in second.problem
 
 
 def test_always_active_sink_cannot_be_enabled():
-    with pytest.raises(ConfigError, match="no sink of this name can be switched on"):
+    with pytest.raises(ConfigError, match="not a sink that can be enabled"):
         make_deck(config={"events": {"sinks": ["log"]}})
 
 

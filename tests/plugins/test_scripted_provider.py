@@ -263,17 +263,17 @@ def test_replies_are_read_from_a_file(deck_with, tmp_path):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({}, "has no replies.*providers.scripted.options.replies"),
-        ({"reply": ["x"]}, "unknown option 'reply'"),
+        ({}, "no replies.*providers.scripted.options.replies"),
+        ({"reply": ["x"]}, "options.reply: unknown option .did you mean 'replies'"),
         ({"replies": "x"}, "replies cannot be used.*not a list"),
-        ({"replies": ["x", 7]}, r"replies\[1\] cannot be used.*not a string"),
-        ({"replies": [{"fail": "rate_limit"}]}, r"replies\[0\].*unknown cause 'rate_limit'"),
+        ({"replies": ["x", 7]}, r"replies\.1 cannot be used.*not a string"),
+        ({"replies": [{"fail": "rate_limit"}]}, r"replies\.0\.cause cannot be used.*allowed: safety_filtered, "),
         ({"replies": [{"mode": "explode"}]}, "unknown mode; modes: empty_stop"),
-        ({"replies": [{"txt": "x"}]}, "unknown key 'txt'"),
-        ({"replies": [{"text": 5}]}, "text is a int"),
+        ({"replies": [{"txt": "x"}]}, "replies.0.txt: unknown option .did you mean 'text'"),
+        ({"replies": [{"text": 5}]}, "replies.0.text: not a string"),
         ({"replies": [{"text": "x", "usage": {"tokens": 5}}]}, "tokens"),
         ({"file": "/no/such/file"}, "cannot be read"),
-        ({"file": 5}, "not a path"),
+        ({"file": 5}, "file: not a string"),
     ],
 )
 def test_mistake_in_the_script_names_its_location(deck_with, options, complaint):

@@ -82,7 +82,7 @@ def test_the_environment_blocks_plugins_and_switches_autoload_off(deck_with):
 def test_blocking_a_plugin_that_does_not_exist_names_what_exists():
     for autoload in (True, False):
         with pytest.raises(
-            ConfigError, match=r"plugins\.disable: no plugin has this name .*'lexcial'; allowed: budgets.*lexical"
+            ConfigError, match=r"plugins\.disable: unknown plugin .*'lexcial'; allowed: budgets.*lexical"
         ):
             make_deck(config={"plugins": {"disable": ["lexcial"]}}, autoload=autoload)
 
@@ -101,7 +101,7 @@ def test_without_autoload_entry_points_are_not_looked_at(installed_plugin):
         ("def helmdeck_budget_rows(): return []", "not marked with @hookimpl"),
         (
             "from helmdeck_core import hookimpl\n@hookimpl\ndef helmdeck_budget_row(): return []",
-            "there is no hook helmdeck_budget_row; did you mean helmdeck_budget_rows",
+            "there is no hook helmdeck_budget_row .did you mean 'helmdeck_budget_rows'",
         ),
         ("from helmdeck_core import hookimpl\n@hookimpl\ndef helmdeck_packs(nonsense): return []", "nonsense"),
     ],

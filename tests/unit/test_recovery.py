@@ -549,13 +549,13 @@ def test_a_rule_for_a_cause_that_does_not_exist_is_refused():
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"fallback": {"a/": ["nobody/x"]}}, "fallback.\"a/\": there is no provider for 'nobody/x'"),
+        ({"fallback": {"a/": ["nobody/x"]}}, "fallback.\"a/\": unknown provider in 'nobody/x'"),
         ({"fallback": {"a/": ["local"]}}, "not of the form provider/model"),
-        ({"fallback": {"a/": ["local/lexical", "local/lexical"]}}, "a model stands in it twice"),
+        ({"fallback": {"a/": ["local/lexical", "local/lexical"]}}, "a model is listed twice"),
         ({"fallback": {"a/x": ["A/X"]}}, "the model falls back to itself"),
-        ({"recovery": {"fallback_on": ["rate_limit"]}}, "did you mean rate_limited"),
-        ({"recovery": {"max_attempts": 0}}, "0 would never ask anyone"),
-        ({"recovery": {"attempt_share": 1.5}}, "not a part of a whole"),
+        ({"recovery": {"fallback_on": ["rate_limit"]}}, "did you mean 'rate_limited'"),
+        ({"recovery": {"max_attempts": 0}}, "no model would be called at 0"),
+        ({"recovery": {"attempt_share": 1.5}}, "not a share"),
     ],
 )
 def test_mistakes_of_the_configuration_are_found_when_a_deck_is_made(config, words):

@@ -9,7 +9,6 @@ from pathlib import Path
 import httpx
 import httpx2
 import pytest
-from helmdeck_testing.server_formats import OPENAI_CHAT, ScriptedAnswer
 
 from helmdeck_core import (
     AuthFailed,
@@ -27,6 +26,7 @@ from helmdeck_plugins.transports.aiohttp_session import AiohttpTransport
 from helmdeck_plugins.transports.httpx_client import ClientTransport
 from helmdeck_plugins.transports.httpx_pool import HttpxTransport
 from helmdeck_testing import completion, make_deck
+from helmdeck_testing.server_formats import OPENAI_CHAT, ScriptedAnswer
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "acme_transport.py"
 LIBRARIES = pytest.mark.parametrize("library", [httpx2, httpx], ids=["httpx2", "httpx"])

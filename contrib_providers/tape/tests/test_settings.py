@@ -29,9 +29,9 @@ def ask(text="hello", model=MODEL, **fields):
     ("options", "message"),
     [
         ({"mode": "play"}, r"providers\.tape\.options\.mode: .*'play'; allowed: auto, record, replay"),
-        ({"file": ""}, r"providers\.tape\.options\.file: not a path, found ''; allowed: the path"),
-        ({"file": 3}, r"providers\.tape\.options\.file: not a path, found 3"),
-        ({"fiel": "x"}, r"providers\.tape\.options\.fiel: unknown option; allowed: file, mode"),
+        ({"file": ""}, r"providers\.tape\.options\.file: empty, found ''; allowed: a non-empty string"),
+        ({"file": 3}, r"providers\.tape\.options\.file: not a string, found 3"),
+        ({"fiel": "x"}, r"providers\.tape\.options\.fiel: unknown option .*; allowed: file, mode"),
         ({"file": "/dev/null/x"}, r"providers\.tape\.options\.file: .*/dev/null/x"),
     ],
 )

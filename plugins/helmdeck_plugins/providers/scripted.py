@@ -12,13 +12,15 @@ provider is opened, so that other applications never load it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import msgspec
 
-from helmdeck_core import InvalidRequest, Provider, ProviderContext, ProviderSettings, ProviderSpec, Usage, hookimpl
+from helmdeck_core import InvalidRequest, Provider, ProviderContext, ProviderSettings, ProviderSpec, hookimpl
+from helmdeck_provider_kit import checked_options, provider_options, refused_setting
 
 if TYPE_CHECKING:
     from helmdeck_testing.scripted import Item
@@ -36,24 +38,6 @@ _MODES = (
     "endless_thinking",
     "too_many_requests",
 )
-_REPLY_KEYS: Mapping[str, tuple[type, ...]] = {
-    "text": (str,),
-    "stop_reason": (str,),
-    "reasoning": (str,),
-    "served_model": (str,),
-    "delay_s": (int, float),
-    "piece_chars": (int,),
-    "piece_delay_s": (int, float),
-    "breaks_after": (int,),
-    "usage": (dict,),
-}
-_FAIL_KEYS: Mapping[str, tuple[type, ...]] = {
-    "fail": (str,),
-    "retry_after_s": (int, float),
-    "status": (int,),
-    "detail": (str,),
-    "sub_cause": (str,),
-}
 _SHAPES = "a string, {text = ...}, {fail = CAUSE} or {mode = NAME}"
 
 
@@ -63,25 +47,35 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
     return [ProviderSpec(name="scripted", open=_open, summary="scripted replies from the configuration, for tests")]
 
 
+@attrs.frozen(kw_only=True)
+class Options:
+    """The options of ``[providers.scripted.options]``.
+
+    :ivar replies: entries of the script.
+    :ivar file: path of a file with one more entry per line.
+    """
+
+    replies: tuple[Any, ...] = ()
+    file: str | None = None
+
+
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
     from helmdeck_testing.scripted import Scripted
 
-    replies = [read_reply(value, where) for where, value in _values(settings)]
+    options, where = provider_options(settings, Options), ("providers", settings.name, "options")
+    replies = [read_reply(value, *where, "replies", str(number)) for number, value in enumerate(options.replies)]
+    if options.file is not None:
+        replies += [read_reply(value, place) for place, value in _lines(options.file, settings)]
     if not replies:
-        where = f"providers.{settings.name}.options"
-        raise InvalidRequest(
-            f"provider {settings.name!r} has no replies",
-            provider=settings.name,
-            sub_cause="misconfigured",
-            detail=f"set {where}.replies or {where}.file",
-        )
+        place = ".".join(where)
+        raise refused_setting(settings, "options", f"no replies; set {place}.replies or {place}.file")
     return Scripted(replies, settings.name, lambda raw: context.normalise_stop(raw, ""))
 
 
-def read_reply(value: object, where: str) -> Item:
+def read_reply(value: object, *where: str) -> Item:
     """Read one entry of a script from plain data.
 
-    :param where: location named in errors.
+    :param where: location named in errors, as keys.
     :raises InvalidRequest: the entry is invalid.
     """
     from helmdeck_testing import scripted
@@ -95,54 +89,26 @@ def read_reply(value: object, where: str) -> Item:
             raise _refused(where, f"unknown mode; modes: {', '.join(_MODES)}")
         item: Item = getattr(scripted, value["mode"])()
         return item
-    _check(value, _FAIL_KEYS if "fail" in value else _REPLY_KEYS, where)
-    try:
-        if "fail" in value:
-            return scripted.Fail(value["fail"], **{key: value[key] for key in value if key != "fail"})
-        usage = Usage(**value.get("usage", {}))
-        return scripted.Reply(**{**value, "usage": usage})
-    except (TypeError, ValueError) as exc:  # an unknown cause, or an unknown field of usage
-        raise _refused(where, str(exc)) from exc
+    if "fail" in value:
+        renamed = {"cause" if key == "fail" else key: each for key, each in value.items()}
+        return checked_options(renamed, scripted.Fail, *where)
+    return checked_options(value, scripted.Reply, *where)
 
 
-def _check(value: Mapping[str, Any], keys: Mapping[str, tuple[type, ...]], where: str) -> None:
-    for key, found in value.items():
-        if key not in keys:
-            raise _refused(where, f"unknown key {key!r}; {_SHAPES}; keys: {', '.join(keys)}")
-        # JSON has null for a missing stop reason; in TOML it is "".
-        if not isinstance(found, keys[key]) and not (key == "stop_reason" and found is None):
-            raise _refused(where, f"{key} is a {type(found).__name__}")
-
-
-def _values(settings: ProviderSettings) -> list[tuple[str, object]]:
-    prefix = f"providers.{settings.name}.options"
-    options = settings.options
-    unknown = sorted(set(options) - {"replies", "file"})
-    if unknown:
-        raise _refused(prefix, f"unknown option {unknown[0]!r}; options: replies, file")
-    replies = options.get("replies", [])
-    if not isinstance(replies, Sequence) or isinstance(replies, str):
-        raise _refused(f"{prefix}.replies", "not a list")
-    values = [(f"{prefix}.replies[{number}]", value) for number, value in enumerate(replies)]
-    return values + (_lines(options["file"], f"{prefix}.file") if "file" in options else [])
-
-
-def _lines(path: object, where: str) -> list[tuple[str, object]]:
-    if not isinstance(path, str):
-        raise _refused(where, "not a path")
+def _lines(path: str, settings: ProviderSettings) -> Iterator[tuple[str, object]]:
     try:
         lines = Path(path).expanduser().read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as exc:
-        raise _refused(where, f"{path!r} cannot be read ({exc})") from exc
-    values: list[tuple[str, object]] = []
+        raise refused_setting(settings, "options.file", f"{path!r} cannot be read ({exc})") from exc
     for number, line in enumerate(lines, 1):
         if line.strip():
+            place = f"{path}:{number}"
             try:
-                values.append((f"{path}:{number}", msgspec.json.decode(line)))
+                yield place, msgspec.json.decode(line)
             except msgspec.DecodeError as exc:
-                raise _refused(f"{path}:{number}", f"not JSON ({exc})") from exc
-    return values
+                raise _refused((place,), f"not JSON ({exc})") from exc
 
 
-def _refused(where: str, problem: str) -> InvalidRequest:
-    return InvalidRequest(f"{where} cannot be used", sub_cause="misconfigured", detail=problem, setting=where)
+def _refused(where: tuple[str, ...], problem: str) -> InvalidRequest:
+    place = ".".join(where)
+    return InvalidRequest(f"{place} cannot be used", sub_cause="misconfigured", detail=problem, setting=place)

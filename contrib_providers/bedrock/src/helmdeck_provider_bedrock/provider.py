@@ -20,6 +20,7 @@ from helmdeck_core import (
     ProviderContext,
     ProviderSettings,
     SecretRef,
+    read_options,
 )
 from helmdeck_provider_bedrock.answer import ConverseAnswer
 from helmdeck_provider_bedrock.faults import ERROR_RULES, read_body
@@ -59,10 +60,10 @@ class Options:
     """
 
     region: str = ""
-    access_key_id: str = "env:AWS_ACCESS_KEY_ID"
-    secret_access_key: str = "env:AWS_SECRET_ACCESS_KEY"  # noqa: S105  # a reference
-    session_token: str = "env:AWS_SESSION_TOKEN"  # noqa: S105
-    cache_point_models: Sequence[str] = ("anthropic.claude", "amazon.nova")
+    access_key_id: SecretRef = SecretRef("env", "AWS_ACCESS_KEY_ID")
+    secret_access_key: SecretRef = SecretRef("env", "AWS_SECRET_ACCESS_KEY")
+    session_token: SecretRef = SecretRef("env", "AWS_SESSION_TOKEN")
+    cache_point_models: tuple[str, ...] = ("anthropic.claude", "amazon.nova")
     json_schema: bool = True
 
 
@@ -71,7 +72,9 @@ def constrain(settings: ProviderSettings, request: ChatRequest) -> Constraint:
 
     :raises ConfigError: with every mistake in the options.
     """
-    return constraint(request, has_schemas=_options(settings).json_schema)
+    return constraint(
+        request, has_schemas=read_options(settings.options, Options, "providers", settings.name, "options").json_schema
+    )
 
 
 def open_bedrock(settings: ProviderSettings, context: ProviderContext) -> Bedrock:
@@ -80,7 +83,7 @@ def open_bedrock(settings: ProviderSettings, context: ProviderContext) -> Bedroc
     :raises ConfigError: with every mistake in the options.
     :raises InvalidRequest: ``base_url`` or a header cannot be used.
     """
-    options = _options(settings)
+    options = read_options(settings.options, Options, "providers", settings.name, "options")
     region = options.region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if not region:
         where = f"providers.{settings.name}.options.region"
@@ -214,35 +217,10 @@ class Bedrock(_Connection):
         await self._lists.aclose()
 
 
-def _read_key(provider: str, option: str, reference: str) -> str | None:
-    kind, _, target = reference.partition(":")
-    key = (SecretRef(kind, target).read() or "").strip()
+def _read_key(provider: str, option: str, reference: SecretRef) -> str | None:
+    key = (reference.read() or "").strip()
     # The HTTP library's own error would quote the whole header.
     if not (key.isascii() and key.isprintable()):
         detail = f"it contains characters that are not valid in a header; see providers.{provider}.options.{option}"
         raise AuthFailed(f"a key for provider {provider!r} cannot be used", sub_cause="no_key", detail=detail)
     return key or None
-
-
-def _options(settings: ProviderSettings) -> Options:
-    defaults = {field.name: field.default for field in attrs.fields(Options)}
-    values: dict[str, Any] = {}
-    mistakes: list[Mistake] = []
-    for name, value in settings.options.items():
-        where = f"providers.{settings.name}.options.{name}"
-        default = defaults.get(name)
-        if default is None:
-            mistakes.append(Mistake(where, "unknown option", repr(name), ", ".join(defaults)))
-        elif name in _KEYS:
-            if not (isinstance(value, str) and value.startswith(("env:", "file:"))):
-                # The value may be the secret itself, so it is not shown.
-                mistakes.append(Mistake(where, "not a reference to a secret", allowed="env:NAME or file:PATH"))
-        elif isinstance(default, tuple):
-            if not (isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)):
-                mistakes.append(Mistake(where, "not a list of strings", repr(value)))
-        elif type(value) is not type(default):
-            mistakes.append(Mistake(where, f"not a {type(default).__name__}", repr(value)))
-        values[name] = value
-    if mistakes:
-        raise ConfigError(tuple(mistakes))
-    return Options(**values)

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
+
+import attrs
 
 from helmdeck_core import ChatRequest, Constraint, Provider, ProviderContext, ProviderSettings
 from helmdeck_provider_cohere.answer import ERROR_RULES, MODELS, QUOTA_HEADERS, CohereAnswer, read_models
 from helmdeck_provider_cohere.request import KINDS, constraint, render
-from helmdeck_provider_kit import HttpProvider, WireFormat, refused_setting
+from helmdeck_provider_kit import HttpProvider, WireFormat, provider_options
 
 WIRE_FORMAT = "cohere-v2"
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """The options of ``[providers.cohere.options]``.
+
+    :ivar response_formats: supported response formats, the preferred one first.
+    """
+
+    response_formats: tuple[Literal["json_schema", "json_object"], ...] = ("json_schema", "json_object")
 
 
 def open_cohere(settings: ProviderSettings, context: ProviderContext) -> Provider:
@@ -41,15 +54,9 @@ def interface(kinds: Sequence[str] = KINDS) -> WireFormat:
 def kinds_of(settings: ProviderSettings) -> Sequence[str]:
     """Read the option ``response_formats``: supported response formats, the preferred one first.
 
-    :raises InvalidRequest: unknown option, or not a list of formats.
+    :raises InvalidRequest: with every mistake in the options.
     """
-    for name, value in settings.options.items():
-        if name != "response_formats":
-            raise refused_setting(settings, f"options.{name}", "unknown option; allowed: response_formats")
-        if not isinstance(value, (list, tuple)) or not set(value) <= set(KINDS):
-            raise refused_setting(settings, f"options.{name}", f"not a list of {' and '.join(KINDS)}")
-        return tuple(value)
-    return KINDS
+    return provider_options(settings, Options).response_formats
 
 
 def constrain(settings: ProviderSettings, request: ChatRequest) -> Constraint:

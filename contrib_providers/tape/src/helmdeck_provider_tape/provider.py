@@ -21,6 +21,8 @@ from helmdeck_core import (
     Provider,
     ProviderContext,
     ProviderSettings,
+    non_empty,
+    read_options,
 )
 from helmdeck_provider_tape.exchange import Clean, Difference, Exchange, Request, key_of, recorded
 from helmdeck_provider_tape.tape import Tape
@@ -34,12 +36,25 @@ class Mode(enum.StrEnum):
     REPLAY = "replay"
 
 
+@attrs.frozen(kw_only=True)
+class Options:
+    """The options of ``[providers.tape.options]``.
+
+    :ivar file: path of the tape, such as ``tapes/demo.jsonl``.
+    :ivar mode: the source of responses.
+    """
+
+    file: str = attrs.field(validator=non_empty)
+    mode: Mode = Mode.AUTO
+
+
 def open_tape(settings: ProviderSettings, context: ProviderContext) -> TapeProvider:
     """Open the tape of the options.
 
     :raises ConfigError: with every mistake in the options, or the first unreadable line of the tape.
     """
-    path, mode = _options(settings)
+    options = read_options(settings.options, Options, "providers", settings.name, "options")
+    path, mode = Path(options.file).expanduser(), options.mode
     tape = Tape(path)
     try:
         if mode is Mode.REPLAY:
@@ -143,20 +158,3 @@ class TapeProvider:
             detail = "the tape is empty"
         remedy = f'record it with providers.{self._name}.options.mode = "{Mode.AUTO}"'
         return InvalidRequest(f"the request is not on the tape {self._tape.path}", model, detail=f"{detail}; {remedy}")
-
-
-def _options(settings: ProviderSettings) -> tuple[Path, Mode]:
-    options = dict(settings.options)
-    file, mode = options.pop("file", None), options.pop("mode", Mode.AUTO)
-    # The value of an unknown option may be a secret, so it is not shown.
-    problems = [(name, "unknown option", "", "file, mode") for name in options]
-    if not isinstance(file, str) or not file.strip():
-        problems.append(("file", "not a path", repr(file), 'the path of the tape, such as "tapes/demo.jsonl"'))
-    if mode not in list(Mode):
-        problems.append(("mode", "unknown mode", repr(mode), ", ".join(Mode)))
-    if problems:
-        where = f"providers.{settings.name}.options"
-        raise ConfigError(
-            tuple(Mistake(f"{where}.{name}", what, shown, allowed) for name, what, shown, allowed in problems)
-        )
-    return Path(str(file)).expanduser(), Mode(mode)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -20,10 +20,11 @@ from helmdeck_core import (
     Role,
     TextPart,
     ToolCall,
+    above_zero,
+    non_empty,
 )
-from helmdeck_plugins.providers.options import one_of, read_options
 from helmdeck_plugins.providers.schema_dialects import ANTHROPIC, NONE, check_dialects, dialect_of
-from helmdeck_provider_kit import Rendered, arguments_of, constrained, encoded, image_data, text_of
+from helmdeck_provider_kit import Rendered, arguments_of, constrained, encoded, image_data, provider_options, text_of
 
 OPAQUE = "anthropic"
 """Key of the response blocks in ``opaque``."""
@@ -65,11 +66,11 @@ class Options:
     :ivar temperature_models: name prefixes of models that accept a temperature; newer models reject it.
     """
 
-    auth: str = "x-api-key"
-    version: str = "2023-06-01"
+    auth: Literal["x-api-key", "bearer"] = "x-api-key"
+    version: str = attrs.field(default="2023-06-01", validator=non_empty)
     betas: tuple[str, ...] = ()
-    max_tokens: int = 8_192
-    cache_ttl: str = "5m"
+    max_tokens: int = attrs.field(default=8_192, validator=above_zero)
+    cache_ttl: Literal["5m", "1h"] = "5m"
     response_formats: tuple[str, ...] = ("json_schema",)
     schema_dialects: Mapping[str, str] = attrs.field(default=_SCHEMA_DIALECTS, hash=False)
     prefill_models: tuple[str, ...] = (
@@ -87,9 +88,7 @@ class Options:
 
         :raises InvalidRequest: an unknown option, or an invalid value.
         """
-        options = read_options(cls, settings)
-        one_of(settings, "auth", options.auth, ("x-api-key", "bearer"))
-        one_of(settings, "cache_ttl", options.cache_ttl, ("5m", "1h"))
+        options = provider_options(settings, cls)
         check_dialects(settings, "schema_dialects", options.schema_dialects)
         return options
 

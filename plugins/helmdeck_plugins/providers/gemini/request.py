@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import attrs
@@ -20,8 +20,8 @@ from helmdeck_core import (
     TextPart,
     ToolCall,
     ToolDefinition,
+    non_empty,
 )
-from helmdeck_plugins.providers.options import one_of, read_options
 from helmdeck_plugins.providers.schema_dialects import GEMINI, OPENAPI
 from helmdeck_provider_kit import (
     Rendered,
@@ -32,6 +32,7 @@ from helmdeck_provider_kit import (
     first_stops,
     image_data,
     names_of_calls,
+    provider_options,
     refused_setting,
     text_of,
 )
@@ -58,12 +59,12 @@ class Options:
     :ivar signed_models: name prefixes of models that reject an earlier call without a signature.
     """
 
-    auth: str = "key"
-    models_path: str = "models"
+    auth: Literal["key", "bearer"] = "key"
+    models_path: str = attrs.field(default="models", validator=non_empty)
     project: str = ""
-    location: str = "global"
+    location: str = attrs.field(default="global", validator=non_empty)
     response_formats: tuple[str, ...] = ("json_schema", "json_object")
-    schemas: str = "json_schema"
+    schemas: Literal["json_schema", "openapi"] = "json_schema"
     json_with_tools_models: tuple[str, ...] = ("gemini-3",)
     signed_models: tuple[str, ...] = ("gemini-3",)
 
@@ -73,9 +74,7 @@ class Options:
 
         :raises InvalidRequest: an unknown option, or an invalid value.
         """
-        options = read_options(cls, settings)
-        one_of(settings, "auth", options.auth, ("key", "bearer"))
-        one_of(settings, "schemas", options.schemas, ("json_schema", "openapi"))
+        options = provider_options(settings, cls)
         for name, safe in (("models_path", "-/"), ("project", "-.:"), ("location", "-")):
             value = getattr(options, name)
             if value != quote(value, safe=safe):

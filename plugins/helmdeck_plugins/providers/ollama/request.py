@@ -17,6 +17,7 @@ from helmdeck_core import (
     ProviderSettings,
     Role,
     ToolDefinition,
+    above_zero,
 )
 from helmdeck_plugins.providers.schema_dialects import LLAMA_CPP
 from helmdeck_provider_kit import (
@@ -26,7 +27,7 @@ from helmdeck_provider_kit import (
     encoded,
     image_data,
     names_of_calls,
-    refused_setting,
+    provider_options,
     text_of,
 )
 
@@ -42,7 +43,7 @@ class Options:
         small.
     """
 
-    num_ctx: int | None = None
+    num_ctx: int | None = attrs.field(default=None, validator=above_zero)
 
     @classmethod
     def read(cls, settings: ProviderSettings) -> Options:
@@ -50,12 +51,7 @@ class Options:
 
         :raises InvalidRequest: an unknown option, or an invalid value.
         """
-        for name, value in settings.options.items():
-            if name != "num_ctx":
-                raise refused_setting(settings, f"options.{name}", "unknown option; allowed: num_ctx")
-            if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-                raise refused_setting(settings, "options.num_ctx", "not a positive integer")
-        return cls(**settings.options)
+        return provider_options(settings, cls)
 
 
 def context_window(request: ChatRequest, options: Options) -> int | None:

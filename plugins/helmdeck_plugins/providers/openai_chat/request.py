@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import attrs
@@ -19,12 +19,20 @@ from helmdeck_core import (
     ProviderSettings,
     TextPart,
     ToolDefinition,
+    non_empty,
 )
-from helmdeck_plugins.providers.options import one_of, read_options
 from helmdeck_plugins.providers.schema_dialects import BY_MODEL, check_dialects, dialect_of
-from helmdeck_provider_kit import Rendered, cache_key, constrained, encoded, first_stops, image_url, text_of
+from helmdeck_provider_kit import (
+    Rendered,
+    cache_key,
+    constrained,
+    encoded,
+    first_stops,
+    image_url,
+    provider_options,
+    text_of,
+)
 
-PREFILLS = ("none", "trailing", "prefix", "partial", "continue_final_message")
 TOOL_CHOICES = ("auto", "none", "required", "named")
 
 
@@ -59,7 +67,7 @@ class Options:
     :ivar api_version: sent with every request as the parameter ``api-version``.
     """
 
-    max_tokens_field: str = "max_tokens"
+    max_tokens_field: str = attrs.field(default="max_tokens", validator=non_empty)
     response_formats: tuple[str, ...] = ("json_schema", "json_object")
     schema_dialects: Mapping[str, str] = attrs.field(default=BY_MODEL, hash=False)
     has_json_mode_schemas: bool = False
@@ -72,13 +80,13 @@ class Options:
     most_stops: int = 0
     tool_choices: tuple[str, ...] = TOOL_CHOICES
     unforced_models: tuple[str, ...] = ()
-    prefill: str = "none"
+    prefill: Literal["none", "trailing", "prefix", "partial", "continue_final_message"] = "none"
     prefill_path: str = ""
     returned_fields: tuple[str, ...] = ()
     is_final_without_reason: bool = False
-    key_header: str = "authorization"
-    path: str = "/chat/completions"
-    models_path: str = "/models"
+    key_header: str = attrs.field(default="authorization", validator=non_empty)
+    path: str = attrs.field(default="/chat/completions", validator=non_empty)
+    models_path: str = attrs.field(default="/models", validator=non_empty)
     api_version: str = ""
 
     @classmethod
@@ -87,8 +95,7 @@ class Options:
 
         :raises InvalidRequest: an unknown option, or a value of the wrong type.
         """
-        options = read_options(cls, settings)
-        one_of(settings, "prefill", options.prefill, PREFILLS)
+        options = provider_options(settings, cls)
         check_dialects(settings, "schema_dialects", options.schema_dialects)
         return options
 

@@ -19,10 +19,11 @@ from helmdeck_core import (
     Role,
     TextPart,
     ToolCall,
+    above_zero,
+    non_empty,
 )
-from helmdeck_plugins.providers.options import read_options
 from helmdeck_plugins.providers.schema_dialects import BY_MODEL, check_dialects, dialect_of
-from helmdeck_provider_kit import Rendered, cache_key, constrained, encoded, image_url, rows, text_of
+from helmdeck_provider_kit import Rendered, cache_key, constrained, encoded, image_url, provider_options, rows, text_of
 
 
 @attrs.frozen(kw_only=True)
@@ -46,9 +47,9 @@ class Options:
     response_formats: tuple[str, ...] = ("json_schema", "json_object")
     schema_dialects: Mapping[str, str] = attrs.field(default=BY_MODEL, hash=False)
     is_stored: bool = False
-    poll_ms: int = 500
+    poll_ms: int = attrs.field(default=500, validator=above_zero)
     has_cache_key: bool = False
-    key_header: str = "authorization"
+    key_header: str = attrs.field(default="authorization", validator=non_empty)
 
     @classmethod
     def read(cls, settings: ProviderSettings) -> Options:
@@ -56,7 +57,7 @@ class Options:
 
         :raises InvalidRequest: an unknown option, or a value of the wrong type.
         """
-        options = read_options(cls, settings)
+        options = provider_options(settings, cls)
         check_dialects(settings, "schema_dialects", options.schema_dialects)
         return options
 
