@@ -96,6 +96,9 @@ model = "local/lexical"              # the default model; this one works offline
 [catalog]
 sources = ["example", "packs"]       # names, or paths that end in .json or .toml; later ones override by id
 
+[http]
+# transport = "aiohttp"              # for many concurrent calls; needs helmdeck[aiohttp]; also per provider
+
 [plugins]
 # disable = ["example-plugin"]       # `helmdeck plugins list` has the names
 # first = ["example-plugin"]         # called before the others
