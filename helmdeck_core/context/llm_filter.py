@@ -67,7 +67,7 @@ def _cause(error: HelmdeckError) -> str:
     return "/".join(filter(None, (error.failure_class.value, error.sub_cause)))
 
 
-async def second_opinion(
+async def request_filter(
     ask: Callable[[Question[FilterAnswer]], Awaitable[Answer[FilterAnswer]]], request: str, model: str, catalog: Catalog
 ) -> FilterCall:
     """Make the filter call; a failure of any kind is part of what it returns."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.calls.provider_pool import ProviderPool
+from helmdeck_core.calls.provider_client import ProviderClient
 from helmdeck_core.config.precedence import SelectionRules
 from helmdeck_core.context.composer import Composer, PromptPart
 from helmdeck_core.domain.chat import ChatRequest, Message
@@ -101,7 +101,7 @@ def _wire(constraint: Constraint, ids: int) -> dict[str, Any]:
     return {**wire, **{name: list(values) for name, values in found.items() if values}}
 
 
-def explain(composer: Composer, gateway: ProviderPool, question: Question[Any], model: str) -> Explanation:
+def explain(composer: Composer, client: ProviderClient, question: Question[Any], model: str) -> Explanation:
     """Compose a prompt over a catalog and say everything about it.
 
     :raises ContextWindowExceeded: it cannot be made to fit.
@@ -124,16 +124,16 @@ def explain(composer: Composer, gateway: ProviderPool, question: Question[Any], 
         ranking=selection.ranking or library.rank(question.request, budget),
         filter_model=prompt.filter_model,
         filter_reason=prompt.filter_reason,
-        constraint=_constraint(gateway, request),
+        constraint=_constraint(client, request),
         ids=len(prompt.task.catalog),
         messages=prompt.messages,
         parts=prompt.parts,
     )
 
 
-def _constraint(gateway: ProviderPool, request: ChatRequest) -> Constraint | None:
+def _constraint(client: ProviderClient, request: ChatRequest) -> Constraint | None:
     """What a provider makes of the offer; a model that nobody serves, or whose settings are wrong, is explained without."""
     try:
-        return gateway.constraint(request)
+        return client.constraint(request)
     except (ConfigError, InvalidRequest):
         return None

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 from helmdeck_core import log
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
-from helmdeck_core.calls.models import models_of
+from helmdeck_core.calls.models import list_models
 from helmdeck_core.config.load import KeyPath, LoadedConfig, load_config
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import LOG_LEVELS
@@ -24,7 +24,7 @@ from helmdeck_core.domain.delta_batches import one_by_one
 from helmdeck_core.domain.history import PlanRecord
 from helmdeck_core.domain.models import BudgetLookup
 from helmdeck_core.domain.packs import PackOutput
-from helmdeck_core.domain.plans import Plan, Route
+from helmdeck_core.domain.plans import Plan, PlanRequest, Route
 from helmdeck_core.domain.questions import Question, Selection
 from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
@@ -32,7 +32,7 @@ from helmdeck_core.domain.tasks import CompletedStep
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.domain.traces import CallTrace, TraceStore
 from helmdeck_core.hooks.manager import load_plugins
-from helmdeck_core.packs.runner import Runner, request_input
+from helmdeck_core.packs.runner import Runner
 from helmdeck_core.resolve import event_sinks
 from helmdeck_core.resolve.runtime import Runtime, resolve
 
@@ -130,8 +130,15 @@ class Helmdeck:
         :raises PackError: the input is not usable, such as a blank request.
         :raises CallFailed: the model gave nothing usable; the subclass is the cause.
         """
-        given = request_input(intent, context, done, defaults)
-        return await self._typed(Plan, PLAN_PACK, given, model=model, caller=caller, progress=progress, limits=limits)
+        return await self._runner.run(
+            PLAN_PACK,
+            PlanRequest(intent, context=context, done=tuple(done), defaults=dict(defaults or {})),
+            output_type=Plan,
+            model=model,
+            caller=caller,
+            progress=progress,
+            limits=limits,
+        )
 
     async def aroute(
         self,
@@ -148,8 +155,15 @@ class Helmdeck:
 
         Parameters and errors are those of ``aplan``.
         """
-        given = request_input(intent, context, (), defaults)
-        return await self._typed(Route, ROUTE_PACK, given, model=model, caller=caller, progress=progress, limits=limits)
+        return await self._runner.run(
+            ROUTE_PACK,
+            PlanRequest(intent, context=context, defaults=dict(defaults or {})),
+            output_type=Route,
+            model=model,
+            caller=caller,
+            progress=progress,
+            limits=limits,
+        )
 
     async def arun(
         self,
@@ -166,7 +180,9 @@ class Helmdeck:
         :raises PackError: with a code of the closed set.
         :raises CallFailed: a model call of the pack failed.
         """
-        output = await self._runner.run(pack, given, model=model, caller=caller, progress=progress, limits=limits)
+        output: Mapping[str, Any] | PackOutput = await self._runner.run(
+            pack, given, model=model, caller=caller, progress=progress, limits=limits
+        )
         return output if isinstance(output, Mapping) else output.to_dict()
 
     async def acomplete(
@@ -186,7 +202,7 @@ class Helmdeck:
         :param allows_empty: an empty answer is as good as any.
         :raises CallFailed: the subclass of the cause.
         """
-        return await self._engine.dispatch(request, allows_empty=allows_empty, caller=caller, limits=limits)
+        return await self._engine.complete(request, allows_empty=allows_empty, caller=caller, limits=limits)
 
     def astream(
         self,
@@ -238,7 +254,7 @@ class Helmdeck:
 
         :raises CallFailed: the subclass of the cause.
         """
-        return await models_of(self._engine.gateway, provider)
+        return await list_models(self._engine.pool, provider)
 
     def models(self, provider: str) -> tuple[ModelInfo, ...]:
         """``amodels`` for callers that wait."""
@@ -290,8 +306,8 @@ class Helmdeck:
             defaults=dict(defaults or {}),
             constraint=pack.value.constraint if pack is not None else None,
         )
-        asked = self.runtime.config.model if model is None else model
-        return explain(self._engine.composer, self._engine.gateway, question, asked)
+        model = self.runtime.config.model if model is None else model
+        return explain(self._engine.composer, self._engine.client, question, model)
 
     def budget(self, model: str | None = None) -> BudgetLookup:
         """What a model is asked to take and to give, and where each field comes from."""
@@ -391,7 +407,7 @@ class Helmdeck:
     async def aclose(self) -> None:
         """Close what the running loop opened, and what the waiting methods did."""
         try:
-            await self._engine.gateway.aclose()
+            await self._engine.pool.aclose()
         finally:
             if self._portal.is_started:
                 await asyncio.to_thread(self.close)
@@ -404,7 +420,7 @@ class Helmdeck:
             if self._portal.is_started:
                 try:
                     self._portal.cancel()  # a call whose connections go would look for others
-                    self._portal.run(self._engine.gateway.aclose())
+                    self._portal.run(self._engine.pool.aclose())
                 finally:
                     self._portal.close()
         finally:
@@ -421,13 +437,6 @@ class Helmdeck:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-    async def _typed(self, kind: type[T], pack: str, given: Mapping[str, Any], **options: Any) -> T:
-        result: Mapping[str, Any] | PackOutput = await self._runner.run(pack, given, **options)
-        if not isinstance(result, kind):
-            detail = f"pack {pack!r} returned {type(result).__name__}, not {kind.__name__}"
-            raise self.runtime.packs[pack].fault(detail)
-        return result
 
 
 async def _next(batches: AsyncGenerator[T, None]) -> T | None:

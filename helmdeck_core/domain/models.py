@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
@@ -10,6 +11,9 @@ from typing import Final
 import attrs
 
 from helmdeck_core.errors import InvalidRequest
+
+KEPT_IDS = 1_024
+"""Parsed model ids that are kept; callers choose the ids, so memory needs a bound."""
 
 
 class Tier(enum.StrEnum):
@@ -27,9 +31,16 @@ class ModelId:
     provider: str
     name: str
 
+    @staticmethod
+    @functools.lru_cache(KEPT_IDS)
+    def provider_of(text: str) -> str:
+        """Return the provider part of a model id, also of an id that is not valid."""
+        return text.partition("/")[0].strip()
+
     @classmethod
+    @functools.lru_cache(KEPT_IDS)
     def parse(cls, text: str) -> ModelId:
-        """Split ``text``; blanks around the parts do not matter.
+        """Split ``text``; whitespace around the parts is ignored.
 
         :raises InvalidRequest: when a part is missing.
         """

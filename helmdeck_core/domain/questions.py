@@ -189,6 +189,64 @@ class FilterCall:
 
 
 @attrs.frozen(kw_only=True)
+class CallFacts:
+    """The facts of a call that its result carries.
+
+    :ivar model: the model that answered; ``served_model`` is the provider's name for it.
+    :ivar requested_model: the requested model; it differs from ``model`` where a fallback answered.
+    :ivar compaction: what was trimmed from the catalog; ``None`` when the model saw all of it.
+    :ivar usage: tokens of all calls, the filter call included; ``latency_s`` likewise.
+    :ivar repairs: decode steps that repaired the response.
+    :ivar filter: the call that narrowed the selection; ``None`` when there was none.
+    :ivar attempts: all attempts, the successful one last.
+    :ivar rejected_usage: tokens of the attempts that failed; ``usage`` does not include them.
+    :ivar cost_usd: US dollars of all attempts; ``None`` where a price is not known.
+    :ivar saved_usd: US dollars that the provider's cache saved; ``None`` likewise.
+    :ivar call_id: the id that log lines and events of the call share.
+    """
+
+    model: str
+    served_model: str = ""
+    requested_model: str = ""
+    compaction: TrimRecord | None = None
+    usage: Usage = Usage()
+    latency_s: float = 0.0
+    repairs: tuple[str, ...] = ()
+    downgrades: tuple[str, ...] = ()
+    filter: FilterCall | None = None
+    attempts: tuple[Attempt, ...] = ()
+    rejected_usage: Usage = Usage()
+    cost_usd: float | None = None
+    saved_usd: float | None = None
+    call_id: str = ""
+
+    def facts_to_dict(self) -> dict[str, Any]:
+        """Return the wire form of the facts that are set, without the model."""
+        wire: dict[str, Any] = {}
+        if self.compaction is not None:
+            wire["compaction"] = self.compaction.to_dict()
+        if self.filter is not None:
+            wire["filter"] = self.filter.to_dict()
+        if self.served_model and self.served_model not in (self.model, self.model.partition("/")[2]):
+            wire["served_model"] = self.served_model
+        if self.usage != Usage():
+            wire["usage"] = attrs.asdict(self.usage)
+        if self.requested_model and self.requested_model != self.model:
+            wire["requested_model"] = self.requested_model
+        if len(self.attempts) > 1:
+            wire["attempts"] = [attempt.to_dict() for attempt in self.attempts]
+        if self.rejected_usage != Usage():
+            wire["rejected_usage"] = attrs.asdict(self.rejected_usage)
+        if self.cost_usd is not None:
+            wire["cost_usd"] = self.cost_usd
+        if self.saved_usd:
+            wire["saved_usd"] = self.saved_usd
+        if self.call_id:
+            wire["call_id"] = self.call_id
+        return wire | {name: list(value) for name in ("repairs", "downgrades") if (value := getattr(self, name))}
+
+
+@attrs.frozen(kw_only=True)
 class Answer(Generic[T]):
     """A decoded answer and everything that led to it.
 
@@ -239,3 +297,24 @@ class Answer(Generic[T]):
         if len(self.attempts) < 2:
             return Usage()
         return sum((attempt.usage for attempt in self.attempts), Usage()) - self.usage
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The fields of ``CallFacts``, for the constructor of a result such as ``Plan``."""
+        record = self.selection.record if self.selection is not None else None
+        return {
+            "model": self.model,
+            "served_model": self.response.served_model,
+            "requested_model": self.requested_model,
+            "compaction": record if record is not None and (record.dropped or record.left_out) else None,
+            "usage": self.usage,
+            "latency_s": self.latency_s,
+            "repairs": self.repairs,
+            "downgrades": self.response.downgrades,
+            "filter": self.filter,
+            "attempts": self.attempts,
+            "rejected_usage": self.rejected_usage,
+            "cost_usd": self.cost_usd,
+            "saved_usd": self.saved_usd,
+            "call_id": self.call_id,
+        }

@@ -50,7 +50,7 @@ def asked(script, *beside, config=None, text="hi", model="a/one", **more):
         waits.append(seconds)
 
     with make_deck(script, *beside, config=config) as deck:
-        deck._engine.dispatcher.sleep = sleep
+        deck._engine.dispatcher.services.sleep = sleep
         try:
             came = deck.complete(ChatRequest(model=model, messages=(Message(Role.USER, (TextPart(text),)),), **more))
         except CallFailed as exc:

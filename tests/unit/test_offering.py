@@ -17,7 +17,7 @@ from helmdeck_core import (
     TextPart,
     constrained,
 )
-from helmdeck_core.calls.schema_fallback import MOST_REFUSED, SchemaFallback
+from helmdeck_core.calls.schema_fallback import MAX_REMEMBERED, SchemaFallback
 
 FORMS = tuple(SchemaForm(name, dict) for name in ("arguments", "ids"))
 WANTED = ResponseFormat("json_object", "plan", SchemaOffer(FORMS))
@@ -26,12 +26,12 @@ REFUSED = InvalidRequest("refused", sub_cause="schema_refused")
 
 
 def forms(offering, request=ASKED):
-    wanted = offering.fitted(request).response_format
+    wanted = offering.adapt(request).response_format
     return None if wanted is None else [form.name for form in wanted.offer.forms]
 
 
 def refused(offering, sent=None, request=ASKED, failure=REFUSED):
-    offering.refused(offering.fitted(request), failure, sent)
+    offering.record_failure(offering.adapt(request), failure, sent)
 
 
 def test_each_refusal_takes_the_most_exact_form_away_and_at_last_any_json():
@@ -59,22 +59,22 @@ def test_other_models_other_tasks_and_what_a_caller_asks_for_are_left_alone():
     assert forms(offering, route) == ["arguments", "ids"]
     own = attrs.evolve(ASKED, response_format=ResponseFormat("json_schema", "plan", {"type": "object"}))
     refused(offering, request=own)
-    assert offering.fitted(own) is own
+    assert offering.adapt(own) is own
 
 
 @pytest.mark.parametrize("failure", [InvalidRequest("no"), ProviderUnavailable("no", sub_cause="schema_refused")])
 def test_other_failures_take_nothing_away(failure):
     offering = SchemaFallback()
     refused(offering, failure=failure)
-    assert offering.fitted(ASKED) is ASKED
+    assert offering.adapt(ASKED) is ASKED
 
 
 def test_only_so_many_refusals_are_remembered():
     offering = SchemaFallback()
-    for number in range(MOST_REFUSED + 1):
+    for number in range(MAX_REMEMBERED + 1):
         refused(offering, request=attrs.evolve(ASKED, model=f"a/{number}"))
     assert forms(offering, attrs.evolve(ASKED, model="a/0")) == ["ids"]
-    assert forms(offering, attrs.evolve(ASKED, model=f"a/{MOST_REFUSED}")) == ["arguments", "ids"]
+    assert forms(offering, attrs.evolve(ASKED, model=f"a/{MAX_REMEMBERED}")) == ["arguments", "ids"]
 
 
 # -- what is made of an offer ------------------------------------------------------------------------------------

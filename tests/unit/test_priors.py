@@ -119,7 +119,7 @@ def test_a_history_that_cannot_be_read_never_fails_a_plan(answering):
 
 
 def test_only_plans_that_came_to_something_count():
-    from helmdeck_core.packs.runner import _picked
+    from helmdeck_core.packs.runner import planned_tools
 
     def record(sha, *tools, cause=None):
         steps = tuple(RecordedStep(n, tool, "") for n, tool in enumerate(tools, 1))
@@ -129,4 +129,4 @@ def test_only_plans_that_came_to_something_count():
 
     sha = intent_sha(ASK)
     records = [record(sha, "a", "b"), record(sha, "b"), record(sha, "z", cause="rate_limited"), record("other", "y")]
-    assert _picked(records, sha) == ("b", "a")
+    assert planned_tools(records, sha) == ("b", "a")

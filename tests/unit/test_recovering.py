@@ -16,7 +16,7 @@ from helmdeck_core import (
     Retry,
     Wait,
 )
-from helmdeck_core.calls.recovery import AttemptFailure, GiveUp, NextAttempt, RecoveryPolicy, WaitPolicy, rule_for
+from helmdeck_core.calls.recovery import AttemptFailure, GiveUp, NextAttempt, RecoveryPolicy, RecoverySettings, rule_for
 from helmdeck_core.errors import FAILURES
 from helmdeck_core.errors.attempts import Attempt
 from helmdeck_core.hooks.calls import Contribution
@@ -27,9 +27,9 @@ CHAIN = ("a/one", "b/two", "local/last")
 SURFACED = ("safety_filtered", "auth_failed", "invalid_request", "cancelled", "artifact_invalid")
 
 
-def policy(chain=CHAIN, rules=RULES, moves_on_at=None, **limits):
+def policy(chain=CHAIN, rules=RULES, fallback_on=None, **limits):
     limits = {"max_attempts": 8, "deadline_s": 300.0, **limits}
-    return RecoveryPolicy(rules, chain, CallLimits(**limits), WaitPolicy(), 0.0, moves_on_at=moves_on_at)
+    return RecoveryPolicy(RecoverySettings(rules=rules, fallback_on=fallback_on), chain, CallLimits(**limits), 0.0)
 
 
 def failed(ask, cause, *, fingerprint=None, cost=None, disposition=None, is_sent=True, hybrid=False, final="", **facts):
@@ -41,7 +41,7 @@ def failed(ask, cause, *, fingerprint=None, cost=None, disposition=None, is_sent
         budget=Budget(model=ask.model, is_hybrid_reasoning=hybrid),
         disposition=disposition,
         fingerprint=(str((ask.model, ask.changes)) if fingerprint is None else fingerprint) if is_sent else "",
-        final=final,
+        final_reason=final,
     )
 
 
@@ -52,9 +52,9 @@ def course(machine, *causes, **facts):
     while isinstance(step, NextAttempt):
         asked.append(step)
         cause = causes.pop(0) if len(causes) > 1 else causes[0]
-        step = machine.failed(failed(step, cause, **facts), 0.0)
-        while isinstance(step, NextAttempt) and machine.is_spent(str((step.model, step.changes))):
-            step = machine.refused(0.0)
+        step = machine.after_failure(failed(step, cause, **facts), 0.0)
+        while isinstance(step, NextAttempt) and machine.is_repeat(str((step.model, step.changes))):
+            step = machine.after_refusal(0.0)
     return asked, step
 
 
@@ -117,7 +117,7 @@ def test_a_prompt_that_is_too_large_loses_its_oldest_turns_then_half_its_catalog
 
 
 def test_a_deployment_may_keep_every_turn():
-    machine = RecoveryPolicy(RULES, CHAIN[:1], CallLimits(), WaitPolicy(), 0.0, drops_turns=False)
+    machine = RecoveryPolicy(RecoverySettings(rules=RULES, drops_turns=False), CHAIN[:1], CallLimits(), 0.0)
     assert told(course(machine, "context_window_exceeded")[0]) == [("a/one",), ("a/one", "catalog x0.5")]
 
 
@@ -132,9 +132,11 @@ def test_a_deployment_may_keep_every_turn():
     ],
 )
 def test_a_model_that_is_known_to_take_no_more_is_passed_over_for_one_that_does(windows, next_model):
-    machine = RecoveryPolicy(RULES, CHAIN, CallLimits(), WaitPolicy(), 0.0, drops_turns=False, window_of=windows.get)
+    machine = RecoveryPolicy(
+        RecoverySettings(rules=RULES, drops_turns=False, window_of=windows.get), CHAIN, CallLimits(), 0.0
+    )
     begun = machine.begin(0.0)
-    moved = machine.failed(failed(begun, "context_window_exceeded", is_sent=False), 0.0)
+    moved = machine.after_failure(failed(begun, "context_window_exceeded", is_sent=False), 0.0)
     assert moved.model == next_model
 
 
@@ -186,8 +188,8 @@ def test_the_most_telling_name_of_a_rule_counts():
         "likely_timeout/only_reasoning": Contribution("x", RecoveryRule(name="likely_timeout/only_reasoning")),
     }
     failure = FAILURES[FailureClass.LIKELY_TIMEOUT]("x", sub_cause="only_reasoning")
-    assert rule_for(rules, failure, None).value.name == "likely_timeout/only_reasoning"
-    assert rule_for(rules, attrs.evolve(failure, sub_cause="empty"), None).value.name == "likely_timeout"
+    assert rule_for(rules, failure, None).name == "likely_timeout/only_reasoning"
+    assert rule_for(rules, attrs.evolve(failure, sub_cause="empty"), None).name == "likely_timeout"
 
 
 def test_a_rule_may_decide_by_the_situation():
@@ -210,16 +212,16 @@ def test_limits_end_a_call_and_say_so():
     assert course(policy(max_attempts=2), "likely_timeout")[1] == GiveUp("max_attempts 2 reached")
     assert course(policy(max_cost_usd=0.01), "likely_timeout", cost=0.02)[1] == GiveUp("max_cost_usd 0.01 reached")
     machine = policy(deadline_s=3.0)
-    assert machine.failed(failed(machine.begin(0.0), "likely_timeout"), 3.0) == GiveUp("the deadline is over")
+    assert machine.after_failure(failed(machine.begin(0.0), "likely_timeout"), 3.0) == GiveUp("the deadline is over")
 
 
 def test_when_the_money_is_spent_only_what_costs_nothing_is_asked():
     free = {"local/last"}.__contains__
-    machine = RecoveryPolicy(RULES, CHAIN, CallLimits(max_cost_usd=0.01), WaitPolicy(), 0.0, is_free=free)
+    machine = RecoveryPolicy(RecoverySettings(rules=RULES, is_free=free), CHAIN, CallLimits(max_cost_usd=0.01), 0.0)
     begun = machine.begin(0.0)
     assert begun.left_usd == 0.01
-    assert machine.failed(failed(begun, "likely_timeout", cost=0.004), 0.0).left_usd == pytest.approx(0.006)
-    machine = RecoveryPolicy(RULES, CHAIN, CallLimits(max_cost_usd=0.01), WaitPolicy(), 0.0, is_free=free)
+    assert machine.after_failure(failed(begun, "likely_timeout", cost=0.004), 0.0).left_usd == pytest.approx(0.006)
+    machine = RecoveryPolicy(RecoverySettings(rules=RULES, is_free=free), CHAIN, CallLimits(max_cost_usd=0.01), 0.0)
     asked, _ = course(machine, "constrained_deadlock", cost=0.02)
     assert told(asked) == [("a/one",), ("local/last", "b/two passed over")]
 
@@ -228,19 +230,21 @@ def test_what_helped_an_attempt_costs_as_well():
     machine = policy(max_cost_usd=0.01)
     outcome = failed(machine.begin(0.0), "likely_timeout", cost=0.004)
     helper = Attempt(number=1, model="a/small", cost_usd=0.006, purpose="selection")
-    assert machine.failed(attrs.evolve(outcome, helpers=(helper,)), 0.0) == GiveUp("max_cost_usd 0.01 reached")
+    assert machine.after_failure(attrs.evolve(outcome, side_attempts=(helper,)), 0.0) == GiveUp(
+        "max_cost_usd 0.01 reached"
+    )
     assert machine.attempts == (helper, outcome.attempt)
 
 
 def test_behind_a_model_that_must_not_be_asked_the_next_one_is_and_other_wishes_are_for_the_one_that_failed():
     machine = policy()
-    moved = machine.failed(failed(machine.begin(0.0), "length_truncated", sub_cause="reasoning_overrun"), 0.0)
+    moved = machine.after_failure(failed(machine.begin(0.0), "length_truncated", sub_cause="reasoning_overrun"), 0.0)
     assert moved.model == "b/two"
-    moved = machine.refused(0.0, why="too dear")
+    moved = machine.after_refusal(0.0, why="too dear")
     assert (moved.model, moved.notes) == ("local/last", ("b/two passed over",))
-    again = machine.refused(0.0, why="too dear")
+    again = machine.after_refusal(0.0, why="too dear")
     assert told([again]) == [("a/one", "variant single_pick")]
-    assert machine.refused(0.0) == GiveUp(
+    assert machine.after_refusal(0.0) == GiveUp(
         "too dear; no further model in [fallback]; no change is left that makes another request"
     )
 
@@ -249,39 +253,39 @@ def test_an_attempt_leaves_time_for_those_behind_it():
     machine = policy(deadline_s=100.0)
     first = machine.begin(0.0)
     assert first.until_s == 60.0
-    second = machine.failed(failed(first, "likely_timeout"), 60.0)
+    second = machine.after_failure(failed(first, "likely_timeout"), 60.0)
     assert second.until_s == 84.0
-    assert machine.failed(failed(second, "likely_timeout"), 84.0).until_s == 100.0
+    assert machine.after_failure(failed(second, "likely_timeout"), 84.0).until_s == 100.0
 
 
 def test_only_the_causes_that_are_configured_let_another_model_take_over():
-    assert len(course(policy(moves_on_at=("rate_limited",)), "likely_timeout")[0]) == 1
-    assert len(course(policy(moves_on_at=("likely_timeout",)), "likely_timeout")[0]) == 3
+    assert len(course(policy(fallback_on=("rate_limited",)), "likely_timeout")[0]) == 1
+    assert len(course(policy(fallback_on=("likely_timeout",)), "likely_timeout")[0]) == 3
 
 
 def test_providers_that_rest_are_passed_over_as_long_as_others_are_left():
     assert policy().begin(0.0, {"a"}) == attrs.evolve(policy().begin(0.0), model="b/two", notes=("a/one passed over",))
     assert policy().begin(0.0, {"a", "b", "local"}).model == "a/one"
     machine = policy()
-    assert machine.failed(failed(machine.begin(0.0), "likely_timeout"), 0.0, {"b"}).model == "local/last"
+    assert machine.after_failure(failed(machine.begin(0.0), "likely_timeout"), 0.0, {"b"}).model == "local/last"
 
 
 def test_a_provider_that_other_calls_found_down_is_not_asked_again_while_another_one_is_left():
     machine = policy()
-    assert machine.failed(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a"}).model == "b/two"
+    assert machine.after_failure(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a"}).model == "b/two"
     machine = policy(chain=("a/one",))
-    assert machine.failed(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a"}).model == "a/one"
+    assert machine.after_failure(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a"}).model == "a/one"
     machine = policy(chain=("a/one", "b/two"))
-    assert machine.failed(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a", "b"}).model == "a/one"
+    assert machine.after_failure(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a", "b"}).model == "a/one"
 
 
 def test_a_change_that_changes_nothing_is_passed_over_whatever_the_cause():
     stop = {"stop_reason": "Unknown", "raw_stop_reason": "odd", "disposition": Disposition.RETRY}
     machine = policy()
-    again = machine.failed(failed(machine.begin(0.0), "likely_timeout", fingerprint="x", **stop), 0.0)
-    assert (again.model, again.changed, machine.is_spent("x")) == ("a/one", (), False)
-    changed = machine.failed(failed(again, "likely_timeout", fingerprint="x", **stop), 0.0)
-    assert changed.changed and machine.is_spent("x") and not machine.is_spent("y")
+    again = machine.after_failure(failed(machine.begin(0.0), "likely_timeout", fingerprint="x", **stop), 0.0)
+    assert (again.model, again.changed, machine.is_repeat("x")) == ("a/one", (), False)
+    changed = machine.after_failure(failed(again, "likely_timeout", fingerprint="x", **stop), 0.0)
+    assert changed.changed and machine.is_repeat("x") and not machine.is_repeat("y")
 
 
 def test_what_could_not_be_sent_is_not_tried_again_but_elsewhere():
@@ -339,21 +343,16 @@ HOSTILE = st.fixed_dictionaries({cause.value: st.lists(ACTIONS, max_size=4) for 
 def test_no_script_breaks_a_limit_repeats_what_cannot_work_or_never_ends(
     outcomes, rules, chain, max_attempts, deadline_s, max_cost, ignores_changes
 ):
-    machine = RecoveryPolicy(
-        rules,
-        chain,
-        CallLimits(max_attempts=max_attempts, deadline_s=deadline_s, max_cost_usd=max_cost),
-        WaitPolicy(),
-        0.0,
-    )
+    limits = CallLimits(max_attempts=max_attempts, deadline_s=deadline_s, max_cost_usd=max_cost)
+    machine = RecoveryPolicy(RecoverySettings(rules=rules), chain, limits, 0.0)
     now, cost, sent, doomed, steps = 0.0, 0.0, [], set(), 0
     step = machine.begin(now)
     while isinstance(step, NextAttempt):
         steps += 1
         assert steps < 1_000
         request = str((step.model, None if ignores_changes else step.changes))
-        if machine.is_spent(request):
-            step = machine.refused(now)
+        if machine.is_repeat(request):
+            step = machine.after_refusal(now)
             continue
         cause, retry_after, took, paid, disposition, hybrid = outcomes[len(sent) % len(outcomes)]
         assert request not in doomed, "a request that was cut or found no way out is never sent again"
@@ -373,7 +372,7 @@ def test_no_script_breaks_a_limit_repeats_what_cannot_work_or_never_ends(
             step, cause, fingerprint=request, cost=paid, disposition=disposition, hybrid=hybrid,
             retry_after_s=retry_after, **word,
         )  # fmt: skip
-        step = machine.failed(outcome, now)
+        step = machine.after_failure(outcome, now)
         if rules is RULES and cause in SURFACED and not disposition:
             assert isinstance(step, GiveUp)
     assert len(sent) <= max_attempts and len(machine.attempts) == len(sent)

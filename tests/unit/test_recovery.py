@@ -93,8 +93,8 @@ class Stage:
         self.deck = deck_of(self.a, self.b, self.recorder, *beside, config=config)
         self.waits = []
         self.now = 1_000.0
-        self.deck._engine.dispatcher.sleep = self.sleep
-        self.deck._engine.dispatcher.clock = lambda: self.now
+        self.deck._engine.dispatcher.services.sleep = self.sleep
+        self.deck._engine.dispatcher.services.clock = lambda: self.now
 
     async def sleep(self, seconds):
         self.waits.append(seconds)

@@ -128,7 +128,7 @@ class Turn:
     """One answer and all that completes it.
 
     :param request: what was asked.
-    :param refuses: whether something else than the limits of the turn forbids a request.
+    :param guard: forbids a request for other reasons than the limits of the turn.
     :param takes_native: whether the model goes on with its own unfinished answer when that is the last message.
     :ivar state: where it stands; see ``TRANSITIONS``.
     :ivar path: all states so far.
@@ -138,18 +138,18 @@ class Turn:
         self,
         request: ChatRequest,
         limits: ContinuationLimits,
-        judge: ShapeCheck,
+        check: ShapeCheck,
         *,
         takes_native: Callable[[], bool] = lambda: False,
-        refuses: RequestGuard | None = None,
+        guard: RequestGuard | None = None,
     ) -> None:
         self.state = TurnState.REQUEST
         self.path = [self.state]
         self._request = request
         self._limits = limits
-        self._judge = judge
+        self._check = check
         self._takes_native = takes_native
-        self._refuses = refuses
+        self._guard = guard
         self._first: ChatResponse | None = None
         self._last: ChatResponse | None = None
         self._text = ""
@@ -170,7 +170,7 @@ class Turn:
     @property
     def answer(self) -> str:
         """What is there so far, without reasoning."""
-        return self._judge.visible(self._text)
+        return self._check.visible(self._text)
 
     def feed(self, response: ChatResponse, shown: str | None = None) -> TurnAction:
         """Take an answer; return what to do.
@@ -182,11 +182,11 @@ class Turn:
         is_first = self._first is None
         added = self._take(response, before, shown)
         trigger = self._evaluated(response)
-        if trigger is Trigger.CUT and not is_first and self._judge.is_loop(self._text):
+        if trigger is Trigger.CUT and not is_first and self._check.is_loop(self._text):
             return self._partial(TerminalReason.NO_PROGRESS, Trigger.FATAL_LATER)
         if trigger is Trigger.CUT and not is_first and not added:
             # What has a form is asked for anew with more room by whoever reads it; here it would be paid for twice.
-            if self._has_stalled or self._judge.shape(self._text) is not Shape.TEXT:
+            if self._has_stalled or self._check.shape(self._text) is not Shape.TEXT:
                 return self._partial(TerminalReason.NO_PROGRESS, Trigger.FATAL_LATER)
             self._has_stalled = True  # once more, with room for all that it says again
         if trigger is Trigger.FATAL and not is_first:
@@ -247,7 +247,7 @@ class Turn:
         if state is TurnState.REQUEST_REPAIR:
             self._parts.append(0)  # only its calls are wanted
             return 0
-        visible = self._judge.visible(response.text)
+        visible = self._check.visible(response.text)
         if shown is None:
             added, dropped = self._joined(visible, response)
         else:
@@ -269,12 +269,12 @@ class Turn:
         """
         answer = self.answer
         merged = merge(answer, more, is_cut=_is_cut(response))
-        if self._judge.shape(self._text) is not Shape.CUT:
+        if self._check.shape(self._text) is not Shape.CUT:
             return merged.added, merged.dropped
         for added in (merged.added, more, more[longest_repetition(answer, more) :]):
-            if self._judge.shape(self._text + added) is Shape.WHOLE:
+            if self._check.shape(self._text + added) is Shape.WHOLE:
                 return added, len(more) - len(added)
-        if squashed(more).startswith(squashed(answer)[:SAME_START]) and self._judge.shape(more) is Shape.WHOLE:
+        if squashed(more).startswith(squashed(answer)[:SAME_START]) and self._check.shape(more) is Shape.WHOLE:
             # The whole answer once more in other words: what was cut is left behind.
             dropped, self._text = len(self._text), ""
             return more, dropped
@@ -282,16 +282,16 @@ class Turn:
 
     def _evaluated(self, response: ChatResponse) -> Trigger:
         """What an answer means; a word of the provider that the answer itself belies does not count."""
-        judged = self._judge.tool_calls(response)
+        judged = self._check.tool_calls(response)
         if judged is not None and (judged.calls or judged.withheld or judged.broken or judged.is_cut):
             return self._with_calls(response, judged)
         if self.path[-2] is TurnState.REQUEST_REPAIR:
             return Trigger.CUT_TOOL_CALLS
         disposition = response.disposition or DISPOSITIONS[response.stop_reason]
         if response.stop_reason in (StopReason.END_TURN, StopReason.TOOL_CALL):
-            return Trigger.CUT if self._judge.shape(self._text) is Shape.CUT else Trigger.ENDED
+            return Trigger.CUT if self._check.shape(self._text) is Shape.CUT else Trigger.ENDED
         if response.stop_reason is StopReason.MAX_TOKENS:
-            return Trigger.WHOLE if self._judge.shape(self._text) is Shape.WHOLE else Trigger.CUT
+            return Trigger.WHOLE if self._check.shape(self._text) is Shape.WHOLE else Trigger.CUT
         return Trigger.PAUSED if disposition is Disposition.RESUME else Trigger.FATAL
 
     def _with_calls(self, response: ChatResponse, judged: ToolCalls) -> Trigger:
@@ -320,8 +320,8 @@ class Turn:
             limit = self._left()
         is_native = is_paused or self._takes_native()
         request = self._resumed(response, limit) if is_native else self._hinted(CONTINUE_HINT, limit)
-        if self._refuses is not None and (refused := self._refuses(request, RequestKind.CONTINUATION, self._usage)):
-            return self._partial(refused, Trigger.LIMIT)
+        if self._guard is not None and (reason := self._guard(request, RequestKind.CONTINUATION, self._usage)):
+            return self._partial(reason, Trigger.LIMIT)
         self._move(Trigger.UNDER_LIMITS)
         self._attempts += 1
         return self._send(request, self._attempts, is_native=is_native and not is_paused)
@@ -335,8 +335,8 @@ class Turn:
         # The payload was too large for the limit once already.
         limit = min(2 * (self._request.max_tokens or self._left()), self._left())
         request = self._hinted(hint, limit, has_tools=True)
-        if self._refuses is not None and (refused := self._refuses(request, RequestKind.REPAIR, self._usage)):
-            return self._partial(refused, Trigger.LIMIT)
+        if self._guard is not None and (reason := self._guard(request, RequestKind.REPAIR, self._usage)):
+            return self._partial(reason, Trigger.LIMIT)
         self._move(Trigger.UNDER_LIMITS)
         self._repairs += 1
         return self._send(request, self._repairs, is_repair=True)
@@ -349,8 +349,8 @@ class Turn:
 
     def _is_worth_it(self, response: ChatResponse) -> bool:
         """Whether going on can be cheaper than asking again."""
-        shape, usage = self._judge.shape(self._text), response.usage
-        if shape is Shape.BROKEN or not self.answer.strip() or self._judge.is_loop(self._text):
+        shape, usage = self._check.shape(self._text), response.usage
+        if shape is Shape.BROKEN or not self.answer.strip() or self._check.is_loop(self._text):
             return False
         return shape is Shape.TEXT or usage.reasoning_tokens <= THOUGHT_SHARE * usage.output_tokens
 
