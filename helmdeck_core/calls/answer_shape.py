@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.domain.chat import ChatRequest, ChatResponse
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import Shape
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.tool_calls import ToolCalls
@@ -24,6 +24,11 @@ class AnswerShapeCheck:
     runtime: Runtime
     request: ChatRequest
     type: Any = None
+
+    def is_complete(self, response: ChatResponse) -> bool:
+        """Whether a response needs no further evaluation: plain text that ended by itself."""
+        is_plain = self.type is None and not self.request.tools and not response.tool_calls
+        return is_plain and response.stop_reason is StopReason.END_TURN
 
     def visible(self, text: str) -> str:
         """Return the text without reasoning; empty where a reasoning block is not closed."""

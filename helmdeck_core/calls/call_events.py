@@ -24,16 +24,18 @@ from helmdeck_core.errors.attempts import Attempt
 from helmdeck_core.resolve.runtime import Runtime
 
 
-@attrs.frozen
 class CallEvents:
     """The events of one call.
 
     :ivar model: the requested model.
     """
 
-    _runtime: Runtime
-    _call: CallRef
-    _model: str
+    __slots__ = ("_call", "_model", "_runtime")
+
+    def __init__(self, runtime: Runtime, call: CallRef, model: str) -> None:
+        self._runtime = runtime
+        self._call = call
+        self._model = model
 
     def call_started(self, parent: str) -> None:
         """The call starts."""

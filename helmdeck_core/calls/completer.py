@@ -64,6 +64,9 @@ class Completer:
         :raises CallFailed: the first request failed; if a later one fails, the response is partial.
         """
         response = first if first is not None else await self._client.complete(request)
+        if check.is_complete(response):
+            self._emit_stop_reason(request, response, call, 1)
+            return response
         turn, action = self._evaluate(request, response, check, call, guard)
         if isinstance(action, TurnResult):
             return action.response

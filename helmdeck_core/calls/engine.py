@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, TypeVar
 
-import attrs
-
 from helmdeck_core.calls.call import CallOptions
 from helmdeck_core.calls.chat_operation import ChatOperation
 from helmdeck_core.calls.dispatcher import Dispatcher
-from helmdeck_core.calls.operation import CallResult
+from helmdeck_core.calls.operation import CallResult, copy_response
 from helmdeck_core.calls.provider_client import ProviderClient
 from helmdeck_core.calls.provider_pool import ProviderPool
 from helmdeck_core.calls.question_operation import QuestionOperation
@@ -136,7 +134,7 @@ class Engine:
 
     def _response(self, result: CallResult[ChatResponse]) -> ChatResponse:
         self._emit_finished(result, "", ())
-        return attrs.evolve(result.response, attempts=result.attempts)
+        return copy_response(result.response, attempts=result.attempts)
 
     def _saved_usd(self, result: CallResult[Any]) -> float | None:
         request, usage = result.prepared.request, result.response.usage

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from typing import TypeGuard
 
 import attrs
 
+from helmdeck_core.calls.operation import copy_response
 from helmdeck_core.calls.provider_pool import ProviderPool
 from helmdeck_core.calls.schema_fallback import SchemaFallback
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Provider, ToolCallDelta
@@ -117,7 +119,7 @@ class ProviderClient:
 
 
 def _timed(response: ChatResponse, start: float) -> ChatResponse:
-    return response if response.latency_s else attrs.evolve(response, latency_s=time.perf_counter() - start)
+    return response if response.latency_s else copy_response(response, latency_s=time.perf_counter() - start)
 
 
 def _chunks_of(response: ChatResponse) -> Iterator[ChatDelta]:
@@ -130,7 +132,7 @@ def _chunks_of(response: ChatResponse) -> Iterator[ChatDelta]:
         yield ChatDelta(tool_call=ToolCallDelta(index, call.id, call.name, call.arguments))
 
 
-def _is_batch(item: object) -> bool:
+def _is_batch(item: object) -> TypeGuard[ChatDelta | Sequence[ChatDelta]]:
     return isinstance(item, ChatDelta) or (isinstance(item, (list, tuple)) and set(map(type, item)) <= {ChatDelta})
 
 

@@ -89,7 +89,7 @@ class QuestionOperation(Generic[T]):
             temperature=question.temperature,
             tools=question.tools,
             tool_choice=question.tool_choice,
-            response_format=prompt.response_format,
+            response_format=self.composer.response_format(prompt),
             task=prompt.task,
         )
         return Prepared(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -151,15 +151,13 @@ class Library:
         """
         index, limits, cap = self._frame(budget, other_tokens)
 
-        def ranking() -> Ranking:
+        def rank() -> Ranking:
             return with_prior(self.rank(request, budget), self._places(planned_before))
 
-        selection = select(self.prepared(budget), _Ranked(ranking), request, limits)
+        selection = select(self.prepared(budget), rank, limits)
         return selection if index is None else _behind(index, selection, cap)
 
-    def narrow(
-        self, selection: Selection, budget: Budget, request: str, other_tokens: int, picks: Iterable[str]
-    ) -> Selection:
+    def narrow(self, selection: Selection, budget: Budget, other_tokens: int, picks: Iterable[str]) -> Selection:
         """Merge a selection that had to be ranked with the entries that another model named, and fit it again.
 
         :param picks: ids of entries.
@@ -171,7 +169,7 @@ class Library:
         survivors = [place for place in ranking.order if selection.catalog.get(entries[place].id) is not None]
         wanted = self._places(picks)
         order = preferring(ranking, survivors, wanted)
-        narrowed = select(self.prepared(budget), _Ranked(lambda: order), request, limits)
+        narrowed = select(self.prepared(budget), lambda: order, limits)
         label = f"llm_filter(picks={len(wanted)},kept={len(narrowed.catalog)})"
         record = attrs.evolve(narrowed.record, dropped=(*narrowed.record.dropped, label))
         narrowed = attrs.evolve(narrowed, ranking=ranking, record=record)
@@ -274,16 +272,6 @@ class Library:
                 if key not in self._indexes:
                     self._indexes[key] = owned.value.index(self.catalog, **options)
         return self._indexes[key]
-
-
-@attrs.frozen
-class _Ranked:
-    """What a selection asks for the order of the entries, when it needs one."""
-
-    order: Callable[[], Ranking]
-
-    def rank(self, request: str) -> Ranking:  # noqa: ARG002
-        return self.order()
 
 
 def _behind(index: CatalogIndex, selection: Selection, cap: int | None) -> Selection:

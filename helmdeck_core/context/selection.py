@@ -6,7 +6,7 @@ entries are ranked on their full metadata and the best are kept, each in the ric
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 import attrs
@@ -14,7 +14,7 @@ import attrs
 from helmdeck_core.context.ladder import FRAME, PreparedCatalog
 from helmdeck_core.domain.catalog import Catalog, TrimRecord
 from helmdeck_core.domain.questions import Selection
-from helmdeck_core.domain.ranking import RankIndex, Ranking, is_unsure
+from helmdeck_core.domain.ranking import Ranking, is_unsure
 
 
 @attrs.frozen(kw_only=True)
@@ -33,16 +33,14 @@ class SelectionLimits:
     confidence: float = 0.4
 
 
-def select(prepared: PreparedCatalog, index: RankIndex | None, request: str, limits: SelectionLimits) -> Selection:
-    """Choose what is sent.
+def select(prepared: PreparedCatalog, rank: Callable[[], Ranking] | None, limits: SelectionLimits) -> Selection:
+    """Choose the entries to send.
 
-    :param index: the ranker's index of the full catalog; ``None`` where nothing may be ranked.
+    :param rank: ranks the full catalog; called only where entries have to go, ``None`` where nothing may be ranked.
     """
-    rung = prepared.fitting_rung(limits.cap)
-    if rung is not None or index is None:
+    if rank is None or prepared.fitting_rung(limits.cap) is not None:
         return _whole(prepared, limits.cap)
-    ranking = index.rank(request)
-    return _best(prepared, ranking, limits)
+    return _best(prepared, rank(), limits)
 
 
 def _whole(prepared: PreparedCatalog, cap: int | None) -> Selection:

@@ -114,7 +114,7 @@ def explain(composer: Composer, client: ProviderClient, question: Question[Any],
     selection = prompt.selection
     if selection is None:
         raise ValueError("a question without a catalog has nothing to explain")
-    request = ChatRequest(model=model, messages=prompt.messages, response_format=prompt.response_format)
+    request = ChatRequest(model=model, messages=prompt.messages, response_format=composer.response_format(prompt))
     return Explanation(
         lookup=lookup,
         rules=library.rules(budget),

@@ -130,14 +130,9 @@ class Helmdeck:
         :raises PackError: the input is not usable, such as a blank request.
         :raises CallFailed: the model gave nothing usable; the subclass is the cause.
         """
+        request = PlanRequest(intent, context=context, done=tuple(done), defaults=dict(defaults or {}))
         return await self._runner.run(
-            PLAN_PACK,
-            PlanRequest(intent, context=context, done=tuple(done), defaults=dict(defaults or {})),
-            output_type=Plan,
-            model=model,
-            caller=caller,
-            progress=progress,
-            limits=limits,
+            PLAN_PACK, request, output_type=Plan, model=model, caller=caller, progress=progress, limits=limits
         )
 
     async def aroute(
@@ -155,14 +150,9 @@ class Helmdeck:
 
         Parameters and errors are those of ``aplan``.
         """
+        request = PlanRequest(intent, context=context, defaults=dict(defaults or {}))
         return await self._runner.run(
-            ROUTE_PACK,
-            PlanRequest(intent, context=context, defaults=dict(defaults or {})),
-            output_type=Route,
-            model=model,
-            caller=caller,
-            progress=progress,
-            limits=limits,
+            ROUTE_PACK, request, output_type=Route, model=model, caller=caller, progress=progress, limits=limits
         )
 
     async def arun(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
 import attrs
@@ -37,14 +37,14 @@ class PackContext(Protocol):
         """Everything that can be planned."""
         ...
 
-    async def ask(self, question: Question[T]) -> Answer[T]:
+    def ask(self, question: Question[T]) -> Coroutine[Any, Any, Answer[T]]:
         """Put a question to a model: budget, selection, prompt, dispatch, decode.
 
         :raises CallFailed: the subclass of the cause.
         """
         ...
 
-    async def complete(self, request: ChatRequest, *, allows_empty: bool = False) -> ChatResponse:
+    def complete(self, request: ChatRequest, *, allows_empty: bool = False) -> Coroutine[Any, Any, ChatResponse]:
         """Send a request that the pack wrote, such as a conversation with tools, as ``Helmdeck.acomplete`` does.
 
         It counts as the pack's own and within its limits. An empty ``model`` is the one that the caller asked for.

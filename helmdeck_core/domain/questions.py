@@ -27,7 +27,8 @@ class PromptVariant:
     :ivar task: the task that it serves, such as ``plan``.
     :ivar variant: its name, such as ``single_pick``; a budget chooses by it.
     :ivar instructions: text that depends on nothing but the variant; it opens the cached prefix.
-    :ivar render: the part that depends on the request; it comes last.
+    :ivar render: returns the part that depends on the request, which comes last. It is called once per prompt, before the
+        catalog is chosen (``task.catalog`` is empty), and again only where a shortlist is added.
     :ivar catalog_heading: the line above the catalog.
     :ivar details_heading: the line above the entries that are likely, where the catalog above them lists all in brief.
     """

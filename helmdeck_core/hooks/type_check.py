@@ -14,22 +14,25 @@ import attrs
 
 def misfit(value: Any) -> str | None:
     """Say which field of an attrs value does not have its declared type; ``None`` when all do."""
-    for name, fits, hint in _fields(type(value)):
-        if not fits(getattr(value, name)):
-            return f"{name} is {getattr(value, name)!r:.80}, not {_shown(hint)}"
+    for name, default, fits, hint in _fields(type(value)):
+        found = getattr(value, name)
+        if found is not default and not fits(found):
+            return f"{name} is {found!r:.80}, not {_shown(hint)}"
     return None
 
 
 Fits = Callable[[Any], bool]
 
-_KNOWN: dict[Any, tuple[tuple[str, Fits, Any], ...]] = {}
+_KNOWN: dict[Any, tuple[tuple[str, Any, Fits, Any], ...]] = {}
 
 
-def _fields(cls: Any) -> tuple[tuple[str, Fits, Any], ...]:
+def _fields(cls: Any) -> tuple[tuple[str, Any, Fits, Any], ...]:
     """The fields of a class, each with its test; made once, for every answer of a provider is held against one."""
     if cls not in _KNOWN:
         hints = typing.get_type_hints(cls)
-        _KNOWN[cls] = tuple((field.name, _test_of(hints[field.name]), hints[field.name]) for field in attrs.fields(cls))
+        _KNOWN[cls] = tuple(
+            (field.name, field.default, _test_of(hints[field.name]), hints[field.name]) for field in attrs.fields(cls)
+        )
     return _KNOWN[cls]
 
 

@@ -215,16 +215,18 @@ class _Context:
     _pack: str
     model: str | None
     caller: str
-    progress: Callable[[str], None]
+    _progress: Callable[[str], None]
     _limits: CallLimits
     start_s: float
 
-    # Plain functions that return a coroutine: a call through the context adds no frame.
-    def planned_before(self, request: str) -> Coroutine[Any, Any, tuple[str, ...]]:
-        return self._runner.planned_before(self.caller, request)
+    def progress(self, message: str) -> None:
+        self._progress(message)
 
-    def remember(self, record: PlanRecord) -> Coroutine[Any, Any, None]:
-        return self._runner.remember(record)
+    async def planned_before(self, request: str) -> tuple[str, ...]:
+        return await self._runner.planned_before(self.caller, request)
+
+    async def remember(self, record: PlanRecord) -> None:
+        await self._runner.remember(record)
 
     @property
     def catalog(self) -> Catalog:

@@ -305,7 +305,7 @@ def test_a_deck_that_nobody_closed_keeps_nothing_open_behind_a_loop_that_ended()
         for number in range(4):
             with nobody_warned():
                 asyncio.run(ask(deck, "p/any", bool(number % 2)))
-            assert deck._engine.pool._open == deck._engine.gateway._closers == {}
+            assert deck._engine.pool._open == deck._engine.pool._closers == {}
         assert server.connections == 4
 
 

@@ -373,7 +373,7 @@ def test_a_filtered_selection_is_never_over_the_cap_nor_over_the_most_entries(fi
     library, budget = fitted(most, max_catalog_bytes=cap, supports_prefix_cache=cache)
     ids = [entry.id for entry in library.catalog.entries]
     picks = data.draw(st.lists(st.sampled_from(ids), unique=True, max_size=70))
-    narrowed = library.narrow(library.select(budget, ASK), budget, ASK, 0, picks)
+    narrowed = library.narrow(library.select(budget, ASK), budget, 0, picks)
     index = narrowed.index.size if narrowed.index else 0
     assert len(narrowed.text.encode()) + index == narrowed.record.after_bytes <= cap
     assert len(narrowed.entries) <= most

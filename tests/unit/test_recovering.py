@@ -240,9 +240,9 @@ def test_behind_a_model_that_must_not_be_asked_the_next_one_is_and_other_wishes_
     machine = policy()
     moved = machine.after_failure(failed(machine.begin(0.0), "length_truncated", sub_cause="reasoning_overrun"), 0.0)
     assert moved.model == "b/two"
-    moved = machine.after_refusal(0.0, why="too dear")
+    moved = machine.after_refusal(0.0, reason="too dear")
     assert (moved.model, moved.notes) == ("local/last", ("b/two passed over",))
-    again = machine.after_refusal(0.0, why="too dear")
+    again = machine.after_refusal(0.0, reason="too dear")
     assert told([again]) == [("a/one", "variant single_pick")]
     assert machine.after_refusal(0.0) == GiveUp(
         "too dear; no further model in [fallback]; no change is left that makes another request"

@@ -26,7 +26,7 @@ class FixedIndex:
             clause_best=tuple(places[i] for i in clause_best),
         )
 
-    def rank(self, request):
+    def rank(self, request=""):
         return self.ranking
 
 
@@ -49,13 +49,13 @@ def ids(selection):
 
 def test_without_a_cap_everything_passes_and_nothing_is_ranked():
     catalog = catalog_of([100] * 5)
-    selection = select(prepare(catalog), FixedIndex(catalog, []), "x", SelectionLimits(cap=None, max_entries=2))
+    selection = select(prepare(catalog), FixedIndex(catalog, []).rank, SelectionLimits(cap=None, max_entries=2))
     assert len(selection.entries) == 5 and selection.ranking is None and selection.record.dropped == ()
 
 
 def test_where_compaction_meets_the_cap_no_entry_goes_and_no_lexical_label_appears():
     catalog = catalog_of([100] * 5)
-    selection = select(prepare(catalog), FixedIndex(catalog, []), "x", SelectionLimits(cap=300, max_entries=2))
+    selection = select(prepare(catalog), FixedIndex(catalog, []).rank, SelectionLimits(cap=300, max_entries=2))
     assert len(selection.entries) == 5 and selection.record.dropped == ("first",)
     assert not selection.depends_on_request
 
@@ -63,7 +63,7 @@ def test_where_compaction_meets_the_cap_no_entry_goes_and_no_lexical_label_appea
 def test_the_best_entries_keep_the_richest_form_for_which_there_is_room():
     catalog = catalog_of([300] * 20)
     selection = select(
-        prepare(catalog), FixedIndex(catalog, ["p7", "p2", "p5"]), "x", SelectionLimits(cap=450, max_entries=3)
+        prepare(catalog), FixedIndex(catalog, ["p7", "p2", "p5"]).rank, SelectionLimits(cap=450, max_entries=3)
     )
     lengths = {entry["name"]: len(entry["description"]) for entry in json.loads(selection.text)["packs"]}
     assert lengths["p7"] == 303 and lengths["p2"] == lengths["p5"] == 1
@@ -73,14 +73,14 @@ def test_the_best_entries_keep_the_richest_form_for_which_there_is_room():
 
 def test_the_record_tells_how_many_were_left_out_and_the_final_size():
     catalog = catalog_of([300] * 10)
-    record = select(prepare(catalog), FixedIndex(catalog, []), "x", SelectionLimits(cap=250, max_entries=4)).record
+    record = select(prepare(catalog), FixedIndex(catalog, []).rank, SelectionLimits(cap=250, max_entries=4)).record
     assert (record.kept_entries, record.left_out) == (4, 6)
     assert record.before_bytes == len(catalog.encode()) and record.after_bytes <= 250
 
 
 def test_a_cap_that_was_met_in_the_end_leaves_no_over_budget_marker():
     catalog = catalog_of([300] * 10)
-    record = select(prepare(catalog), FixedIndex(catalog, []), "x", SelectionLimits(cap=150, max_entries=4)).record
+    record = select(prepare(catalog), FixedIndex(catalog, []).rank, SelectionLimits(cap=150, max_entries=4)).record
     assert not any(label.startswith("still_over_budget") for label in record.dropped)
 
 
@@ -88,7 +88,7 @@ def test_an_entry_larger_than_the_cap_is_left_out_with_a_label():
     rows = [{"name": "huge", "description": "y" * 900}, {"name": "small", "description": "z"}]
     catalog = Catalog.from_data({"packs": rows}, "test")
     selection = select(
-        prepare(catalog), FixedIndex(catalog, ["huge", "small"]), "x", SelectionLimits(cap=100, max_entries=12)
+        prepare(catalog), FixedIndex(catalog, ["huge", "small"]).rank, SelectionLimits(cap=100, max_entries=12)
     )
     assert ids(selection) == ["small"] and "entry.too_large(huge)" in selection.record.dropped
 
@@ -96,7 +96,7 @@ def test_an_entry_larger_than_the_cap_is_left_out_with_a_label():
 def test_entries_that_match_nothing_do_not_take_the_room_of_those_that_do():
     catalog = catalog_of([300] * 40)
     index = FixedIndex(catalog, ["p3", "p4"], zeros={f"p{n}" for n in range(40)} - {"p3", "p4"})
-    selection = select(prepare(catalog), index, "x", SelectionLimits(cap=720, max_entries=12))
+    selection = select(prepare(catalog), index.rank, SelectionLimits(cap=720, max_entries=12))
     assert ids(selection) == ["p3", "p4"]
     assert all(len(entry["description"]) == 303 for entry in json.loads(selection.text)["packs"])
 
@@ -104,13 +104,13 @@ def test_entries_that_match_nothing_do_not_take_the_room_of_those_that_do():
 def test_when_nothing_matches_something_is_shown_all_the_same():
     catalog = catalog_of([300] * 10)
     index = FixedIndex(catalog, [], zeros={f"p{n}" for n in range(10)})
-    assert len(select(prepare(catalog), index, "x", SelectionLimits(cap=200, max_entries=3)).entries) == 3
+    assert len(select(prepare(catalog), index.rank, SelectionLimits(cap=200, max_entries=3)).entries) == 3
 
 
 def test_every_clause_keeps_its_candidate():
     catalog = catalog_of([300] * 10)
     index = FixedIndex(catalog, [f"p{n}" for n in range(10)], clause_best=["p0", "p9"])
-    assert "p9" in ids(select(prepare(catalog), index, "x", SelectionLimits(cap=300, max_entries=3)))
+    assert "p9" in ids(select(prepare(catalog), index.rank, SelectionLimits(cap=300, max_entries=3)))
 
 
 def ranking(*values):
@@ -155,7 +155,7 @@ def test_top_k_inside_the_range_returns_the_first_k_in_order():
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(1, 3_000), st.integers(0, 12))
 def test_no_selection_is_ever_over_a_cap_that_can_be_met(sizes, cap, most):
     catalog = catalog_of(sizes)
-    selection = select(prepare(catalog), FixedIndex(catalog, []), "x", SelectionLimits(cap=cap, max_entries=most))
+    selection = select(prepare(catalog), FixedIndex(catalog, []).rank, SelectionLimits(cap=cap, max_entries=most))
     size = len(selection.text.encode())
     assert selection.record.after_bytes == size
     assert size <= max(cap, 27), "27 bytes are an empty catalog"
@@ -198,7 +198,7 @@ def test_whatever_the_steps_do_the_cap_and_the_dispatch_graph_hold(sizes, steps,
         prepared = PreparedCatalog(
             catalog, [Contribution("t", TrimStep(name=name, trim=STEPS[name])) for name in steps]
         )
-        return select(prepared, FixedIndex(catalog, wanted), "x", limits)
+        return select(prepared, FixedIndex(catalog, wanted).rank, limits)
 
     selection = chosen()
     again = chosen()
@@ -217,7 +217,7 @@ def test_whatever_the_steps_do_the_cap_and_the_dispatch_graph_hold(sizes, steps,
 def test_bare_names_follow_behind_the_described_entries_and_get_their_room_before_fields_are_given_back():
     catalog = catalog_of([100] * 12)
     limits = SelectionLimits(cap=300, max_entries=2, bare_names=4)
-    selection = select(prepare(catalog), FixedIndex(catalog, ["p9", "p5"]), "x", limits)
+    selection = select(prepare(catalog), FixedIndex(catalog, ["p9", "p5"]).rank, limits)
     packs = json.loads(selection.text)["packs"]
     assert [row["name"] for row in packs] == ["p5", "p9", "p0", "p1", "p10", "p11"]
     assert [row.keys() == {"name"} for row in packs] == [False, False, True, True, True, True]
