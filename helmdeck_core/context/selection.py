@@ -1,7 +1,7 @@
-"""From the whole catalog to what one request needs, within the bytes that one model can take.
+"""Selects the entries that one request needs, within the bytes that one model can take.
 
-Nothing is filtered while the trimmed catalog fits: filtering small catalogs costs accuracy. Only when it does not,
-entries are ranked on their full metadata and the best are kept, each in the richest form for which there is room.
+Nothing is left out while the trimmed catalog fits, because filtering small catalogs costs accuracy. Otherwise entries are
+ranked on their full metadata, and the best are kept, each in the richest form that fits.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from helmdeck_core.domain.ranking import Ranking, is_unsure
 
 @attrs.frozen(kw_only=True)
 class SelectionLimits:
-    """What a selection must keep to.
+    """The limits of a selection.
 
     :ivar cap: the largest catalog in bytes; ``None`` is no limit.
-    :ivar max_entries: most entries that are kept when entries have to go; 0 is no limit.
-    :ivar bare_names: most entries that follow behind those by their names alone; 0 is none.
+    :ivar max_entries: the maximum number of entries where the catalog does not fit; 0 is no limit.
+    :ivar bare_names: the maximum number of further entries by name alone; 0 is none.
     :ivar confidence: below this a ranking counts as unsure.
     """
 
@@ -75,10 +75,10 @@ def _best(prepared: PreparedCatalog, ranking: Ranking, limits: SelectionLimits) 
 
 
 def _candidates(ranking: Ranking, max_entries: int) -> list[int]:
-    """Positions of the entries that may be kept, most wanted first.
+    """Positions of the entries that may be kept, best first.
 
-    The best of every part of the request comes before the rest, so that no part is left without a candidate. Entries
-    that match nothing are left out as long as anything matches: their room serves the others better.
+    The best entry of every part of the request is among them, so that no part is left without a candidate. Entries that
+    match nothing are left out as long as any entry matches.
     """
     limit = max_entries or len(ranking.scores)
     wanted = [index for index, _ in ranking.leading(limit)] or list(ranking.order[:limit])
@@ -88,7 +88,7 @@ def _candidates(ranking: Ranking, max_entries: int) -> list[int]:
 
 
 def _named(ranking: Ranking, candidates: Sequence[int], limits: SelectionLimits) -> list[int]:
-    """Positions of the entries that may follow by their names alone, most wanted first."""
+    """Positions of the entries that may follow by name alone, best first."""
     if not limits.bare_names:
         return []
     described = set(candidates)
@@ -99,7 +99,7 @@ def _named(ranking: Ranking, candidates: Sequence[int], limits: SelectionLimits)
 def _fill(
     prepared: PreparedCatalog, candidates: Sequence[int], named: Sequence[int], cap: int
 ) -> tuple[dict[int, int], list[str]]:
-    """Take entries in their leanest form while they fit, then names, then give cut fields back, best entries first."""
+    """Add entries in their smallest form while they fit, then names, then restore trimmed fields, best entries first."""
     last = prepared.last_rung
     lean = prepared.rung(last).fragments
     # Each list has one comma less than entries; the costs count one each, so up to two bytes may stay unused.

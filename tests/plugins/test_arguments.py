@@ -3,7 +3,7 @@
 import pytest
 
 from helmdeck_core import Catalog
-from helmdeck_plugins.packs.arguments import given_arguments
+from helmdeck_plugins.packs.arguments import parse_arguments
 from helmdeck_plugins.packs.checking import StepChecker
 
 TEXT = {"type": "string"}
@@ -118,4 +118,4 @@ def test_what_is_read_is_a_new_table_and_the_answer_stays_as_it_was():
     written = {"a": None, "p": {"x": "1", "y": None}}
     read({"a": TEXT, "p": PAIR}, written)
     assert written == {"a": None, "p": {"x": "1", "y": None}}
-    assert given_arguments(None) == ({}, ())
+    assert parse_arguments(None) == ({}, ())

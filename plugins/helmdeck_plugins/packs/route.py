@@ -19,7 +19,7 @@ from helmdeck_core import (
     RouteKind,
     hookimpl,
 )
-from helmdeck_plugins.packs.arguments import as_declared, given_arguments
+from helmdeck_plugins.packs.arguments import as_declared, parse_arguments
 from helmdeck_plugins.packs.checking import EntryResolver, resolver_of
 from helmdeck_plugins.packs.constraints import route_forms
 from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, make_question
@@ -119,7 +119,7 @@ def _recommended(names: EntryResolver, choice: Choice) -> Recommendation:
     entry = names.find(choice.id or "")
     if entry is None:
         return Recommendation(kind=RouteKind.NONE, id="", why=choice.why or "")
-    inputs, _ = given_arguments(choice.suggested_inputs)
+    inputs, _ = parse_arguments(choice.suggested_inputs)
     return Recommendation(
         kind=_kind(entry), id=entry.id, why=choice.why or "", suggested_inputs=as_declared(entry, inputs)
     )
