@@ -243,7 +243,7 @@ def test_a_time_limit_of_nothing_is_a_mistake():
 
 
 def test_a_finished_configuration_allows_nothing_beside_it():
-    with pytest.raises(TypeError, match="finished configuration"):
+    with pytest.raises(TypeError, match="config is complete"):
         Helmdeck(Config(), model="a/b")
 
 

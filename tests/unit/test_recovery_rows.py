@@ -92,7 +92,7 @@ def fingerprints(server):
 
 @pytest.mark.parametrize("mode", PLANS)
 @pytest.mark.parametrize("thinks", [False, True])
-def test_a_plan_moves_on_as_the_table_says(servers, mode, thinks):
+def test_plan_recovers_as_the_table_defines(servers, mode, thinks):
     deck, bad, good = servers(mode, is_hybrid_reasoning=thinks)
     plan = deck.plan(ASK, model="vllm/m")
     assert plan.model == "lmstudio/m" and len(good.requests) == 1
@@ -107,7 +107,7 @@ def test_a_plan_moves_on_as_the_table_says(servers, mode, thinks):
 
 @pytest.mark.parametrize("mode", [mode for mode in PLANS if mode not in ANSWERS])
 @pytest.mark.parametrize("streams", [False, True])
-def test_a_written_request_moves_on_unchanged(servers, mode, streams):
+def test_written_request_falls_back_unchanged(servers, mode, streams):
     deck, bad, good = servers(mode)
     if streams and mode in SPOKEN:
         pieces = deck.stream(WRITTEN)
@@ -123,14 +123,14 @@ def test_a_written_request_moves_on_unchanged(servers, mode, streams):
 
 
 @pytest.mark.parametrize("mode", ANSWERS)
-def test_plain_text_is_given_on_as_it_is_and_not_called_finished(servers, mode):
+def test_plain_text_is_passed_on_and_not_marked_complete(servers, mode):
     deck, _, good = servers(mode)
     response = deck.complete(WRITTEN)
     assert response.stop_reason in ("MaxTokens", "Unknown") and good.requests == []
 
 
 @pytest.mark.parametrize("streams", [False, True])
-def test_a_refusal_is_told_and_nobody_else_is_asked(servers, streams):
+def test_refusal_is_reported_without_a_fallback(servers, streams):
     deck, bad, good = servers("empty_content_filter")
     for ask in (lambda: deck.plan(ASK, model="vllm/m"), lambda: list(deck.stream(WRITTEN))):
         with pytest.raises(CallFailed) as caught:
@@ -139,7 +139,7 @@ def test_a_refusal_is_told_and_nobody_else_is_asked(servers, streams):
     assert len(bad.requests) == 2 and good.requests == []
 
 
-def test_an_empty_answer_behind_the_result_of_a_tool_is_right(servers):
+def test_empty_answer_after_a_tool_result_is_valid(servers):
     deck, bad, good = servers("empty_stop")
     said = (*WRITTEN.messages, Message(Role.TOOL, (TextPart("sent"),), tool_call_id="c1"))
     for response in (
@@ -151,7 +151,7 @@ def test_an_empty_answer_behind_the_result_of_a_tool_is_right(servers):
     assert len(bad.requests) == 3 and good.requests == []
 
 
-def test_a_wait_that_outlasts_the_deadline_is_not_waited_for(servers):
+def test_wait_beyond_the_deadline_is_skipped(servers):
     deck, _, good = servers("rate_limited")
     good.mode = "rate_limited"
     start = time.monotonic()
@@ -160,7 +160,7 @@ def test_a_wait_that_outlasts_the_deadline_is_not_waited_for(servers):
     assert time.monotonic() - start < 1.0
 
 
-def test_calls_at_the_same_time_share_what_they_learn_of_a_provider(servers):
+def test_concurrent_calls_share_the_circuit_breaker(servers):
     deck, bad, good = servers("unavailable")
 
     async def run():
@@ -172,7 +172,7 @@ def test_calls_at_the_same_time_share_what_they_learn_of_a_provider(servers):
     assert len(bad.requests) < 24 + 2 * 24 / 3, "alone each of them would have asked three times"
 
 
-def test_blanks_without_end_are_left_and_the_connection_is_dropped(chat_server):
+def test_endless_whitespace_closes_the_connection(chat_server):
     is_over = threading.Event()
 
     def blanks(_):

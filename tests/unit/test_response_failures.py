@@ -35,7 +35,7 @@ def answer(text, *unread):
     return ChatResponse(text=text, stop_reason=StopReason.END_TURN, raw_stop_reason="stop", unread=unread)
 
 
-def test_an_answer_without_text_is_empty_and_says_what_it_holds(answering):
+def test_response_without_text_is_empty_and_lists_its_content_kinds(answering):
     for act in (lambda deck: deck.complete(QUESTION), lambda deck: deck.plan("paint a boat", model=FREE)):
         deck, _ = answering(answer("", "image", "\x1b[31m"))
         with pytest.raises(CallFailed) as caught:
@@ -44,7 +44,7 @@ def test_an_answer_without_text_is_empty_and_says_what_it_holds(answering):
 
 
 @pytest.mark.parametrize("stop", [StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN])
-def test_a_failure_repeats_what_the_provider_says_of_it(answering, stop):
+def test_failure_quotes_the_refusal_of_the_provider(answering, stop):
     for text in ("", "half of it"):
         deck, _ = answering(attrs.evolve(answer(text), stop_reason=stop, refusal="no boats\x1b on Sundays"))
         with pytest.raises(CallFailed) as caught:
@@ -52,7 +52,7 @@ def test_a_failure_repeats_what_the_provider_says_of_it(answering, stop):
         assert caught.value.detail.endswith(r"the provider says: no boats\x1b on Sundays")
 
 
-def test_what_stands_beside_a_text_is_told_in_the_response_and_in_the_event(answering):
+def test_unread_content_is_reported_in_response_and_event(answering):
     sink = Sink()
     deck, _ = answering(answer("here it is", "image"), beside=(sink,))
     assert deck.complete(QUESTION).unread == ("image",)

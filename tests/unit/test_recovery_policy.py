@@ -66,12 +66,12 @@ def told(asked):
 
 
 @pytest.mark.parametrize("cause", SURFACED)
-def test_some_causes_are_surfaced_at_once_whatever_could_be_tried(cause):
+def test_some_causes_are_raised_without_recovery(cause):
     asked, end = course(policy(), cause)
     assert told(asked) == [("a/one",)] and end == GiveUp("no rule tries anything else")
 
 
-def test_a_cut_answer_is_asked_for_again_with_more_room_then_as_one_step_then_elsewhere():
+def test_truncation_retries_with_a_larger_limit_then_single_step_then_falls_back():
     asked, _ = course(policy(chain=CHAIN[:2]), "length_truncated")
     assert told(asked) == [
         ("a/one",), ("a/one", "output limit x2"), ("a/one", "output limit x2", "variant single_pick"),
@@ -79,25 +79,25 @@ def test_a_cut_answer_is_asked_for_again_with_more_room_then_as_one_step_then_el
     ]  # fmt: skip
 
 
-def test_a_deadlock_is_asked_for_once_without_the_grammar_and_then_elsewhere():
+def test_deadlock_retries_once_unconstrained_then_falls_back():
     asked, _ = course(policy(chain=CHAIN[:2]), "constrained_deadlock")
     loose = "no strict JSON, schema in the prompt"
     assert told(asked) == [("a/one",), ("a/one", loose), ("b/two",), ("b/two", loose)]
 
 
 @pytest.mark.parametrize("cause", ["likely_timeout", "quota_exhausted"])
-def test_a_model_that_fell_silent_or_has_no_quota_is_not_asked_the_same_again(cause):
+def test_timeout_and_exhausted_quota_fall_back_without_a_retry(cause):
     asked, _ = course(policy(), cause)
     assert told(asked) == [(model,) for model in CHAIN] and not any(ask.wait_s for ask in asked)
 
 
 @pytest.mark.parametrize("cause", ["rate_limited", "provider_unavailable"])
-def test_a_provider_that_says_so_itself_is_not_asked_the_same_again(cause):
+def test_failure_marked_as_not_retryable_falls_back(cause):
     asked, _ = course(policy(), cause, sub_cause="retry_in_vain", retry_after_s=1.0)
     assert told(asked) == [(model,) for model in CHAIN]
 
 
-def test_an_answer_that_was_too_large_is_not_asked_for_again():
+def test_oversized_response_is_not_retried():
     asked, _ = course(policy(), "transient_unknown", sub_cause="too_large")
     assert told(asked) == [(model,) for model in CHAIN]
 
@@ -111,12 +111,12 @@ OVERFULL = [
 ]
 
 
-def test_a_prompt_that_is_too_large_loses_its_oldest_turns_then_half_its_catalog_and_goes_elsewhere():
+def test_oversized_prompt_drops_turns_then_half_the_catalog_then_falls_back():
     asked, _ = course(policy(chain=CHAIN[:2], max_attempts=10), "context_window_exceeded")
     assert told(asked) == [(model, *each) for model in CHAIN[:2] for each in OVERFULL]
 
 
-def test_a_deployment_may_keep_every_turn():
+def test_dropping_turns_can_be_disabled():
     machine = RecoveryPolicy(RecoverySettings(rules=RULES, drops_turns=False), CHAIN[:1], CallLimits(), 0.0)
     assert told(course(machine, "context_window_exceeded")[0]) == [("a/one",), ("a/one", "catalog x0.5")]
 
@@ -131,7 +131,7 @@ def test_a_deployment_may_keep_every_turn():
         ({"b/two": 8, "local/last": 9}, "b/two"),
     ],
 )
-def test_a_model_that_is_known_to_take_no_more_is_passed_over_for_one_that_does(windows, next_model):
+def test_oversized_prompt_prefers_a_model_with_a_larger_window(windows, next_model):
     machine = RecoveryPolicy(
         RecoverySettings(rules=RULES, drops_turns=False, window_of=windows.get), CHAIN, CallLimits(), 0.0
     )
@@ -141,13 +141,13 @@ def test_a_model_that_is_known_to_take_no_more_is_passed_over_for_one_that_does(
 
 
 @pytest.mark.parametrize("cause", ["provider_unavailable", "transient_unknown"])
-def test_a_provider_that_is_down_is_asked_three_times_with_growing_waits_and_then_another(cause):
+def test_unavailable_provider_is_retried_with_backoff_then_falls_back(cause):
     asked, _ = course(policy(chain=CHAIN[:2]), cause)
     assert [ask.model for ask in asked] == ["a/one"] * 3 + ["b/two"] * 3
     assert [ask.wait_s for ask in asked] == [0.0, 0.5, 1.0] * 2
 
 
-def test_a_rate_limit_is_waited_for_as_told_while_the_deadline_allows():
+def test_retry_after_is_honoured_within_the_deadline():
     asked, _ = course(policy(chain=CHAIN[:2]), "rate_limited", retry_after_s=7.0)
     assert [(ask.model, ask.wait_s) for ask in asked[:4]] == [
         ("a/one", 0),
@@ -170,19 +170,19 @@ def test_a_rate_limit_is_waited_for_as_told_while_the_deadline_allows():
         (Disposition.RESUME, ["a/one", "b/two"]),
     ],
 )
-def test_an_unknown_stop_is_handled_as_its_word_is_meant(disposition, asked):
+def test_unknown_stop_reason_follows_its_disposition(disposition, asked):
     stop = {"stop_reason": "Unknown", "raw_stop_reason": "odd", "disposition": disposition}
     found, _ = course(policy(chain=("a/one", "b/two")), "likely_timeout", **stop)
     assert [ask.model for ask in found] == asked
 
 
-def test_an_account_that_is_closed_closes_all_models_of_its_provider():
+def test_closed_account_skips_all_models_of_the_provider():
     stop = {"stop_reason": "Unknown", "raw_stop_reason": "closed", "disposition": Disposition.ACCOUNT}
     found, _ = course(policy(chain=("a/one", "a/two", "b/three")), "likely_timeout", **stop)
     assert told(found) == [("a/one",), ("b/three", "a/two passed over")]
 
 
-def test_the_most_telling_name_of_a_rule_counts():
+def test_most_specific_rule_applies():
     rules = {
         **RULES,
         "likely_timeout/only_reasoning": Contribution("x", RecoveryRule(name="likely_timeout/only_reasoning")),
@@ -192,7 +192,7 @@ def test_the_most_telling_name_of_a_rule_counts():
     assert rule_for(rules, attrs.evolve(failure, sub_cause="empty"), None).name == "likely_timeout"
 
 
-def test_a_rule_may_decide_by_the_situation():
+def test_rule_can_decide_by_context():
     seen = []
 
     def decide(situation):
@@ -208,14 +208,14 @@ def test_a_rule_may_decide_by_the_situation():
 # -- limits --------------------------------------------------------------------------------------------------
 
 
-def test_limits_end_a_call_and_say_so():
+def test_limits_end_a_call_with_a_reason():
     assert course(policy(max_attempts=2), "likely_timeout")[1] == GiveUp("max_attempts 2 reached")
     assert course(policy(max_cost_usd=0.01), "likely_timeout", cost=0.02)[1] == GiveUp("max_cost_usd 0.01 reached")
     machine = policy(deadline_s=3.0)
     assert machine.after_failure(failed(machine.begin(0.0), "likely_timeout"), 3.0) == GiveUp("the deadline is over")
 
 
-def test_when_the_money_is_spent_only_what_costs_nothing_is_asked():
+def test_spent_budget_allows_free_models_only():
     free = {"local/last"}.__contains__
     machine = RecoveryPolicy(RecoverySettings(rules=RULES, is_free=free), CHAIN, CallLimits(max_cost_usd=0.01), 0.0)
     begun = machine.begin(0.0)
@@ -226,7 +226,7 @@ def test_when_the_money_is_spent_only_what_costs_nothing_is_asked():
     assert told(asked) == [("a/one",), ("local/last", "b/two passed over")]
 
 
-def test_what_helped_an_attempt_costs_as_well():
+def test_side_calls_count_against_the_budget():
     machine = policy(max_cost_usd=0.01)
     outcome = failed(machine.begin(0.0), "likely_timeout", cost=0.004)
     helper = Attempt(number=1, model="a/small", cost_usd=0.006, purpose="selection")
@@ -236,7 +236,7 @@ def test_what_helped_an_attempt_costs_as_well():
     assert machine.attempts == (helper, outcome.attempt)
 
 
-def test_behind_a_model_that_must_not_be_asked_the_next_one_is_and_other_wishes_are_for_the_one_that_failed():
+def test_refused_fallback_continues_the_chain_and_later_actions_apply_to_the_failed_model():
     machine = policy()
     moved = machine.after_failure(failed(machine.begin(0.0), "length_truncated", sub_cause="reasoning_overrun"), 0.0)
     assert moved.model == "b/two"
@@ -249,7 +249,7 @@ def test_behind_a_model_that_must_not_be_asked_the_next_one_is_and_other_wishes_
     )
 
 
-def test_an_attempt_leaves_time_for_those_behind_it():
+def test_attempt_leaves_time_for_fallbacks():
     machine = policy(deadline_s=100.0)
     first = machine.begin(0.0)
     assert first.until_s == 60.0
@@ -258,19 +258,19 @@ def test_an_attempt_leaves_time_for_those_behind_it():
     assert machine.after_failure(failed(second, "likely_timeout"), 84.0).until_s == 100.0
 
 
-def test_only_the_causes_that_are_configured_let_another_model_take_over():
+def test_fallback_on_restricts_fallbacks_to_its_causes():
     assert len(course(policy(fallback_on=("rate_limited",)), "likely_timeout")[0]) == 1
     assert len(course(policy(fallback_on=("likely_timeout",)), "likely_timeout")[0]) == 3
 
 
-def test_providers_that_rest_are_passed_over_as_long_as_others_are_left():
+def test_providers_in_cooldown_are_skipped_while_others_are_left():
     assert policy().begin(0.0, {"a"}) == attrs.evolve(policy().begin(0.0), model="b/two", notes=("a/one passed over",))
     assert policy().begin(0.0, {"a", "b", "local"}).model == "a/one"
     machine = policy()
     assert machine.after_failure(failed(machine.begin(0.0), "likely_timeout"), 0.0, {"b"}).model == "local/last"
 
 
-def test_a_provider_that_other_calls_found_down_is_not_asked_again_while_another_one_is_left():
+def test_provider_in_cooldown_is_not_retried_while_a_fallback_is_left():
     machine = policy()
     assert machine.after_failure(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a"}).model == "b/two"
     machine = policy(chain=("a/one",))
@@ -279,7 +279,7 @@ def test_a_provider_that_other_calls_found_down_is_not_asked_again_while_another
     assert machine.after_failure(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a", "b"}).model == "a/one"
 
 
-def test_a_change_that_changes_nothing_is_passed_over_whatever_the_cause():
+def test_retry_without_an_effective_change_is_skipped():
     stop = {"stop_reason": "Unknown", "raw_stop_reason": "odd", "disposition": Disposition.RETRY}
     machine = policy()
     again = machine.after_failure(failed(machine.begin(0.0), "likely_timeout", fingerprint="x", **stop), 0.0)
@@ -288,12 +288,12 @@ def test_a_change_that_changes_nothing_is_passed_over_whatever_the_cause():
     assert changed.changed and machine.is_repeat("x") and not machine.is_repeat("y")
 
 
-def test_what_could_not_be_sent_is_not_tried_again_but_elsewhere():
+def test_unsendable_request_falls_back_without_a_retry():
     asked, _ = course(policy(), "context_window_exceeded", is_sent=False)
     assert told(asked) == [(model,) for model in CHAIN]
 
 
-def test_what_the_caller_takes_as_the_last_word_is_surfaced():
+def test_final_failure_is_raised_without_recovery():
     assert len(course(policy(), "likely_timeout", final="so it is")[0]) == 1
 
 
@@ -340,7 +340,7 @@ HOSTILE = st.fixed_dictionaries({cause.value: st.lists(ACTIONS, max_size=4) for 
     max_cost=st.one_of(st.none(), st.floats(0, 2)),
     ignores_changes=st.booleans(),
 )
-def test_no_script_breaks_a_limit_repeats_what_cannot_work_or_never_ends(
+def test_every_call_ends_within_its_limits_without_repeating_failing_requests(
     outcomes, rules, chain, max_attempts, deadline_s, max_cost, ignores_changes
 ):
     limits = CallLimits(max_attempts=max_attempts, deadline_s=deadline_s, max_cost_usd=max_cost)
