@@ -32,18 +32,11 @@ from helmdeck_core import (
 )
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.selection import SelectionLimits, select
-from helmdeck_plugins.providers import (
-    anthropic,
-    anthropic_request,
-    gemini,
-    gemini_request,
-    ollama,
-    ollama_request,
-    openai,
-    openai_request,
-    responses,
-    responses_request,
-)
+from helmdeck_plugins.providers.anthropic.wire_format import make_wire_format as make_anthropic
+from helmdeck_plugins.providers.gemini.wire_format import make_wire_format as make_gemini
+from helmdeck_plugins.providers.ollama.wire_format import make_wire_format as make_ollama
+from helmdeck_plugins.providers.openai_chat.wire_format import make_wire_format as make_openai_chat
+from helmdeck_plugins.providers.openai_responses.wire_format import make_wire_format as make_openai_responses
 from helmdeck_provider_kit import HttpResponse, ReaderContext, ResponseReader, Secrets, WireFormat
 from helmdeck_testing.deck_factory import make_deck
 
@@ -102,7 +95,7 @@ def stream_stripper(starts_in_reasoning: bool = False) -> StreamStripper:
 def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
     """Read one recorded response of a provider.
 
-    :raises NotImplementedError: for dialects that no adapter speaks yet.
+    :raises NotImplementedError: for wire formats that no adapter supports yet.
     """
     interface = INTERFACES.get(fixture["dialect"])
     if interface is None:
@@ -119,15 +112,15 @@ def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
 
 
 INTERFACES: dict[str, WireFormat] = {
-    "anthropic-messages": anthropic.dialect(anthropic_request.Options()),
-    "gemini": gemini.dialect(gemini_request.Options()),
-    "ollama-native": ollama.dialect(ollama_request.Options()),
-    "openai-chat": openai.dialect(openai_request.Quirks()),
-    "openai-responses": responses.dialect(responses_request.Options()),
+    "anthropic-messages": make_anthropic(),
+    "gemini": make_gemini(),
+    "ollama-native": make_ollama(),
+    "openai-chat": make_openai_chat(),
+    "openai-responses": make_openai_responses(),
     "bedrock-converse": CONVERSE,
     "cohere-v2": COHERE,
 }
-"""For each dialect, what is special about its interface."""
+"""The wire format of each dialect of the fixtures."""
 
 
 def _reader(interface: WireFormat, fixture: Mapping[str, Any]) -> ResponseReader:
@@ -177,7 +170,7 @@ def said(response: ChatResponse) -> dict[str, Any]:
         "normalised": None if response.raw_stop_reason is None else _reason(strict, response.raw_stop_reason),
         "normalised_in_context": _reason(response.stop_reason, response.raw_stop_reason),
         "text": response.text,
-        "reasoning": response.reasoning,
+        "reasoning": response.reasoning_content,
         "tool_calls": [{"name": call.name, "arguments": _arguments(call.arguments)} for call in response.tool_calls],
         "usage": _usage(response.usage),
     }
@@ -200,7 +193,7 @@ def broken(deltas: Sequence[ChatDelta], failure: CallFailed) -> dict[str, Any]:
         "normalised": None if raw is None else told,
         "normalised_in_context": told if raw or failure.sub_cause in _OUR_JUDGEMENT else "Unknown(error)",
         "text": "".join(delta.text for delta in deltas) or failure.excerpt or "",
-        "reasoning": "".join(delta.reasoning for delta in deltas),
+        "reasoning": "".join(delta.reasoning_content for delta in deltas),
         "tool_calls": [{"name": name, "arguments": _arguments(written)} for name, written in calls.values()],
         "usage": _usage(failure.usage or Usage()),
     }

@@ -22,7 +22,7 @@ from benchmarks.inputs import Answer, fenced, payload, prose, thought
 from benchmarks.pages import write_between
 from helmdeck_core import DecodeFailed, DecodeStep, ReasoningTag, StopReason
 from helmdeck_core.reading.decoder import Decoder
-from helmdeck_plugins import decode, reasoning
+from helmdeck_plugins import json_repair, reasoning
 from helmdeck_testing.deck_factory import make_deck
 
 DECODER = make_deck().runtime.decoder
@@ -127,7 +127,7 @@ def others() -> str:
     text = payload(3_000)
     tag = ReasoningTag(name="muse", open="<muse>", close=("</muse>",), has_attributes=True)
     step = DecodeStep(name="nothing", candidates=lambda _: ())
-    more = Decoder([*reasoning.helmdeck_reasoning_tags(), tag], [*decode.helmdeck_decode_steps(), step])
+    more = Decoder([*reasoning.helmdeck_reasoning_tags(), tag], [*json_repair.helmdeck_decode_steps(), step])
     less, extra = in_turns(*(partial(decoder.decode, text, Answer) for decoder in (DECODER, more)))
     lines = ["| what | measured |", "|---|---|"]
     lines.append(f"| a tag and a step more that are not needed, clean 3 KB | {extra / less:.2f} x the time without |")

@@ -30,8 +30,8 @@ SINKS: Mapping[str, Sequence[str]] = {
     "a sink that does nothing": ["idle"],
     "prometheus": ["prometheus"],
     "otel without an SDK": ["otel"],
-    "runs in memory": ["runs"],
-    "runs in a file": ["runs"],
+    "traces in memory": ["traces"],
+    "traces in a file": ["traces"],
 }
 
 
@@ -70,7 +70,7 @@ async def _calls(deck: Helmdeck) -> ChatResponse:
 @pytest.mark.parametrize("case", SINKS)
 def test_calls(benchmark: Any, case: str, tmp_path: Any) -> None:
     benchmark.group = f"events: {CALLS} calls"
-    file = str(tmp_path / "runs.db") if case == "runs in a file" else ""
-    events = {"sinks": list(SINKS[case]), "options": {"runs": {"file": file}}}
+    file = str(tmp_path / "traces.db") if case == "traces in a file" else ""
+    events = {"sinks": list(SINKS[case]), "options": {"traces": {"file": file}}}
     with make_deck(Quick(), config={"events": events}) as deck:
         assert benchmark(lambda: asyncio.run(_calls(deck))).text == "hello"

@@ -1,10 +1,10 @@
-"""The reference page of continuation: its diagram is made from the table that the code runs on."""
+"""The reference page of continuation; its diagram is generated from the state table of the code."""
 
 from __future__ import annotations
 
 
 def continuation() -> str:
-    """The states, the limits, the outcomes and who goes on natively."""
+    """Return the page: states, limits, terminal reasons and native continuation."""
     from reference_pages import documented, page, table
 
     from helmdeck_core.config.types import AgentConfig
@@ -20,24 +20,25 @@ def continuation() -> str:
         for name, text in documented(AgentConfig)[1].items()
     ]
     with make_deck() as deck:
-        rows = [owned.value for owned in deck.runtime.native_continuations.values()]
+        rows = [contribution.value for contribution in deck.runtime.native_continuations.values()]
     native = [(f"`{row.prefix}`", "yes" if row.is_taken else "no", row.evidence) for row in rows]
     fields = [(f"`{name}`", text) for name, text in documented(Continuation)[1].items()]
     return page(
         "Continuation",
-        "What happens to an answer that its output limit cut. The machine sends nothing itself: it is fed answers and says "
-        "what to send. What is not in its table cannot happen, and the diagram is made from the table.",
+        "How a response that was truncated at its output limit is continued. The state machine is sans-IO: it receives responses and "
+        "returns requests. The diagram is generated from its transition table.",
         diagram,
         table(("trigger", "value"), [(f"`{trigger.name}`", trigger.value) for trigger in Trigger]),
         "## Limits",
-        "Whichever is reached first ends the turn; what is there is returned with a notice.",
+        "The first limit that is reached ends the turn; the text received so far is returned with a notice.",
         table(("key", "default", "meaning"), limits),
-        "## What is told",
-        "`ChatResponse.continuation` is `None` where one answer was enough.",
+        "## Result",
+        "`ChatResponse.continuation` is `None` if no continuation was needed.",
         table(("field", "meaning"), fields),
-        f"Outcomes: {', '.join(f'`{outcome.value}`' for outcome in TerminalReason)}.",
-        "## Who goes on with its own unfinished answer",
-        "The longest prefix that fits a model id decides. All other models get the answer so far and a hint. A model that "
-        "refuses is asked with the hint at once, and is remembered while the deck lives.",
-        table(("model id starts with", "takes it", "evidence"), native),
+        f"Terminal reasons: {', '.join(f'`{reason.value}`' for reason in TerminalReason)}.",
+        "## Native continuation",
+        "Models that continue their own partial answer (prefill). The longest matching prefix decides. Other models receive the "
+        "partial answer and a hint. If a model rejects native continuation, the request is repeated with the hint, and the deck uses "
+        "the hint for that model from then on.",
+        table(("model id prefix", "supported", "evidence"), native),
     )

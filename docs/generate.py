@@ -1,11 +1,11 @@
-"""Writes what can be written from code: the reference pages, and the output that the other pages show.
+"""Generates the reference pages and the output on the other pages.
 
 ::
 
-    python docs/generate.py           # names what is not up to date, and ends with 1 if anything is
-    python docs/generate.py --write   # brings it up to date
+    python docs/generate.py           # lists stale pages; exit code 1 if there are any
+    python docs/generate.py --write   # updates them
 
-A test compares, so that neither can drift from the code.
+A test checks that no page is stale.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = DOCS.parent
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    """Every page that is written or checked, with the text that it should have."""
+    """Yield every generated page with its expected text."""
     import consoles
     import reference_pages
 
@@ -31,14 +31,16 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 
 def written_by_hand() -> list[Path]:
-    """The pages whose text is written and whose output is generated."""
+    """Return the pages with hand-written text and generated output."""
     return sorted([*DOCS.glob("*.md"), *DOCS.glob("how-to/*.md")])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write or compare."""
-    parser = argparse.ArgumentParser(description="Write the generated parts of the documentation, or compare them.")
-    parser.add_argument("--write", action="store_true", help="write what is not up to date")
+    """Run the command line."""
+    parser = argparse.ArgumentParser(
+        description="Generate the reference and the output in the documentation, or check them."
+    )
+    parser.add_argument("--write", action="store_true", help="update stale pages")
     arguments = parser.parse_args(argv)
     stale = [(path, text) for path, text in pages() if not path.is_file() or path.read_text(encoding="utf-8") != text]
     for path, text in stale:

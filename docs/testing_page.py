@@ -13,27 +13,27 @@ Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 def parts(
     entry: Entry,
     table: Table,
-    said_of_names: Callable[[Any], dict[str, str]],
+    descriptions_of_names: Callable[[Any], dict[str, str]],
     public_names: Callable[[Any], dict[str, str]],
 ) -> list[str]:
-    """The page without its head."""
+    """Return the parts of the page."""
     import helmdeck_testing as testing
 
     values = {name: getattr(testing, name) for name in public_names(testing)}
     homes = [module for name, module in sorted(sys.modules.items()) if name.startswith(testing.__name__)]
-    said = {name: text for home in homes for name, text in said_of_names(home).items()}
+    descriptions = {name: text for home in homes for name, text in descriptions_of_names(home).items()}
     modes = [
-        (f"`{mode.name}`", mode.what, f"`{mode.cause.value}`" if mode.cause else "none")
+        (f"`{mode.name}`", mode.summary, f"`{mode.cause.value}`" if mode.cause else "none")
         for mode in testing.MODES.values()
     ]
     return [
         (
-            "Imported from `helmdeck_testing`, which needs no pytest but for the contract and the fixtures; see "
-            "[how to test a plugin](../how-to/test-your-plugin.md)."
+            "Import these names from `helmdeck_testing`. Only the contract and the fixtures require pytest; see "
+            "[Test your plugin](../how-to/test-your-plugin.md)."
         ),
-        "## Ways of failing",
-        "What `failing_server` does in each mode, whole and as a stream, and what that is for whoever wanted an object of JSON.",
-        table(("mode", "what happens", "cause"), modes),
+        "## Failure modes",
+        "The behaviour of `failing_server` in each mode, whole and streamed, and the cause for a caller that expects a JSON object.",
+        table(("mode", "description", "cause"), modes),
         "## Names",
-        *(entry(name, values[name], said) for name in sorted(values, key=str.casefold)),
+        *(entry(name, values[name], descriptions) for name in sorted(values, key=str.casefold)),
     ]

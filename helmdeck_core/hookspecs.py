@@ -22,17 +22,23 @@ import pluggy
 if TYPE_CHECKING:
     from helmdeck_core.domain.catalog import CatalogSource, TrimStep
     from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
-    from helmdeck_core.domain.continuation import NativeContinuation
-    from helmdeck_core.domain.decode import DecodeStep, ReasoningTag
+    from helmdeck_core.domain.commands import Command
+    from helmdeck_core.domain.continuation import ContinuationAnnouncement, NativeContinuation
+    from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
+    from helmdeck_core.domain.error_rules import ErrorRuleSet
     from helmdeck_core.domain.event_sinks import EventSink
     from helmdeck_core.domain.history import HistoryStoreSpec
-    from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable
-    from helmdeck_core.domain.packs import Command, Pack
+    from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, TierDefaults
+    from helmdeck_core.domain.packs import Pack
     from helmdeck_core.domain.prices import PriceSource
     from helmdeck_core.domain.questions import PromptVariant
     from helmdeck_core.domain.ranking import Ranker
     from helmdeck_core.domain.recovery import RecoveryRule
+    from helmdeck_core.domain.secret_patterns import SecretPattern
+    from helmdeck_core.domain.texts import PromptText
     from helmdeck_core.domain.tool_calls import ToolCallFormat
+    from helmdeck_core.domain.transports import TransportSpec
+    from helmdeck_core.domain.weights import Weight
 
 hookspec = pluggy.HookspecMarker("helmdeck")
 hookimpl = pluggy.HookimplMarker("helmdeck")
@@ -54,12 +60,43 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 
 @hookspec
+def helmdeck_transports() -> Sequence[TransportSpec]:
+    """Contribute HTTP transports: how requests of providers reach their servers.
+
+    Called once when a deck is made. ``[http] transport`` or ``[providers.NAME] transport`` chooses one by name; without
+    either, the one with the lowest ``order``. ``TransportSpec.open`` is called at the first request of a provider, once per
+    event loop.
+
+    :returns: Transport specifications. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
-    """Contribute tables of native stop reasons, one for each dialect that providers speak.
+    """Contribute tables of native stop reasons, one per wire format.
 
-    Called once when a deck is made. A word that no table of the dialect lists is ``Unknown``, never a clean end.
+    Called once when a deck is made. A word that the wire format's table does not list is ``Unknown``, never a clean end.
 
-    :returns: Tables; their names are dialects. Empty for none.
+    :returns: Tables; their names are wire formats. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_error_rules() -> Sequence[ErrorRuleSet]:
+    """Contribute rules that map error responses of a vendor to failure classes.
+
+    Called once when a deck is made. A provider receives the sets that name it in ``ProviderSettings.error_rules``; they
+    take precedence over the provider's own rules.
+
+    :returns: Rule sets, usually ``helmdeck_provider_kit.ErrorRules``. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -75,6 +112,20 @@ def helmdeck_budget_rows() -> Sequence[BudgetRow]:
 
     :returns: Rows; their names are prefixes of model ids. Sizes are in bytes, counts in tokens, prices in US dollars
         per million tokens. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
+    """Contribute what holds for the models of a tier where neither their budget nor the configuration says otherwise.
+
+    Called once when a deck is made. A tier that no plugin describes has no limits.
+
+    :returns: Defaults; their names are tiers. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -144,6 +195,34 @@ def helmdeck_prompt_variants() -> Sequence[PromptVariant]:
 
 
 @hookspec
+def helmdeck_prompt_texts() -> Sequence[PromptText]:
+    """Contribute the wording of texts that the core adds to prompts and answers: headings, hints and notices.
+
+    Called once when a deck is made. A text that no plugin contributes is empty.
+
+    :returns: Texts; ``PromptText`` lists their names. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_weights() -> Sequence[Weight]:
+    """Contribute numbers by which the core weighs one thing against another, such as what a plan of the past gains.
+
+    Called once when a deck is made. A weight that no plugin contributes has no effect.
+
+    :returns: Weights; ``Weight`` lists their names. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
 def helmdeck_reasoning_tags() -> Sequence[ReasoningTag]:
     """Contribute marks around text that a model thought and did not mean as its answer.
 
@@ -172,12 +251,26 @@ def helmdeck_decode_steps() -> Sequence[DecodeStep]:
 
 
 @hookspec
+def helmdeck_refusal_patterns() -> Sequence[RefusalPattern]:
+    """Contribute how models phrase a refusal in prose, by language.
+
+    Called once when a deck is made. The patterns are matched against the first sentences of an answer without a value.
+
+    :returns: Patterns; their names are language tags. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
 def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
     """Contribute ways in which models write tool calls as text, and what only looks like a call.
 
-    Called once when a deck is made; all dialects are compiled into one scanner, when the first answer is read for calls.
+    Called once when a deck is made; all formats are compiled into one scanner, when the first answer is read for calls.
 
-    :returns: Dialects; their names are reported with the calls. Empty for none.
+    :returns: Formats; their names are reported with the calls. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -207,6 +300,20 @@ def helmdeck_native_continuations() -> Sequence[NativeContinuation]:
     Called once when a deck is made. Models that no row names are asked to go on in words.
 
     :returns: Rows; their names are prefixes of model ids, of which the longest that fits decides. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_continuation_announcements() -> Sequence[ContinuationAnnouncement]:
+    """Contribute how models announce that they continue a truncated answer, by language.
+
+    Called once when a deck is made. Announcements are removed from continuations.
+
+    :returns: Announcements; their names are language tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -272,12 +379,28 @@ def helmdeck_history_stores() -> Sequence[HistoryStoreSpec]:
 
 
 @hookspec
+def helmdeck_secret_patterns() -> Sequence[SecretPattern]:
+    """Contribute how the keys of services look, so that they are redacted in quoted text.
+
+    Called once when a deck is made. The keys that a deployment configures are redacted without any pattern.
+
+    :returns: Patterns. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
 def helmdeck_commands() -> Sequence[Command]:
     """Contribute commands of the command line.
 
-    Called once when a deck is made; used when the command line is asked for a command that is not built in, or for help.
+    Called once per command line, and once when a deck is made. A name of several words, such as ``acme sync``, is a
+    command of a group; several plugins may add commands to one group. A command that has the name of a built-in one
+    replaces it.
 
-    :returns: Commands. Empty for none.
+    :returns: Commands; their names are what is typed behind ``helmdeck``. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

@@ -78,11 +78,13 @@ class Secrets:
     It is iterated over like a tuple; its ``repr`` says how many there are.
 
     :ivar shortest: a text of fewer characters holds none; 0 without any.
+    :ivar pattern: matches what looks like a secret although it is none of the values; ``None`` for nothing.
     """
 
-    __slots__ = ("_forms", "_values", "shortest")
+    __slots__ = ("_forms", "_values", "pattern", "shortest")
 
-    def __init__(self, values: Iterable[str] = ()) -> None:
+    def __init__(self, values: Iterable[str] = (), pattern: re.Pattern[str] | None = None) -> None:
+        self.pattern = pattern
         self._values = tuple(dict.fromkeys(filter(None, values)))
         self._forms: tuple[str, ...] | None = None
         # No form is shorter than what it stands for.
@@ -92,6 +94,14 @@ class Secrets:
     def of(cls, values: Iterable[str]) -> Secrets:
         """The same, where they are secrets already, with the forms that are known."""
         return values if isinstance(values, Secrets) else cls(values)
+
+    def with_pattern(self, pattern: re.Pattern[str] | None) -> Secrets:
+        """The same secrets with another pattern."""
+        if pattern is self.pattern:
+            return self
+        same = Secrets(self._values, pattern)
+        same._forms = self._forms
+        return same
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -217,20 +227,22 @@ MAX_ECHO_CHARS = 200
 """Of a short field of an answer."""
 MAX_READ_CHARS = 4_000
 """More of an error text than this is not even looked at."""
-_SECRET_SHAPES = (
-    re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+"),
-    re.compile(r"\b(?:sk|pk|rk|gsk|xai|nvapi|hf|r8|fw)[-_][\w*.\-]{6,}|\bAIza[\w\-]{10,}"),
-    re.compile(r"(?i)\b(?:api[ _-]?key|authorization|access[ _-]?token)\b[^:=\n]{0,12}[:=]\s*\"?[^\s\"',;}]+"),
+_SCHEME_AND_VALUE = re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+")
+_NAME_AND_VALUE = re.compile(
+    r"(?i)\b(?:api[ _-]?key|authorization|access[ _-]?token)\b[^:=\n]{0,12}[:=]\s*\"?[^\s\"',;}]+"
 )
 
 
 def quoted(text: str, secrets: Iterable[str] = (), limit: int = MAX_DETAIL_CHARS) -> str:
-    """Return text that is safe to show: no secret, no control character, one line, at most ``limit`` characters."""
+    """Return text that is safe to show: no secret, no control character, one line, at most ``limit`` characters.
+
+    Redacted are the secrets, what matches their pattern, and the values of credentials as HTTP headers and forms write them.
+    """
     secrets = Secrets.of(secrets)
     # Secrets go before anything is cut and before blanks become fewer, so that no half of one can stay.
     text = redacted(text, secrets, MAX_READ_CHARS)
-    for shape in _SECRET_SHAPES:
-        text = shape.sub(REDACTED, text)
+    for pattern in filter(None, (_SCHEME_AND_VALUE, secrets.pattern, _NAME_AND_VALUE)):
+        text = pattern.sub(REDACTED, text)
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     # A secret with blanks in it may have come with other ones.
     line = redacted(line, [" ".join(secret.split()) for secret in secrets if " " in secret], MAX_READ_CHARS)
@@ -246,7 +258,7 @@ def echoed(word: str, secrets: Iterable[str] = ()) -> str:
     Nothing is guessed from its shape, because the name of a model may look like a key.
     """
     secrets = Secrets.of(secrets)
-    if len(word) < secrets.shortest and len(word) <= MAX_ECHO_CHARS:
+    if len(word) <= MAX_ECHO_CHARS and (len(word) < secrets.shortest or not secrets.shortest):
         return word  # as nearly all are
     clean = redacted(word, secrets, MAX_ECHO_CHARS)
     return clean if max(len(word), len(clean)) <= MAX_ECHO_CHARS else clean[: MAX_ECHO_CHARS - 1] + "…"

@@ -5,17 +5,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 
-from helmdeck_core.calls.continuation.merge import SeamStream, merge
+from helmdeck_core.calls.continuation.merge import Merger
+from helmdeck_plugins import continuation
+
+MERGER = Merger(continuation.helmdeck_continuation_announcements())
 
 
 def ours(answer: str, more: str) -> str:
     """The join of this project."""
-    return merge(answer, more).text
+    return MERGER.merge(answer, more).text
 
 
 def ours_streamed(answer: str, more: str) -> str:
     """The same on a stream in pieces of 24 characters."""
-    stream = SeamStream(answer)
+    stream = MERGER.stream(answer)
     pieces = [stream.feed(more[start : start + 24]) for start in range(0, len(more), 24)]
     return "".join([answer, *pieces, stream.finish()])
 
@@ -59,7 +62,7 @@ def last_line(answer: str, more: str) -> str:
 JOINS: dict[str, Callable[[str, str], str]] = {
     "helmdeck": ours,
     "helmdeck, streamed": ours_streamed,
-    "one behind the other": naive,
+    "concatenation": naive,
     "stripped and joined": stripped,
     "longest overlap": longest_overlap,
     "difflib near the seam": matched_blocks,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from benchmarks.continuation.habits import HABITS
-from benchmarks.continuation.joins import JOINS
+from benchmarks.continuation.joins import JOINS, MERGER
 from benchmarks.continuation.payloads import Payload, payloads
 from helmdeck_core import ChatRequest, ChatResponse, Message, Role, StopReason, TextPart, Usage
 from helmdeck_core.calls.answer_shape import AnswerShapeCheck
@@ -69,7 +69,7 @@ def ours(model: Model, limit: int) -> str:
     limits = ContinuationLimits(
         max_attempts=MOST_CALLS, max_completion_tokens=MOST_CALLS * limit, max_output_chars=10**9
     )
-    turn = Turn(asked, limits, AnswerShapeCheck(RUNTIME, asked))
+    turn = Turn(asked, limits, AnswerShapeCheck(RUNTIME, asked), RUNTIME.texts, MERGER)
     text, is_cut = model.write(limit, is_first=True)
     step: SendRequest | TurnResult = turn.feed(_response(text, is_cut))
     while isinstance(step, SendRequest):
@@ -102,7 +102,7 @@ def again(model: Model, limit: int) -> str:
 
 WAYS: dict[str, Callable[[Model, int], str]] = {
     "helmdeck": ours,
-    "one behind the other": by_hand("one behind the other"),
+    "concatenation": by_hand("concatenation"),
     "longest overlap": by_hand("longest overlap"),
     "asked again, limit doubled": again,
 }

@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.continuation.habits import HABITS, Cut, cuts
-from benchmarks.continuation.joins import JOINS
+from benchmarks.continuation.joins import JOINS, MERGER
 from benchmarks.continuation.payloads import KINDS, payloads
-from helmdeck_core.calls.continuation.merge import merge
 
 
 class Score:
@@ -93,7 +92,7 @@ def total(parts: Iterable[Score]) -> Score:
 
 
 Section = tuple[str, list[tuple[str, Score]]]
-HEADINGS = ("", "cases", "exact %", "characters lost", "in cases", "characters too many", "us each")
+HEADINGS = ("", "cases", "exact %", "characters lost", "in cases", "characters duplicated", "us each")
 
 
 def sections(scores: Scores) -> list[Section]:
@@ -109,11 +108,11 @@ def sections(scores: Scores) -> list[Section]:
             [(name, among(name, lambda kind, _, unique: unique and kind != "refrain")) for name in scores],
         ),
         (
-            "Gone on with exactly, refrains included: whatever is lost was removed by mistake",
+            "Exact continuation, refrains included: lost characters were removed by mistake",
             [(name, among(name, lambda _, habit, __: habit == "exact")) for name in scores],
         ),
         (
-            "Cases in which more than one merge could be right",
+            "Cases with several possible merges",
             [(name, among(name, lambda _, __, unique: not unique)) for name in scores],
         ),
         (f"{first}, by habit", [(habit, among(first, _of_habit(habit))) for habit in HABITS]),
@@ -151,7 +150,7 @@ def growth() -> list[tuple[str, ...]]:
 def timed(answer: str, more: str) -> float:
     """Seconds of one merge."""
     start = time.perf_counter()
-    merge(answer, more)
+    MERGER.merge(answer, more)
     return time.perf_counter() - start
 
 
@@ -171,34 +170,34 @@ def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-PAGE_HEAD = """# Putting cut answers together
+PAGE_HEAD = """# Continuation benchmark
 
 <!-- Written by `python -m benchmarks.continuation.run --write`. -->
 
-Answers of six kinds (prose, Markdown with fences and tables, code, a plan in JSON, a long list, mixed scripts) in three sizes
-(1,000, 10,000 and 100,000 characters) are cut at eleven kinds of places: inside a word, behind a blank, inside a number,
-beside a bracket, before the end of a line and so on. A simulated model then goes on by one of eight habits: exactly; with an
-overlap of 1 to 600 characters; from the beginning of the word, of the line, of the block, of everything; with an announcement
-first; with other white space. A seventh kind repeats itself: songs, rows of zeros, closing braces.
+Responses of six kinds (prose, Markdown with fences and tables, code, a plan in JSON, a long list, mixed scripts) in three sizes
+(1,000, 10,000 and 100,000 characters) are truncated at eleven kinds of places: inside a word, after a space, inside a number,
+beside a bracket, before the end of a line and so on. A simulated model then continues with one of eight habits: exactly; with an
+overlap of 1 to 600 characters; from the start of the word, the line, the block or the response; with an announcement first; with
+other whitespace. A seventh kind repeats itself: songs, rows of zeros, closing braces.
 
-What stands beside Helmdeck is what people write by hand: one part behind the other, both stripped and joined with a blank, the
-longest overlap wherever it is, the longest common block near the seam by `difflib`, and the last line compared with the first.
+Helmdeck is compared with hand-written merges: concatenation, stripping and joining with a space, the longest overlap anywhere, the
+longest common block near the seam by `difflib`, and a comparison of the last line with the first.
 
-*One right merge* means that the content says which it is. It does not where an overlap has fewer than four characters, where a
-word was only one letter long when it was cut or holds digits, where the repeated part stands twice running in the answer or is
-one doubled word, and where a text without blanks repeats fewer than six characters. Those cases are counted apart: nothing
-should be lost in them either. Times are from the run that wrote the page and good for comparing the rows only."""
+*One right merge* means that the content determines the merge. It does not if an overlap has fewer than four characters, if a
+truncated word has only one letter or contains digits, if the repeated part occurs twice in a row in the response or is one doubled
+word, or if a text without spaces repeats fewer than six characters. Those cases are counted separately; nothing should be lost in
+them either. Times are from the run that wrote the page and comparable between rows only."""
 
-LENGTHS_HEAD = """## Longer answers
+LENGTHS_HEAD = """## Longer responses
 
-Milliseconds of one merge in the same run."""
+Milliseconds per merge in the same run."""
 
-PAID_HEAD = """## What a whole answer costs
+PAID_HEAD = """## Cost of a whole response
 
-The limit is a half, a third or a fifth of the answer, four characters a token. Continued by hand, by this project, or asked for
-again with twice the limit until it fits. Tokens are output tokens paid for each one that the answer has. Every seam has to be
-right for an answer to be exact, and overlaps of one to three characters and words of one letter are among the habits; what is
-not exact has a few characters too many."""
+The output limit is a half, a third or a fifth of the response, at four characters per token. The response is continued by
+Helmdeck, by a hand-written merge, or requested again with twice the limit until it fits. "Tokens paid" is the number of output
+tokens per token of the response. A response is exact only if every seam is right; the habits include overlaps of one to three
+characters and words of one letter. Responses that are not exact contain a few duplicated characters."""
 
 PAID_HEADINGS = ("", "answers", "exact %", "calls", "tokens paid")
 

@@ -23,12 +23,14 @@ atheris: Any = importlib.import_module("atheris")
 
 with atheris.instrument_imports(include=["helmdeck_core", "helmdeck_plugins"]):
     from helmdeck_core import DecodeFailed, Decoder, StopReason
-    from helmdeck_plugins import decode, reasoning
+    from helmdeck_plugins import json_repair, reasoning, refusals
 
     # What the public names load only when they are used has to be loaded here to be seen.
     Decoder([], [])
 
-DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), decode.helmdeck_decode_steps())
+DECODER = Decoder(
+    reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps(), refusals.helmdeck_refusal_patterns()
+)
 STOPS = (None, StopReason.END_TURN, StopReason.MAX_TOKENS, StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN)
 
 SECONDS_AT_LEAST = 0.03

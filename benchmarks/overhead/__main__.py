@@ -46,7 +46,7 @@ def calls(url: str, clients: list[str], venvs: Path) -> list[str]:
         for row in rows_of("clients", name, python_of(name, venvs), url):
             times = f"{row['p50_us']:,.0f} | {row['bare_us']:,.0f} | {row['ratio']:.2f} | {row['best']:.2f}"
             lines.append(f"| `{row['call']}` | {row['at_once']} | {times} |")
-    lines += ["", f"KiB that {CALLS:,} calls hold, looked at five times on the way:", ""]
+    lines += ["", f"Memory in KiB during {CALLS:,} calls, sampled five times:", ""]
     for held in rows_of("clients", "memory", sys.executable, url, str(CALLS)):
         sizes = ", ".join(f"{size / 1024:,.0f}" for size in held["held_bytes"])
         lines.append(f"- `{held['call']}`: {sizes}")
@@ -68,7 +68,7 @@ def streams(url: str, clients: list[str], venvs: Path) -> list[str]:
     rows = {name: rows_of("streams", name, python_of(name, venvs), url) for name in clients}
     (first,), (drip,) = (rows_of("streams", name, sys.executable, url) for name in ("first", "drip"))
     lines = [
-        "| how it is read | gives | p50, µs a piece | ratio of medians | ratio of bests |",
+        "| reader | chunks | p50, µs per chunk | ratio of medians | ratio of bests |",
         "|---|--:|--:|--:|--:|",
     ]
     chat, *_ = rows["helmdeck"]
@@ -79,19 +79,19 @@ def streams(url: str, clients: list[str], venvs: Path) -> list[str]:
                 ratios = " | ".join(f"{ratio:.2f}" for ratio in _ratios(_cpu(row, way), _cpu(row, "aiter_bytes")))
                 lines.append(f"| {TITLES.get(way, f'`{way}`')} | {row['counted'][way]:,} | {each:.1f} | {ratios} |")
     lines += ["", "| `deck.astream` in | text | reasoning |", "|---|--:|--:|"]
-    dialects = {name: [row for row in rows["helmdeck"] if row["dialect"] == name] for name in WIRES}
-    for name, both in dialects.items():
+    wire_formats = {name: [row for row in rows["helmdeck"] if row["wire_format"] == name] for name in WIRES}
+    for name, both in wire_formats.items():
         found = (_ratios(_cpu(row, "deck.astream"), _cpu(row, "aiter_bytes")) for row in both)
         lines.append(f"| {name} | {' | '.join(f'{median:.2f}, {best:.2f}' for median, best in found)} |")
     head = [f"{statistics.median(first[way]) * 1e3:.2f} ms" for way in first]
     slow = [f"{statistics.median(drip[way]) * 1e6:.0f} µs" for way in drip]
     times = [_ratios(found["deck.astream"], found["aiter_bytes"])[0] for found in (first, drip)]
-    what = f"{AT_ONCE} streams at once of an event each {DRIP_S * 1e3:.0f} ms"
+    what = f"{AT_ONCE} concurrent streams with an event every {DRIP_S * 1e3:.0f} ms"
     return [
         *lines,
         "",
-        f"Until the first bytes of a stream, bare: {head[0]}; until its first piece: {head[1]} ({times[0]:.2f}).",
-        f"{what}, the processor's time for each, bare: {slow[0]}; `deck.astream`: {slow[1]} ({times[1]:.2f}).",
+        f"Time to the first bytes of a stream, bare: {head[0]}; to its first chunk: {head[1]} ({times[0]:.2f}).",
+        f"{what}, CPU time per event, bare: {slow[0]}; `deck.astream`: {slow[1]} ({times[1]:.2f}).",
     ]
 
 

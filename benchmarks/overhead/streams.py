@@ -43,16 +43,16 @@ _ASK = "tea"
 
 
 class Wire(NamedTuple):
-    """One dialect.
+    """One wire format.
 
     :ivar provider: who speaks it.
     :ivar path: where its streams are asked for, with the model where that stands in the path.
-    :ivar home: where its dialect for tests stands, and the name there.
+    :ivar home: where its server format is defined, and the name there.
     """
 
     provider: str
     path: str
-    home: tuple[str, str] = ("helmdeck_testing", "DIALECTS")
+    home: tuple[str, str] = ("helmdeck_testing", "SERVER_FORMATS")
 
 
 _CONTRIB = "contrib_providers.{}.tests.test_contract"
@@ -65,7 +65,7 @@ WIRES: Mapping[str, Wire] = {
     "cohere": Wire("cohere", "/v2/chat", (_CONTRIB.format("cohere"), "COHERE")),
     "bedrock": Wire("bedrock", "/model/{model}/converse-stream", (_CONTRIB.format("bedrock"), "CONVERSE")),
 }
-"""By the names of the dialects."""
+"""By the names of the wire formats."""
 
 
 def written(name: str, kind: str, pieces: int) -> list[bytes]:
@@ -75,11 +75,11 @@ def written(name: str, kind: str, pieces: int) -> list[bytes]:
     """
     wire, said = WIRES[name], importlib.import_module("helmdeck_testing").ScriptedAnswer
     found = getattr(importlib.import_module(wire.home[0]), wire.home[1])
-    dialect = found[name] if wire.home[1] == "DIALECTS" else found
+    server_format = found[name] if wire.home[1] == "SERVER_FORMATS" else found
     text = "".join(f" word{number:07}" for number in range(pieces))
     assert len(text) == pieces * _PIECE_CHARS
-    events = dialect.events(said(reasoning=text, text="so") if kind == "reasoning" else said(text=text))
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: {dialect.content_type}\r\ntransfer-encoding: chunked\r\n\r\n"
+    events = server_format.events(said(reasoning=text, text="so") if kind == "reasoning" else said(text=text))
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: {server_format.content_type}\r\ntransfer-encoding: chunked\r\n\r\n"
     return [head.encode(), *(b"%x\r\n%b\r\n" % (len(data), data) for data in events), b"0\r\n\r\n"]
 
 
@@ -165,7 +165,7 @@ async def compare(ways: Mapping[str, Way], **about: str) -> None:
 
 
 async def helmdeck(url: str) -> None:
-    """All dialects; of one of them, other ways to read it as well."""
+    """All wire formats; of one of them, other ways to read it as well."""
     for name in WIRES:
         for kind in ("text", "reasoning"):
             model = f"{kind}-pieces-{PIECES}"
@@ -179,7 +179,7 @@ async def helmdeck(url: str) -> None:
                     "aiter_lines, msgspec": of_lines(ask, importlib.import_module("msgspec").json.decode),
                     "aiter_lines, json": of_lines(ask, json.loads),
                 }
-            await compare(ways, dialect=name, kind=kind)
+            await compare(ways, wire_format=name, kind=kind)
 
 
 async def litellm(url: str) -> None:

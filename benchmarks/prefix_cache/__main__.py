@@ -30,40 +30,39 @@ LAYOUTS: Sequence[tuple[str, replay.Layout]] = (
 )
 
 HEAD = """\
-# What a cached prefix is worth
+# Prefix cache benchmark
 
-Providers sell input that they have seen before at a discount, if it stands at the beginning of the prompt and is the same to
-the byte. How much of a prompt that can be is decided by its layout. This page replays {requests} different requests, a tenth of
-them behind a pasted document of 1.5 KB, against the providers' rules, with a request every {gap:.0f} seconds in the mean. The
-layouts:
+Providers discount a prompt prefix that they have seen before, if it is identical to the byte. The layout of a prompt determines how
+long this prefix can be. This page replays {requests} different requests, a tenth of them after a pasted document of 1.5 KB, against
+the caching rules of the providers, with a request every {gap:.0f} seconds on average. The layouts:
 
-- **no cache layout**: instructions in the system message, catalog and request in the user message, no mark;
-- **catalog in front**: catalog in the system message with a mark behind it, chosen for the request where it does not fit;
-- **Helmdeck's**: what no request changes first; where the catalog does not fit, an index of all entries
+- **no cache layout**: instructions in the system message, catalog and request in the user message, no cache marker;
+- **catalog in front**: catalog in the system message followed by a marker; selected for the request if it does not fit;
+- **Helmdeck's**: the parts that are identical for all requests first; if the catalog does not fit, an index of all entries
   ([how it works](../explanation.md#prompts-and-the-prefix-cache)).
 
-Figures are US dollars for the *input* of 1,000 calls; the output costs the same in all layouts. "Cached" is the share of all
-input tokens, "of the prefix" the share of what is meant to stay the same.
+Figures are US dollars for the *input* of 1,000 calls; the output costs the same in all layouts. "Cached" is the cached share of all
+input tokens, "of the prefix" the cached share of the fixed part.
 
 ![US dollars for the input of 1,000 calls](prefix-cache.svg)
 """
 
 RULES = """\
-## The rules that are replayed
+## Caching rules
 
 | provider | input | cached | written | from | in steps of | kept for |
 |---|--:|--:|--:|--:|--:|--:|
 {rows}
 
-Dollars per million tokens. The rules are those of the providers' documentation of November 2026: Anthropic caches what stands
-before a mark, of which there may be four, reads at a tenth of the price and writes at 1.25 times the price for five minutes, or
-at twice the price for an hour; OpenAI caches any beginning from 1,024 tokens on in steps of 128 and clears it after five to ten
-minutes without use; Gemini caches implicitly for a few minutes, nothing guaranteed; DeepSeek keeps a beginning that two requests
-had in common, for hours. Prices of cached input are those of the [budget table](../reference/budgets.md) but for Anthropic's,
-whose row has a more cautious 1.50, and those of other input come with them. A token is taken for 3.5 bytes.
+Dollars per million tokens. The rules follow the providers' documentation of November 2026. Anthropic caches the text before up to
+four markers, reads at a tenth of the price, and writes at 1.25 times the price for five minutes or at twice the price for an hour.
+OpenAI caches any prefix of at least 1,024 tokens in steps of 128 and evicts it after five to ten minutes without use. Gemini caches
+implicitly for a few minutes, best effort. DeepSeek keeps a prefix that two requests shared for hours. Cached input prices are those
+of the [budget table](../reference/budgets.md), except for Anthropic, whose row has a more conservative 1.50; other input prices
+come from the same source. A token is counted as 3.5 bytes.
 
-What is not in it: that a provider may route two requests to different machines, that a relay may route them to different
-providers, and that the catalog of a deployment changes.
+Not modelled: a provider may route two requests to different machines, a relay may route them to different providers, and the
+catalog of a deployment changes.
 
 ## Run it
 
@@ -109,7 +108,7 @@ def render(requests: int) -> tuple[str, str]:
 
 
 def _whole(case: replay.Case, groups: list[tuple[str, list[float]]]) -> Iterator[str]:
-    yield "## A catalog that is sent whole\n"
+    yield "## Untrimmed catalog\n"
     yield "Tier A, the example catalog of 70 entries and 36 KB.\n"
     yield _heading("provider")
     for rules in (ANTHROPIC, ANTHROPIC_HOUR, OPENAI, GEMINI):
@@ -117,27 +116,27 @@ def _whole(case: replay.Case, groups: list[tuple[str, list[float]]]) -> Iterator
         groups.append((rules.name, [bill.usd_per_1000 for bill in bills]))
         yield _row(rules.name, bills)
     yield (
-        "\nThe two layouts with a mark differ by the shortlist of likely ids, which stands behind the prefix and is paid "
-        "in full. Where a provider caches any beginning, the catalog is found in the user message too; the mark is what "
-        "Anthropic needs.\n"
+        "\nThe two layouts with a marker differ by the shortlist of likely ids, which follows the prefix and is paid "
+        "in full. If a provider caches any prefix, it finds the catalog in the user message too; only Anthropic "
+        "needs the marker.\n"
     )
 
 
 def _ranked(cases: Sequence[replay.Case], groups: list[tuple[str, list[float]]]) -> Iterator[str]:
-    yield "## A catalog that does not fit\n"
-    yield "Tier B with a limit for the catalog, at DeepSeek's rules. The example catalog, and catalogs of tools with schemas.\n"
+    yield "## Catalog larger than the limit\n"
+    yield "Tier B with a catalog limit, with DeepSeek's rules. The example catalog, and catalogs of tools with schemas.\n"
     yield _heading("catalog", "prefix holds")
     for case in cases:
         bills = [replay.replay(case, layout, DEEPSEEK, STEADY_S) for _, layout in LAYOUTS]
         groups.append((case.name, [bill.usd_per_1000 for bill in bills]))
         yield _row(case.name, bills, _prefix(case))
     yield (
-        "\nA selection is another one for every request, so that nothing behind the instructions is ever found again. The index "
-        "is; and what stands behind it is a quarter of the limit, or half behind bare names. Where not even the names fit into "
-        "half of the limit, there is no index: a part of the catalog that was chosen without the request would take the room of "
-        "what the request needs, and what it saved would be saved by sending less, not by the cache.\n"
+        "\nA selection differs for every request, so nothing after the instructions is found in the cache. The index "
+        "is; the selection after it gets a quarter of the limit, or half after bare names. If not even the names "
+        "fit into half of the limit, there is no index: a part of the catalog that does not depend on the request "
+        "would take the space of required entries, and the saving would come from sending less, not from the cache.\n"
     )
-    yield "| catalog | all that is needed is shown, by selection alone | with the index |\n|---|--:|--:|"
+    yield "| catalog | requests with all required tools in the prompt, selection only | with the index |\n|---|--:|--:|"
     for case in cases:
         budgets = [attrs.evolve(case.budget, supports_prefix_cache=cached) for cached in (False, True)]
         shares = [
@@ -149,7 +148,7 @@ def _ranked(cases: Sequence[replay.Case], groups: list[tuple[str, list[float]]])
 
 
 def _traffic(whole: replay.Case, ranked: replay.Case) -> Iterator[str]:
-    yield "## How often requests come\n"
+    yield "## Request rate\n"
     gaps = (5.0, 60.0, 300.0, 1_200.0)
     columns = " | ".join(f"every {_span(gap)}" for gap in gaps)
     yield f"| Helmdeck's layout | {columns} |\n|---|{'--:|' * len(gaps)}"
@@ -160,15 +159,15 @@ def _traffic(whole: replay.Case, ranked: replay.Case) -> Iterator[str]:
         yield f"| {rules.name}, {case.name} | {cells} |"
     plain = replay.replay(whole, replay.plain, ANTHROPIC, gaps[-1]).usd_per_1000
     yield (
-        f"\nIn brackets the cached share. Without any cache the first row would cost ${plain:.2f}. A mark pays for itself as soon "
-        "as one prefix in four is found again; where requests come less often than a prefix is kept, the price of writing it is "
-        "lost, and the hour is the better choice.\n"
+        f"\nIn brackets the cached share. Without a cache the first row would cost ${plain:.2f}. A marker pays off as "
+        "soon as one prefix in four is found again; if requests are less frequent than the lifetime of a prefix, "
+        "the price of writing it is lost, and the lifetime of an hour is better.\n"
     )
 
 
 def _filtered(cases: Sequence[replay.Case]) -> Iterator[str]:
-    yield "## What a filter call costs beside a cached prefix\n"
-    yield "| catalog | prefix holds | without | with one where the ranking is unsure | |\n|---|---|--:|--:|--:|"
+    yield "## Cost of a filter call\n"
+    yield "| catalog | prefix holds | without | with a filter call at low confidence | |\n|---|---|--:|--:|--:|"
     for case in cases:
         one, two = (
             replay.replay(case, layout, DEEPSEEK, STEADY_S).usd_per_1000
@@ -176,10 +175,10 @@ def _filtered(cases: Sequence[replay.Case]) -> Iterator[str]:
         )
         yield f"| {case.name} | {_prefix(case)} | ${one:.3f} | ${two:.3f} | {two / one - 1:+.0%} |"
     yield (
-        "\nThe list that a filter call reads is the same for every request and is cached too, and the catalog that it narrows down "
-        "stands behind the mark. So a filter call does not spoil the prefix; it costs what it costs. Where the prefix describes "
-        "every entry, the planner sees all that the filter would see, the call would buy nothing, and it is not made. Elsewhere it "
-        "buys entries that the ranking missed.\n"
+        "\nThe list in a filter call is the same for every request and is cached too, and the filtered catalog "
+        "follows the marker. So a filter call does not invalidate the prefix; it only has its own cost. If the "
+        "prefix describes every entry, the planner sees everything that the filter would see, so no call is made. "
+        "Otherwise it finds entries that the ranking missed.\n"
     )
 
 

@@ -16,7 +16,7 @@ BYTES_PER_TOKEN = 3.5
 class Sent:
     """A prompt as it was sent.
 
-    :ivar text: all messages, one behind the other.
+    :ivar text: all messages, concatenated.
     :ivar mark: where the marked prefix ends; 0 without a mark.
     """
 

@@ -84,12 +84,12 @@ def _is_route(deck: Helmdeck, request: str) -> bool:
 
 def failures(found: list[Row]) -> str:
     """The table of failures, and every message, as Markdown."""
-    lines = ["| asked for | server | what it does | what becomes of it | attempts | s |", "|---|---|---|---|--:|--:|"]
+    lines = ["| request | server | response | result in Helmdeck | attempts | s |", "|---|---|---|---|--:|--:|"]
     lines += [
         f"| {row.case} | {row.server} | {row.wire} | {row.cause} | {row.attempts} | {row.seconds:.1f} |"
         for row in found
     ]
-    lines += ["", "What is said to whoever asked:", ""]
+    lines += ["", "Error messages:", ""]
     for row in found:
         if row.message:
             lines += [f"- {row.case}, {row.server}:", "", "  ```text", f"  {row.message}", "  ```"]
@@ -98,7 +98,10 @@ def failures(found: list[Row]) -> str:
 
 def plans(found: list[Tally]) -> str:
     """The table of plans, as Markdown."""
-    lines = ["| server | asked for | held to the schema | valid | median, s | else |", "|---|---|---|--:|--:|---|"]
+    lines = [
+        "| server | request | constrained to the schema | valid | median, s | otherwise |",
+        "|---|---|---|--:|--:|---|",
+    ]
     for row in found:
         rest = "; ".join(f"{name}: {count}" for name, count in row.causes.most_common()) or "-"
         held = "yes" if row.held else "no"

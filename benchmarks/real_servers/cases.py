@@ -121,20 +121,20 @@ async def _somebody_else(url: str) -> AsyncIterator[str]:
 
 
 CASES = (
-    Case(title="prompt over the context, streamed", text=LONG, streams=True),
-    Case(title="prompt over the context", text=LONG),
-    Case(title="grammar that never ends, no output limit", schema=OPEN, max_tokens=None, extra=LETTERS_ONLY),
-    Case(title="grammar that never ends, output limit of 60", schema=OPEN, extra=LETTERS_ONLY),
-    Case(title="schema that nobody knows", schema={"type": "frob"}, kind="random", extra={"seed": 2}),
+    Case(title="prompt over the context window, streamed", text=LONG, streams=True),
+    Case(title="prompt over the context window", text=LONG),
+    Case(title="endless grammar, no output limit", schema=OPEN, max_tokens=None, extra=LETTERS_ONLY),
+    Case(title="endless grammar, output limit of 60", schema=OPEN, extra=LETTERS_ONLY),
+    Case(title="schema of an unknown type", schema={"type": "frob"}, kind="random", extra={"seed": 2}),
     Case(
-        title="schema with a reference to nowhere",
+        title="schema with a dangling reference",
         schema={**OPEN, "$ref": "#/nowhere"},
         kind="random",
         extra={"seed": 5},
     ),
-    Case(title="stream that is cut on its way", streams=True, max_tokens=200, kind="random", between=_cut_on_the_way),
+    Case(title="stream aborted in transit", streams=True, max_tokens=200, kind="random", between=_cut_on_the_way),
     Case(
-        title="stream that is dropped for another request",
+        title="stream aborted by another request",
         streams=True,
         max_tokens=450,
         kind="random",

@@ -2,7 +2,7 @@
 
 ::
 
-    export BENCH_DATA=/path/to/bench                  # the folder above tool-selection
+    export BENCH_DATA=/path/to/bench                  # the parent directory of tool-selection
     python -m benchmarks.selection                    # print the tables, a few minutes
     python -m benchmarks.selection --write            # write docs/benchmarks/selection.md and its plot as well
     pip install bm25s PyStemmer                       # the peer whose times stand beside ours
@@ -26,56 +26,55 @@ PLOT = PAGE.with_suffix(".svg")
 MOST, TOP = 25, 12
 
 HEAD = """\
-# What the ranker finds
+# Ranking benchmark
 
-A selection sends a weak model twelve entries. Are all that the request needs among them? This page ranks labelled requests over
-four public catalogs, alone and beside documents: six product announcements of 1.5 KB, and {documents} documents that ask and
-command themselves (letters, minutes, manuals, questions and answers, threads of mail, one of them German). The ranker is the
-built-in one: no model, no network, pure Python.
+A weak model receives twelve catalog entries. How often do they include all tools that the request requires? This page ranks
+labelled requests over four public catalogs, alone and with a pasted document: six product announcements of 1.5 KB, and {documents}
+documents that contain questions and commands themselves (letters, minutes, manuals, FAQs, mail threads, one of them German). The
+ranker is the built-in one: no model, no network, pure Python.
 
 ![Share of requests whose needed tools are all among the first k](selection.svg)
 """
 
 TRIED = """\
-## What was tried
+## Experiments
 
-In points of complete@12, the mean of the four catalogs, plain and behind an announcement.
+Difference in points of complete@12, mean of the four catalogs, for requests alone and after an announcement.
 
 | idea | plain | paste | |
 |---|--:|--:|---|
-| everyday things as cases of kinds: rain asks for the weather, Portuguese for a language | +0.6 | +0.6 | kept |
-| more of the same: beauty, gifts, goods that are bought, kinds of files, security, the web, fitness and others | +0.7 | +0.4 | kept |
-| words that people say whatever they want ("suggest", "popular", "information") count 0.6 | +0.8 | +0.4 | kept |
-| a plural of a word of two letters: "ads" | +0.2 | +0.2 | kept |
-| terms that share half of their trigrams with a word that the catalog does not have | +0.4 | +0.4 | kept |
-| a line break inside the request costs nothing, commands speak less for the request, its length may stray further | | 0.0 | kept: +0.9 behind a hard document, 0.0 before one |
+| hypernyms of everyday words: rain implies weather, Portuguese a language | +0.6 | +0.6 | kept |
+| more hypernyms: beauty, gifts, goods, file types, security, the web, fitness and others | +0.7 | +0.4 | kept |
+| weight 0.6 for words that occur in any request ("suggest", "popular", "information") | +0.8 | +0.4 | kept |
+| plurals of two-letter words: "ads" | +0.2 | +0.2 | kept |
+| terms that share half of their trigrams with an unknown word | +0.4 | +0.4 | kept |
+| no penalty for line breaks inside the request, less weight for commands, more freedom in its length | | 0.0 | kept: +0.9 behind a hard document, 0.0 before one |
 | adjacent words of the request that are adjacent in an entry | 0.0 | 0.0 | left out |
 | an entry's score for a clause times the part of the clause that it covers | -0.2 to -0.7 | 0.0 to -0.6 | left out |
-| entries that stand near one or two strong ones, lifted to a tenth or a third of the best score at most | -1.7 to +0.3 | -1.4 to -0.1 | left out |
-| several clauses: only what some clause finds on its own is scored | -0.8 | -1.2 | left out: no faster either |
+| entries near one or two strong ones, raised to a tenth or a third of the best score at most | -1.7 to +0.3 | -1.4 to -0.1 | left out |
+| several clauses: only matches of single clauses are scored | -0.8 | -1.2 | left out: no faster either |
 | votes of clauses, weight 0.15 or 0.5 instead of 0.3 | -0.8, -0.4 | -0.6, -0.2 | 0.3 stays |
-| a word that is said in two clauses counts twice | -0.4 | -1.2 | left out |
-| entries that stand near two others that were hit, in catalogs whose neighbours are alike | -0.2 | -2.4 | left out: +3 and +4 where a catalog lists families together, -3 and -13 in a small one |
-| what the best six entries say, added to the request | -0.7 to -0.1 | | left out |
-| names in lower case split at words of the catalog | 0.0 | 0.0 | left out |
-| weights of names and parameters, saturation, length: a third to a half more or less | -0.3 to +0.1 | -0.5 to +0.1 | as they were |
-| all-MiniLM-L6-v2 on each clause, fused by rank | +3.0 | +3.3 | left out: a plugin would have to earn 4 points for 1.2 GB and 100 times the time |
+| words that occur in two clauses count twice | -0.4 | -1.2 | left out |
+| entries near two matches, in catalogs with similar neighbours | -0.2 | -2.4 | left out: +3 and +4 where a catalog lists families together, -3 and -13 in a small one |
+| query expansion with the text of the best six entries | -0.7 to -0.1 | | left out |
+| lower-case names split at words of the catalog | 0.0 | 0.0 | left out |
+| weights of names and parameters, saturation, length: a third to a half more or less | -0.3 to +0.1 | -0.5 to +0.1 | unchanged |
+| all-MiniLM-L6-v2 on each clause, fused by rank | +3.0 | +3.3 | left out: 1.2 GB and 100 times the time would have to bring 4 points |
 
-The last row was taken on 150 requests of each catalog, before the first rows were in. The second row was written after
-reading what was missed on these catalogs: on others it is worth less.
-The rows come from different stages of the work and do not add up. About 60 settings were scored on these very requests, so
-that all figures on this page are those of data that was tuned on.
+The last row was measured on 150 requests of each catalog, before the changes of the first rows. The second row was written after
+examining the misses on these catalogs; on others its effect is smaller. The rows are from different stages of development and do
+not add up. About 60 settings were scored on these requests, so all figures on this page are for data that was used for tuning.
 """
 
 RUN = """\
 ## Run it
 
-The data are not part of the repository; each catalog is a folder with `catalog.json`, `queries.jsonl` and
-`queries_paste.jsonl`, and `pastes.json` stands beside them.
+The data is not part of the repository. Each catalog is a directory with `catalog.json`, `queries.jsonl` and
+`queries_paste.jsonl`; `pastes.json` is next to the directories.
 
 ```sh
-export BENCH_DATA=/path/to/bench            # the folder above tool-selection
-pip install bm25s PyStemmer                 # for the times of a peer; optional
+export BENCH_DATA=/path/to/bench            # the parent directory of tool-selection
+pip install bm25s PyStemmer                 # optional, for the comparison of times
 python -m benchmarks.selection --write
 ```
 """
@@ -154,9 +153,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     quality = f"## Complete@12\n\n{quality_table(found)}\n\nPercent. Catalogs: {sizes}."
     speed = (
-        f"## Times\n\n{speed_table(measure(sets))}\n\nMedians of one machine and one run; only ratios inside it mean "
-        "anything. The first 12 of a catalog that is pooled from all four. bm25s takes a compiled stemmer and NumPy; it neither "
-        "splits identifiers nor tells a request from a document."
+        f"## Times\n\n{speed_table(measure(sets))}\n\nMedians of one run on one machine; compare ratios only. "
+        "Top 12 of a catalog pooled from all four. bm25s uses a compiled stemmer and NumPy; it neither splits identifiers nor "
+        "separates the request from the document."
     )
     page = "\n\n".join(
         [HEAD.format(documents=len(list(DOCUMENTS.glob("*.txt")))).rstrip(), quality, speed, TRIED.rstrip(), RUN]

@@ -1,15 +1,15 @@
-"""Budgets: a row for a model that we measured, and a house rule for all models."""
+"""Budgets: a row for one model, and an output limit for all models."""
 
 import attrs
 
 from helmdeck_core import Budget, BudgetRow, Tier, hookimpl
 
-MOST_OUTPUT = 2_000
+MAX_OUTPUT_TOKENS = 2_000
 
 
 @hookimpl
 def helmdeck_budget_rows():
-    """Every model id that starts with the prefix; the longest prefix wins."""
+    """Contribute a row for all model ids with the prefix; the longest prefix wins."""
     measured = Budget(
         model="",
         tier=Tier.B,
@@ -23,6 +23,6 @@ def helmdeck_budget_rows():
 
 @hookimpl(wrapper=True)
 def helmdeck_model_budget():
-    """Nobody in this house writes more than 2,000 tokens, whoever answered."""
+    """Limit the output of every model to 2,000 tokens, whichever plugin supplied the budget."""
     budget = yield
-    return budget and attrs.evolve(budget, output_tokens=min(budget.output_tokens, MOST_OUTPUT))
+    return budget and attrs.evolve(budget, output_tokens=min(budget.output_tokens, MAX_OUTPUT_TOKENS))

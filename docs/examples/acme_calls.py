@@ -1,11 +1,11 @@
-"""How our model writes tool calls: as lines between marks, or as elements with fields."""
+"""Tool-call formats of our model: lines between delimiters, and elements with one field per argument."""
 
 from helmdeck_core import ToolCallFormat, ToolCallFormatKind, hookimpl
 
 
 @hookimpl
 def helmdeck_tool_call_formats():
-    """The name stands behind the mark, the arguments are JSON."""
+    """In the first format, the name follows the delimiter, and the arguments are JSON."""
     return [
         ToolCallFormat(name="acme.at", open=("\n@@",), close=("@@",), head=r"\s*(?P<name>[a-z_]{1,60})\s*"),
         ToolCallFormat(

@@ -1,4 +1,4 @@
-"""A provider: models that a server of our own serves, in a dialect of its own."""
+"""A provider for a server with its own wire format."""
 
 from helmdeck_core import (
     AuthFailed,
@@ -17,7 +17,7 @@ from helmdeck_core import (
     hookimpl,
 )
 
-DIALECT = "acme"
+WIRE_FORMAT = "acme"
 SCHEMAS = SchemaDialect(
     name="acme",
     keywords=frozenset(("description", "maxLength")),
@@ -26,17 +26,17 @@ SCHEMAS = SchemaDialect(
 )
 
 
-def held_to(request):
-    """What the server holds an answer to: a schema, in what it takes of JSON Schema, or nothing."""
-    wanted = request.response_format
-    return Constraint() if wanted is None else constrained(wanted, ("json_schema",), SCHEMAS)
+def constraint_of(request):
+    """Adapt the requested response format to the schemas that the server supports."""
+    response_format = request.response_format
+    return Constraint() if response_format is None else constrained(response_format, ("json_schema",), SCHEMAS)
 
 
 class Acme:
-    """An open connection to the server."""
+    """A client of the server."""
 
     def __init__(self, settings, context):
-        import httpx  # here, so that a deck that never asks this provider does not pay for it
+        import httpx  # imported here, so that decks which never use this provider start quickly
 
         self._settings = settings
         self._context = context
@@ -44,47 +44,47 @@ class Acme:
         self._http = httpx.AsyncClient(base_url=settings.base_url, timeout=timeout)
 
     async def complete(self, request):
-        """Ask once; whatever goes wrong becomes the exception of its cause."""
+        """Send one request; every failure is raised as the exception of its cause."""
         import httpx
 
-        held = held_to(request)
+        constraint = constraint_of(request)
         body = {
             "model": request.model.partition("/")[2],
             "prompt": "\n\n".join(message.text for message in request.messages),
             "limit": request.max_tokens,
-            "shape": held.schema,
+            "shape": constraint.schema,
         }
-        # The key is read when it is needed and kept nowhere.
+        # The key is read for each request and not stored.
         headers = {"x-acme-key": self._settings.api_key()} if self._settings.api_key else {}
         try:
-            answer = await self._http.post("/generate", json=body, headers=headers)
+            response = await self._http.post("/generate", json=body, headers=headers)
         except httpx.TransportError as exc:
             raise ProviderUnavailable("the server cannot be reached", detail=type(exc).__name__) from exc
-        if answer.status_code == 401:
+        if response.status_code == 401:
             raise AuthFailed("the server refused the key", status=401)
-        if answer.status_code == 422:
+        if response.status_code == 422:
             raise InvalidRequest("the server refused the schema", status=422, sub_cause="schema_refused")
-        if answer.status_code == 429:
-            wait = answer.headers.get("retry-after", "")
+        if response.status_code == 429:
+            wait = response.headers.get("retry-after", "")
             raise RateLimited("the server is busy", status=429, retry_after_s=float(wait) if wait.isdigit() else None)
-        if answer.status_code != 200:
-            raise TransientUnknown("the server failed", status=answer.status_code)
+        if response.status_code != 200:
+            raise TransientUnknown("the server failed", status=response.status_code)
         try:
-            said = answer.json()
+            payload = response.json()
         except ValueError as exc:
             raise TransientUnknown("the server did not answer with JSON", status=200) from exc
-        if "output" not in said:  # an error that came with HTTP 200
-            raise TransientUnknown("the server gave no output", status=200, detail=str(said.get("error", "")))
-        reason = self._context.normalise_stop(said.get("why"), DIALECT)
+        if "output" not in payload:  # an error with HTTP 200
+            raise TransientUnknown("the server gave no output", status=200, detail=str(payload.get("error", "")))
+        reason = self._context.normalise_stop(payload.get("why"), WIRE_FORMAT)
         return ChatResponse(
-            text=said["output"],
+            text=payload["output"],
             stop_reason=reason,
             strict_stop_reason=reason,
-            raw_stop_reason=said.get("why"),
-            usage=Usage(input_tokens=said.get("read", 0), output_tokens=said.get("written", 0)),
-            served_model=said.get("model", ""),
-            downgrades=held.downgrades,  # what was asked for and not sent is reported, never dropped silently
-            constraint=held.label,
+            raw_stop_reason=payload.get("why"),
+            usage=Usage(input_tokens=payload.get("read", 0), output_tokens=payload.get("written", 0)),
+            served_model=payload.get("model", ""),
+            downgrades=constraint.downgrades,  # unsupported features are reported, never dropped silently
+            constraint=constraint.label,
         )
 
     async def aclose(self):
@@ -94,7 +94,7 @@ class Acme:
 
 @hookimpl
 def helmdeck_providers():
-    """Models called ``acme/...``."""
+    """Provide the models ``acme/...``."""
     return [
         ProviderSpec(
             name="acme",
@@ -102,13 +102,13 @@ def helmdeck_providers():
             summary="our own server",
             base_url="https://models.acme.example",
             api_key="env:ACME_API_KEY",
-            constrain=lambda _, request: held_to(request),
+            constrain=lambda _, request: constraint_of(request),
         )
     ]
 
 
 @hookimpl
 def helmdeck_stop_reasons():
-    """What the server says when it stops; a word that is not here is never a clean end."""
-    words = {"done": StopReason.END_TURN, "limit": StopReason.MAX_TOKENS, "refused": StopReason.SAFETY_BLOCKED}
-    return [StopReasonTable(name=DIALECT, reasons=words)]
+    """Map the finish reasons of the server; an unknown one is never a clean end."""
+    reasons = {"done": StopReason.END_TURN, "limit": StopReason.MAX_TOKENS, "refused": StopReason.SAFETY_BLOCKED}
+    return [StopReasonTable(name=WIRE_FORMAT, reasons=reasons)]

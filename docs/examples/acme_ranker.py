@@ -1,4 +1,4 @@
-"""A ranker: counts the words that a request and an entry share. Short enough to read, too simple to keep."""
+"""A minimal ranker: the score of an entry is the number of words that it shares with the request."""
 
 import re
 
@@ -6,21 +6,21 @@ from helmdeck_core import Ranker, Ranking, Score, hookimpl
 
 
 def words_of(text):
-    """The words of a text, in lower case."""
+    """Return the lower-case words of a string."""
     return set(re.findall(r"[a-z0-9]+", text.lower()))
 
 
 class SharedWords:
-    """What is known of one catalog; made once, then asked for every request."""
+    """The index of one catalog version; created once, used for every request."""
 
     def __init__(self, catalog):
         self._entries = [(entry.id, words_of(f"{entry.id} {entry.description}")) for entry in catalog.entries]
 
     def rank(self, request):
-        """Every entry exactly once, best first, ties by id; for any text whatsoever."""
-        wanted = words_of(request)
+        """Score every entry exactly once, best first, ties by id; never raise."""
+        request_words = words_of(request)
         scores = [
-            Score(index, name, float(len(wanted & words)), tuple(sorted(wanted & words)))
+            Score(index, name, float(len(request_words & words)), tuple(sorted(request_words & words)))
             for index, (name, words) in enumerate(self._entries)
         ]
         return Ranking(tuple(sorted(scores, key=lambda score: (-score.score, score.id))))
@@ -28,5 +28,5 @@ class SharedWords:
 
 @hookimpl
 def helmdeck_rankers():
-    """Chosen with ``ranker = "shared-words"``."""
+    """Provide ``ranker = "shared-words"``."""
     return [Ranker(name="shared-words", index=SharedWords, summary="counts shared words")]

@@ -1,27 +1,27 @@
-"""How our model writes: thoughts between its own marks, and objects with hash rockets."""
+"""Decoding for our model: its own reasoning tags, and objects with hash rockets."""
 
 import re
 
 from helmdeck_core import DecodeStep, ReasoningTag, hookimpl
 
-# A key in quotes, then the rocket. Possessive, so that the time stays linear in the length of the text.
+# A quoted key, then the rocket. Possessive quantifiers keep the time linear in the length of the text.
 _ROCKET = re.compile(r'("(?:[^"\\]++|\\.)*+")\s*+=>')
 
 
 def rockets(text):
-    """Offer the text with ``"key" =>`` written as ``"key":``; offer nothing when there is none."""
-    mended = _ROCKET.sub(r"\1:", text)
-    if mended != text:
-        yield mended
+    """Yield the text with ``"key" =>`` replaced by ``"key":``, or nothing if it has no rockets."""
+    repaired = _ROCKET.sub(r"\1:", text)
+    if repaired != text:
+        yield repaired
 
 
 @hookimpl
 def helmdeck_reasoning_tags():
-    """Text between these marks was thought; a draft in it is never the answer."""
+    """Text between these tags is reasoning; a draft in it is never the answer."""
     return [ReasoningTag(name="acme.musing", open="<musing>", close=("</musing>",))]
 
 
 @hookimpl
 def helmdeck_decode_steps():
-    """Tried only on answers that are not clean, before the steps that ship."""
+    """Run before the built-in steps, on responses that do not decode as they are."""
     return [DecodeStep(name="acme.rockets", candidates=rockets, order=5)]

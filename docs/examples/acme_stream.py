@@ -1,4 +1,4 @@
-"""A provider with everything that one can have: streams, tools, reasoning, a list of models. It keeps the contract."""
+"""A provider with all optional features: streams, tools, reasoning, a model list. It passes the provider contract."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ from helmdeck_core import (
 from helmdeck_provider_kit import (
     ErrorRules,
     EventDecoder,
-    Transport,
+    HttpConnection,
     arguments,
     checked,
     count,
@@ -37,14 +37,14 @@ from helmdeck_provider_kit import (
     string,
 )
 
-DIALECT = "acme-stream"
-WORDS = ErrorRules()  # what the codes of the server's errors mean; without any, the HTTP status decides
+WIRE_FORMAT = "acme-stream"
+ERROR_RULES = ErrorRules()  # the meaning of the server's error codes; without rules, the HTTP status decides
 
 
 def body_of(request):
-    """What is sent, and what could not be."""
-    left_out = []
-    talk = [
+    """Return the request body and the downgrades."""
+    downgrades = []
+    conversation = [
         {
             "by": message.role.value,
             "says": message.text,
@@ -54,52 +54,52 @@ def body_of(request):
         }
         for message in request.messages
     ]
-    body = {"model": request.model.partition("/")[2], "talk": talk, "stream": request.stream}
+    body = {"model": request.model.partition("/")[2], "talk": conversation, "stream": request.stream}
     if request.max_tokens is not None:
         body["limit"] = request.max_tokens
     if request.tools:
         tools = [{"name": tool.name, "about": tool.description, "takes": tool.input_schema} for tool in request.tools]
         body["tools"] = tools if request.tool_choice != "none" else []
         if request.tool_choice not in (None, "auto", "none"):
-            left_out.append(f"tool_choice {request.tool_choice} left out")
+            downgrades.append(f"tool_choice {request.tool_choice} left out")
     if request.response_format is not None and request.response_format.kind == "json_object":
         body["json"] = True
     elif request.response_format is not None:
-        left_out.append(f"response_format {request.response_format.kind} left out")
+        downgrades.append(f"response_format {request.response_format.kind} left out")
     for name in ("temperature", "stop"):
         if getattr(request, name):
-            left_out.append(f"{name} left out")
-    return json.dumps({**body, **request.extra}).encode(), tuple(left_out)
+            downgrades.append(f"{name} left out")
+    return json.dumps({**body, **request.extra}).encode(), tuple(downgrades)
 
 
 def image_of(part):
-    """An image as the server takes it."""
+    """Encode an image for the server."""
     if part.data is None:
-        raise InvalidRequest("the server fetches no images", detail="give the data of an image instead of its url")
+        raise InvalidRequest("the server does not fetch images", detail="pass the image data instead of its URL")
     return {"type": part.media_type, "data": base64.b64encode(part.data).decode()}
 
 
 @attrs.define
-class Answer:
-    """An answer as far as it has come: a stream event by event, or the whole as one event."""
+class Accumulator:
+    """Accumulates a response: a stream event by event, or a whole response as one event."""
 
     headers: dict
     secrets: tuple
-    said: dict = attrs.Factory(dict)
+    fields: dict = attrs.Factory(dict)
     text: str = ""
-    thought: str = ""
+    reasoning: str = ""
     calls: list = attrs.Factory(list)
 
     def feed(self, event):
-        """Take an event; give what it adds."""
+        """Process an event; yield its deltas."""
         if (facts := read_error(event)) is not None:  # an error after HTTP 200
-            raise failure_of(200, self.headers, facts, words=WORDS, secrets=self.secrets)
+            raise failure_of(200, self.headers, facts, words=ERROR_RULES, secrets=self.secrets)
         if not isinstance(event, dict) or not event.keys() & {"output", "thought", "calls", "why"}:
-            raise TransientUnknown("the provider's answer is not one of Acme", status=200, sub_cause="wrong_shape")
-        self.said |= event  # what is said once, such as why it ends, stays
-        if thought := string(event.get("thought")):
-            self.thought += thought
-            yield ChatDelta(reasoning=thought)
+            raise TransientUnknown("the response is not in Acme's format", status=200, sub_cause="wrong_shape")
+        self.fields |= event
+        if reasoning := string(event.get("thought")):
+            self.reasoning += reasoning
+            yield ChatDelta(reasoning_content=reasoning)
         if output := string(event.get("output")):
             self.text += output
             yield ChatDelta(text=output)
@@ -108,95 +108,97 @@ class Answer:
             self.calls.append(call)
             yield ChatDelta(tool_call=ToolCallDelta(len(self.calls) - 1, call.id, call.name, call.arguments))
 
-    def response(self, request, context, left_out):
-        """What everything comes to. Without a word for its end, the reason is Unknown."""
-        said, why = self.said, self.said.get("why")
-        written = count(said, "written")
-        strict = context.normalise_stop(why, DIALECT)
-        # A refusal, a call or a cut can hide behind the word; is_at_limit tells a cut that calls itself an end.
-        is_at_limit = request.max_tokens is not None and written >= request.max_tokens
+    def response(self, request, context, downgrades):
+        """Return the response. Without a finish reason, the stop reason is Unknown."""
+        fields, why = self.fields, self.fields.get("why")
+        output_tokens = count(fields, "written")
+        strict = context.normalise_stop(why, WIRE_FORMAT)
+        # in_context detects refusals and tool calls behind a clean end, and with is_at_limit also truncation.
+        is_at_limit = request.max_tokens is not None and output_tokens >= request.max_tokens
         return ChatResponse(
             text=self.text,
-            reasoning=self.thought,
+            reasoning_content=self.reasoning,
             tool_calls=tuple(self.calls),
             stop_reason=in_context(strict, text=self.text, tool_calls=self.calls, is_at_limit=is_at_limit),
             strict_stop_reason=strict,
             raw_stop_reason=None if why is None else echoed(str(why), self.secrets),
             usage=Usage(
-                input_tokens=count(said, "read"), cached_input_tokens=count(said, "cached"), output_tokens=written
+                input_tokens=count(fields, "read"),
+                cached_input_tokens=count(fields, "cached"),
+                output_tokens=output_tokens,
             ),
-            served_model=echoed(string(said.get("model")), self.secrets),
-            quota=quota(self.headers, ("acme-left-",), self.secrets),
+            served_model=echoed(string(fields.get("model")), self.secrets),
+            quota_metadata=quota(self.headers, ("acme-left-",), self.secrets),
             request_id=request_id(self.headers, self.secrets),
-            downgrades=left_out,
+            downgrades=downgrades,
         )
 
 
 class AcmeStream:
-    """An open connection to the server."""
+    """A client of the server."""
 
     def __init__(self, settings, context):
         self._context = context
-        self._transport = Transport(settings)  # the pool, the limits of time and size, and what breaks on the way
+        self._connection = HttpConnection(settings)  # connection pool, limits of time and size, connection errors
 
     async def complete(self, request):
-        """Ask once, for an answer in one piece."""
-        body, left_out = body_of(request)
+        """Send one request and return the whole response."""
+        body, downgrades = body_of(request)
         headers, secrets = self._headers()
-        whole = await self._transport.post("/generate", body, headers, secrets)
-        answer = Answer(whole.headers, secrets)
-        for _ in answer.feed(checked(whole.status, whole.headers, whole.body, WORDS, secrets)):
+        whole = await self._connection.post("/generate", body, headers, secrets)
+        accumulator = Accumulator(whole.headers, secrets)
+        for _ in accumulator.feed(checked(whole.status, whole.headers, whole.body, ERROR_RULES, secrets)):
             pass
-        return answer.response(request, self._context, left_out)
+        return accumulator.response(request, self._context, downgrades)
 
     async def stream(self, request):
-        """Ask once; give the pieces as they come, and last the response."""
-        body, left_out = body_of(attrs.evolve(request, stream=True))
+        """Send one request; yield the deltas, then the response."""
+        body, downgrades = body_of(attrs.evolve(request, stream=True))
         headers, secrets = self._headers()
         decoder = EventDecoder()
-        async with self._transport.stream("/generate", body, headers, secrets) as incoming:
-            answer = Answer(incoming.headers, secrets)
-            if incoming.is_whole:  # an error, a page of somebody in between, or a server that does not stream
+        async with self._connection.stream("/generate", body, headers, secrets) as incoming:
+            accumulator = Accumulator(incoming.headers, secrets)
+            if incoming.is_whole:  # an error, the page of a proxy, or a server that does not stream
                 whole = await incoming.received()
-                for delta in answer.feed(checked(whole.status, whole.headers, whole.body, WORDS, secrets)):
+                for delta in accumulator.feed(checked(whole.status, whole.headers, whole.body, ERROR_RULES, secrets)):
                     yield delta
-            async for piece in incoming:
-                for event in decoder.feed(piece):
-                    for delta in answer.feed(decoded(event.data)):
+            async for chunk in incoming:
+                for event in decoder.feed(chunk):
+                    for delta in accumulator.feed(decoded(event.data)):
                         yield delta
-        yield answer.response(request, self._context, left_out)
+        yield accumulator.response(request, self._context, downgrades)
 
     async def models(self):
-        """What the server can be asked for."""
+        """List the models of the server."""
         headers, secrets = self._headers()
-        answer = await self._transport.get("/models", headers, secrets)
-        names = checked(answer.status, answer.headers, answer.body, WORDS, secrets)
+        response = await self._connection.get("/models", headers, secrets)
+        names = checked(response.status, response.headers, response.body, ERROR_RULES, secrets)
         return tuple(ModelInfo(id=name) for name in names)
 
     async def aclose(self):
         """Close the connections."""
-        await self._transport.aclose()
+        await self._connection.aclose()
 
     def _headers(self):
-        """What goes with a request, and what must not be quoted of its answer. The key is read now and kept nowhere."""
-        key = self._transport.key()
-        return {"x-acme-key": key} if key else {}, self._transport.secrets(key)
+        """Return the request headers, and the secrets to redact from the response. The key is not stored."""
+        key = self._connection.key()
+        return {"x-acme-key": key} if key else {}, self._connection.secrets(key)
 
 
 @hookimpl
 def helmdeck_providers():
-    """Models called ``acme-stream/...``."""
-    address, key = "https://models.acme.example", "env:ACME_API_KEY"
-    return [ProviderSpec(name="acme-stream", open=AcmeStream, base_url=address, api_key=key)]
+    """Provide the models ``acme-stream/...``."""
+    base_url, key = "https://models.acme.example", "env:ACME_API_KEY"
+    return [ProviderSpec(name="acme-stream", open=AcmeStream, base_url=base_url, api_key=key)]
 
 
 @hookimpl
 def helmdeck_stop_reasons():
-    """What the server says when it stops; a word that is not here is never a clean end."""
-    words = {
+    """Map the finish reasons of the server; an unknown one is never a clean end."""
+    reasons = {
         "done": StopReason.END_TURN,
         "limit": StopReason.MAX_TOKENS,
         "call": StopReason.TOOL_CALL,
         "refused": StopReason.SAFETY_BLOCKED,
     }
-    return [StopReasonTable(name=DIALECT, reasons=words)]
+    return [StopReasonTable(name=WIRE_FORMAT, reasons=reasons)]

@@ -1,12 +1,12 @@
-"""A trim step: our catalog carries ``examples`` that help people and cost small models too much."""
+"""A trim step: our catalog contains ``examples`` that are too large for small models."""
 
 from helmdeck_core import TrimStep, hookimpl
 
 
 def without_examples(_, data):
-    """Cut ``metadata.examples``; give back the very same object when there is nothing to cut.
+    """Remove ``metadata.examples``; return the identical object if there are none.
 
-    The first argument is the whole entry as it came, for steps that cut packs only, or pipelines only.
+    The first argument is the original entry, for steps that trim only packs or only pipelines.
     """
     metadata = data.get("metadata", {})
     if "examples" not in metadata:
@@ -16,5 +16,5 @@ def without_examples(_, data):
 
 @hookimpl
 def helmdeck_trim_steps():
-    """Before everything that ships: those steps start at 10."""
-    return [TrimStep(name="acme.examples[]", trim=without_examples, order=5, summary="cuts example requests")]
+    """Run before the built-in steps, which start at 10."""
+    return [TrimStep(name="acme.examples[]", trim=without_examples, order=5, summary="removes example requests")]

@@ -1,11 +1,11 @@
-"""Acts on the cause of a failure; the scripted provider fails on demand."""
+"""Handle failures by cause; the scripted provider fails on demand."""
 
 from helmdeck_core import CallFailed, LengthTruncated, RateLimited
 from helmdeck_testing import Fail, empty_length, empty_stop, make_deck, scripted_provider
 
 script = scripted_provider([empty_length(), Fail("rate_limited", retry_after_s=2.0), empty_stop()])
 
-# One attempt a call, so that each failure comes through.
+# One attempt per call, so that every failure is raised.
 with make_deck(script, model="scripted/weak", config={"recovery": {"max_attempts": 1}}) as deck:
     for _ in range(3):
         try:

@@ -1,4 +1,4 @@
-"""Plans a request and shows what came of it. Needs no key and no network."""
+"""Plan a request and print the steps. Needs no API key and no network."""
 
 from helmdeck_core import Helmdeck
 

@@ -1,4 +1,4 @@
-"""Plans several requests at once, in an event loop of one's own."""
+"""Plan several requests concurrently."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ REQUESTS = ("take a screenshot of https://example.org", "turn this talk into sli
 
 
 async def main():
-    """One deck serves any number of requests at a time."""
+    """One deck serves any number of concurrent requests."""
     async with Helmdeck(model="local/lexical") as deck:
         plans = await asyncio.gather(*(deck.aplan(request) for request in REQUESTS), return_exceptions=True)
     for request, plan in zip(REQUESTS, plans, strict=True):

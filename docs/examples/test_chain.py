@@ -1,4 +1,4 @@
-"""Tests of a chain of models, as they would stand beside a deployment's configuration."""
+"""Tests of a deployment's fallback chain."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ PLAN = json.dumps({"steps": [{"tool": "blog.draft", "args": {"brief": "tea"}}]})
 
 
 @pytest.mark.parametrize("mode", ["empty_stop", "cut_json_stop", "draft_in_reasoning", "error_in_200", "no_end"])
-def test_the_second_model_answers_where_the_first_one_fails(deck_with, failing_server, mode):
+def test_fallback_model_answers_when_the_first_model_fails(deck_with, failing_server, mode):
     server = failing_server(OPENAI_CHAT, lambda request: mode if request.body["model"] == "weak" else "good", text=PLAN)
     config = {
         "providers": {"vllm": {"base_url": server.base_url}},
@@ -24,7 +24,7 @@ def test_the_second_model_answers_where_the_first_one_fails(deck_with, failing_s
     assert server.served[-1] == "good"
 
 
-def test_a_connection_that_breaks_off_is_told_as_that(failing_server):
+def test_dropped_connection_raises_provider_unavailable(failing_server):
     server = failing_server(OPENAI_CHAT, text=PLAN)
     request = ChatRequest(model="vllm/any", messages=(Message(Role.USER, (TextPart("hi"),)),))
 

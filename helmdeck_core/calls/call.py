@@ -253,7 +253,7 @@ class Call(Generic[T]):
         if prepared.downgrades:
             response = attrs.evolve(response, downgrades=(*response.downgrades, *prepared.downgrades))
             this.response = response
-        if (record := response.continuation) is not None and record.outcome is TerminalReason.NO_PROGRESS:
+        if (record := response.continuation) is not None and record.terminal_reason is TerminalReason.NO_PROGRESS:
             self._repeating.add(prepared.request.model)
         self.services.report_unknown_stop(prepared.request, response)
         self._events.response_received(this.call, prepared.request.model, response)

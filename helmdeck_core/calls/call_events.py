@@ -69,7 +69,7 @@ class CallEvents:
             return
         decoder, text = self._runtime.decoder, response.text
         within = len(text) - len(decoder.strip(text).text) if decoder.has_reasoning(text) else 0
-        if chars := within + len(response.reasoning):
+        if chars := within + len(response.reasoning_content):
             tokens = response.usage.reasoning_tokens
             self._runtime.emit(ReasoningStripped(**call.place, model=model, chars=chars, tokens=tokens))
 

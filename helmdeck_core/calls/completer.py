@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-from helmdeck_core.calls.continuation.merge import SeamStream
+from helmdeck_core.calls.continuation.merge import Merger, SeamStream
 from helmdeck_core.calls.continuation.turn import RequestGuard, SendRequest, ShapeCheck, Turn, TurnAction, TurnResult
 from helmdeck_core.calls.provider_client import Chunks, ProviderClient
 from helmdeck_core.config.precedence import matching_prefixes
@@ -44,6 +44,7 @@ class Completer:
         self._runtime = runtime
         self._client = client
         self._clock = clock
+        self._merger = Merger(runtime.announcements)
         self._without_native: set[str] = set()
 
     async def complete(
@@ -95,7 +96,9 @@ class Completer:
         start_s, number, is_continued = self._clock(), 1, isinstance(action, SendRequest)
         while isinstance(action, SendRequest):
             number += 1
-            part = _StreamedPart(turn.answer, self._runtime.decoder.stream(), is_silent=action.is_repair)
+            part = _StreamedPart(
+                self._merger.stream(turn.answer), self._runtime.decoder.stream(), is_silent=action.is_repair
+            )
             async with contextlib.aclosing(
                 self._continue_in_chunks(turn, action, part, call, number, until_s)
             ) as steps:
@@ -148,8 +151,10 @@ class Completer:
         """Start a turn with its first response."""
         turn = Turn(
             request,
-            limits_of(self._runtime.config.agent, request),
+            limits_of(self._runtime.config.agent, self._runtime.weights, request),
             check,
+            self._runtime.texts,
+            self._merger,
             takes_native=lambda: request.model not in self._without_native and self._takes_native(request),
             guard=guard,
         )
@@ -163,7 +168,12 @@ class Completer:
         """Decide after a failed continuation: a model that rejects its own response as last message gets a hint instead."""
         if isinstance(error, TimeoutError):
             error = LikelyTimeout("the continuation did not come in time", sub_cause="deadline")
-        elif send.is_native and not shown and isinstance(error, InvalidRequest):
+        elif (
+            send.is_native
+            and not shown
+            and isinstance(error, InvalidRequest)
+            and self._runtime.texts["continuation.hint"]
+        ):
             self._without_native.add(send.request.model)
             return turn.without_native(send)
         return turn.fail(error, shown)
@@ -200,10 +210,11 @@ class Completer:
             ContinuationAttempt(
                 **call.place,
                 model=send.request.model,
-                index=send.attempt,
-                tokens=send.tokens,
-                chars=send.chars,
-                left_tokens=send.left_tokens,
+                attempt_index=send.attempt,
+                output_tokens=send.output_tokens,
+                output_chars=send.output_chars,
+                remaining_tokens=send.remaining_tokens,
+                remaining_chars=send.remaining_chars,
                 is_native=send.is_native,
             )
         )
@@ -214,10 +225,10 @@ class Completer:
         if response.continuation is not None:
             self._emit_terminated(request.model, response, call, 0.0)
         elif response.stop_reason is StopReason.MAX_TOKENS:
-            outcome = TerminalReason.NOT_CONTINUED
+            reason = TerminalReason.NOT_CONTINUED
             self._runtime.emit(
                 ContinuationTerminated(
-                    **call.place, model=request.model, outcome=outcome, attempts=0, repairs=0, latency_s=0.0
+                    **call.place, model=request.model, terminal_reason=reason, attempts=0, repairs=0, latency_s=0.0
                 )
             )
 
@@ -230,16 +241,16 @@ class Completer:
                 ToolPayloadRepair(
                     **call.place,
                     model=model,
-                    issue=record.issue,
-                    repairs=record.repairs,
-                    is_repaired=record.outcome is TerminalReason.COMPLETED,
+                    parse_issue=record.issue,
+                    repair_attempts=record.repairs,
+                    is_successful=record.terminal_reason is TerminalReason.COMPLETED,
                 )
             )
         self._runtime.emit(
             ContinuationTerminated(
                 **call.place,
                 model=model,
-                outcome=record.outcome,
+                terminal_reason=record.terminal_reason,
                 attempts=record.attempts,
                 repairs=record.repairs,
                 dropped=record.dropped,
@@ -255,8 +266,8 @@ class _StreamedPart:
     :ivar action: what the turn does after it.
     """
 
-    def __init__(self, answer: str, stripper: StreamStripper, *, is_silent: bool) -> None:
-        self._seam = SeamStream(answer)
+    def __init__(self, seam: SeamStream, stripper: StreamStripper, *, is_silent: bool) -> None:
+        self._seam = seam
         self._stripper = stripper
         self._is_silent = is_silent
         self._shown: list[str] = []
@@ -280,7 +291,7 @@ class _StreamedPart:
         if delta.text and not self._is_silent:
             visible, _ = self._stripper.feed(delta.text)
             text = self._pass_on(self._seam.feed(visible))
-        return ChatDelta(text, delta.reasoning) if text or delta.reasoning else None
+        return ChatDelta(text, delta.reasoning_content) if text or delta.reasoning_content else None
 
     def finish(self) -> str:
         """End the continuation; return the text that was held back."""
@@ -295,7 +306,7 @@ class _StreamedPart:
         return text
 
 
-def limits_of(agent: AgentConfig, request: ChatRequest) -> ContinuationLimits:
+def limits_of(agent: AgentConfig, weights: Mapping[str, float], request: ChatRequest) -> ContinuationLimits:
     """Return the limits of a deployment for one request."""
     tokens = agent.continuation_max_total_completion_tokens
     return ContinuationLimits(
@@ -303,4 +314,5 @@ def limits_of(agent: AgentConfig, request: ChatRequest) -> ContinuationLimits:
         max_completion_tokens=tokens or BUDGET_FACTOR * (request.max_tokens or DEFAULT_MAX_TOKENS),
         max_output_chars=agent.continuation_max_output_chars,
         tool_repair_attempts=agent.continuation_tool_repair_attempts,
+        max_thought_share=weights["continuation.max_thought_share"],
     )

@@ -124,8 +124,8 @@ def _timed(response: ChatResponse, start: float) -> ChatResponse:
 
 def _chunks_of(response: ChatResponse) -> Iterator[ChatDelta]:
     """A whole response as the chunks of a stream."""
-    if response.reasoning:
-        yield ChatDelta(reasoning=response.reasoning)
+    if response.reasoning_content:
+        yield ChatDelta(reasoning_content=response.reasoning_content)
     if response.text:
         yield ChatDelta(text=response.text)
     for index, call in enumerate(response.tool_calls):

@@ -43,13 +43,13 @@ class ProviderPool:
             failure = self.registry.wrap_error(exc, name, "cannot be opened:")
         raise failure
 
-    def normalise_stop(self, raw: str | None, dialect: str) -> StopReason:
+    def normalise_stop(self, raw: str | None, wire_format: str) -> StopReason:
         """Look a native stop reason up; part of ``ProviderContext``."""
-        return self._runtime.normalise_stop(raw, dialect)
+        return self._runtime.normalise_stop(raw, wire_format)
 
-    def disposition_of(self, raw: str | None, reason: StopReason, dialect: str) -> Disposition:
+    def disposition_of(self, raw: str | None, reason: StopReason, wire_format: str) -> Disposition:
         """Return what can be done about the way a turn ended; part of ``ProviderContext``."""
-        return self._runtime.disposition_of(raw, reason, dialect)
+        return self._runtime.disposition_of(raw, reason, wire_format)
 
     def without_secrets(self, provider: str, text: str) -> str:
         """Return a text without the key and headers of a provider; part of ``ProviderContext``.

@@ -17,6 +17,7 @@ from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidR
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.redaction import (
     MIN_TELLING_CHARS,
+    REDACTED,
     Secrets,
     header_secrets,
     url_secrets,
@@ -83,7 +84,14 @@ class ProviderRegistry:
             base_url=config.base_url or spec.base_url,
             api_key=_key_reader(name, config.api_key or _secret_ref(spec.api_key)),
             headers=config.headers,
+            open_transport=functools.partial(self._runtime.transports.open, name),
             options={**spec.options, **config.options},
+            secret_pattern=self._runtime.secret_pattern,
+            error_rules=tuple(
+                rules
+                for rules in self._runtime.error_rules
+                if not rules.providers or {name, spec.name} & set(rules.providers)
+            ),
             **limits,
         )
 
@@ -105,6 +113,10 @@ class ProviderRegistry:
         redacted: dict[str, Any] = {
             name: without_cut_secret(without(secrets, text), secrets) for name, text in texts.items()
         }
+        if pattern := self._runtime.secret_pattern:  # a request id or a stop reason may look like a key
+            redacted |= {
+                name: pattern.sub(REDACTED, redacted[name]) for name in ("detail", "excerpt") if name in redacted
+            }
         return failure if redacted == texts else attrs.evolve(failure, **redacted)
 
     def redact_text(self, provider: str, text: str) -> str:

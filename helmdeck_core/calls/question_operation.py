@@ -27,9 +27,6 @@ from helmdeck_core.resolve.runtime import Runtime
 T = TypeVar("T")
 U = TypeVar("U")
 
-FILTER_SHARE = 0.3
-"""The share of an attempt's time that a filter call may take."""
-
 
 class SideCall(Protocol):
     """Makes another call that helps to prepare a request."""
@@ -81,7 +78,7 @@ class QuestionOperation(Generic[T]):
         self._emit_selected(prompt, call)
         messages = prompt.messages
         if not step.changes.strict_json and question.schema is not None:
-            messages = with_schema(messages, question.schema)
+            messages = with_schema(messages, question.schema, self.runtime.texts["schema.heading"])
         request = ChatRequest(
             model=model,
             messages=messages,
@@ -126,7 +123,8 @@ class QuestionOperation(Generic[T]):
         """Ask once per model which entries are needed; a failure leaves the selection by rank."""
         if model in self.filter_calls:
             return self.filter_calls[model]
-        left_s = None if step.until_s is None else (step.until_s - self.clock()) * FILTER_SHARE
+        share = self.runtime.weights["filter.max_time_share"]
+        left_s = None if step.until_s is None else (step.until_s - self.clock()) * share
         limits = CallLimits(max_attempts=1, deadline_s=left_s, max_cost_usd=step.left_usd)
 
         async def ask(question: Question[U]) -> Answer[U]:

@@ -47,7 +47,7 @@ def decode_failure(pack: str, request: ChatRequest, response: ChatResponse, exc:
 
 def _has_reasoning(response: ChatResponse) -> bool:
     """Whether the provider reports reasoning beside the text."""
-    return bool(response.reasoning or response.usage.reasoning_tokens)
+    return bool(response.reasoning_content or response.usage.reasoning_tokens)
 
 
 def _facts(request: ChatRequest, response: ChatResponse) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class ReasoningWatchdog:
 
     def _check_reasoning(self, delta: ChatDelta) -> None:
         visible, reasoning = self._stripper.feed(delta.text) if delta.text else ("", "")
-        self._reasoning_chars += len(delta.reasoning) + len(reasoning)
+        self._reasoning_chars += len(delta.reasoning_content) + len(reasoning)
         self.has_output = bool(visible.strip()) or delta.tool_call is not None
         if not self.has_output and self._max_chars is not None:
             self.exceeds_reasoning_limit = self._reasoning_chars > self._max_chars

@@ -1,4 +1,4 @@
-"""Where output goes: results to standard output, everything else to standard error."""
+"""Output: results to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
-from helmdeck_core.cli.exits import OutputError
+from helmdeck_core.cli.exit_codes import OutputError
 from helmdeck_core.cli.tables import clean
 
 
 def prepare_streams() -> None:
-    """Make sure that no character can stop the output, whatever the terminal's encoding, nor a closed standard error."""
+    """Escape characters that the encoding of a stream lacks, and replace a closed standard error."""
     if sys.stderr is None:
-        # Whoever prints to it would else print to standard output, and the next file that is opened would be in its place.
+        # print(file=None) would write to standard output, and the next file that is opened would get descriptor 2.
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (it stays open)
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
@@ -25,16 +25,13 @@ def prepare_streams() -> None:
 
 
 def as_json(data: Any) -> str:
-    """Data as JSON for people and machines; in pure ASCII where the output cannot carry more.
-
-    JSON has no NaN and no infinity: they become null.
-    """
+    """Data as indented JSON; in ASCII if the encoding of standard output is not UTF-8. NaN and infinity become null."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").replace("_", "")
     return _dumps(data, indent=2, ensure_ascii=encoding != "utf8" or _has_surrogate(data))
 
 
 def inline_json(data: Any) -> str:
-    """Data as JSON on one line."""
+    """Data as JSON on one line; NaN and infinity become null."""
     return _dumps(data, ensure_ascii=False)
 
 
@@ -78,19 +75,20 @@ def _has_surrogate(data: Any) -> bool:
 def show(text: str = "") -> None:
     """Print a result.
 
-    :raises OutputError: it cannot be written; but for a reader who went away, which is a ``BrokenPipeError``.
+    :raises OutputError: it cannot be written.
+    :raises BrokenPipeError: the other end of the pipe is closed.
     """
     with _writing():
         print(text)
 
 
 def show_json(data: Any) -> None:
-    """Print a result as JSON; raises what ``show`` raises."""
+    """Print a result as JSON; raises the same errors as ``show``."""
     show(as_json(data))
 
 
 def flush() -> None:
-    """Write what is still held back, so that what stops it is noticed here; raises what ``show`` raises."""
+    """Flush standard output, so that its errors are raised here; raises the same errors as ``show``."""
     with _writing():
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -102,34 +100,34 @@ def _writing() -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise
-    except (OSError, ValueError) as exc:  # of a stream that is closed, a ValueError
-        forget(sys.stdout)
+    except (OSError, ValueError) as exc:  # a closed stream raises ValueError
+        silence(sys.stdout)
         raise OutputError((exc.strerror if isinstance(exc, OSError) else None) or str(exc)) from exc
 
 
-def forget(stream: TextIO | None) -> None:
-    """Let the interpreter flush into nothing at its end: the stream cannot be written, and that was said."""
+def silence(stream: TextIO | None) -> None:
+    """Redirect an unusable stream to the null device, so that the interpreter does not fail to flush it at exit."""
     if stream is None:
         return
     with contextlib.suppress(OSError, ValueError):
         number = stream.fileno()
-        nothing = os.open(os.devnull, os.O_WRONLY)
+        null = os.open(os.devnull, os.O_WRONLY)
         try:
-            os.dup2(nothing, number)
+            os.dup2(null, number)
         finally:
-            os.close(nothing)
+            os.close(null)
 
 
 def note(text: str) -> None:
-    """Tell people something that is not the result; where nothing can be told, the work goes on."""
+    """Print a message that is not part of the result to standard error; errors of that stream are ignored."""
     if sys.stderr is None:
         return
     try:
         print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError):
-        forget(sys.stderr)
+        silence(sys.stderr)
 
 
-def complain(text: str) -> None:
-    """Report an error."""
+def show_error(text: str) -> None:
+    """Print an error message to standard error, with control characters escaped."""
     note(f"helmdeck: {clean(text)}")

@@ -1,35 +1,39 @@
-"""Says what is waited for, on a terminal, when it takes longer than a second."""
+"""A progress line on a terminal for calls that take longer than a second."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
-from helmdeck_core.cli import exits, printing
+from helmdeck_core.cli import printing
+from helmdeck_core.cli.exit_codes import error_message
 from helmdeck_core.cli.tables import clean, terminal_width, width_of
 
 if TYPE_CHECKING:
+    import asyncio
+
     from helmdeck_core.deck.helmdeck import Helmdeck
 
 T = TypeVar("T")
 
-PATIENCE_S = 1.0
+INTERVAL_S = 1.0
+"""Seconds until the line is shown, and between two updates."""
+
 CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """One line on standard error that counts the seconds; nothing at all where that is no terminal, or closed."""
+    """A line on standard error that counts the seconds. Nothing is written if standard error is closed or not a terminal."""
 
     def __init__(
         self,
         text: str,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
-        interval_s: float = PATIENCE_S,
+        interval_s: float = INTERVAL_S,
     ) -> None:
         self._stream: TextIO | None = sys.stderr if stream is None else stream
         self._clock = clock
@@ -39,12 +43,12 @@ class Progress:
         self._is_shown = False
         self._task: asyncio.Task[None] | None = None
 
-    def say(self, text: str) -> None:
-        """Change what is said."""
+    def update(self, text: str) -> None:
+        """Replace the text of the line."""
         self._text = text
 
     def draw(self) -> None:
-        """Write the line over the last one."""
+        """Overwrite the line."""
         if self._stream is None:
             return
         seconds = f" ({self._clock() - self._start:.0f} s)"
@@ -58,13 +62,17 @@ class Progress:
 
     async def __aenter__(self) -> Self:
         if self._stream is not None and self._stream.isatty():
+            import asyncio  # here, because it is a tenth of the start-up time
+
             self._task = asyncio.create_task(self._tick())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         if self._task is not None:
+            import asyncio
+
             self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, OSError):  # a terminal may be gone; the result counts
+            with contextlib.suppress(asyncio.CancelledError, OSError):  # the terminal may be closed; the result matters
                 await self._task
         if self._is_shown and self._stream is not None:
             with contextlib.suppress(OSError):
@@ -72,27 +80,31 @@ class Progress:
                 self._stream.flush()
 
     async def _tick(self) -> None:
+        import asyncio
+
         while True:
             await asyncio.sleep(self._interval_s)
             self.draw()
 
 
 def wait_for(deck: Helmdeck, text: str, work: Callable[[Callable[[str], None]], Awaitable[T]]) -> T:
-    """Run one asynchronous call of a deck to its end and close the deck; Ctrl-C cancels the call first.
+    """Run one asynchronous call of a deck with a progress line, then close the deck. Ctrl-C cancels the call.
 
-    A deck that cannot be closed is worth a warning, and never the result, or the error, that the call ended with.
+    An error on closing is printed as a warning and hides neither the result nor the error of the call.
 
-    :param work: gets a function to report progress with.
+    :param text: the text of the progress line.
+    :param work: starts the call; its argument is a callback that replaces the text of the progress line.
     """
+    import asyncio
 
-    async def whole() -> T:
+    async def call_and_close() -> T:
         try:
             async with Progress(text) as progress:
-                return await work(progress.say)
+                return await work(progress.update)
         finally:
             try:
                 await deck.aclose()
             except (Exception, SystemExit) as exc:
-                printing.complain(f"warning: {exits.sentence(exc)}")
+                printing.show_error(f"warning: {error_message(exc)}")
 
-    return asyncio.run(whole())
+    return asyncio.run(call_and_close())

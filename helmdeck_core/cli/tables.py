@@ -1,4 +1,4 @@
-"""Plain tables and paragraphs for terminals, in columns as wide as they look."""
+"""Plain tables and paragraphs for terminals, aligned by display width."""
 
 from __future__ import annotations
 
@@ -7,33 +7,36 @@ import unicodedata
 from collections.abc import Collection, Sequence
 
 GAP = "  "
-NARROWEST = 8
-"""No column is squeezed below this; a terminal that is narrower than that wraps by itself."""
+MIN_WIDTH = 8
+"""The minimum width of a column; a narrower terminal wraps by itself."""
 
 PIPED_WIDTH = 140
-"""Lines for a pipe or a file, where a row that is wrapped cannot be searched for."""
+"""Width for a pipe or a file, where wrapped rows could not be searched."""
 
-PASSED = "\n\t\u200c\u200d"
-"""Line breaks, tabs, and the two joiners that some scripts and emoji are written with."""
+LABEL_WIDTH = 12
+"""Columns of the labels of ``labelled``."""
+
+KEPT = "\n\t\u200c\u200d"
+"""Control characters that are printed: line breaks, tabs, and the two joiners that some scripts and emoji need."""
 
 
 def terminal_width() -> int:
-    """Columns of the terminal; ``COLUMNS`` outranks it."""
+    """Columns of the terminal; the environment variable ``COLUMNS`` takes precedence."""
     return shutil.get_terminal_size(fallback=(PIPED_WIDTH, 24)).columns
 
 
 def clean(text: str) -> str:
-    """Control characters as escapes: what a model wrote must not steer a terminal."""
+    """Return the text with control characters escaped, so that output of a model cannot control the terminal."""
     if text.isprintable():
         return text
     return "".join(
-        char if char in PASSED or unicodedata.category(char) not in ("Cc", "Cf", "Cs") else ascii(char)[1:-1]
+        char if char in KEPT or unicodedata.category(char) not in ("Cc", "Cf", "Cs") else ascii(char)[1:-1]
         for char in text
     )
 
 
 def width_of(text: str) -> int:
-    """Columns that a text takes: two for wide characters, none for marks that sit on another."""
+    """Columns that a text takes: two for wide characters, none for combining marks."""
     if text.isascii():
         return len(text)
     return sum(
@@ -47,7 +50,7 @@ def width_of(text: str) -> int:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most ``width`` columns; at blanks where there are any, else anywhere."""
+    """Lines of at most ``width`` columns, broken at spaces where possible."""
     return [line for paragraph in clean(text).expandtabs(4).split("\n") for line in _wrapped(paragraph, width)]
 
 
@@ -69,7 +72,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _head(word: str, width: int) -> str:
-    """As much of a word as fits: up to a sign between its parts, if one is not too far back."""
+    """The part of a word that fits, preferably up to a separator such as ``/`` or ``-``."""
     end, used = 0, 0
     while end < len(word) and (used := used + width_of(word[end])) <= width:
         end += 1
@@ -78,7 +81,7 @@ def _head(word: str, width: int) -> str:
 
 
 def clip(text: str, width: int) -> str:
-    """The beginning of a text, on one line."""
+    """The text on one line, truncated to ``width`` columns."""
     line = " ".join(text.split())
     if width_of(line) <= width:
         return line
@@ -88,10 +91,15 @@ def clip(text: str, width: int) -> str:
 
 
 def hanging(label: str, text: str, *, indent: int = 0, width: int | None = None) -> str:
-    """A paragraph whose lines after the first stand under its text, not under its label."""
+    """A paragraph with a label and a hanging indent."""
     left = indent + width_of(label)
-    lines = wrap(text, max((width or terminal_width()) - left, NARROWEST * 2))
+    lines = wrap(text, max((width or terminal_width()) - left, MIN_WIDTH * 2))
     return "\n".join([" " * indent + label + lines[0], *(" " * left + line for line in lines[1:])]).rstrip()
+
+
+def labelled(label: str, text: str) -> str:
+    """A paragraph whose label is padded to ``LABEL_WIDTH`` columns, so that several of them align."""
+    return hanging(f"{label:<{LABEL_WIDTH}}", text)
 
 
 def table(
@@ -102,10 +110,11 @@ def table(
     clipped: Collection[int] = (),
     width: int | None = None,
 ) -> str:
-    """Rows in aligned columns; the widest columns give way when the terminal is narrow.
+    """Rows in aligned columns; in a narrow terminal the widest columns are wrapped first.
 
-    :param right: numbers of the columns that are aligned to the right.
-    :param clipped: numbers of the columns that are cut off instead of wrapped.
+    :param right: indexes of the columns that are aligned to the right.
+    :param clipped: indexes of the columns that are truncated instead of wrapped.
+    :param width: total width in columns; that of the terminal by default.
     """
     every = [[clean(cell) for cell in row] for row in ([headings, *rows] if headings else rows)]
     if not every:
@@ -113,13 +122,13 @@ def table(
     columns = list(zip(*every, strict=True))
     widths = [max(width_of(line) for cell in column for line in cell.split("\n")) for column in columns]
     words = [
-        NARROWEST if i in clipped else max(width_of(word) for cell in column for word in (*cell.split(), ""))
+        MIN_WIDTH if i in clipped else max(width_of(word) for cell in column for word in (*cell.split(), ""))
         for i, column in enumerate(columns)
     ]
     room = (width or terminal_width()) - len(GAP) * (len(widths) - 1)
-    # Texts are wrapped at blanks while that is enough; only then words, such as ids, are broken.
-    for least in (words, [NARROWEST] * len(widths)):
-        while sum(widths) > room and (wide := [i for i, size in enumerate(widths) if size > max(least[i], NARROWEST)]):
+    # Break at spaces as long as that is enough; only then break words, such as ids.
+    for least in (words, [MIN_WIDTH] * len(widths)):
+        while sum(widths) > room and (wide := [i for i, size in enumerate(widths) if size > max(least[i], MIN_WIDTH)]):
             widths[max(wide, key=lambda i: (widths[i], -i))] -= 1
     lines = []
     for number, row in enumerate(every):
@@ -140,5 +149,5 @@ def table(
 
 def _padded(lines: Sequence[str], height: int, size: int, to_right: bool) -> str:
     text = lines[height] if height < len(lines) else ""
-    blanks = " " * (size - width_of(text))
-    return blanks + text if to_right else text + blanks
+    padding = " " * (size - width_of(text))
+    return padding + text if to_right else text + padding

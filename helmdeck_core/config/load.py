@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 import tomllib
 import typing
@@ -299,6 +300,7 @@ def _structured(values: dict[str, Any], origins: dict[KeyPath, str], mistakes: l
                     del origins[key]
 
 
+@functools.cache  # cattrs compiles a function for each class, which takes longer than all else of a configuration
 def _converter() -> Any:
     from cattrs import Converter
     from cattrs.gen import make_dict_structure_fn

@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 
 from helmdeck_core.config.load import dotted
-from helmdeck_core.config.types import CompactionConfig, LadderConfig, SelectionConfig, SelectionRule
+from helmdeck_core.config.types import CompactionConfig, Config, LadderConfig, SelectionConfig, SelectionRule
 from helmdeck_core.domain import EMPTY
-from helmdeck_core.domain.models import Tier
+from helmdeck_core.domain.models import Tier, TierDefaults
 
 
 def matching_prefixes(prefixes: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
@@ -63,20 +63,23 @@ class SelectionRules:
     sources: Mapping[str, str] = EMPTY
 
 
-NO_INDEX = frozenset({Tier.C})
-"""Tiers that get no index in a cached prefix unless the deployment says so: the weakest models do best with few entries."""
+def with_tier_defaults(config: Config, defaults: Iterable[TierDefaults]) -> Config:
+    """The configuration with the entries of every tier."""
+    entries = {each.tier: each.max_entries for each in defaults} | dict(config.selection.max_entries)
+    return attrs.evolve(config, selection=attrs.evolve(config.selection, max_entries=entries))
 
 
 def selection_rules(
-    config: SelectionConfig, tier: Tier, names: Iterable[str], origins: Mapping[tuple[str, ...], str]
+    config: SelectionConfig, defaults: TierDefaults, names: Iterable[str], origins: Mapping[tuple[str, ...], str]
 ) -> SelectionRules:
-    """The rules of selection for a model: field by field, the model's longest prefix, its tier, the global one."""
+    """The selection rules for a model: field by field, the model's longest prefix, its tier, the global one, the defaults."""
+    tier = defaults.tier
     layers: list[tuple[tuple[str, ...], SelectionConfig | SelectionRule]] = [(("selection",), config)]
     if tier in config.tiers:
         layers.append((("selection", "tiers", tier.value), config.tiers[tier]))
     for prefix in matching_prefixes(config.models, names):
         layers.append((("selection", "models", prefix), config.models[prefix]))
-    values: dict[str, Any] = {"prefix_index": tier not in NO_INDEX, "filter": None}
+    values: dict[str, Any] = {"prefix_index": defaults.has_prefix_index, "filter": None}
     sources: dict[str, str] = {}
     options: dict[str, dict[str, Any]] = {}
     for path, layer in layers:

@@ -9,6 +9,7 @@ import attrs
 
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.models import Tier
+from helmdeck_core.domain.ranking import CONFIDENCE
 from helmdeck_core.redaction import hidden, hidden_texts, shown_url, speaks_of_secrets
 
 
@@ -111,10 +112,6 @@ class CompactionConfig:
     models: Mapping[str, LadderConfig] = EMPTY
 
 
-def _over_defaults(given: Mapping[Tier, int]) -> Mapping[Tier, int]:
-    return {Tier.A: 0, Tier.B: 25, Tier.C: 12, **given}
-
-
 @attrs.frozen(kw_only=True)
 class SelectionRule:
     """What is said of selection for a tier or for models; what is left out comes from the rule below.
@@ -144,22 +141,22 @@ class SelectionConfig:
     """How entries are chosen when a trimmed catalog is still too large.
 
     :ivar ranker: who orders the entries.
-    :ivar max_entries: most entries that are kept, by tier; 0 is no limit.
+    :ivar max_entries: most entries that are kept, by tier; 0 is no limit; left out: the default of the tier.
     :ivar bare_names: most entries that follow behind those by their names alone; 0 is none.
     :ivar confidence: below this the ranking counts as unsure, 0 to 1.
     :ivar shortlist: how many likely entries stand behind a cached catalog.
     :ivar filter: whether an unsure ranking is settled by a second model call; left out: as the model's budget says.
-    :ivar prefix_index: whether a cached prefix lists every entry when the catalog itself does not fit; left out: for the
-        tiers A and B.
+    :ivar prefix_index: whether a cached prefix lists every entry when the catalog itself does not fit; left out: the
+        default of the tier.
     :ivar rankers: options of rankers, by the ranker's name.
     :ivar tiers: rules by tier; they outrank the ones above, field by field.
     :ivar models: rules by prefix of a model id; the longest prefix outranks the others, and all of them the tier's rule.
     """
 
     ranker: str = "lexical"
-    max_entries: Mapping[Tier, int] = attrs.field(factory=dict, converter=_over_defaults)
+    max_entries: Mapping[Tier, int] = attrs.field(factory=dict)
     bare_names: int = 0
-    confidence: float = 0.4
+    confidence: float = CONFIDENCE
     shortlist: int = 8
     filter: bool | None = None
     prefix_index: bool | None = None
@@ -244,6 +241,16 @@ class AgentConfig:
 
 
 @attrs.frozen(kw_only=True)
+class HttpConfig:
+    """How requests reach providers that are served over HTTP.
+
+    :ivar transport: the transport of every provider that names none; left out: the one with the lowest order, ``httpx``.
+    """
+
+    transport: str | None = None
+
+
+@attrs.frozen(kw_only=True)
 class ProviderConfig:
     """One provider; whatever is left out comes from the plugin that serves ``kind``.
 
@@ -255,6 +262,7 @@ class ProviderConfig:
     :ivar connect_timeout_s: limit of connecting in seconds.
     :ivar idle_timeout_s: limit between two pieces of a streamed answer in seconds.
     :ivar max_response_bytes: a larger answer is an error.
+    :ivar transport: its HTTP transport; left out: ``[http] transport``.
     :ivar options: keys of the provider's own.
     """
 
@@ -266,6 +274,7 @@ class ProviderConfig:
     connect_timeout_s: float | None = None
     idle_timeout_s: float | None = None
     max_response_bytes: int | None = None
+    transport: str | None = None
     options: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
 
 
@@ -314,6 +323,7 @@ class Config:
     agent: AgentConfig = AgentConfig()
     history: HistoryConfig = HistoryConfig()
     events: EventsConfig = EventsConfig()
+    http: HttpConfig = HttpConfig()
     fallback: Mapping[str, tuple[str, ...]] = EMPTY
     providers: Mapping[str, ProviderConfig] = EMPTY
     budgets: Mapping[str, BudgetConfig] = EMPTY

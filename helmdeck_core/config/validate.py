@@ -44,7 +44,12 @@ def mistakes_of(
     sources = [name for name in config.catalog.sources if not is_catalog_file(name)]
     allowed = [*known["helmdeck_catalog_sources"], "packs", "a path that ends in .json or .toml"]
     check.each(("catalog", "sources"), sources, allowed, "there is no catalog source of this name")
+    transports, unknown = known["helmdeck_transports"], "there is no transport of this name"
+    if config.http.transport is not None:
+        check.one(("http", "transport"), config.http.transport, transports, unknown)
     for name, provider in config.providers.items():
+        if provider.transport is not None:
+            check.one(("providers", name, "transport"), provider.transport, transports, unknown)
         if provider.kind is None and name not in known["helmdeck_providers"]:
             problem = "no plugin has a provider of this name, so that kind has to say which one serves it"
             check.one(("providers", name, "kind"), name, known["helmdeck_providers"], problem)

@@ -5,6 +5,7 @@ Nothing is sent here, so a dry run shows the exact prompt.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,7 +18,7 @@ from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN, estimate_tokens
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import Message
 from helmdeck_core.domain.constraints import ResponseFormat, SchemaForm, SchemaOffer
-from helmdeck_core.domain.models import Budget, ModelId, resolve_variant
+from helmdeck_core.domain.models import Budget, ModelId
 from helmdeck_core.domain.questions import PromptVariant, Question, Selection
 from helmdeck_core.domain.ranking import should_escalate
 from helmdeck_core.domain.tasks import Task
@@ -162,7 +163,7 @@ class Composer:
         a provider that takes one makes it.
         """
         question, selection = prompt.question, prompt.selection
-        if not prompt.budget.asks_for_json or (question.tools and question.tool_choice != "none"):
+        if not self.runtime.budgets.asks_for_json(prompt.budget) or (question.tools and question.tool_choice != "none"):
             return None
         schemas = question.schema if question.constraint is None else question.constraint(prompt.task)
         forms = (self._form_of(question, schemas),) if isinstance(schemas, Mapping) else tuple(schemas or ())
@@ -183,8 +184,16 @@ class Composer:
 
     def _variant(self, question: Question[Any], budget: Budget) -> PromptVariant:
         if question.instructions is not None:
-            return PromptVariant(task=question.task, variant="plain", instructions=question.instructions, render=_plain)
-        wanted = resolve_variant(budget)
+            texts = self.runtime.texts
+            return PromptVariant(
+                task=question.task,
+                variant="plain",
+                instructions=question.instructions,
+                render=functools.partial(_plain, done_label=texts["done.label"]),
+                catalog_heading=texts["catalog.heading"],
+                details_heading=texts["catalog.details_heading"],
+            )
+        wanted = self.runtime.budgets.prompt_variant(budget)
         variant = self.runtime.variant(question.task, wanted)
         if variant is None:
             known = ", ".join(self.runtime.variants) or "none"
@@ -196,7 +205,7 @@ class Composer:
         return variant
 
     def _other_tokens(self, question: Question[Any], budget: Budget, variant: PromptVariant, rendered: str) -> int:
-        fixed = sum(map(estimate_tokens, (variant.instructions, variant.catalog_heading, variant.details_heading)))
+        fixed = sum(map(estimate_tokens, _fixed_texts(variant)))
         fixed += sum(estimate_tokens(f"{tool.name}{tool.description}{tool.input_schema}") for tool in question.tools)
         tail = estimate_tokens(rendered)
         if not budget.supports_prefix_cache or not question.needs_catalog:
@@ -266,8 +275,12 @@ class Composer:
         return owned is None or owned.value.tasks is None or task in owned.value.tasks
 
 
-def _plain(task: Task) -> str:
+def _fixed_texts(variant: PromptVariant) -> tuple[str, ...]:
+    return (variant.instructions, variant.catalog_heading or "", variant.details_heading or "")
+
+
+def _plain(task: Task, done_label: str) -> str:
     """Render a question without prompt variants, the request last."""
     parts = [json.dumps(dict(task.defaults), ensure_ascii=False) if task.defaults else "", task.context]
-    parts += [f"done: {step.tool} {step.output}".strip() for step in task.done]
+    parts += [f"{done_label} {step.tool} {step.output}".strip() for step in task.done]
     return "\n\n".join([*filter(None, parts), task.request])

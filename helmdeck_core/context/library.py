@@ -33,14 +33,6 @@ SMALLEST_CATALOG_BYTES = 512
 LARGE_CATALOG = 500
 """Entries from which on the ladder and the index are computed in a worker thread: they take 0.1 s and more."""
 
-MAX_LISTING_BYTES = 25_000
-"""Bytes of a list of all entries for a model with a catalog limit: weak models return nothing for 35,000."""
-
-
-DESCRIBED_SHARE, NAMED_SHARE = 0.75, 0.5
-"""Shares of the catalog limit for an index of all entries, with descriptions and by name; the rest is for the details of
-the entries that the request is likely to need, which need more room after bare names."""
-
 
 class Library:
     """The catalog, loaded at the first use, with its cached indexes and ladders; thread-safe."""
@@ -151,7 +143,7 @@ class Library:
         index, limits, cap = self._prefix_and_limits(budget, other_tokens)
 
         def rank() -> Ranking:
-            return with_prior(self.rank(request, budget), self._places(planned_before))
+            return with_prior(self.rank(request, budget), self._places(planned_before), self.runtime.weights)
 
         selection = select(self.prepared(budget), rank, limits)
         return selection if index is None else _after_index(index, selection, cap)
@@ -192,7 +184,8 @@ class Library:
         if index is None or limits.cap is None:
             return None, limits, limits.cap
         # Every call pays in full for what follows the prefix, so it does not get all the room.
-        share = 1 - (DESCRIBED_SHARE if index.is_described else NAMED_SHARE)
+        weights = self.runtime.weights
+        share = 1 - weights["index.described_share" if index.is_described else "index.named_share"]
         return (
             index,
             attrs.evolve(limits, cap=min(limits.cap - index.size, int(limits.cap * share)), bare_names=0),
@@ -207,7 +200,7 @@ class Library:
         self._check_room(budget, other_tokens)
         room = self._room(budget, other_tokens)
         if budget.max_catalog_bytes is not None:
-            room = min(room, max(budget.max_catalog_bytes, MAX_LISTING_BYTES))
+            room = min(room, max(budget.max_catalog_bytes, int(self.runtime.weights["listing.min_bytes"])))
         ranking: list[Ranking] = []
 
         def order() -> Sequence[int]:
@@ -229,7 +222,9 @@ class Library:
             return None
         if self.prepared(budget).fitting_rung(limits.cap) is not None:
             return None
-        return self.digest.index(limits.cap * DESCRIBED_SHARE, limits.cap * NAMED_SHARE)
+        weights = self.runtime.weights
+        described, named = weights["index.described_share"], weights["index.named_share"]
+        return self.digest.index(limits.cap * described, limits.cap * named)
 
     def _check_room(self, budget: Budget, other_tokens: int) -> None:
         room = self._room(budget, other_tokens)

@@ -66,9 +66,10 @@ def _split(variant: PromptVariant, selection: Selection | None, *, caches_prefix
     """The catalog's part of the cached prefix, and what of it stands behind."""
     if selection is None:
         return (), ()
+    heading = variant.catalog_heading or ""
     if selection.index is not None:
-        return (variant.catalog_heading, selection.index.text), (variant.details_heading, selection.text)
-    block = (variant.catalog_heading, selection.text)
+        return (heading, selection.index.text), (variant.details_heading or "", selection.text)
+    block = (heading, selection.text)
     return (block, ()) if caches_prefix and not selection.depends_on_request else ((), block)
 
 
@@ -97,13 +98,10 @@ def _joined(*blocks: str) -> str:
     return "\n\n".join(filter(None, blocks))
 
 
-SCHEMA_HEADING = "ANSWER (one JSON object that fits this JSON Schema)"
-
-
-def with_schema(messages: tuple[Message, ...], schema: Mapping[str, Any]) -> tuple[Message, ...]:
+def with_schema(messages: tuple[Message, ...], schema: Mapping[str, Any], heading: str) -> tuple[Message, ...]:
     """Add the schema of the answer to the last message, for a model that is not constrained to it."""
     *before, last = messages
-    text = f"\n\n{SCHEMA_HEADING}\n{json.dumps(schema, ensure_ascii=False, separators=(',', ':'))}"
+    text = f"\n\n{heading}\n{json.dumps(schema, ensure_ascii=False, separators=(',', ':'))}"
     return (*before, attrs.evolve(last, parts=(*last.parts, TextPart(_clean(text)))))
 
 

@@ -14,7 +14,7 @@ import attrs
 from helmdeck_core.context.ladder import FRAME, PreparedCatalog
 from helmdeck_core.domain.catalog import Catalog, TrimRecord
 from helmdeck_core.domain.questions import Selection
-from helmdeck_core.domain.ranking import Ranking, is_unsure
+from helmdeck_core.domain.ranking import CONFIDENCE, Ranking, is_unsure
 
 
 @attrs.frozen(kw_only=True)
@@ -30,7 +30,7 @@ class SelectionLimits:
     cap: int | None
     max_entries: int = 0
     bare_names: int = 0
-    confidence: float = 0.4
+    confidence: float = CONFIDENCE
 
 
 def select(prepared: PreparedCatalog, rank: Callable[[], Ranking] | None, limits: SelectionLimits) -> Selection:

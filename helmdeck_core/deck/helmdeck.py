@@ -63,6 +63,8 @@ class Helmdeck:
     :param plugins: plugin objects by name, in addition to the installed ones.
     :param overrides: configuration by key path, such as ``{("selection", "ranker"): "mine"}``.
     :param environ: environment variables; the process's own by default.
+    :param http_clients: clients of an HTTP library by name of a provider, such as an ``httpx2.AsyncClient`` with a client
+        certificate; their connections, proxies, authentication and hooks are used, and the deck does not close them.
     :raises ConfigError: with every mistake of the configuration.
     :raises PluginError: a plugin cannot be loaded, raised, or conflicts with another.
     """
@@ -78,6 +80,7 @@ class Helmdeck:
         overrides: Mapping[KeyPath, Any] | None = None,
         environ: Mapping[str, str] | None = None,
         autoload: bool | None = None,
+        http_clients: Mapping[str, object] | None = None,
     ) -> None:
         arguments: dict[KeyPath, tuple[Any, str]] = {
             path: (value, ".".join(path)) for path, value in (overrides or {}).items()
@@ -99,7 +102,7 @@ class Helmdeck:
                 environ=os.environ if environ is None else environ,
                 arguments=arguments,
             )
-        self.runtime = make_runtime(loaded, plugins)
+        self.runtime = make_runtime(loaded, plugins, http_clients)
         self._engine = Engine(self.runtime)
         self._runner = Runner(self._engine)
         self._portal = Portal()
@@ -317,18 +320,18 @@ class Helmdeck:
 
     @property
     def stores_traces(self) -> bool:
-        """Whether a sink stores call traces."""
+        """Whether an event sink stores call traces."""
         return any(isinstance(owned.value.opened, TraceStore) for owned in self.runtime.sinks)
 
-    def runs(self, limit: int = 20) -> tuple[CallTrace, ...]:
-        """Return the traces of the last calls, newest first; empty where no sink stores them."""
-        return self._traces(lambda store: store.runs(limit)) or ()
+    def traces(self, limit: int = 20) -> tuple[CallTrace, ...]:
+        """Return the traces of the most recent calls, newest first; empty if no sink stores traces."""
+        return self._from_trace_store(lambda store: store.traces(limit)) or ()
 
     def call_trace(self, call_id: str) -> CallTrace | None:
-        """Return the trace of one call; ``None`` where it is not stored."""
-        return self._traces(lambda store: store.call_trace(call_id))
+        """Return the trace of one call; ``None`` if it is not stored."""
+        return self._from_trace_store(lambda store: store.call_trace(call_id))
 
-    def _traces(self, read: Callable[[TraceStore], T | None]) -> T | None:
+    def _from_trace_store(self, read: Callable[[TraceStore], T | None]) -> T | None:
         for owned in self.runtime.sinks:
             if isinstance(owned.value.opened, TraceStore):
                 try:
@@ -433,7 +436,11 @@ async def _next(batches: AsyncGenerator[T, None]) -> T | None:
     return await anext(batches, None)
 
 
-def make_runtime(loaded: LoadedConfig, plugins: Mapping[str, object] | None = None) -> Runtime:
+def make_runtime(
+    loaded: LoadedConfig,
+    plugins: Mapping[str, object] | None = None,
+    http_clients: Mapping[str, object] | None = None,
+) -> Runtime:
     """Load the plugins of a configuration and resolve everything.
 
     :raises ConfigError: with every mistake of the configuration.
@@ -443,4 +450,4 @@ def make_runtime(loaded: LoadedConfig, plugins: Mapping[str, object] | None = No
     found = load_plugins(extra=plugins, disable=wanted.disable, first=wanted.first, autoload=wanted.autoload)
     if loaded.config.log_level and loaded.config.log_level.upper() in LOG_LEVELS:
         log.enable(loaded.config.log_level)
-    return resolve(found, loaded)
+    return resolve(found, loaded, http_clients or {})

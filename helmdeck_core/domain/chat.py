@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Protocol, runtime_checkable
@@ -13,8 +14,10 @@ import msgspec
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.constraints import Constraint, ResponseFormat
 from helmdeck_core.domain.continuation import Continuation
+from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.shared_text import SharedText, json_inside
 from helmdeck_core.domain.tasks import Task
+from helmdeck_core.domain.transports import Transport, TransportSettings
 from helmdeck_core.errors.attempts import Attempt, total_cost
 from helmdeck_core.errors.attempts import Usage as Usage
 from helmdeck_core.redaction import hidden, hidden_texts, shown_url
@@ -71,7 +74,7 @@ DISPOSITIONS: Final[Mapping[StopReason, Disposition]] = MappingProxyType(
 class StopReasonTable:
     """How one family of providers says why it stopped.
 
-    :ivar name: the dialect; contributing the same name again replaces the table.
+    :ivar name: the wire format; contributing the same name again replaces the table.
     :ivar reasons: native word, in lower case, to normalised reason. What is not listed is ``UNKNOWN``, never a clean end.
     :ivar dispositions: native word, in lower case, to what can be done, where ``DISPOSITIONS`` is not what it means.
     """
@@ -203,7 +206,7 @@ class ChatResponse:
     """What a provider answered, with HTTP 200 or its like. Not yet known to be usable.
 
     :ivar text: the visible text as it came; reasoning marks may still be in it.
-    :ivar reasoning: reasoning that the provider delivered beside the text.
+    :ivar reasoning_content: reasoning text that the provider returned in a field of its own.
     :ivar stop_reason: the reason in its context: a refusal or a tool call in the answer outranks the native word.
     :ivar strict_stop_reason: the native word alone, by the table.
     :ivar raw_stop_reason: the native word; ``None`` when there was none.
@@ -214,7 +217,7 @@ class ChatResponse:
         what it means.
     :ivar served_model: who answered, in the provider's words.
     :ivar latency_s: seconds from sending to the end of the answer.
-    :ivar quota: rate-limit headers, as they came.
+    :ivar quota_metadata: rate-limit headers of the response, unchanged.
     :ivar downgrades: what was asked for and left out, such as ``response_format json_schema -> json_object``.
     :ivar unread: kinds of content in the answer that have no place here, such as ``image``, in the provider's words.
     :ivar constraint: what the answer was held to: ``Constraint.label``; empty where it is not known.
@@ -230,12 +233,12 @@ class ChatResponse:
     disposition: Disposition | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
-    reasoning: str = ""
+    reasoning_content: str = ""
     refusal: str = ""
     opaque: Mapping[str, Any] = attrs.field(default=EMPTY, repr=False)
     served_model: str = ""
     latency_s: float = 0.0
-    quota: Mapping[str, str] = EMPTY
+    quota_metadata: Mapping[str, str] = EMPTY
     downgrades: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     constraint: str = ""
@@ -273,7 +276,7 @@ class ChatDelta(msgspec.Struct, frozen=True, gc=False):
     """A piece of an answer. A Struct, because a stream makes thousands of them."""
 
     text: str = ""
-    reasoning: str = ""
+    reasoning_content: str = ""
     tool_call: ToolCallDelta | None = None
 
 
@@ -363,7 +366,10 @@ class ProviderSettings:
     :ivar connect_timeout_s: limit of connecting in seconds.
     :ivar idle_timeout_s: limit between two pieces of a streamed answer in seconds.
     :ivar max_response_bytes: a larger body is an error.
+    :ivar open_transport: opens its HTTP transport; ``None`` outside a deck.
     :ivar options: keys of the provider's own.
+    :ivar secret_pattern: matches keys of any service, for the redaction of quoted text; see ``Secrets.pattern``.
+    :ivar error_rules: contributed error rules for this provider; they take precedence over its own.
     """
 
     name: str
@@ -374,17 +380,20 @@ class ProviderSettings:
     connect_timeout_s: float = 10.0
     idle_timeout_s: float = 60.0
     max_response_bytes: int = 20_000_000
+    open_transport: Callable[[TransportSettings], Transport] | None = attrs.field(default=None, repr=False)
     options: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
+    secret_pattern: re.Pattern[str] | None = attrs.field(default=None, repr=False)
+    error_rules: tuple[ErrorRuleSet, ...] = ()
 
 
 class ProviderContext(Protocol):
     """What a provider may use of the deck that opens it."""
 
-    def normalise_stop(self, raw: str | None, dialect: str) -> StopReason:
+    def normalise_stop(self, raw: str | None, wire_format: str) -> StopReason:
         """Look a native stop reason up in the tables that plugins contribute."""
         ...
 
-    def disposition_of(self, raw: str | None, reason: StopReason, dialect: str) -> Disposition:
+    def disposition_of(self, raw: str | None, reason: StopReason, wire_format: str) -> Disposition:
         """What can be done about a turn.
 
         What the table says of the native word if that is what ``reason`` goes back to; else what the reason means.

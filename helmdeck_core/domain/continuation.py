@@ -127,19 +127,22 @@ class ContinuationLimits:
     :ivar max_completion_tokens: output tokens of the turn at most, the first answer's included.
     :ivar max_output_chars: characters of the answer at which nothing more is asked for.
     :ivar tool_repair_attempts: how often tool calls that were cut are asked for once more; counted on its own.
+    :ivar max_thought_share: an answer with a schema is not continued when more of its output tokens than this were
+        reasoning, 0 to 1; a larger limit helps it more.
     """
 
     max_attempts: int = 3
     max_completion_tokens: int = 16_384
     max_output_chars: int = 120_000
     tool_repair_attempts: int = 1
+    max_thought_share: float = 1.0
 
 
 @attrs.frozen(kw_only=True)
 class Continuation:
     """What was done to complete an answer.
 
-    :ivar outcome: how it ended.
+    :ivar terminal_reason: why the turn ended.
     :ivar attempts: continuations that were asked for.
     :ivar repairs: requests for tool calls alone.
     :ivar parts: characters that each answer added; the first one's first.
@@ -150,7 +153,7 @@ class Continuation:
     :ivar requests: everything that was sent for it, the first request included; what it cost stands in the attempt.
     """
 
-    outcome: TerminalReason
+    terminal_reason: TerminalReason
     attempts: int = 0
     repairs: int = 0
     parts: tuple[int, ...] = ()
@@ -163,12 +166,12 @@ class Continuation:
     @property
     def is_partial(self) -> bool:
         """The answer is not whole."""
-        return self.outcome is not TerminalReason.COMPLETED
+        return self.terminal_reason is not TerminalReason.COMPLETED
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain data; what is empty is left out, and so are the requests, which are part of an attempt."""
         wire = attrs.asdict(self, filter=lambda field, value: field.name != "requests" and value not in ("", 0, ()))
-        return {**wire, "outcome": self.outcome.value, "parts": list(self.parts)}
+        return {**wire, "terminal_reason": self.terminal_reason.value, "parts": list(self.parts)}
 
 
 @attrs.frozen(kw_only=True)
@@ -191,3 +194,29 @@ class NativeContinuation:
     def name(self) -> str:
         """The prefix; contributing the same one again replaces the row."""
         return self.prefix
+
+
+@attrs.frozen(kw_only=True)
+class ContinuationAnnouncement:
+    r"""How models announce in one language that they continue, as in "Sure, here is the rest:".
+
+    An announcement is a first line that ends in punctuation and either starts with a phrase, or starts with an opener and
+    contains a phrase of any language. All words are regular expressions, matched as whole words, letter case ignored.
+
+    :ivar language: BCP 47 tag, such as ``nl``; contributing the same tag again replaces the words.
+    :ivar openers: words that a reply starts with, such as ``sure`` or ``here``.
+    :ivar phrases: words for continuing, such as ``continu\w*`` or ``the rest``.
+    :ivar unspaced_phrases: the same for languages that are written without spaces; found anywhere in a short first line
+        that ends in a colon or a full stop.
+    """
+
+    language: str
+    openers: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+    unspaced_phrases: tuple[str, ...] = ()
+    order: int = 0
+
+    @property
+    def name(self) -> str:
+        """The language tag."""
+        return self.language

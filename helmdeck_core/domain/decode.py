@@ -37,6 +37,25 @@ class ReasoningTag:
     order: int = 0
 
 
+@attrs.frozen(kw_only=True)
+class RefusalPattern:
+    """How refusals begin in one language.
+
+    :ivar language: BCP 47 tag, such as ``nl``; contributing the same tag again replaces the pattern.
+    :ivar pattern: regular expression that matches from the start of a refusing sentence, letter case ignored; whitespace
+        of the answer is collapsed to single spaces before.
+    """
+
+    language: str
+    pattern: str
+    order: int = 0
+
+    @property
+    def name(self) -> str:
+        """The language tag."""
+        return self.language
+
+
 @attrs.frozen
 class Stripped:
     """Text without its reasoning.

@@ -202,54 +202,56 @@ class StopReasonObserved(CallRef):
 
 @attrs.frozen(kw_only=True)
 class ContinuationAttempt(CallRef):
-    """An answer was cut, and the model is asked to go on.
+    """A truncated answer is going to be continued.
 
-    :ivar model: the model that is asked.
-    :ivar index: 1 for the first continuation.
-    :ivar tokens: output tokens of the turn so far.
-    :ivar chars: characters of the answer so far.
-    :ivar left_tokens: output tokens that the turn may still take.
-    :ivar is_native: the model gets its own unfinished answer as the last message, and no hint.
+    :ivar model: the model that is called.
+    :ivar attempt_index: 1 for the first continuation.
+    :ivar output_tokens: output tokens of the turn so far.
+    :ivar output_chars: characters of the answer so far.
+    :ivar remaining_tokens: output tokens that the turn may still use.
+    :ivar remaining_chars: characters that the answer may still grow by.
+    :ivar is_native: the partial answer is sent as the last message (prefill), without a hint.
     """
 
     model: str
-    index: int
-    tokens: int
-    chars: int
-    left_tokens: int
+    attempt_index: int
+    output_tokens: int
+    output_chars: int
+    remaining_tokens: int
+    remaining_chars: int
     is_native: bool
 
 
 @attrs.frozen(kw_only=True)
 class ToolPayloadRepair(CallRef):
-    """Tool calls came cut or unreadable, and were asked for once more; nothing of them was run before.
+    """Truncated or malformed tool calls were requested again; none of them is executed before they are complete.
 
-    :ivar model: the model that was asked.
-    :ivar issue: what was wrong with them, such as ``cut`` or ``malformed``.
-    :ivar repairs: how often they were asked for.
-    :ivar is_repaired: they came whole.
+    :ivar model: the model that was called.
+    :ivar parse_issue: what was wrong with them, such as ``cut`` or ``malformed``.
+    :ivar repair_attempts: how many times they were requested again.
+    :ivar is_successful: the calls are complete now.
     """
 
     model: str
-    issue: str
-    repairs: int
-    is_repaired: bool
+    parse_issue: str
+    repair_attempts: int
+    is_successful: bool
 
 
 @attrs.frozen(kw_only=True)
 class ContinuationTerminated(CallRef):
-    """An answer that was cut came to its end, whole or not.
+    """The turn of a truncated answer ended, complete or not.
 
-    :ivar model: the model that was asked.
-    :ivar outcome: how it ended; ``not_continued`` when no continuation was asked for.
-    :ivar attempts: continuations that were asked for.
+    :ivar model: the model that was called.
+    :ivar terminal_reason: why the turn ended; ``not_continued`` when no continuation was requested.
+    :ivar attempts: continuations that were requested.
     :ivar repairs: requests for tool calls alone.
     :ivar dropped: characters of continuations that repeated the answer or announced it.
     :ivar latency_s: seconds from the end of the first answer.
     """
 
     model: str
-    outcome: TerminalReason
+    terminal_reason: TerminalReason
     attempts: int
     repairs: int
     latency_s: float

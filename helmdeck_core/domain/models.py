@@ -5,8 +5,6 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-from typing import Final
 
 import attrs
 
@@ -44,17 +42,23 @@ class ModelId:
 
         :raises InvalidRequest: when a part is missing.
         """
-        provider, slash, name = (part.strip() for part in text.partition("/"))
-        if not (provider and slash and name):
-            raise InvalidRequest(
-                f"model id {text!r} is not of the form provider/model",
-                sub_cause="model_id",
-                detail="give both parts, such as local/lexical; `helmdeck budgets` lists the models that are known",
-            )
-        return cls(provider, name)
+        return _parsed(text)
 
     def __str__(self) -> str:
         return f"{self.provider}/{self.name}"
+
+
+@functools.lru_cache(1024)
+def _parsed(text: str) -> ModelId:
+    """Several steps of a call ask for the same id."""
+    provider, slash, name = (part.strip() for part in text.partition("/"))
+    if not (provider and slash and name):
+        raise InvalidRequest(
+            f"model id {text!r} is not of the form provider/model",
+            sub_cause="model_id",
+            detail="give both parts, such as local/lexical; `helmdeck budgets` lists the models that are known",
+        )
+    return ModelId(provider, name)
 
 
 def _no_limit(cap: int | None) -> int | None:
@@ -105,24 +109,32 @@ class Budget:
         """The output limit to send: visible output and, for a thinking model, its headroom."""
         return self.output_tokens + (self.reasoning_headroom_tokens if self.is_hybrid_reasoning else 0)
 
+
+@attrs.frozen(kw_only=True)
+class TierDefaults:
+    """What holds for the models of one tier where neither their budget nor the configuration says otherwise.
+
+    :ivar tier: contributing the same tier again replaces its defaults.
+    :ivar max_catalog_bytes: catalog limit of a model that a deployment moves to this tier, in UTF-8 bytes; ``None`` is no
+        limit.
+    :ivar prompt_variant: name of the prompt variant; empty is the first one of the task.
+    :ivar max_entries: most entries that a ranked selection keeps; 0 is no limit.
+    :ivar has_prefix_index: whether a cached prefix lists every entry when the catalog itself does not fit.
+    :ivar allows_json_mode: whether a provider may be asked to constrain the output.
+    """
+
+    tier: Tier
+    max_catalog_bytes: int | None = attrs.field(default=None, converter=_no_limit)
+    prompt_variant: str = ""
+    max_entries: int = 0
+    has_prefix_index: bool = True
+    allows_json_mode: bool = True
+    order: int = 0
+
     @property
-    def asks_for_json(self) -> bool:
-        """Whether the provider is asked to constrain the output; weak, quantised models stop dead of it, so tier C never is."""
-        return self.wants_strict_json and self.tier is not Tier.C
-
-
-TIER_CATALOG_BYTES: Final[Mapping[Tier, int | None]] = MappingProxyType({Tier.A: None, Tier.B: 22_000, Tier.C: 10_000})
-"""Default catalog caps: A is reliable above 50 KB, B to about 25 KB, C empty-completes on 35 KB."""
-
-TIER_VARIANT: Final[Mapping[Tier, str]] = MappingProxyType(
-    {Tier.A: "full_steps", Tier.B: "full_steps", Tier.C: "single_pick"}
-)
-"""Default prompt variants; a model nobody classified gets what the weakest tier gets."""
-
-
-def resolve_variant(budget: Budget) -> str:
-    """Return the prompt variant's name: an explicit one wins, else the tier's default."""
-    return budget.prompt_variant or TIER_VARIANT[budget.tier]
+    def name(self) -> str:
+        """The tier."""
+        return self.tier.value
 
 
 @attrs.frozen(kw_only=True)
@@ -170,11 +182,15 @@ class BudgetLookup:
 
     :ivar row: the prefix of the table row that answered; ``""`` for the fallback.
     :ivar sources: field name to a short text, such as ``row 'acme/large' of plugin 'budgets'``.
+    :ivar prompt_variant: the budget's prompt variant, else the default of its tier.
+    :ivar asks_for_json: whether the provider is asked to constrain the output to JSON.
     """
 
     budget: Budget
     row: str
     sources: Mapping[str, str]
+    prompt_variant: str = ""
+    asks_for_json: bool = False
 
     @property
     def is_fallback(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
@@ -128,19 +127,3 @@ class Pack:
         if self.input_schema:
             data["input_schema"] = dict(self.input_schema)
         return Entry(EntryKind.PACK, self.name, data, source)
-
-
-@attrs.frozen(kw_only=True)
-class Command:
-    """A command of the command line.
-
-    :ivar configure: adds the command's own arguments.
-    :ivar run: does the work and returns the exit code; it may call ``arguments.make_deck()`` for a deck that follows
-        the global options.
-    """
-
-    name: str
-    summary: str
-    configure: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-    order: int = 0

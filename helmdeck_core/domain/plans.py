@@ -93,6 +93,7 @@ class Step:
 
     :ivar tool: a pack's name, ``helmdeck__pipeline-run``, or ``unknown`` for a gap.
     :ivar problems: violations of the tool's input schema, each with the path of its field.
+    :ivar missing: the required arguments among ``problems`` that are not given, such as ``text`` or ``target.id``.
     :ivar corrected_from: the name that the model wrote, where it was resolved to an existing one.
     :ivar suggestions: for a gap, the nearest existing names.
     """
@@ -102,6 +103,7 @@ class Step:
     args: Mapping[str, Any] = EMPTY
     rationale: str = ""
     problems: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     corrected_from: str | None = None
     suggestions: tuple[str, ...] = ()
 

@@ -20,6 +20,11 @@ from helmdeck_core.errors.attempts import Attempt, Usage, total_cost
 T = TypeVar("T")
 
 
+def rendered_like_others(task: Task) -> str:
+    """Stands for the rendering of another variant of the task, until variants are resolved."""
+    raise NotImplementedError(f"the variants of task {task.name!r} were not resolved")
+
+
 @attrs.frozen(kw_only=True)
 class PromptVariant:
     """A prompt for one task.
@@ -28,17 +33,19 @@ class PromptVariant:
     :ivar variant: its name, such as ``single_pick``; budgets select it by name.
     :ivar instructions: the fixed text at the start of the cached prefix.
     :ivar render: returns the part that depends on the request, which comes last. It is called once per prompt, before the
-        catalog is chosen (``task.catalog`` is empty), and again only where a shortlist is added.
-    :ivar catalog_heading: the line above the catalog.
-    :ivar details_heading: the line above the likely entries, where the catalog lists all entries in short form.
+        catalog is chosen (``task.catalog`` is empty), and again only where a shortlist is added. Left out, it is that of the
+        task's first variant that has one, so that a variant can change the instructions alone.
+    :ivar catalog_heading: the line above the catalog; ``None`` is the contributed text ``catalog.heading``.
+    :ivar details_heading: the line above the likely entries, where the catalog lists all entries in short form; ``None`` is
+        the contributed text ``catalog.details_heading``.
     """
 
     task: str
     variant: str
     instructions: str
-    render: Callable[[Task], str]
-    catalog_heading: str = "CATALOG"
-    details_heading: str = "DETAILS"
+    render: Callable[[Task], str] = rendered_like_others
+    catalog_heading: str | None = None
+    details_heading: str | None = None
     order: int = 0
 
     @property

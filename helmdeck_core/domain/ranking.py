@@ -11,6 +11,9 @@ import attrs
 
 from helmdeck_core.domain import EMPTY
 
+CONFIDENCE = 0.4
+"""Default of ``[selection] confidence``: a ranking counts as unsure below it."""
+
 
 @attrs.frozen
 class Score:
@@ -154,7 +157,7 @@ class Ranking:
         """(best - second) / best, 0 to 1; 1 for a single entry or a runner-up without any match."""
         return 1.0 if len(self.scores) < 2 else score_margin([score for _, score in self.leading(2)])
 
-    def is_confident(self, threshold: float = 0.4) -> bool:
+    def is_confident(self, threshold: float = CONFIDENCE) -> bool:
         """Whether the best entry stands out. A single entry always does; no match at all among several never does."""
         if len(self.scores) < 2:
             return True
@@ -173,12 +176,12 @@ def top_k(scores: Sequence[Score], k: int) -> Sequence[Score]:
     return scores if k <= 0 or k >= len(scores) else scores[:k]
 
 
-def is_unsure(ranking: Ranking, threshold: float = 0.4) -> bool:
+def is_unsure(ranking: Ranking, threshold: float = CONFIDENCE) -> bool:
     """Whether a ranking of three entries or more has no clear winner."""
     return len(ranking.scores) >= 3 and not ranking.is_confident(threshold)
 
 
-def should_escalate(ranking: Ranking, threshold: float = 0.4) -> bool:
+def should_escalate(ranking: Ranking, threshold: float = CONFIDENCE) -> bool:
     """Whether a second opinion on the ranking is worth a model call.
 
     An unsure ranking is, unless the request has several parts and each of them alone has a clear winner: then the best

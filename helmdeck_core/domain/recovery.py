@@ -183,6 +183,8 @@ class CallLimits:
 
     def within(self, outer: CallLimits) -> CallLimits:
         """These limits, and those of ``outer`` where these leave one open."""
+        if self is NO_LIMITS:  # as in most calls
+            return outer
         return self._with(outer, lambda own, _: own)
 
     def and_also(self, other: CallLimits) -> CallLimits:

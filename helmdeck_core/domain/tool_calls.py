@@ -1,4 +1,4 @@
-"""Values of tool-call recovery: dialects as data, and what reading an answer for calls gives back."""
+"""Values of tool-call recovery: formats as data, and what reading an answer for calls gives back."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from helmdeck_core.domain.chat import ToolCall
 
 
 class ToolCallFormatKind(enum.StrEnum):
-    """What the marks of a dialect stand for."""
+    """What the marks of a format stand for."""
 
     CALL = "call"
     """One call, or a JSON list of them."""
     GROUP = "group"
-    """Nothing but calls of other dialects stands between the marks, which vanish with them."""
+    """Nothing but calls of other formats stands between the marks, which vanish with them."""
     QUOTE = "quote"
     """Nothing between the marks is a call, and it stays visible: declarations, examples."""
     INTRODUCTION = "introduction"
@@ -34,9 +34,9 @@ class ToolCallFormat:
     A call is an opening mark, what ``head`` describes, the arguments, and a closing mark. Without ``head`` the JSON
     behind the mark names the tool itself; a mark may also say it as an attribute, as in ``<run name="search">``.
 
-    :ivar name: unique; it is what a found call reports. Contributing the same name again replaces the dialect.
+    :ivar name: unique; it is what a found call reports. Contributing the same name again replaces the format.
     :ivar open: the marks that open; letter case does not matter. A mark in angle brackets may carry attributes; one that
-        begins with a line break counts at the start of a line only. Several dialects may share a mark: the first, in
+        begins with a line break counts at the start of a line only. Several formats may share a mark: the first, in
         their order, that can read what stands behind it does.
     :ivar close: the marks that close it; the first is the usual one. Empty when the arguments end by themselves.
     :ivar needs_close: a call without its closing mark is reported as repaired.
@@ -72,7 +72,7 @@ class ToolCallFormat:
 
 
 NATIVE = "native"
-"""The dialect of calls that the provider delivered as such."""
+"""The format of calls that the provider delivered as such."""
 
 
 @attrs.frozen
@@ -81,7 +81,7 @@ class RecoveredCall:
 
     :ivar call: id, name and the JSON text of the arguments. The id is the model's own, or made from the answer's text.
     :ivar args: the same arguments, parsed.
-    :ivar dialect: the dialect that it was written in; ``native`` for calls that the provider delivered as such.
+    :ivar format: the format that it was written in; ``native`` for calls that the provider delivered as such.
     :ivar repairs: what was put right: ``unclosed``, ``other_close``, ``extra_brackets``, ``encoded_twice``, ``new_id`` or
         the name of a decode step; empty for a clean call.
     :ivar corrected_from: the name that the model wrote, when it is not the tool's own.
@@ -89,7 +89,7 @@ class RecoveredCall:
 
     call: ToolCall
     args: Mapping[str, Any] = EMPTY
-    dialect: str = NATIVE
+    format: str = NATIVE
     repairs: tuple[str, ...] = ()
     corrected_from: str | None = None
 
@@ -106,7 +106,7 @@ class MalformedCall:
     :ivar excerpt: at most 200 characters of what was read, control characters escaped.
     """
 
-    dialect: str
+    format: str
     problem: str
     error: str
     name: str = ""

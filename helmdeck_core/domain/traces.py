@@ -1,4 +1,4 @@
-"""The story of one call, as it can be told afterwards: what was sent, what came of it, what it cost."""
+"""Call traces: the recorded events of one finished call."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class CallTrace:
-    """Everything that happened during one call. It holds no prompt, no answer and no secret, because events hold none.
+    """The recorded events of one finished call. Like the events, it holds no prompt, response or secret.
 
-    :ivar call_id: the id that results, failures and log lines of the call have.
-    :ivar time: when it began, in seconds since 1970 UTC.
-    :ivar pack: the pack that asked; empty where the caller wrote the request.
-    :ivar caller: who asked the pack.
-    :ivar model: the model that was asked for.
+    :ivar call_id: the id that the results, failures and log lines of the call carry.
+    :ivar time: start time in seconds since 1970 UTC.
+    :ivar pack: the pack that made the call; empty for a request written by the caller.
+    :ivar caller: the caller of the pack.
+    :ivar model: the requested model.
     :ivar outcome: ``answered``, ``aborted``, or the cause of the failure.
-    :ivar parent: the call that this one helped; empty for all others.
-    :ivar events: the events as plain data, in their order; ``at_s`` is seconds since the call began.
+    :ivar parent: the id of the call that this call was a helper of; empty otherwise.
+    :ivar events: the events as plain data in order; ``at_s`` is seconds since the start of the call.
     """
 
     call_id: str
@@ -32,18 +32,18 @@ class CallTrace:
     parent: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The story as plain data."""
+        """The trace as plain data."""
         return attrs.asdict(self)
 
 
 @runtime_checkable
 class TraceStore(Protocol):
-    """What an opened sink can do that keeps stories. Its methods may be called from any thread."""
+    """An open event sink that stores call traces. Its methods may be called from any thread."""
 
-    def runs(self, limit: int = 20) -> tuple[CallTrace, ...]:
-        """The last calls, the newest first; those that only helped another one are left out."""
+    def traces(self, limit: int = 20) -> tuple[CallTrace, ...]:
+        """Return the most recent traces, newest first, without those of helper calls."""
         ...
 
     def call_trace(self, call_id: str) -> CallTrace | None:
-        """The story of one call; ``None`` where it is not known, or no longer."""
+        """Return the trace of one call; ``None`` if it is unknown or was deleted."""
         ...

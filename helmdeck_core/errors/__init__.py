@@ -107,9 +107,10 @@ class PluginLoadError(PluginError):
 
 @attrs.frozen
 class PluginConflictError(PluginError):
-    """Two plugins claim one name; ``plugin`` and ``other`` are the two."""
+    """Two plugins claim one name; ``plugin`` and ``other`` are the two, ``value_name`` is the name of a contributed value."""
 
     other: str = ""
+    value_name: str = ""
 
     def __str__(self) -> str:
         one = f"--disable-plugin {self.plugin}"
@@ -200,6 +201,7 @@ class CallFailed(HelmdeckError):
     :ivar attempts: what was tried, this failure last; at most eight, the first and the last ones.
     :ivar cost_usd: US dollars of everything that the call paid for, attempts that are not listed included; ``None`` where a
         price is not known.
+    :ivar setting: the configuration key whose value is invalid, such as ``providers.acme.base_url``; empty otherwise.
     """
 
     failure_class: ClassVar[FailureClass] = FailureClass.TRANSIENT_UNKNOWN
@@ -229,6 +231,7 @@ class CallFailed(HelmdeckError):
     usage: Usage = Usage()
     max_tokens: int | None = None
     cost_usd: float | None = None
+    setting: str = ""
 
     def __str__(self) -> str:
         facts = ", ".join(self.facts())

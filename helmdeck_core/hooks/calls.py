@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -47,33 +48,60 @@ class Contribution(Generic[T]):
         return fault
 
 
-def collect(plugins: Plugins, hook: str, value_type: type[T]) -> tuple[Contribution[T], ...]:
+def collect(
+    plugins: Plugins, hook: str, value_type: type[T], errors: list[PluginError] | None = None
+) -> tuple[Contribution[T], ...]:
     """Call a contribution, one plugin at a time, and return the values by ``order`` and name.
 
+    :param errors: a list that receives the errors instead of raising the first one. The values of a plugin that failed, and
+        names that two plugins claim, are left out.
     :raises PluginError: a plugin raised, wrapped the hook, or returned something else than a sequence of the type.
     :raises PluginConflictError: two plugins that are not built in contribute one name.
     """
     found: dict[str, Contribution[T]] = {}
+    claimed: set[str] = set()
     for impl in getattr(plugins.pm.hook, hook).get_hookimpls():
-        owner = impl.plugin_name
-        if impl.hookwrapper or impl.wrapper:
-            raise _failed(plugins, owner, hook, "a contribution cannot be wrapped; contribute values of your own")
         try:
-            values = impl.function()
-        except (Exception, SystemExit) as exc:
-            raise _failed(plugins, owner, hook, f"{type(exc).__name__}: {exc}") from exc
-        for value in _checked(plugins, owner, hook, values, value_type):
+            values = _values_of(plugins, impl, hook, value_type)
+        except PluginError as exc:
+            if errors is None:
+                raise
+            errors.append(exc)
+            continue
+        owner = impl.plugin_name
+        for value in values:
             name = str(getattr(value, "name"))
             before = found.get(name)
-            if before is not None and before.plugin == owner:
-                raise _failed(plugins, owner, hook, f"contributes {name!r} twice")
             if before is not None and not plugins.is_builtin(before.plugin):
-                raise PluginConflictError(
-                    owner, hook, f"{value_type.__name__} {name!r}", plugins.distribution(owner), before.plugin
+                what = f"{value_type.__name__} {name!r}"
+                conflict = PluginConflictError(
+                    owner, hook, what, plugins.distribution(owner), before.plugin, value_name=name
                 )
+                if errors is None:
+                    raise conflict
+                errors.append(conflict)
+                claimed.add(name)
+                continue
             replaced = before.plugin if before else None
             found[name] = Contribution(owner, value, replaced, hook, plugins.distribution(owner))
-    return tuple(sorted(found.values(), key=lambda o: (getattr(o.value, "order"), getattr(o.value, "name"))))
+    values_by_order = (owned for name, owned in found.items() if name not in claimed)
+    return tuple(sorted(values_by_order, key=lambda o: (getattr(o.value, "order"), getattr(o.value, "name"))))
+
+
+def _values_of(plugins: Plugins, impl: Any, hook: str, value_type: type[T]) -> Sequence[T]:
+    """Call one implementation and check the values that it returns."""
+    owner = impl.plugin_name
+    if impl.hookwrapper or impl.wrapper:
+        raise _failed(plugins, owner, hook, "a contribution cannot be wrapped; contribute values of your own")
+    try:
+        values = impl.function()
+    except (Exception, SystemExit) as exc:
+        raise _failed(plugins, owner, hook, f"{type(exc).__name__}: {exc}") from exc
+    checked = _checked(plugins, owner, hook, values, value_type)
+    counts = collections.Counter(str(getattr(value, "name")) for value in checked)
+    for name in (name for name, count in counts.items() if count > 1):
+        raise _failed(plugins, owner, hook, f"contributes {name!r} twice")
+    return checked
 
 
 def _checked(plugins: Plugins, owner: str, hook: str, values: Any, value_type: type[T]) -> Sequence[T]:
@@ -106,6 +134,11 @@ def attributed(owned: Contribution[T], function: Callable[..., R], returns: type
         return result
 
     return call
+
+
+def implementations(plugins: Plugins, hook: str) -> tuple[str, ...]:
+    """The plugins that implement a hook, in the order of registration."""
+    return tuple(str(impl.plugin_name) for impl in getattr(plugins.pm.hook, hook).get_hookimpls())
 
 
 def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) -> tuple[T, str] | None:

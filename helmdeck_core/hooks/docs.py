@@ -1,10 +1,10 @@
-"""Renders the hook specifications as Markdown: what is in the docstrings, and nothing beside it."""
+"""Renders the hook specifications as Markdown: the docstrings, and the built-in implementations of each hook."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -16,6 +16,9 @@ from helmdeck_core.hooks.manager import GROUP
 TITLE = "# Hooks"
 NOTICE = "<!-- Written by `helmdeck hooks --write hookspecs.md`; a test compares. Change helmdeck_core/hookspecs.py instead. -->"
 
+MAX_NAMES = 20
+"""Names of contributed values that are listed for one plugin; of more, only the number is given."""
+
 _FIELD = re.compile(r":(?P<word>param|returns|raises)(?:\s+(?P<name>[\w.]+))?:\s*(?P<text>.*)")
 _DIRECTIVE = re.compile(r"\.\. (?P<word>versionadded|versionchanged|deprecated)::\s*(?P<text>.*)")
 _DIRECTIVES = {"versionadded": "New in", "versionchanged": "Changed in", "deprecated": "Deprecated since"}
@@ -23,7 +26,10 @@ _DIRECTIVES = {"versionadded": "New in", "versionchanged": "Changed in", "deprec
 
 @attrs.frozen
 class HookDoc:
-    """One hook, ready to be shown."""
+    """The documentation of one hook.
+
+    :ivar kind: ``contribution`` or ``look-up``.
+    """
 
     name: str
     kind: str
@@ -32,7 +38,7 @@ class HookDoc:
 
     @property
     def summary(self) -> str:
-        """The first line."""
+        """The first line of the docstring."""
         return self.docstring.partition("\n")[0]
 
     def to_dict(self) -> dict[str, Any]:
@@ -42,41 +48,66 @@ class HookDoc:
 
 def hooks() -> list[HookDoc]:
     """Every hook, in the order of the source."""
-    found = []
+    documented = []
     for name, value in vars(hookspecs).items():
         options = getattr(value, f"{GROUP}_spec", None)
         if isinstance(value, FunctionType) and options is not None:
             kind = "look-up" if options.get("firstresult") else "contribution"
-            found.append(HookDoc(name, kind, _signature(value), inspect.getdoc(value) or ""))
-    return found
+            documented.append(HookDoc(name, kind, _signature(value), inspect.getdoc(value) or ""))
+    return documented
 
 
-def render() -> str:
-    """The whole page."""
+def render(builtin: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
+    """The page with all hooks.
+
+    :param builtin: by hook, the built-in plugins that implement it, each with the names of its contributed values.
+    """
     every = hooks()
     parts = [TITLE, NOTICE, _ticked(inspect.getdoc(hookspecs) or "")]
     rows = [f"| [`{hook.name}`](#{hook.name}) | {hook.kind} | {_ticked(hook.summary)} |" for hook in every]
-    parts.append("\n".join(["| hook | kind | what for |", "|---|---|---|", *rows]))
-    parts += [_section(hook) for hook in every]
+    parts.append("\n".join(["| hook | kind | purpose |", "|---|---|---|", *rows]))
+    parts += [_section(hook, builtin.get(hook.name, {})) for hook in every]
     return "\n\n".join(parts) + "\n"
 
 
 def _signature(function: FunctionType) -> str:
-    # Annotations are texts here, which inspect would put into quotes.
+    # Annotations are strings here; inspect would quote them.
     signature = inspect.signature(function)
-    given = [f"{parameter.name}: {parameter.annotation}" for parameter in signature.parameters.values()]
-    return f"def {function.__name__}({', '.join(given)}) -> {signature.return_annotation}"
+    parameters = [f"{parameter.name}: {parameter.annotation}" for parameter in signature.parameters.values()]
+    return f"def {function.__name__}({', '.join(parameters)}) -> {signature.return_annotation}"
 
 
-def _section(hook: HookDoc) -> str:
+def _section(hook: HookDoc, builtin: Mapping[str, Sequence[str]]) -> str:
     head = f"## {hook.name}\n\n```python\n{hook.signature}\n```\n\n*{hook.kind.capitalize()}.*"
-    return "\n\n".join([head, *_blocks(hook.docstring)]).replace(
+    text = "\n\n".join([head, *_blocks(hook.docstring)]).replace(
         f"*{hook.kind.capitalize()}.*\n\n", f"*{hook.kind.capitalize()}.* ", 1
+    )
+    return f"{text}\n\n{_implementations(hook, builtin)}"
+
+
+def _implementations(hook: HookDoc, builtin: Mapping[str, Sequence[str]]) -> str:
+    """The built-in implementations of a hook, and how to replace them."""
+    if not builtin:
+        return "Built-in implementations: none."
+    lines = ["Built-in implementations:", ""]
+    for plugin, names in builtin.items():
+        listed = ", ".join(f"`{name or '(fallback)'}`" for name in names)
+        values = f"{len(names)} values" if len(names) > MAX_NAMES else listed
+        lines.append(f"- plugin `{plugin}`" + (f": {values}" if values else ""))
+    by_name = (
+        "contribute one of the same name"
+        if hook.kind == "contribution"
+        else "answer instead, which installed plugins do first"
+    )
+    what = "a value" if hook.kind == "contribution" else "an answer"
+    first = next(iter(builtin))
+    return "\n".join(
+        [*lines, "", f'To replace {what}, {by_name}. To remove a plugin, block it: `[plugins] disable = ["{first}"]`.']
     )
 
 
 def _blocks(docstring: str) -> Iterator[str]:
-    """Paragraphs as they are; fields as one list; a directive as a line of its own."""
+    """Paragraphs unchanged, fields as one list, a directive as its own line."""
     items: list[str] = []
     for paragraph in docstring.split("\n\n"):
         if directive := _DIRECTIVE.fullmatch(paragraph.strip()):

@@ -1,6 +1,7 @@
 """Loads plugins: built-ins first, then entry points of the group ``helmdeck``; blocks, orders and lists them.
 
-A plugin that cannot load stops start-up: an override that is silently missing is a wrong answer later.
+A plugin that cannot be loaded is an error at start-up: a silently missing override would give wrong results later. Only
+commands that report on plugins go on without it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import attrs
 import pluggy
 
 from helmdeck_core import hookspecs
-from helmdeck_core.errors import PluginConflictError, PluginLoadError
+from helmdeck_core.errors import PluginConflictError, PluginError, PluginLoadError
 
 GROUP = "helmdeck"
 BUILTINS_PACKAGE = "helmdeck_plugins"
@@ -23,12 +24,13 @@ PREFIX = "helmdeck_"
 
 @attrs.frozen
 class PluginInfo:
-    """A plugin that is loaded, or blocked.
+    """A plugin that is loaded, blocked, or cannot be loaded.
 
     :ivar source: ``built-in``, ``entry point`` or ``argument``.
-    :ivar target: what was imported.
+    :ivar target: the import target.
     :ivar distribution: name and version of the installed distribution, where there is one.
     :ivar hooks: the hooks that it implements.
+    :ivar error: why it cannot be loaded; ``None`` for all other plugins.
     """
 
     name: str
@@ -37,11 +39,17 @@ class PluginInfo:
     distribution: str | None = None
     hooks: tuple[str, ...] = ()
     is_blocked: bool = False
+    error: str | None = None
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it is neither blocked nor broken."""
+        return not self.is_blocked and self.error is None
 
 
 @attrs.frozen
 class Plugins:
-    """What was loaded, in the order of registration: later ones answer look-ups first and override built-ins."""
+    """All plugins in the order of registration: later ones answer look-ups first and override built-ins."""
 
     pm: pluggy.PluginManager
     infos: tuple[PluginInfo, ...]
@@ -60,7 +68,7 @@ class Plugins:
         return any(info.name == name and info.source == "built-in" for info in self.infos)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class _Candidate:
     name: str
     source: str
@@ -75,6 +83,8 @@ def load_plugins(
     disable: Sequence[str] = (),
     first: Sequence[str] = (),
     autoload: bool = True,
+    commands_only: bool = False,
+    errors: list[PluginError] | None = None,
 ) -> Plugins:
     """Load the built-ins, then the installed plugins by name, then ``extra``.
 
@@ -82,26 +92,37 @@ def load_plugins(
     :param disable: names that are not loaded; whether they exist is for the configuration to check.
     :param first: names that answer before all others, the most important one first.
     :param autoload: whether entry points are looked for.
+    :param commands_only: load only those built-ins that contribute commands; importing the others takes most of the time.
+    :param errors: a list that receives the errors of plugins that cannot be loaded, instead of raising the first one.
     :raises PluginLoadError: a plugin cannot be imported, or has a hook that does not exist.
     :raises PluginConflictError: two plugins have one name.
     """
     installed = _entry_points() if autoload else []
-    candidates = [*_builtins(), *_arranged([*installed, *_extras(extra or {})], first)]
+    candidates = [*_builtins(commands_only), *_arranged([*installed, *_extras(extra or {})], first)]
     blocked = set(disable)
-    _refuse_double_names(candidate for candidate in candidates if candidate.name not in blocked)
     pm = pluggy.PluginManager(GROUP)
     pm.add_hookspecs(hookspecs)
-    infos = [
-        PluginInfo(c.name, c.source, c.target, c.distribution, is_blocked=True)
-        if c.name in blocked
-        else _register(pm, c)
-        for c in candidates
-    ]
+    infos: list[PluginInfo] = []
+    conflicts = _name_conflicts(candidate for candidate in candidates if candidate.name not in blocked)
+    for c in candidates:
+        if c.name in blocked:
+            infos.append(PluginInfo(c.name, c.source, c.target, c.distribution, is_blocked=True))
+            continue
+        try:
+            if conflict := conflicts.get(c):
+                raise conflict
+            infos.append(_register(pm, c))
+        except PluginError as exc:
+            if errors is None:
+                raise
+            errors.append(exc)
+            infos.append(PluginInfo(c.name, c.source, c.target, c.distribution, error=str(exc)))
     return Plugins(pm, tuple(infos))
 
 
-def _builtins() -> list[_Candidate]:
-    table: dict[str, str] = importlib.import_module(BUILTINS_PACKAGE).BUILTINS
+def _builtins(commands_only: bool) -> list[_Candidate]:
+    package = importlib.import_module(BUILTINS_PACKAGE)
+    table: dict[str, str] = package.COMMANDS if commands_only else package.BUILTINS
     return [
         _Candidate(name, "built-in", target, lambda target=target: importlib.import_module(target))
         for name, target in table.items()
@@ -137,19 +158,22 @@ def _arranged(candidates: list[_Candidate], first: Sequence[str]) -> list[_Candi
     return sorted(candidates, key=lambda c: rank.get(c.name, lowest))
 
 
-def _refuse_double_names(candidates: Iterable[_Candidate]) -> None:
+def _name_conflicts(candidates: Iterable[_Candidate]) -> dict[_Candidate, PluginConflictError]:
+    """The candidates whose plugin name an earlier one has, each with its error."""
     seen: dict[str, _Candidate] = {}
+    conflicts = {}
     for candidate in candidates:
         other = seen.setdefault(candidate.name, candidate)
         if other is not candidate:
             owner = candidate.distribution or candidate.target
-            raise PluginConflictError(
+            conflicts[candidate] = PluginConflictError(
                 candidate.name,
                 f"the plugin names ({other.distribution or other.target}, {owner})",
                 f"the name {candidate.name!r}",
                 candidate.distribution,
                 other.name,
             )
+    return conflicts
 
 
 def _register(pm: pluggy.PluginManager, candidate: _Candidate) -> PluginInfo:
@@ -160,7 +184,9 @@ def _register(pm: pluggy.PluginManager, candidate: _Candidate) -> PluginInfo:
         _refuse_unknown_hooks(pm, plugin)
     except (KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as exc:  # whatever an import does, SystemExit included, must be named and not take us down
+    except BaseException as exc:  # an import may raise anything, SystemExit included; the error names the plugin
+        if pm.has_plugin(candidate.name):
+            pm.unregister(name=candidate.name)
         detail = f"{type(exc).__name__}: {exc}"
         raise PluginLoadError(candidate.name, candidate.target, detail, candidate.distribution) from exc
     hooks = tuple(sorted(caller.name for caller in pm.get_hookcallers(plugin) or ()))

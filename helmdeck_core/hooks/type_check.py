@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import enum
+import operator
 import types
 import typing
 from collections.abc import Callable
@@ -14,26 +15,40 @@ import attrs
 
 def misfit(value: Any) -> str | None:
     """Say which field of an attrs value does not have its declared type; ``None`` when all do."""
-    for name, default, fits, hint in _fields(type(value)):
-        found = getattr(value, name)
-        if found is not default and not fits(found):
-            return f"{name} is {found!r:.80}, not {_shown(hint)}"
+    known = _KNOWN.get(type(value)) or _fields(type(value))
+    for (name, types_, fits, hint), each in zip(known[1], known[0](value), strict=True):
+        if type(each) not in types_ and not fits(each):
+            return f"{name} is {each!r:.80}, not {_shown(hint)}"
     return None
 
 
 Fits = Callable[[Any], bool]
+Fields = tuple[Callable[[Any], tuple[Any, ...]], tuple[tuple[str, frozenset[type], Fits, Any], ...]]
 
-_KNOWN: dict[Any, tuple[tuple[str, Any, Fits, Any], ...]] = {}
+_KNOWN: dict[Any, Fields] = {}
 
 
-def _fields(cls: Any) -> tuple[tuple[str, Any, Fits, Any], ...]:
-    """The fields of a class, each with its test; made once, for every answer of a provider is held against one."""
-    if cls not in _KNOWN:
-        hints = typing.get_type_hints(cls)
-        _KNOWN[cls] = tuple(
-            (field.name, field.default, _test_of(hints[field.name]), hints[field.name]) for field in attrs.fields(cls)
-        )
+def _fields(cls: Any) -> Fields:
+    """What reads the fields of a class, and their tests; made once, since every response of a provider is checked.
+
+    Most values are of exactly a type that needs no further look.
+    """
+    hints = typing.get_type_hints(cls)
+    names = [field.name for field in attrs.fields(cls)]
+    rows = tuple((name, _plain_types(hints[name]), _test_of(hints[name]), hints[name]) for name in names)
+    getter = operator.attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, n) for n in names)
+    _KNOWN[cls] = (getter, rows)
     return _KNOWN[cls]
+
+
+def _plain_types(hint: Any) -> frozenset[type]:
+    """The types whose very instances fit, whatever they hold."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return frozenset().union(*map(_plain_types, typing.get_args(hint)))
+    if hint is float:
+        return frozenset((int, float))
+    is_plain = hint in (str, int, bool, bytes, type(None)) or (isinstance(hint, type) and issubclass(hint, enum.Enum))
+    return frozenset((hint,)) if is_plain else frozenset()
 
 
 def _test_of(hint: Any) -> Fits:

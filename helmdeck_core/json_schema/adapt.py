@@ -23,9 +23,6 @@ _STRUCTURE: Final = frozenset(
 )
 _EVERY_BOUND: Final = frozenset(keyword for keywords in BOUNDS.values() for keyword in keywords)
 
-AS_TEXT: Final = "JSON, written as a text"
-"""What is said of a text in the place of a value."""
-
 
 class UnsupportedSchema(ValueError):
     """The schema allows what the dialect would forbid; the text says what."""
@@ -242,8 +239,8 @@ class _SchemaAdapter:
         if choices:
             return {"type": "string", "enum": [*choices]}
         self.lost["structure"] = None
-        said = {"description": AS_TEXT} if "description" in self._keywords else {}
-        return {"type": "string", **said}
+        note = self._dialect.json_string_note if "description" in self._keywords else ""
+        return {"type": "string", **({"description": note} if note else {})}
 
     # -- unions --------------------------------------------------------------------------------------------------
 

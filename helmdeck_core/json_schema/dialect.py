@@ -48,6 +48,8 @@ class SchemaDialect:
     :ivar tells_objects_apart: objects of one ``anyOf`` are told apart by their first property: by its name, or by different
         values of an enumeration.
     :ivar has_any_value: ``{}``, which any value fits, is taken; ``anything`` is another way to say it.
+    :ivar json_string_note: description of a string that holds JSON in place of a value that the dialect cannot express; empty
+        for none.
     :ivar only_text_choices: an ``enum`` holds texts.
     :ivar null_keyword: there is no type ``null`` but the keyword ``nullable``.
     :ivar takes_whole: a schema of the caller's own that cannot be said goes as it is, without the mark of ``is_strict``.
@@ -79,6 +81,7 @@ class SchemaDialect:
     tells_objects_apart: bool = False
     has_any_value: bool = False
     anything: Mapping[str, Any] | None = attrs.field(default=None, hash=False)
+    json_string_note: str = ""
     only_text_choices: bool = False
     null_keyword: bool = False
     takes_whole: bool = False

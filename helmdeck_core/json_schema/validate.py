@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
+import attrs
 import msgspec
 
 MOST_PROBLEMS = 20
@@ -13,8 +15,30 @@ LONGEST_MESSAGE = 200
 MOST_CHECKERS = 512
 
 
+@attrs.frozen(order=True)
+class SchemaProblem:
+    """One thing in a value that does not match its schema.
+
+    :ivar path: where it is, such as ``$.steps[0].tool``; for a missing property, the path that it should have.
+    :ivar message: what is wrong.
+    :ivar is_missing: whether a required property is missing.
+    """
+
+    path: str
+    message: str
+    is_missing: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
 def schema_problems(schema: Mapping[str, Any], value: object, *, is_trusted: bool = False) -> tuple[str, ...]:
-    """Return one text for everything in ``value`` that does not fit, its path first; empty when it fits.
+    """Return one string for each thing in ``value`` that does not match the schema, its path first; see ``find_problems``."""
+    return tuple(map(str, find_problems(schema, value, is_trusted=is_trusted)))
+
+
+def find_problems(schema: Mapping[str, Any], value: object, *, is_trusted: bool = False) -> tuple[SchemaProblem, ...]:
+    """Return everything in ``value`` that does not match the schema, by path; empty when it matches.
 
     :param is_trusted: the schema comes with the program. Patterns of others are not tried: one bad regular expression
         and a value that a model wrote can keep a process busy for years.
@@ -27,15 +51,13 @@ def schema_problems(schema: Mapping[str, Any], value: object, *, is_trusted: boo
         if _plainly_fits(schema, value):
             return ()
         checker = _checker(msgspec.json.encode(schema), is_trusted)
-        found = list(_bounded(checker.iter_errors(value))) if checker is not None else []
+        problems = set(_problems(checker.iter_errors(value))) if checker is not None else set()
     except Exception as exc:
         # What the library raises for a reference to nowhere has no public name, and values may be nested without end.
         if isinstance(exc, (RecursionError, TypeError, ValueError)) or "Referenc" in type(exc).__name__:
             return ()
         raise
-    return tuple(
-        f"{_path(error)}: {_message(error)}" for error in sorted(found, key=lambda error: (_path(error), error.message))
-    )
+    return tuple(sorted(problems))
 
 
 _NOTES = frozenset({"title", "description", "default", "examples"})
@@ -115,29 +137,16 @@ def _patterned(encoded: bytes) -> list[str]:
     return skipped
 
 
-def _bounded(errors: Any) -> Any:
-    for number, error in enumerate(errors):
-        if number == MOST_PROBLEMS:
-            return
-        yield error
-
-
-def _path(error: Any) -> str:
-    path = "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error.absolute_path)
-    return f"{path}.{_missing(error)}" if _missing(error) else path
-
-
-def _missing(error: Any) -> str:
-    """The name of a field that has to be there and is not; the library reports each on its own, quoted at the start."""
-    return (
-        str(error.message).rpartition(" is a required property")[0].strip("'\"")
-        if error.validator == "required"
-        else ""
-    )
-
-
-def _message(error: Any) -> str:
-    if _missing(error):
-        return "required, and not given"
-    text = str(error.message)
-    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 3] + "..."
+def _problems(errors: Iterable[Any]) -> Iterator[SchemaProblem]:
+    """At most ``MOST_PROBLEMS`` errors of the library as data."""
+    for error in itertools.islice(errors, MOST_PROBLEMS):
+        path = "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error.absolute_path)
+        if error.validator == "required" and isinstance(error.validator_value, list):
+            # The library reports each missing name on its own and has the name in the message only.
+            for name in error.validator_value:
+                if name not in error.instance:
+                    yield SchemaProblem(f"{path}.{name}", "required, and not given", is_missing=True)
+        else:
+            text = str(error.message)
+            is_short = len(text) <= LONGEST_MESSAGE
+            yield SchemaProblem(path, text if is_short else text[: LONGEST_MESSAGE - 3] + "...")

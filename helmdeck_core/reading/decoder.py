@@ -17,12 +17,22 @@ import attrs
 import msgspec
 
 from helmdeck_core.domain.chat import StopReason
-from helmdeck_core.domain.decode import Decoded, DecodeFailed, DecodeStep, ReasoningTag, StreamStripper, Stripped, Tried
+from helmdeck_core.domain.decode import (
+    Decoded,
+    DecodeFailed,
+    DecodeStep,
+    ReasoningTag,
+    RefusalPattern,
+    StreamStripper,
+    Stripped,
+    Tried,
+)
 from helmdeck_core.reading.diagnosis import failure, is_leak
 from helmdeck_core.reading.fragments import end_of_value, is_truncated
 from helmdeck_core.reading.reader import REFUSED, Reading, Request
 from helmdeck_core.reading.reasoning import TagStream, strip
 from helmdeck_core.reading.reasoning_marks import Marks
+from helmdeck_core.reading.refusal import RefusalMatcher
 
 T = TypeVar("T")
 
@@ -42,12 +52,16 @@ class Decoder:
 
     :param tags: the reasoning tags to know; a later one of the same name replaces an earlier one.
     :param steps: the ways to salvage what strict decoding refuses, tried in rising order.
+    :param refusals: how refusals begin, by language; without any, a refusal is prose like any other.
     """
 
-    def __init__(self, tags: Sequence[ReasoningTag], steps: Sequence[DecodeStep]) -> None:
+    def __init__(
+        self, tags: Sequence[ReasoningTag], steps: Sequence[DecodeStep], refusals: Sequence[RefusalPattern] = ()
+    ) -> None:
         named = {tag.name: tag for tag in sorted(tags, key=lambda tag: tag.order)}
         self._tags = tuple(named.values())
         self._steps = tuple(sorted(steps, key=lambda step: step.order))
+        self._refusals = RefusalMatcher(refusals)
         self._readers: dict[Any, tuple[Callable[[str | bytes], Any], bool]] = {}
         # Models put the same few words and fences around every answer.
         self._known_head = lru_cache(_MOST_KNOWN)(self._step_behind)
@@ -109,7 +123,9 @@ class Decoder:
         try:
             if not wants_list and (decoded := self._read_span(text, read, stop, fits)):
                 return decoded
-            return Reading(text, Request(read, fits, stop, wants_list, tried), self._marks, self._steps).run()
+            return Reading(
+                text, Request(read, fits, stop, wants_list, tried), self._marks, self._steps, self._refusals
+            ).run()
         except (RecursionError, MemoryError):
             raise failure(stop, "too_deep", text) from None
         except DecodeFailed as exc:

@@ -16,7 +16,7 @@ from helmdeck_core.reading.diagnosis import empty_sub_cause, failure, loop_of
 from helmdeck_core.reading.fragments import Found, Fragment, Kind, find_fragments, is_json
 from helmdeck_core.reading.reasoning import strip
 from helmdeck_core.reading.reasoning_marks import Marks
-from helmdeck_core.reading.refusal import is_refusal
+from helmdeck_core.reading.refusal import RefusalMatcher
 
 T = TypeVar("T")
 
@@ -66,11 +66,14 @@ class Request(Generic[T]):
 class Reading(Generic[T]):
     """One answer, read with care and in linear time."""
 
-    def __init__(self, text: str, request: Request[T], marks: Marks, steps: Sequence[DecodeStep]) -> None:
+    def __init__(
+        self, text: str, request: Request[T], marks: Marks, steps: Sequence[DecodeStep], refusals: RefusalMatcher
+    ) -> None:
         self._text = text
         self._request = request
         self._marks = marks
         self._steps = steps
+        self._refusals = refusals
         self._kind = Kind.LIST if request.wants_list else Kind.OBJECT
         self._shape_error: msgspec.ValidationError | None = None
 
@@ -238,8 +241,9 @@ class Reading(Generic[T]):
             return "wrong_shape"  # it decodes, and a further condition does not hold
         if found.fragments or self._is_scalar():
             return "not_a_list" if self._request.wants_list else "not_an_object"
-        is_prose = self._request.stop not in _CUT_SHORT and is_refusal(strip(self._text, self._marks).text)
-        return "refusal" if is_prose else "no_json"
+        may_refuse = self._request.stop not in _CUT_SHORT
+        is_refusal = may_refuse and self._refusals.matches(strip(self._text, self._marks).text)
+        return "refusal" if is_refusal else "no_json"
 
     def _is_scalar(self) -> bool:
         try:

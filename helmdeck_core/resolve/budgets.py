@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import attrs
 
 from helmdeck_core.config.precedence import matching_prefixes
 from helmdeck_core.config.types import BudgetConfig
-from helmdeck_core.domain.models import TIER_CATALOG_BYTES, Budget, BudgetLookup, BudgetTable
+from helmdeck_core.domain.models import Budget, BudgetLookup, BudgetTable, Tier, TierDefaults
 from helmdeck_core.hooks import calls as hook_calls
 from helmdeck_core.hooks.manager import Plugins
 
@@ -34,6 +34,7 @@ class BudgetResolver:
         overrides: Mapping[str, BudgetConfig],
         origins: Mapping[tuple[str, ...], str],
         wrappers: Mapping[str, Callable[[str], str]],
+        tiers: Iterable[TierDefaults],
     ) -> None:
         self.table = table
         self._rows = {row.prefix: row for row in table.rows}
@@ -42,6 +43,10 @@ class BudgetResolver:
         self._overrides = overrides
         self._origins = origins
         self._wrappers = wrappers
+        self.tiers: Mapping[Tier, TierDefaults] = {
+            **{tier: TierDefaults(tier=tier) for tier in Tier},
+            **{each.tier: each for each in tiers},
+        }
         self._known: dict[str, BudgetLookup] = {}
 
     def find(self, model: str) -> BudgetLookup:
@@ -58,8 +63,20 @@ class BudgetResolver:
             if wrapped != name:
                 found = attrs.evolve(found, budget=attrs.evolve(found.budget, model=name))
                 found = self._overridden(found, name)
-            known = self._known[model] = found
+            known = self._known[model] = attrs.evolve(
+                found,
+                prompt_variant=self.prompt_variant(found.budget),
+                asks_for_json=self.asks_for_json(found.budget),
+            )
         return known
+
+    def prompt_variant(self, budget: Budget) -> str:
+        """The name of the prompt variant: the budget's own, else the default of its tier."""
+        return budget.prompt_variant or self.tiers[budget.tier].prompt_variant
+
+    def asks_for_json(self, budget: Budget) -> bool:
+        """Whether the provider is asked to constrain the output to JSON."""
+        return budget.wants_strict_json and self.tiers[budget.tier].allows_json_mode
 
     def names(self, model: str) -> tuple[str, ...]:
         """The ids that rules may name a model by: the one that its provider wraps, if it does, and then its own."""
@@ -116,7 +133,7 @@ class BudgetResolver:
             sources[name] = f'{origin}: budgets."{prefix}"'
         if "tier" in given and given["tier"] is not below.budget.tier:
             # A tier that was moved brings its own cap and variant, unless the deployment says otherwise.
-            derived = {"max_catalog_bytes": TIER_CATALOG_BYTES[given["tier"]], "prompt_variant": None}
+            derived = {"max_catalog_bytes": self.tiers[given["tier"]].max_catalog_bytes, "prompt_variant": None}
             for name, value in derived.items():
                 if name not in given:
                     given[name] = value

@@ -2,7 +2,7 @@
 
 Figures are from field reports of 2026 and from public boards as they stood in June 2026: BFCL (function calling) and
 Aider polyglot (edit-format adherence). Prices are US dollars per million cached input tokens of the same month. A tier
-says how reliably a model holds a structure under load; a deployment that measured something else overrides the row.
+rates how reliably a model follows a structure under load; a deployment with other measurements overrides the row.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from helmdeck_core import Budget, BudgetRow, BudgetTable, Tier, hookimpl
+from helmdeck_core import Budget, BudgetRow, BudgetTable, Tier, TierDefaults, hookimpl
 
 
 class Row(NamedTuple):
-    """One line of the table; flags are words of ``FLAGS``, sizes are tokens and bytes."""
+    """One row of the table; flags are keys of ``FLAGS``, sizes are tokens and bytes."""
 
     prefix: str
     tier: str
@@ -37,12 +37,12 @@ FLAGS: Mapping[str, str] = {
 }
 
 REASONING_HEADROOM = 4_000
-"""Tokens a thinking model may spend before its answer: one was seen to emit 71 visible characters out of 423 tokens, and
-limits that are meant for the answer alone cut such models off inside their thought."""
+"""Tokens for the reasoning before an answer: one model emitted 71 visible characters out of 423 tokens, and a limit for
+the answer alone truncates such models inside their reasoning."""
 
 ROWS = (
     Row("local/lexical", "A", 1_000_000, 4_000, None, "", None, "the embedded planner: no model, no network, reads any catalog"),
-    Row("scripted/", "A", 1_000_000, 4_000, None, "", None, "answers that were written down; for tests"),
+    Row("scripted/", "A", 1_000_000, 4_000, None, "", None, "scripted replies for tests"),
     Row("anthropic/claude-opus-", "A", 200_000, 8_000, None, "strict cache", 7.5, "flagship; holds structured output under load"),
     Row("anthropic/claude-sonnet-", "A", 200_000, 8_000, None, "strict cache", 1.5, "main working class; holds structured output under load"),
     Row("anthropic/claude-3.7-sonnet", "A", 200_000, 8_000, None, "hybrid strict cache", 1.5, "BFCL 73.24 %, Aider polyglot 84.2 %; its thinking mode emits reasoning blocks"),
@@ -82,25 +82,48 @@ INPUT_USD: Mapping[str, float] = {
     "google/gemini-2.5-pro": 1.25,
     "openrouter/deepseek/deepseek-v4-pro": 0.435,
 }
-"""Dollars per million input tokens that are not cached, where a source of the same month has them: what a cache hit saves."""
+"""US dollars per million uncached input tokens, where a source of the same month has them; used for cache savings."""
 
 FREE_OF_CHARGE = ("local/lexical", "scripted/")
-"""Prefixes of what runs in this process."""
+"""Prefixes of models that run in this process."""
 
 ALIASES: Mapping[str, str] = {"gemini": "google", "vertex": "google"}
-"""Providers that serve a family under another name than its rows have."""
+"""Providers whose name differs from the rows of the same models."""
 
 FREE = ":free"
 
-# Parts of a name that say "this model thinks before it answers"; whole words, so that `gpt-4o3x` is not one.
+# Parts of the names of reasoning models; whole words, so that `gpt-4o3x` does not match.
 THINKING = re.compile(
     r"(?:^|[/\-_.:])(?:o1|o3|o4|thinking|reasoner|r1|kimi-k2|deepseek-v4|qwq|magistral|gpt-oss|nemotron-3)(?:$|[/\-_.:])"
 )
 
 
+TIERS = (
+    # Reliable on catalogs above 50 KB.
+    TierDefaults(tier=Tier.A, prompt_variant="full_steps"),
+    # Reliable to about 25 KB.
+    TierDefaults(tier=Tier.B, max_catalog_bytes=22_000, prompt_variant="full_steps", max_entries=25),
+    # Completes empty on 35 KB, does best with few entries, and stops early in JSON mode.
+    TierDefaults(
+        tier=Tier.C,
+        max_catalog_bytes=10_000,
+        prompt_variant="single_pick",
+        max_entries=12,
+        has_prefix_index=False,
+        allows_json_mode=False,
+    ),
+)
+
+
+@hookimpl
+def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
+    """What each tier was measured to take."""
+    return TIERS
+
+
 @hookimpl
 def helmdeck_budget_rows() -> Sequence[BudgetRow]:
-    """The table above."""
+    """The rows above."""
     return tuple(BudgetRow(prefix=row.prefix, budget=_budget(row), order=number) for number, row in enumerate(ROWS))
 
 
@@ -123,7 +146,7 @@ def _budget(row: Row) -> Budget:
 
 @hookimpl
 def helmdeck_model_budget(model_id: str, table: BudgetTable) -> Budget | None:
-    """Find the row; blanks, letter case and provider aliases do not matter, and a free route is never above tier C."""
+    """Return the budget of the matching row, ignoring surrounding whitespace, case and aliases; free routes are tier C."""
     name = model_id.strip().casefold()
     row = table.find(name)
     if row is None or not row.prefix:
@@ -144,7 +167,7 @@ def _unaliased(name: str) -> str:
 
 
 def _as_free(budget: Budget, table: BudgetTable) -> Budget:
-    """What the weakest tier gets, with the family's name kept: free routes run quantised models under heavy load."""
+    """Return the budget of the weakest tier for a free route, which runs quantised models under heavy load."""
     weakest = table.find("")
     floor = weakest.budget if weakest is not None else Budget(model="")
     return attrs.evolve(
@@ -153,5 +176,5 @@ def _as_free(budget: Budget, table: BudgetTable) -> Budget:
         input_tokens=min(budget.input_tokens, floor.input_tokens),
         is_hybrid_reasoning=budget.is_hybrid_reasoning,
         reasoning_headroom_tokens=budget.reasoning_headroom_tokens,
-        evidence=f"a free route is never above tier C; its family: {budget.evidence}",
+        evidence=f"free routes are never above tier C; model family: {budget.evidence}",
     )

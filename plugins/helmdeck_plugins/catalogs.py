@@ -1,4 +1,4 @@
-"""The built-in catalog source: an example of fifty packs and twenty pipelines, so that a fresh machine has something real."""
+"""The built-in catalog source ``example``: fifty packs and twenty pipelines for a first try."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ EXAMPLE = Path(__file__).with_name("data") / "example_catalog.json"
 
 @hookimpl
 def helmdeck_catalog_sources() -> Sequence[CatalogSource]:
-    """The example."""
-    return (CatalogSource(name="example", load=_load, summary="50 packs and 20 pipelines to try things with"),)
+    """The example catalog."""
+    return (CatalogSource(name="example", load=_load, summary="50 packs and 20 pipelines for a first try"),)
 
 
 def _load() -> Catalog:

@@ -1,6 +1,6 @@
 """The built-in history store: one SQLite file, shared by any number of threads and processes.
 
-``[history] url = "sqlite:PATH"`` switches it on.
+``[history] url = "sqlite:PATH"`` enables it.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ DAY_S = 86_400
 
 @hookimpl
 def helmdeck_history_stores() -> Sequence[HistoryStoreSpec]:
-    """The store."""
+    """The SQLite store."""
     return (HistoryStoreSpec(name="sqlite", open=SqliteHistory, summary="one file, shared by processes"),)
 
 
 class SqliteHistory:
-    """Records in a SQLite file.
+    """Plan records in a SQLite file.
 
-    :param target: the file's path; its folder is made.
-    :param keep_days: older records are neither returned nor kept.
+    :param target: path of the file; missing folders are created.
+    :param keep_days: records that are older, in days, are deleted.
     """
 
     def __init__(self, target: str, keep_days: float) -> None:
@@ -53,7 +53,7 @@ class SqliteHistory:
             connection.executescript(SCHEMA)
 
     def add(self, record: PlanRecord) -> None:
-        """Keep a record, and let go of those that have expired."""
+        """Store a record and delete the expired ones."""
         steps = msgspec.json.encode([[step.order, step.tool, step.args_sha] for step in record.steps]).decode()
         row = (
             record.caller, record.intent_sha, record.outcome, record.cause, record.complexity,
@@ -64,7 +64,7 @@ class SqliteHistory:
             connection.execute("DELETE FROM plan_history WHERE time < ?", (time.time() - self._keep_s,))
 
     def plans(self, caller: str, limit: int = 100) -> tuple[PlanRecord, ...]:
-        """Return a caller's records that have not expired, the newest first."""
+        """Return a caller's unexpired records, newest first."""
         query = (
             "SELECT caller, intent_sha, outcome, cause, complexity, model, duration_s, time, steps FROM plan_history "
             "WHERE caller = ? AND time >= ? ORDER BY time DESC, rowid DESC LIMIT ?"
@@ -75,8 +75,8 @@ class SqliteHistory:
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
-        """A connection of its own for every use: it belongs to one thread, and opening it takes a fraction of a write."""
-        import sqlite3  # most decks keep no history
+        """Open a connection per use: it is bound to one thread, and opening it is cheap compared to a write."""
+        import sqlite3  # most decks have no history
 
         connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S)
         try:

@@ -1,7 +1,4 @@
-"""Writes events as log lines: INFO for what an operator acts on, WARNING for what a plugin or a provider did wrong.
-
-What always happens, such as a request that goes out, is a line of the level DEBUG.
-"""
+"""Writes events as log lines: INFO for operators, WARNING for faults of plugins and providers, DEBUG for routine events."""
 
 from __future__ import annotations
 
@@ -41,87 +38,87 @@ DEBUG, INFO, WARNING = "DEBUG", "INFO", "WARNING"
 
 @hookimpl
 def helmdeck_event_sinks() -> Sequence[EventSink]:
-    """The sink; it is left out while no application has enabled log lines."""
+    """The log sink, inactive until the application enables logging."""
     return (EventSink(name="log", handle=write, is_active=is_enabled),)
 
 
 def write(event: Event) -> None:
     """Write one event."""
     level, message = line_of(event)
-    logger().bind(**dict(_flat(_facts(event)))).log(level, message)
+    logger().bind(**dict(_flattened(_fields(event)))).log(level, message)
 
 
-def _facts(event: Event) -> Mapping[str, Any]:
-    """What a line says beside its text; of an attempt only what there is, for most of its fields are about rare things."""
-    facts = event_data(event)
+def _fields(event: Event) -> Mapping[str, Any]:
+    """Return the structured fields of a line; fields of an attempt with their usual value are left out."""
+    fields = event_data(event)
     if isinstance(event, AttemptEnded):
         usual = {"number": event.attempt, "is_sent": True}
-        told = event.outcome.to_dict().items()
-        facts = {**facts, "outcome": {name: value for name, value in told if usual.get(name) != value}}
-    return facts
+        outcome = event.outcome.to_dict().items()
+        fields = {**fields, "outcome": {name: value for name, value in outcome if usual.get(name) != value}}
+    return fields
 
 
 def line_of(event: Event) -> tuple[str, str]:
-    """The level and the text of an event's line."""
+    """Return level and message of an event."""
     match event:
         case CatalogSelected() if event.record.dropped:
             return INFO, "the catalog was reduced to fit the model"
         case CatalogSelected():
-            return DEBUG, "the whole catalog is sent"
+            return DEBUG, "the complete catalog was sent"
         case SelectionFiltered():
-            return INFO, "a second call settled the selection"
+            return INFO, "the filter call reduced the selection"
         case FilterFailed():
-            return WARNING, "the filter call gave nothing; the selection by rank stands"
+            return WARNING, "the filter call failed; the ranked selection is used"
         case InvariantRestored():
-            return WARNING, "a trim step cut a field of the dispatch graph; it was put back"
+            return WARNING, "a trim step removed a required field; the field was restored"
         case StopReasonUnknown():
-            return WARNING, "an unknown stop reason"
+            return WARNING, "unknown stop reason"
         case StopReasonObserved():
-            return DEBUG, "a model stopped"
+            return DEBUG, "stop reason received"
         case ContinuationAttempt():
-            return INFO, "an answer was cut; the model is asked to go on"
+            return INFO, "a truncated response is continued"
         case ContinuationTerminated():
             return _terminated(event)
-        case ToolPayloadRepair() if event.is_repaired:
-            return INFO, "tool calls came cut or unreadable; asked for again, they came whole"
+        case ToolPayloadRepair() if event.is_successful:
+            return INFO, "malformed or truncated tool calls were repaired by a second request"
         case ToolPayloadRepair():
-            return WARNING, "tool calls came cut or unreadable; none of them is run"
+            return WARNING, "malformed or truncated tool calls could not be repaired; none of them is executed"
         case ReasoningStripped():
-            return DEBUG, "reasoning was taken out of an answer"
+            return DEBUG, "reasoning was removed from a response"
         case HistoryFailed():
-            return WARNING, "a plan could not be recorded"
+            return WARNING, "a plan could not be stored in the history"
         case AttemptEnded() if event.outcome.cause is not None:
-            return INFO, "an attempt of a model call gave nothing usable"
+            return INFO, "an attempt of a model call failed"
         case AttemptEnded():
-            return DEBUG, "an attempt of a model call gave the answer"
+            return DEBUG, "an attempt of a model call succeeded"
         case CooldownStarted():
-            return WARNING, "a provider failed several times in a row and is left alone for a while"
+            return WARNING, "a provider failed repeatedly; its circuit breaker is open until the cooldown ends"
         case CostUnknown():
-            return WARNING, "the cost limit does not count a model whose price nobody knows"
+            return WARNING, "the cost limit ignores a model without a known price"
         case CallExhausted():
-            return WARNING, "a model call gave nothing usable"
+            return WARNING, "a model call failed"
         case CallAborted():
-            return INFO, "a model call ended in the middle"
+            return INFO, "a model call was aborted"
         case CallStarted():
-            return DEBUG, "a model call begins"
+            return DEBUG, "a model call started"
         case RequestSent():
-            return DEBUG, "a request is sent"
+            return DEBUG, "a request was sent"
         case CallFinished():
-            return DEBUG, "a model call was answered"
+            return DEBUG, "a model call finished"
 
 
 def _terminated(event: ContinuationTerminated) -> tuple[str, str]:
-    if event.outcome is TerminalReason.COMPLETED:
-        return INFO, "an answer that was cut is whole now"
-    if event.outcome is TerminalReason.NOT_CONTINUED:
-        return INFO, "an answer reached the output limit and is not continued"
-    return WARNING, "an answer was cut and stays so"
+    if event.terminal_reason is TerminalReason.COMPLETED:
+        return INFO, "a truncated response was completed"
+    if event.terminal_reason is TerminalReason.NOT_CONTINUED:
+        return INFO, "a response reached the output limit and is not continued"
+    return WARNING, "a truncated response could not be completed"
 
 
-def _flat(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What stands in a record or an attempt stands in the line itself, where it can be searched for."""
-    for name, value in facts.items():
+def _flattened(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Return nested fields as fields of the line, so that they can be searched for."""
+    for name, value in fields.items():
         if isinstance(value, Mapping):
-            yield from _flat(value)
+            yield from _flattened(value)
         else:
             yield name, round(value, 6 if name.endswith("_usd") else 3) if isinstance(value, float) else value

@@ -1,8 +1,8 @@
-"""Makes spans for OpenTelemetry, one per call and one per attempt. ``[events] sinks = ["otel"]`` switches it on.
+"""Creates OpenTelemetry spans, one per call and one per attempt. ``[events] sinks = ["otel"]`` enables it.
 
-It needs the extra ``otel``, which is the interface alone: the application sets up an SDK and where it exports to; without
-one nothing is recorded. Names are those of the semantic conventions for generative AI. Tokens stand on the attempts only,
-so that they are not counted twice.
+It needs the extra ``otel``, which is only the API: the application configures an SDK and an exporter; without them
+nothing is recorded. Names follow the semantic conventions for generative AI. Token usage is recorded on attempts only, so
+that it is not counted twice.
 """
 
 from __future__ import annotations
@@ -41,20 +41,22 @@ PROVIDERS: Mapping[str, str] = {
     "vertex": "gcp.vertex_ai",
     "xai": "x_ai",
 }
-"""What the conventions call a provider, where it is not what we call it."""
+"""Helmdeck's provider names to those of the conventions, where they differ."""
 
-MOST_OPEN = 10_000
-"""Calls that are followed at the same time."""
+MAX_OPEN_CALLS = 10_000
+"""Maximum number of calls with open spans."""
 
 
 @hookimpl
 def helmdeck_event_sinks() -> Sequence[EventSink]:
-    """The sink."""
-    return (EventSink(name="otel", open=OtelSink, summary="spans for OpenTelemetry, by its names for generative AI"),)
+    """The OpenTelemetry sink."""
+    return (
+        EventSink(name="otel", open=OtelSink, summary="OpenTelemetry spans with the conventions for generative AI"),
+    )
 
 
-class _Open:
-    """A call that runs: its span, and that of its present attempt."""
+class _OpenCall:
+    """A running call: its span, and the span of the current attempt."""
 
     def __init__(self, span: Span) -> None:
         self.span = span
@@ -63,7 +65,7 @@ class _Open:
 
 
 class OtelSink:
-    """Spans of one deck, below whatever span is current where a call begins."""
+    """Spans of one deck; a call's span is a child of the span that is current when the call starts."""
 
     def __init__(self) -> None:
         try:
@@ -72,26 +74,28 @@ class OtelSink:
             raise RuntimeError("opentelemetry-api is missing; pip install 'helmdeck[otel]'") from exc
         self._trace = trace
         self._tracer = trace.get_tracer("helmdeck")
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenCall] = {}
 
     def handle(self, event: Event) -> None:
-        """Begin, end or annotate a span."""
-        found = self._open.get(getattr(event, "call_id", ""))
+        """Start, end or annotate a span."""
+        call = self._open.get(getattr(event, "call_id", ""))
         match event:
             case CallStarted():
-                self._begin(event)
-            case _ if found is None:
+                self._start_call(event)
+            case _ if call is None:
                 pass
             case RequestSent():
-                self._send(found, event)
+                self._start_attempt(call, event)
             case AttemptEnded():
-                self._attempted(found, event.outcome)
+                self._end_attempt(call, event.outcome)
             case CallFinished():
-                found.span.set_attributes(
+                call.span.set_attributes(
                     {
                         "gen_ai.response.model": _text(event.served_model) or _name(event.model),
                         "helmdeck.attempts": event.attempt,
-                        **_known({"helmdeck.cost_usd": event.cost_usd, "helmdeck.cache_savings_usd": event.saved_usd}),
+                        **_without_none(
+                            {"helmdeck.cost_usd": event.cost_usd, "helmdeck.cache_savings_usd": event.saved_usd}
+                        ),
                         **_flat(
                             "helmdeck", {"model": event.model, "repairs": event.repairs, "downgrades": event.downgrades}
                         ),
@@ -99,19 +103,19 @@ class OtelSink:
                 )
                 self._end(event.call_id)
             case CallExhausted():
-                self._fail(found.span, event.cause.value, event.sub_cause)
-                found.span.set_attributes({"helmdeck.attempts": event.attempt, "helmdeck.reason": event.reason})
+                self._fail(call.span, event.cause.value, event.sub_cause)
+                call.span.set_attributes({"helmdeck.attempts": event.attempt, "helmdeck.reason": event.reason})
                 self._end(event.call_id)
             case CallAborted():
-                for span in filter(None, (found.attempt, found.span)):
+                for span in filter(None, (call.attempt, call.span)):
                     self._fail(span, event.error, "")
                 self._end(event.call_id)
             case _:
-                self._annotate(found, event)
+                self._annotate(call, event)
 
     # -- spans -------------------------------------------------------------------------------------------
 
-    def _begin(self, event: CallStarted) -> None:
+    def _start_call(self, event: CallStarted) -> None:
         parent = self._open.get(event.parent)
         span = self._tracer.start_span(
             _text(event.pack) or "helmdeck.complete",
@@ -122,25 +126,25 @@ class OtelSink:
                 **_flat("helmdeck", {"requested_model": event.model, "pack": event.pack, "caller": event.caller}),
             },
         )
-        if len(self._open) >= MOST_OPEN:
+        if len(self._open) >= MAX_OPEN_CALLS:
             self._end(next(iter(self._open)))
-        self._open[event.call_id] = _Open(span)
+        self._open[event.call_id] = _OpenCall(span)
 
-    def _send(self, found: _Open, event: RequestSent) -> None:
-        found.sent_ns = time.time_ns()
+    def _start_attempt(self, call: _OpenCall, event: RequestSent) -> None:
+        call.sent_ns = time.time_ns()
         provider = event.model.partition("/")[0]
-        asked = _known(
+        limits = _without_none(
             {
                 "gen_ai.request.max_tokens": event.max_tokens,
                 "gen_ai.request.temperature": event.temperature,
                 "helmdeck.max_catalog_bytes": event.max_catalog_bytes,
             }
         )
-        found.attempt = self._tracer.start_span(
+        call.attempt = self._tracer.start_span(
             f"chat {_name(event.model)}",
-            context=self._trace.set_span_in_context(found.span),
+            context=self._trace.set_span_in_context(call.span),
             kind=self._trace.SpanKind.CLIENT,
-            start_time=found.sent_ns,
+            start_time=call.sent_ns,
             attributes={
                 "gen_ai.operation.name": "chat",
                 "gen_ai.provider.name": PROVIDERS.get(provider, provider),
@@ -149,16 +153,16 @@ class OtelSink:
                 "helmdeck.call_id": event.call_id,
                 "helmdeck.attempt": event.attempt,
                 "helmdeck.tier": event.tier.value,
-                **asked,
+                **limits,
                 **_flat("helmdeck", {"variant": event.variant, "changed": event.changed}),
             },
         )
 
-    def _attempted(self, found: _Open, attempt: Attempt) -> None:
-        span = found.attempt
-        if span is None:  # nothing was sent, for instance because the prompt cannot fit
+    def _end_attempt(self, call: _OpenCall, attempt: Attempt) -> None:
+        span = call.attempt
+        if span is None:  # nothing was sent, for example because the prompt does not fit
             cause = attempt.cause.value if attempt.cause else ""
-            found.span.add_event("attempt_not_sent", _flat("", {"model": attempt.model, "cause": cause}))
+            call.span.add_event("attempt_not_sent", _flat("", {"model": attempt.model, "cause": cause}))
             return
         usage = {
             "gen_ai.usage.input_tokens": attempt.usage.input_tokens,
@@ -167,62 +171,62 @@ class OtelSink:
             "gen_ai.usage.cache_creation.input_tokens": attempt.usage.cache_write_tokens,
             "gen_ai.usage.reasoning.output_tokens": attempt.usage.reasoning_tokens,
         }
-        answer: dict[str, Any] = {name: tokens for name, tokens in usage.items() if tokens}
+        response: dict[str, Any] = {name: tokens for name, tokens in usage.items() if tokens}
         if attempt.served_model:
-            answer["gen_ai.response.model"] = _text(attempt.served_model)
+            response["gen_ai.response.model"] = _text(attempt.served_model)
         if attempt.stop_reason:
-            answer["gen_ai.response.finish_reasons"] = (_text(attempt.raw_stop_reason or attempt.stop_reason),)
+            response["gen_ai.response.finish_reasons"] = (_text(attempt.raw_stop_reason or attempt.stop_reason),)
         span.set_attributes(
-            {**answer, **_known({"helmdeck.cost_usd": attempt.cost_usd, "helmdeck.then": attempt.then})}
+            {**response, **_without_none({"helmdeck.cost_usd": attempt.cost_usd, "helmdeck.then": attempt.then})}
         )
         if attempt.cause is not None:
             self._fail(span, attempt.cause.value, attempt.sub_cause)
-        # Of a failed attempt we hear when it is clear what follows, which may be a while after it ended.
-        span.end(min(found.sent_ns + int(attempt.latency_s * 1e9), time.time_ns()))
-        found.attempt = None
+        # A failed attempt is reported only after the recovery decision, which may be later than its end.
+        span.end(min(call.sent_ns + int(attempt.latency_s * 1e9), time.time_ns()))
+        call.attempt = None
 
-    def _annotate(self, found: _Open, event: Event) -> None:
-        """What has no length in time is an event of the span that it happened in."""
-        facts = event_data(event)
-        name = facts.pop("event")
+    def _annotate(self, call: _OpenCall, event: Event) -> None:
+        """Add an event without a duration to the current span."""
+        fields = event_data(event)
+        name = fields.pop("event")
         for known in ("call_id", "pack", "caller", "attempt"):
-            facts.pop(known, None)
-        # While the next attempt is prepared, the one before is not told of yet.
-        prepares = isinstance(event, CatalogSelected | SelectionFiltered | FilterFailed)
-        (found.span if prepares or found.attempt is None else found.attempt).add_event(name, _flat("", facts))
+            fields.pop(known, None)
+        # These belong to the next attempt, and the previous one may not be reported yet.
+        belongs_to_next = isinstance(event, CatalogSelected | SelectionFiltered | FilterFailed)
+        (call.span if belongs_to_next or call.attempt is None else call.attempt).add_event(name, _flat("", fields))
 
     def _fail(self, span: Span, cause: str, sub_cause: str) -> None:
         span.set_status(self._trace.StatusCode.ERROR, cause)
         span.set_attributes({"error.type": cause, **_flat("helmdeck", {"sub_cause": sub_cause})})
 
     def _end(self, call_id: str) -> None:
-        found = self._open.pop(call_id)
-        if found.attempt is not None:
-            found.attempt.end()
-        found.span.end()
+        call = self._open.pop(call_id)
+        if call.attempt is not None:
+            call.attempt.end()
+        call.span.end()
 
 
 def _name(model: str) -> str:
-    """The model without its provider."""
+    """Return the model id without its provider."""
     return _text(model.partition("/")[2] or model)
 
 
 def _text(value: str) -> str:
-    """A text that every exporter can encode, which one with a lone surrogate is not."""
+    """Replace lone surrogates, which exporters cannot encode."""
     return value.encode("utf-8", "replace").decode()
 
 
-def _known(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in facts.items() if value is not None}
+def _without_none(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
-def _flat(above: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts as attributes: mappings become dotted names, what is empty is left out."""
-    found: dict[str, Any] = {}
-    for name, value in facts.items():
-        key = f"{above}.{name}" if above else name
+def _flat(prefix: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields as attributes: mappings become dotted names, empty values are left out."""
+    attributes: dict[str, Any] = {}
+    for name, value in fields.items():
+        key = f"{prefix}.{name}" if prefix else name
         if isinstance(value, Mapping):
-            found |= _flat(key, value)
+            attributes |= _flat(key, value)
         elif value is not None and value not in ("", (), []):
-            found[key] = _text(value) if isinstance(value, str) else value
-    return found
+            attributes[key] = _text(value) if isinstance(value, str) else value
+    return attributes

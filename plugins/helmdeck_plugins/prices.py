@@ -1,7 +1,7 @@
-"""Prices of hosted models from the package ``genai-prices``, where it is installed: ``pip install 'helmdeck[prices]'``.
+"""Prices of hosted models from the package ``genai-prices``, if it is installed: ``pip install 'helmdeck[prices]'``.
 
-The package is maintained elsewhere and brings its table with it; nothing is fetched. Importing it takes most of a second,
-so it is imported when the first call is to be priced, and not before.
+The package contains its price table; nothing is downloaded. Importing it takes most of a second, so it is imported when
+the first call is priced.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ PROVIDERS: Mapping[str, str] = {
     "xai": "x-ai",
     "xai-responses": "x-ai",
 }
-"""Our names of providers where the package has others."""
+"""Helmdeck's provider names to those of the package, where they differ."""
 
 
 @hookimpl
 def helmdeck_prices() -> Sequence[PriceSource]:
-    """The package's table, if it is there."""
+    """The package's price table, if the package is installed."""
     return (PriceSource(name="genai-prices", cost_usd=cost_usd),) if find_spec(PACKAGE) else ()
 
 
 @functools.cache
-def _known() -> frozenset[str]:
-    """The package's providers. It guesses one by its likeness as well, and a server of somebody's own has no such price."""
+def _provider_ids() -> frozenset[str]:
+    """Return the package's provider ids. Its fuzzy matching would assign prices to self-hosted servers."""
     from genai_prices.data_snapshot import get_snapshot
 
     return frozenset(provider.id for provider in get_snapshot().providers)
 
 
 def cost_usd(model: str, usage: Usage) -> float | None:
-    """US dollars of a call at the package's prices; ``None`` for a provider or a model that it does not know."""
+    """Return the cost of a call in US dollars; ``None`` for an unknown provider or model."""
     import genai_prices
 
     provider, _, name = model.partition("/")
     provider = PROVIDERS.get(provider, provider)
-    if provider not in _known():
+    if provider not in _provider_ids():
         return None
     tokens = genai_prices.Usage(
         input_tokens=usage.input_tokens,
@@ -56,7 +56,7 @@ def cost_usd(model: str, usage: Usage) -> float | None:
         cache_write_tokens=usage.cache_write_tokens,
     )
     try:
-        found = genai_prices.calc_price(tokens, model_ref=name, provider_id=provider)
-    except (LookupError, ValueError):  # nobody's model; or counts that contradict one another
+        price = genai_prices.calc_price(tokens, model_ref=name, provider_id=provider)
+    except (LookupError, ValueError):  # an unknown model, or contradictory token counts
         return None
-    return float(found.total_price)
+    return float(price.total_price)

@@ -1,7 +1,7 @@
-"""Counts events for Prometheus. ``[events] sinks = ["prometheus"]`` switches it on; it needs the extra ``prometheus``.
+"""Prometheus metrics. ``[events] sinks = ["prometheus"]`` enables them; they need the extra ``prometheus``.
 
-Every deck has a registry of its own. Of a request, an answer or a caller nothing is a label, and of model ids only as
-many as ``max_models`` says: they come from callers.
+Each deck has its own registry. Requests, responses and callers are never labels. Model ids come from callers, so at most
+``max_models`` of them are labels.
 """
 
 from __future__ import annotations
@@ -34,21 +34,23 @@ from helmdeck_core import (
 )
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
+    from prometheus_client import CollectorRegistry, Counter, Histogram
 
 OTHER = "other"
-"""The label of models beyond those that are kept apart."""
-LONGEST_MODEL = 200
-"""Characters of a model id; a longer one is nobody's."""
+"""Label of all models beyond ``max_models``."""
+MAX_MODEL_CHARS = 200
+"""Longer model ids never become labels."""
 
 SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300)
 BYTES = (1_000, 2_500, 5_000, 10_000, 22_000, 35_000, 50_000, 100_000, 250_000, 1_000_000)
 TIMES = (1, 2, 3, 5, 8)
 
+_MODEL = ("provider", "model")
+
 
 @hookimpl
 def helmdeck_event_sinks() -> Sequence[EventSink]:
-    """The sink."""
+    """The Prometheus sink."""
     return (
         EventSink(
             name="prometheus",
@@ -62,8 +64,8 @@ def helmdeck_event_sinks() -> Sequence[EventSink]:
 class PrometheusSink:
     """Metrics of one deck.
 
-    :param max_models: models that are kept apart; all others are ``other``.
-    :ivar registry: what ``prometheus_client`` serves, pushes or writes.
+    :param max_models: maximum number of models with their own label; all others are ``other``.
+    :ivar registry: the registry that ``prometheus_client`` serves, pushes or writes.
     """
 
     def __init__(self, max_models: int = 100) -> None:
@@ -77,168 +79,198 @@ class PrometheusSink:
         self._models: set[str] = set()
 
     def render(self) -> bytes:
-        """Everything that was counted, in the text format that Prometheus scrapes."""
+        """Return all metrics in the Prometheus text format."""
         from prometheus_client import generate_latest
 
         return generate_latest(self.registry)
 
     def handle(self, event: Event) -> None:
         """Count an event."""
-        count = self._metrics
+        metrics = self._metrics
         match event:
             case CatalogSelected():
-                count.catalog_before.labels(event.tier.value).observe(event.record.before_bytes)
-                count.catalog_after.labels(event.tier.value).observe(event.record.after_bytes)
-                count.left_out.labels(event.tier.value).inc(event.record.left_out)
+                metrics.catalog_before.labels(event.tier.value).observe(event.record.before_bytes)
+                metrics.catalog_after.labels(event.tier.value).observe(event.record.after_bytes)
+                metrics.left_out.labels(event.tier.value).inc(event.record.left_out)
             case SelectionFiltered() | FilterFailed():
                 result = "failed" if isinstance(event, FilterFailed) else "settled"
-                count.filters.labels(*self._who(event.filter_model), result).inc()
+                metrics.filters.labels(*self._labels(event.filter_model), result).inc()
             case StopReasonObserved():
-                count.stops.labels(*self._who(event.model), event.stop_reason.value).inc()
+                metrics.stops.labels(*self._labels(event.model), event.stop_reason.value).inc()
             case StopReasonUnknown():
-                count.unknown_stops.labels(*self._who(event.model)).inc()
+                metrics.unknown_stops.labels(*self._labels(event.model)).inc()
             case ContinuationAttempt():
-                count.continuations.labels(*self._who(event.model)).inc()
+                metrics.continuations.labels(*self._labels(event.model)).inc()
             case ContinuationTerminated():
-                self._terminated(event)
+                self._count_continuation(event)
             case ToolPayloadRepair():
-                result = "repaired" if event.is_repaired else "failed"
-                count.tool_repairs.labels(*self._who(event.model), result).inc()
+                result = "repaired" if event.is_successful else "failed"
+                metrics.tool_repairs.labels(*self._labels(event.model), result).inc()
             case ReasoningStripped():
-                count.reasoning.labels(*self._who(event.model)).inc(event.chars)
+                metrics.reasoning.labels(*self._labels(event.model)).inc(event.chars)
             case AttemptEnded():
-                self._attempt(event.outcome)
+                self._count_attempt(event.outcome)
             case CallFinished():
-                self._answered(event)
+                self._count_finished(event)
             case CallExhausted():
-                count.calls.labels(event.pack, *self._known(event.model), event.cause.value).inc()
-                count.call_seconds.labels(event.pack, event.cause.value).observe(event.latency_s)
+                metrics.calls.labels(event.pack, *self._known_labels(event.model), event.cause.value).inc()
+                metrics.call_seconds.labels(event.pack, event.cause.value).observe(event.latency_s)
             case CallAborted():
-                count.calls.labels(event.pack, *self._known(event.model), "aborted").inc()
+                metrics.calls.labels(event.pack, *self._known_labels(event.model), "aborted").inc()
             case CooldownStarted():
-                count.rests.labels(event.provider, event.cause.value).inc()
+                metrics.cooldowns.labels(event.provider, event.cause.value).inc()
             case InvariantRestored():
-                count.restored.labels(event.plugin, event.step).inc()
+                metrics.restored.labels(event.plugin, event.step).inc()
             case HistoryFailed():
-                count.history.inc()
+                metrics.history.inc()
             case _:
                 pass
 
-    def _attempt(self, attempt: Attempt) -> None:
-        count, who = self._metrics, self._who(attempt.model) if attempt.is_sent else self._known(attempt.model)
-        count.attempts.labels(*who, attempt.cause.value if attempt.cause else "none").inc()
+    def _count_attempt(self, attempt: Attempt) -> None:
+        metrics, labels = (
+            self._metrics,
+            self._labels(attempt.model) if attempt.is_sent else self._known_labels(attempt.model),
+        )
+        metrics.attempts.labels(*labels, attempt.cause.value if attempt.cause else "none").inc()
         if attempt.is_sent:
-            count.attempt_seconds.labels(*who).observe(attempt.latency_s)
+            metrics.attempt_seconds.labels(*labels).observe(attempt.latency_s)
         if attempt.continuations:
-            count.continued_seconds.labels(*who).observe(attempt.latency_s)
+            metrics.continued_seconds.labels(*labels).observe(attempt.latency_s)
         for kind in ("input", "cached_input", "cache_write", "output", "reasoning"):
             if tokens := getattr(attempt.usage, f"{kind}_tokens"):
-                count.tokens.labels(*who, kind).inc(tokens)
+                metrics.tokens.labels(*labels, kind).inc(tokens)
         if attempt.cost_usd:
-            count.cost.labels(*who).inc(attempt.cost_usd)
+            metrics.cost.labels(*labels).inc(attempt.cost_usd)
 
-    def _answered(self, event: CallFinished) -> None:
-        count, who = self._metrics, self._who(event.model)
-        count.calls.labels(event.pack, *who, "answered").inc()
-        count.call_seconds.labels(event.pack, "answered").observe(event.total_s)
+    def _count_finished(self, event: CallFinished) -> None:
+        metrics, labels = self._metrics, self._labels(event.model)
+        metrics.calls.labels(event.pack, *labels, "answered").inc()
+        metrics.call_seconds.labels(event.pack, "answered").observe(event.total_s)
         if event.model != event.requested_model:
-            count.taken_over.labels(*self._who(event.requested_model)).inc()
+            metrics.fallbacks.labels(*self._labels(event.requested_model)).inc()
         if event.saved_usd and event.saved_usd > 0:
-            count.saved.labels(*who).inc(event.saved_usd)
+            metrics.saved.labels(*labels).inc(event.saved_usd)
         for step in event.repairs:
-            count.repairs.labels(step).inc()
+            metrics.repairs.labels(step).inc()
         if event.downgrades:
-            count.downgraded.labels(*who).inc()
+            metrics.downgraded.labels(*labels).inc()
 
-    def _terminated(self, event: ContinuationTerminated) -> None:
-        count, who = self._metrics, self._who(event.model)
+    def _count_continuation(self, event: ContinuationTerminated) -> None:
+        metrics, labels = self._metrics, self._labels(event.model)
         if event.attempts:
-            count.per_turn.labels(*who).observe(event.attempts)
-            count.turns.labels(*who, event.outcome.value).inc()
-        elif event.outcome is not TerminalReason.COMPLETED:
-            count.exits.labels(*who, event.outcome.value).inc()
+            metrics.per_turn.labels(*labels).observe(event.attempts)
+            metrics.turns.labels(*labels, event.terminal_reason.value).inc()
+        elif event.terminal_reason is not TerminalReason.COMPLETED:
+            metrics.exits.labels(*labels, event.terminal_reason.value).inc()
 
     # -- labels ------------------------------------------------------------------------------------------
 
-    def _who(self, model: str) -> tuple[str, str]:
-        """Provider and model of one that was really asked."""
+    def _labels(self, model: str) -> tuple[str, str]:
+        """Return provider and model of a request that was sent."""
         if model not in self._models and len(self._models) < self._max_models and _is_label(model):
             self._models.add(model)
-        return self._known(model)
+        return self._known_labels(model)
 
-    def _known(self, model: str) -> tuple[str, str]:
-        """Provider and model of one that may be no more than somebody's text."""
+    def _known_labels(self, model: str) -> tuple[str, str]:
+        """Return provider and model of an id that may be arbitrary text."""
         return (model.partition("/")[0], model) if model in self._models else (OTHER, OTHER)
 
 
 def _is_label(model: str) -> bool:
-    """A lone surrogate would make the whole page unreadable, and no model has one."""
-    return len(model) <= LONGEST_MODEL and model.isprintable()
+    """Reject lone surrogates: they would make the whole page unreadable."""
+    return len(model) <= MAX_MODEL_CHARS and model.isprintable()
 
 
 class _Metrics:
-    """What is counted."""
+    """All metrics of one deck."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        from prometheus_client import Counter, Histogram
+        self._registry = registry
+        self._add_calls()
+        self._add_usage()
+        self._add_catalogs()
+        self._add_responses()
+        self._add_faults()
 
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"helmdeck_{name}", text, labels, registry=registry)
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        from prometheus_client import Counter
 
-        def histogram(name: str, text: str, buckets: Sequence[float], *labels: str) -> Histogram:
-            return Histogram(f"helmdeck_{name}", text, labels, buckets=buckets, registry=registry)
+        return Counter(f"helmdeck_{name}", text, labels, registry=self._registry)
 
-        who = ("provider", "model")
-        self.calls = counter(
-            "calls_total", "Calls by how they ended: answered, a cause, or aborted.", "pack", *who, "outcome"
+    def _histogram(self, name: str, text: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        from prometheus_client import Histogram
+
+        return Histogram(f"helmdeck_{name}", text, labels, buckets=buckets, registry=self._registry)
+
+    def _add_calls(self) -> None:
+        self.calls = self._counter(
+            "calls_total", "Calls by outcome: answered, a failure cause, or aborted.", "pack", *_MODEL, "outcome"
         )
-        self.call_seconds = histogram(
-            "call_duration_seconds", "Time of calls with all attempts and waits.", SECONDS, "pack", "outcome"
+        self.call_seconds = self._histogram(
+            "call_duration_seconds", "Duration of calls with all attempts and waits.", SECONDS, "pack", "outcome"
         )
-        self.attempts = counter(
-            "attempts_total", "Attempts by cause of failure; none for those that gave the answer.", *who, "cause"
+        self.attempts = self._counter(
+            "attempts_total", "Attempts by failure cause; none for successful ones.", *_MODEL, "cause"
         )
-        self.attempt_seconds = histogram("attempt_duration_seconds", "Time of attempts that were sent.", SECONDS, *who)
-        self.taken_over = counter("fallbacks_total", "Calls that another model answered than the one asked for.", *who)
-        self.tokens = counter(
+        self.attempt_seconds = self._histogram(
+            "attempt_duration_seconds", "Duration of attempts that were sent.", SECONDS, *_MODEL
+        )
+        self.fallbacks = self._counter("fallbacks_total", "Calls that a fallback model answered.", *_MODEL)
+
+    def _add_usage(self) -> None:
+        self.tokens = self._counter(
             "tokens_total",
             "Tokens of all attempts; cached_input and cache_write are part of input, reasoning is part of output.",
-            *who, "kind",
+            *_MODEL, "kind",
         )  # fmt: skip
-        self.cost = counter("cost_usd_total", "US dollars of all attempts whose price is known.", *who)
-        self.saved = counter("cache_savings_usd_total", "US dollars that cached input would have cost more.", *who)
-        self.catalog_before = histogram(
-            "catalog_full_bytes", "Catalogs before they were fitted to a model.", BYTES, "tier"
+        self.cost = self._counter("cost_usd_total", "US dollars of all attempts whose price is known.", *_MODEL)
+        self.saved = self._counter(
+            "cache_savings_usd_total", "US dollars that cached input would have cost more.", *_MODEL
         )
-        self.catalog_after = histogram("catalog_sent_bytes", "Catalogs as they were sent.", BYTES, "tier")
-        self.left_out = counter("catalog_entries_left_out_total", "Entries of catalogs that were not sent.", "tier")
-        self.filters = counter("filter_calls_total", "Second calls that were to settle a selection.", *who, "result")
-        self.stops = counter("stop_reasons_total", "Answers by why the model stopped.", *who, "reason")
-        self.unknown_stops = counter("unknown_stop_reasons_total", "Words for stop reasons that no table knows.", *who)
-        self.continuations = counter("continuations_total", "Continuations that were asked for.", *who)
-        self.per_turn = histogram("continuations_per_turn", "Continuations of turns that had one.", TIMES, *who)
-        self.turns = counter("continued_turns_total", "Turns that were continued, by how they ended.", *who, "outcome")
-        self.continued_seconds = histogram(
-            "continued_turn_duration_seconds",
-            "Time of turns that were continued, from the first request on.",
-            SECONDS,
-            *who,
+
+    def _add_catalogs(self) -> None:
+        self.catalog_before = self._histogram(
+            "catalog_full_bytes", "Size of catalogs before selection and trimming.", BYTES, "tier"
         )
-        self.exits = counter(
-            "truncation_exits_total", "Answers that were cut and not continued, by why.", *who, "outcome"
+        self.catalog_after = self._histogram("catalog_sent_bytes", "Size of catalogs as sent.", BYTES, "tier")
+        self.left_out = self._counter("catalog_entries_left_out_total", "Catalog entries that were not sent.", "tier")
+        self.filters = self._counter("filter_calls_total", "Filter calls of selections.", *_MODEL, "result")
+
+    def _add_responses(self) -> None:
+        self.stops = self._counter("stop_reasons_total", "Responses by stop reason.", *_MODEL, "reason")
+        self.unknown_stops = self._counter(
+            "unknown_stop_reasons_total", "Native stop reasons that no table lists.", *_MODEL
         )
-        self.tool_repairs = counter(
-            "tool_payload_repairs_total", "Turns whose tool calls were asked for again.", *who, "result"
+        self.continuations = self._counter("continuations_total", "Continuation requests.", *_MODEL)
+        self.per_turn = self._histogram("continuations_per_turn", "Continuations per continued turn.", TIMES, *_MODEL)
+        self.turns = self._counter(
+            "continued_turns_total", "Continued turns by terminal reason.", *_MODEL, "terminal_reason"
         )
-        self.reasoning = counter(
-            "reasoning_stripped_characters_total", "Characters of reasoning taken out of answers.", *who
+        self.continued_seconds = self._histogram(
+            "continued_turn_duration_seconds", "Duration of continued turns from the first request.", SECONDS, *_MODEL
         )
-        self.repairs = counter("repairs_total", "Answers that a decode step had to repair.", "step")
-        self.downgraded = counter("downgrades_total", "Answers to requests of which something was left out.", *who)
-        self.rests = counter(
-            "provider_rests_total", "Times that a failing provider was left alone.", "provider", "cause"
+        self.exits = self._counter(
+            "truncation_exits_total",
+            "Truncated responses that were not continued, by terminal reason.",
+            *_MODEL,
+            "terminal_reason",
         )
-        self.restored = counter(
-            "invariants_restored_total", "Fields that a trim step cut and must not.", "plugin", "step"
+        self.tool_repairs = self._counter(
+            "tool_payload_repairs_total", "Turns whose tool calls were requested again.", *_MODEL, "result"
         )
-        self.history = counter("history_failures_total", "Records of plans that could not be kept.")
+        self.reasoning = self._counter(
+            "reasoning_stripped_characters_total", "Characters of reasoning removed from responses.", *_MODEL
+        )
+        self.repairs = self._counter("repairs_total", "Responses that a decode step repaired.", "step")
+        self.downgraded = self._counter(
+            "downgrades_total", "Responses to requests with fields that were left out.", *_MODEL
+        )
+
+    def _add_faults(self) -> None:
+        self.cooldowns = self._counter(
+            "provider_cooldowns_total", "Cooldowns of failing providers.", "provider", "cause"
+        )
+        self.restored = self._counter(
+            "invariants_restored_total", "Required fields that a trim step removed.", "plugin", "step"
+        )
+        self.history = self._counter("history_failures_total", "Plans that could not be stored in the history.")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, PromptVariant, Task, hookimpl
+from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, PromptText, PromptVariant, Task, hookimpl
 
 MAX_OUTPUT_CHARS = 1_500
 """How much of a finished step's output is shown; enough to go on from, too little to crowd a small model out."""
@@ -109,6 +109,20 @@ def helmdeck_prompt_variants() -> Sequence[PromptVariant]:
             task="filter", variant="ids", instructions=FILTER, render=render_fenced, catalog_heading=LIST_HEADING
         ),
     )
+
+
+TEXTS: Final[Mapping[str, str]] = {
+    "catalog.heading": "CATALOG",
+    "catalog.details_heading": "DETAILS",
+    "schema.heading": "ANSWER (one JSON object that fits this JSON Schema)",
+    "done.label": "done:",
+}
+
+
+@hookimpl
+def helmdeck_prompt_texts() -> Sequence[PromptText]:
+    """Headings of variants that have none of their own, and what the core adds to other prompts."""
+    return [PromptText(name=name, text=text) for name, text in TEXTS.items()]
 
 
 def render(task: Task) -> str:

@@ -1,7 +1,7 @@
-"""The marks that models put around what they thought, as data.
+"""Reasoning tags of models and gateways, as data.
 
-Seen in answers of the models and gateways named beside them. A word that also serves as an ordinary mark-up element, such
-as ``<plan>`` or ``<reason>``, is not here: taking an answer for a thought is worse than the reverse.
+All were observed in responses of the models named next to them. Names of ordinary markup elements, such as ``<plan>`` or
+``<reason>``, are left out: treating an answer as reasoning is worse than the reverse.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _bracketed(name: str) -> ReasoningTag:
 
 
 def _harmony(channel: str) -> ReasoningTag:
-    # What follows <|end|> is another message; a lone <|end|> only ends the answer itself.
+    # Another message follows <|end|>; an <|end|> without an opening tag only ends the answer.
     return ReasoningTag(
         name=f"harmony-{channel}",
         open=f"<|channel|>{channel}<|message|>",
@@ -77,9 +77,9 @@ def _between(start: str, end: str, *, closes_alone: bool = True) -> ReasoningTag
 
 _CHANNELS = (
     _harmony("analysis"),  # gpt-oss
-    _harmony("commentary"),  # gpt-oss, preambles; a tool call has more words in its header and is none of these
+    _harmony("commentary"),  # gpt-oss, preambles; a tool call has a longer header and does not match
     ReasoningTag(name="harmony-final", open="", close=_HARMONY_FINAL),
-    # The same with its control tokens lost on the way: analysis...assistantfinal{...}
+    # The same without its control tokens: analysis...assistantfinal{...}
     ReasoningTag(name="harmony-plain", open="", close=("assistantfinal",)),
     ReasoningTag(name="channel-thought", open="<|channel>thought", close=("<channel|>",)),  # Gemma
     ReasoningTag(name="start-thinking", open="<|START_THINKING|>", close=("<|END_THINKING|>",)),  # Command A
@@ -91,12 +91,12 @@ _CHANNELS = (
     _between("<unused94>thought", "<unused95>"),  # MedGemma
     _between("<|im_start|>think", "<|im_start|>answer"),  # s1
     *(_between(f"```{name}", "\n```", closes_alone=False) for name in ("think", "thinking", "thought", "reasoning")),
-    # Through a gateway that escapes mark-up.
+    # From a gateway that escapes markup.
     ReasoningTag(name="think-escaped", open="&lt;think&gt;", close=("&lt;/think&gt;",)),
     ReasoningTag(name="think-triangle", open="◁think▷", close=("◁/think▷",)),  # Kimi
 )
 
-# Phrases open and close nothing unless the whole pair is there.
+# Phrases count only as complete pairs.
 _PHRASES = (
     *(
         ReasoningTag(
@@ -124,5 +124,5 @@ _TAGS: tuple[ReasoningTag, ...] = (
 
 @hookimpl
 def helmdeck_reasoning_tags() -> Sequence[ReasoningTag]:
-    """The reasoning tags seen in the field."""
+    """The reasoning tags of known models."""
     return _TAGS

@@ -1,7 +1,7 @@
-"""What is done about each cause by default, as data.
+"""Default recovery actions per failure cause, as data.
 
-The same request again helps with one cause and is wasted on the next: a rate limit passes, a refusal does not, and a model
-that fell silent under a large prompt falls silent again. A cause that is not listed is surfaced.
+A retry helps with some causes only: a rate limit passes, a refusal does not, and a model that returned nothing for a
+large prompt will do so again. A cause that is not listed is raised as an error.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from collections.abc import Mapping, Sequence
 from helmdeck_core import Action, NextModel, RecoveryRule, RequestChanges, Retry, Wait, hookimpl
 
 RETRIES = 2
-"""How often a provider that is busy or down is asked again; with the first time, three attempts."""
+"""Retries for a busy or unavailable provider; three attempts with the first one."""
 
 _RETRY = Retry(wait=Wait.BACKOFF, times=RETRIES)
 _MORE_OUTPUT = Retry(changes=RequestChanges(output_factor=2.0))
 _ONE_STEP = Retry(changes=RequestChanges(variant="single_pick"))
 _WITHOUT_GRAMMAR = Retry(changes=RequestChanges(strict_json=False))
 _SMALLER_CATALOG = Retry(changes=RequestChanges(catalog_factor=0.5))
-# A conversation mostly outgrows a window by its last turn; three times leave a third of it.
+# A conversation usually exceeds the window by its last turn; three retries leave a third of it.
 _OLDEST_TURNS_OUT = Retry(changes=RequestChanges(history_factor=0.7), times=3)
 _LARGER = NextModel(larger_window=True)
 
 ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "safety_filtered": (),
     "length_truncated": (_MORE_OUTPUT, _ONE_STEP, NextModel()),
-    # The answer ran into the end of the window, which a higher limit does not move.
+    # The context window is full: a higher output limit would not help.
     "length_truncated/shrink": (_OLDEST_TURNS_OUT, _SMALLER_CATALOG, _LARGER),
-    # It would think as long again.
+    # A retry would reason as long again.
     "length_truncated/reasoning_overrun": (NextModel(), _ONE_STEP),
-    # It would run into a larger limit just the same.
+    # A retry would reach a higher limit as well.
     "length_truncated/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
     "length_truncated/repeated_token": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock": (_WITHOUT_GRAMMAR, NextModel()),
@@ -40,36 +40,36 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "context_window_exceeded": (_OLDEST_TURNS_OUT, _SMALLER_CATALOG, _LARGER),
     "provider_unavailable": (_RETRY, NextModel()),
     "transient_unknown": (_RETRY, NextModel()),
-    # The provider says itself that the same request is not worth sending again.
+    # The provider marked the request as not retryable.
     "rate_limited/retry_in_vain": (NextModel(),),
     "provider_unavailable/retry_in_vain": (NextModel(),),
-    # Sent again, it would be as large again.
+    # A retry would be as large again.
     "transient_unknown/too_large": (NextModel(),),
-    # The answer is being made there all the same; asked for once more, it would be made twice.
+    # The response is still being generated; a retry would generate it twice.
     "transient_unknown/pending": (NextModel(),),
     "auth_failed": (),
     "invalid_request": (),
-    # The server cannot decode under the schema; a question can do without, and for a request that somebody wrote there may
-    # be another model.
+    # The server does not support the schema; a planning prompt works without it, and a caller's own request may work with
+    # another model.
     "invalid_request/schema_refused": (_WITHOUT_GRAMMAR, NextModel()),
     "cancelled": (),
     "artifact_invalid": (),
-    # What a provider's own word for the stop says, where it has no normalised reason.
+    # By the disposition of a native stop reason that has no normalised reason.
     "unknown_stop/retry": (Retry(wait=Wait.BACKOFF), _WITHOUT_GRAMMAR, NextModel()),
     "unknown_stop/stop": (NextModel(),),
     "unknown_stop/account": (NextModel(other_provider=True),),
     "unknown_stop/resume": (NextModel(),),
 }
-"""Cause, or cause and finer cause, to what is tried, in this order."""
+"""Cause, or cause/sub-cause, to the actions in the order in which they are tried."""
 
-FAULTS_OF_THE_PROVIDER = frozenset(("provider_unavailable", "provider_unavailable/retry_in_vain", "transient_unknown"))
-"""Causes that let a provider cool down when they come several times in a row."""
+PROVIDER_FAULTS = frozenset(("provider_unavailable", "provider_unavailable/retry_in_vain", "transient_unknown"))
+"""Causes that open the circuit breaker of a provider when they occur several times in a row."""
 
 
 @hookimpl
 def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
-    """The table above."""
+    """The rules above."""
     return [
-        RecoveryRule(name=name, actions=actions, counts_against_provider=name in FAULTS_OF_THE_PROVIDER, order=number)
+        RecoveryRule(name=name, actions=actions, counts_against_provider=name in PROVIDER_FAULTS, order=number)
         for number, (name, actions) in enumerate(ACTIONS.items())
     ]

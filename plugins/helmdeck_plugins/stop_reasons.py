@@ -1,8 +1,8 @@
-"""How other families of providers say why they stopped, as data.
+"""Stop reasons of providers without a built-in wire format, as data.
 
-With these tables a word that a gateway passes on unchanged, or that somebody quotes from a log, still has a meaning. The
-adapters' own dialects come with the adapters. A word without a sure meaning, such as ``TIMEOUT``, ``failed`` or
-``malformed_tool_use``, is left out on purpose: what no table lists is ``Unknown``, and that is the truth about it.
+The tables translate stop reasons that a gateway forwards unchanged or that a user copies from a log. Each built-in wire
+format has its own table. Ambiguous reasons, such as ``TIMEOUT``, ``failed`` or ``malformed_tool_use``, are left out on
+purpose: a reason that no table lists is ``Unknown``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from helmdeck_core import StopReason, StopReasonTable, hookimpl
 
 _LATE = 100
-"""These tables are asked after the dialects of adapters when a word is looked up without a dialect."""
+"""These tables come after those of the wire formats when a reason is looked up without a table name."""
 
 _BEDROCK = {
     "end_turn": StopReason.END_TURN,
@@ -22,7 +22,7 @@ _BEDROCK = {
     "model_context_window_exceeded": StopReason.CONTEXT_WINDOW_EXCEEDED,
     "guardrail_intervened": StopReason.SAFETY_BLOCKED,
     "content_filtered": StopReason.SAFETY_BLOCKED,
-    # InvokeModel passes on what the model says: Titan
+    # InvokeModel forwards the reason of the model: Titan
     "finish": StopReason.END_TURN,
     "stop_criteria_met": StopReason.END_TURN,
     "length": StopReason.MAX_TOKENS,
@@ -35,7 +35,7 @@ _COHERE = {
     "stop_sequence": StopReason.END_TURN,
     "tool_call": StopReason.TOOL_CALL,
     "max_tokens": StopReason.MAX_TOKENS,
-    # version 1 of the interface
+    # version 1 of the API
     "error_toxic": StopReason.SAFETY_BLOCKED,
     "error_limit": StopReason.CONTEXT_WINDOW_EXCEEDED,
     "user_cancel": StopReason.CANCELLED,
@@ -57,5 +57,5 @@ _TABLES = {
 
 @hookimpl
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
-    """The dialects of other families."""
+    """Tables of providers without a built-in wire format."""
     return [StopReasonTable(name=name, reasons=reasons, order=_LATE) for name, reasons in _TABLES.items()]

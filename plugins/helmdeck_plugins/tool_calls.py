@@ -1,6 +1,6 @@
-"""The ways in which models write tool calls as text, as data, and what only looks like a call.
+"""Text formats of tool calls, as data, and text that only looks like a call.
 
-The forms are those of the chat templates and guides of the models named beside them.
+The formats are those of the chat templates and guides of the models named next to them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TAGS = (
 
 
 def _elements(*names: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The opening and the closing marks of elements."""
+    """Return the opening and closing tags of elements."""
     return tuple(f"<{name}>" for name in names), tuple(f"</{name}>" for name in names)
 
 
@@ -54,7 +54,7 @@ _ARROW_TOKEN = re.compile(
 
 
 def arrows_to_json(text: str) -> str:
-    """JSON of ``{tool => "x", args => { --key "value" }}``; empty for JSON itself, which is left to others."""
+    """Convert ``{tool => "x", args => { --key "value" }}`` to JSON; empty for JSON input, which other formats read."""
     tokens: list[tuple[str, str]] = []
     position = 0
     while match := _ARROW_TOKEN.match(text, position):
@@ -63,31 +63,31 @@ def arrows_to_json(text: str) -> str:
     if text[position:].strip() or not any(kind == "flag" or (kind, word) == ("arrow", "=>") for kind, word in tokens):
         return ""
     try:
-        return json.dumps(_Arrows(iter(tokens)).map())
+        return json.dumps(_ArrowParser(iter(tokens)).map())
     except (ValueError, StopIteration):
         return ""
 
 
-class _Arrows:
-    """Reads a map of at most two levels: the call, and its arguments."""
+class _ArrowParser:
+    """Parses an arrow-style map: the call and its nested arguments."""
 
     def __init__(self, tokens: Iterator[tuple[str, str]]) -> None:
         self._tokens = tokens
 
     def map(self, depth: int = 0) -> dict[str, object]:
-        found: dict[str, object] = {}
+        result: dict[str, object] = {}
         if depth == 0:
             self._expect("open")
         for kind, word in self._tokens:
             if kind == "close":
-                return found
+                return result
             if kind == "comma":
                 continue
             if kind not in ("flag", "word", "string"):
                 raise ValueError(word)
             key = json.loads(word) if kind == "string" else word
-            found[key] = self._value(depth, needs_arrow=kind != "flag")
-        raise ValueError("never closed")
+            result[key] = self._value(depth, needs_arrow=kind != "flag")
+        raise ValueError("unclosed map")
 
     def _value(self, depth: int, *, needs_arrow: bool) -> object:
         kind, word = next(self._tokens)
@@ -127,7 +127,7 @@ _CALLS = (
     ToolCallFormat(name="tags", open=_TAGS_OPEN, close=_TAGS_CLOSE, order=10),
     ToolCallFormat(
         name="brackets",
-        open=("[TOOL_CALL]", "[TOOL_REQUEST]", "\nTOOL_CALL\n"),  # LM Studio's default form
+        open=("[TOOL_CALL]", "[TOOL_REQUEST]", "\nTOOL_CALL\n"),  # LM Studio's default format
         close=("[/TOOL_CALL]", "[END_TOOL_REQUEST]", "\n/TOOL_CALL"),
         order=10,
     ),
@@ -171,7 +171,7 @@ _CALLS = (
         argument_close="</parameter>",
         order=20,
     ),
-    # Claude's prompts, word for word
+    # Claude's prompts, verbatim
     ToolCallFormat(
         name="invoke.prefixed",
         open=(f"<{_PREFIX}invoke>",),
@@ -255,7 +255,7 @@ _CALLS = (
         head=rf"\s*{_NAME}\s*<[｜|]tool▁sep[｜|]>",
         order=20,
     ),
-    # gpt-oss; the mark that closes is a stop token, which servers take off
+    # gpt-oss; the closing tag is a stop token, which servers remove
     ToolCallFormat(
         name="harmony",
         open=tuple(
@@ -300,7 +300,7 @@ _CALLS = (
         protocol=("tool_calls", "tool_call", "function_call", "function", "tool_use"),
         order=10,
     ),
-    # Llama 3 writes its calls without any mark when the prompt asks for JSON.
+    # Llama 3 writes calls without any tag when the prompt requests JSON.
     ToolCallFormat(name="json.bare", protocol=("parameters", "arguments"), models=("llama",), order=90),
 )
 
@@ -385,5 +385,5 @@ _OTHERS = (
 
 @hookimpl
 def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
-    """The dialects seen in the field."""
+    """The tool-call formats of known models."""
     return (*_CALLS, *_GROUPS, *_OTHERS)

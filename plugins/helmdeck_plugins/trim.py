@@ -1,7 +1,6 @@
-"""The built-in compaction ladder: what a small model can best do without goes first.
+"""The built-in compaction ladder: the fields that a small model needs least are removed first.
 
-Steps are pure functions of one entry. None of them touches a name, an id or ``supersedes``; the core would put those
-back anyway.
+Steps are pure functions of one entry. None of them changes a name, an id or ``supersedes``; the core would restore them.
 """
 
 from __future__ import annotations
@@ -26,49 +25,51 @@ KNOWN_KEYS = frozenset(
         "outputs",
     }
 )
-"""Keys of an entry that some step or prompt knows; all others are extras."""
+"""Keys of an entry that a step or a prompt uses; all others are extras."""
 
 STEP_KEYS = ("id", "name", "pack")
 
 SCHEMA_KEYS = ("type", "enum", "const", "required", "properties", "items", "anyOf", "oneOf", "allOf", "$ref", "$defs")
-"""What of a JSON Schema says which arguments a tool takes; the rest describes them."""
+"""JSON Schema keywords that define the arguments of a tool; all others only describe them."""
 
 
 @hookimpl
 def helmdeck_trim_steps() -> Sequence[TrimStep]:
-    """The ladder."""
+    """The steps of the ladder."""
     return (
         _step(
             10,
             "pack.intent_keywords[]",
             _without_metadata(EntryKind.PACK, "intent_keywords"),
-            "phrases that ask for a pack",
+            "phrases that request a pack",
         ),
         _step(
             20,
             "pack.typical_use",
             _without_metadata(EntryKind.PACK, "typical_use"),
-            "what a pack is typically used for",
+            "typical uses of a pack",
         ),
-        _step(30, "pack.limitations[]", _without_metadata(EntryKind.PACK, "limitations"), "what a pack cannot do"),
-        _step(40, "pipeline.steps[].body", _bare_steps, "all of a pipeline's steps but id, name and pack"),
+        _step(30, "pack.limitations[]", _without_metadata(EntryKind.PACK, "limitations"), "limitations of a pack"),
+        _step(40, "pipeline.steps[].body", _bare_steps, "all fields of a pipeline's steps except id, name and pack"),
         _step(
             50,
             "pipeline.inputs/outputs.schema",
             _field_names,
-            "schemas of a pipeline's inputs and outputs; their field names stay",
+            "schemas of a pipeline's inputs and outputs, except their field names",
         ),
-        _step(60, "description.firstSentence", _first_sentence_only, "all of a description but its first sentence"),
-        # Catalogs of tool servers carry schemas and annotations that the steps above know nothing of. They come last,
-        # so that a catalog without them is trimmed by the six steps alone.
+        _step(60, "description.firstSentence", _first_sentence_only, "all of a description except its first sentence"),
+        # Catalogs of tool servers contain schemas and annotations, which the steps above ignore. These steps come last, so
+        # that a catalog without them is trimmed by the first six alone.
         _step(70, "entry.extra_fields", _without_extras, "annotations, titles and other keys that no prompt uses"),
-        _step(80, "pack.input_schema.details", _schema_skeleton, "all of an input schema but names, types and choices"),
-        _step(90, "pack.input_schema", _argument_names, "an input schema; its argument names stay"),
+        _step(
+            80, "pack.input_schema.details", _schema_skeleton, "all of an input schema except names, types and choices"
+        ),
+        _step(90, "pack.input_schema", _argument_names, "an input schema, except its argument names"),
     )
 
 
-def _step(order: int, name: str, trim: Callable[[Entry, EntryData], EntryData], cuts: str) -> TrimStep:
-    return TrimStep(name=name, trim=trim, order=order, summary=f"cuts {cuts}")
+def _step(order: int, name: str, trim: Callable[[Entry, EntryData], EntryData], removed: str) -> TrimStep:
+    return TrimStep(name=name, trim=trim, order=order, summary=f"removes {removed}")
 
 
 def _without_metadata(kind: EntryKind, key: str) -> Callable[[Entry, EntryData], EntryData]:
@@ -101,7 +102,7 @@ def _field_names(entry: Entry, data: EntryData) -> EntryData:
 
 
 def _in_pipeline(entry: Entry, data: EntryData, keys: Sequence[str], change: Callable[[Any], Any]) -> EntryData:
-    """Change fields of a pipeline where they stand: in its metadata or beside it."""
+    """Change fields of a pipeline, in its metadata and at the top level."""
     if entry.kind is not EntryKind.PIPELINE:
         return data
     result = {key: change(value) if key in keys else value for key, value in data.items()}
@@ -149,11 +150,11 @@ def _with_schema(data: EntryData, change: Callable[[Any], Any]) -> EntryData:
 
 # -- first sentences ---------------------------------------------------------------------------------------
 
-# A full stop, question or exclamation mark of any script. Those of Latin, Cyrillic, Devanagari … end a sentence only
-# before a blank; the CJK and full-width ones stand without any.
+# A full stop, question mark or exclamation mark of any script. Those of Latin, Cyrillic, Devanagari … end a sentence only
+# before whitespace; CJK and full-width marks need none.
 _END = re.compile(r"[.!?…؟۔।॥։።]+[\"'”’)\]»]*(?=\s|$)|[。！？｡．]+[」』”’）]*")
 
-# Abbreviations, lower case, by what must follow for their full stop not to end a sentence.
+# Abbreviations in lower case, grouped by the text after which their full stop does not end a sentence.
 _ALWAYS = frozenset(
     (
         "e.g",
@@ -177,16 +178,16 @@ _ALWAYS = frozenset(
         "p.ex",
     )
 )
-_BEFORE_FIGURE = frozenset(("no", "nr", "nos", "fig", "figs", "eq", "sec", "ch", "vol", "p", "pp", "max", "min"))
-_BEFORE_SMALL_LETTER = frozenset(
+_BEFORE_NUMBER = frozenset(("no", "nr", "nos", "fig", "figs", "eq", "sec", "ch", "vol", "p", "pp", "max", "min"))
+_BEFORE_LOWER_CASE = frozenset(
     ("etc", "usw", "al", "inc", "ltd", "co", "corp", "dept", "est", "resp", "ca", "u.s", "u.k")
 )
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence with its full stop; the whole text when none ends.
+    """Return the first sentence with its full stop; the whole string if no sentence ends.
 
-    ``e.g.``, ``v1.2``, ``3.5``, ``etc.`` before a small letter, single initials and a figure's full stop do not end one.
+    ``e.g.``, ``v1.2``, ``3.5``, ``etc.`` before a lower-case letter, single initials and item numbers do not end one.
     """
     for match in _END.finditer(text):
         if not _is_abbreviation(text, match.start(), match.end()):
@@ -194,28 +195,28 @@ def first_sentence(text: str) -> str:
     return text
 
 
-# Pieces of the text are looked at where they stand: copies of the rest at every full stop would make long texts slow.
+# Patterns search the string in place: slicing the rest at every full stop would be quadratic.
 _WORD = re.compile(r"[^\s(\[\"'“]*\Z")
-_INK = re.compile(r"\S")
-_LONGEST_ABBREVIATION = 24
+_NON_BLANK = re.compile(r"\S")
+_MAX_ABBREVIATION_CHARS = 24
 
 
 def _is_abbreviation(text: str, stop: int, end: int) -> bool:
-    ink = _INK.search(text, end)
-    if text[stop] not in ".…" or ink is None:
+    next_char = _NON_BLANK.search(text, end)
+    if text[stop] not in ".…" or next_char is None:
         return False
-    following = ink[0]
+    following = next_char[0]
     if text[stop] == "…" or text[stop : stop + 2] == "..":
         return following.islower()
-    word = _WORD.search(text, max(0, stop - _LONGEST_ABBREVIATION), stop)
+    word = _WORD.search(text, max(0, stop - _MAX_ABBREVIATION_CHARS), stop)
     last = word[0].lower() if word else ""
     if last in _ALWAYS:
         return True
-    if last in _BEFORE_FIGURE and following.isdigit():
+    if last in _BEFORE_NUMBER and following.isdigit():
         return True
-    if last in _BEFORE_SMALL_LETTER and following.islower():
+    if last in _BEFORE_LOWER_CASE and following.islower():
         return True
-    # An initial ("J. Smith"), or the number of an item at the very beginning ("1. Open").
+    # An initial ("J. Smith"), or an item number at the start ("1. Open").
     is_initial = len(last) == 1 and text[stop - 1].isupper() and last not in "ai"
     return is_initial or (last.isdigit() and stop <= 2)
 

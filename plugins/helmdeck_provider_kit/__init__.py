@@ -5,7 +5,7 @@
 - **Batches**: pieces of an answer that came together travel together (``together``, ``one_by_one``).
 - **Bodies**: JSON that may be damaged, and the fields in it (``checked``, ``decoded``, ``count``, ``string``, ``word``, ...).
 - **Failures**: a status and an error body become a failure class; what the words of a family mean is data of the adapter
-  (``failure_of``, ``read_error``, ``ErrorRules``).
+  (``failure_of``, ``read_error``, ``ErrorRules``, ``ErrorFields``).
 - **Quoting**: what others said, without secrets, in one line, bounded (``quoted``, ``echoed``, ``Secrets``).
 - **Endings**: what a stop reason means beside the rest of the answer (``in_context``).
 - **Writing**: a payload as bytes, and the parts of it that several interfaces write alike (``encoded``, ``image_url``, ...).
@@ -23,6 +23,7 @@ from helmdeck_core.redaction import Secrets as Secrets
 from helmdeck_core.redaction import echoed as echoed
 from helmdeck_core.redaction import quoted as quoted
 from helmdeck_core.redaction import redacted as redacted
+from helmdeck_provider_kit.answer_reader import END_MARK as END_MARK
 from helmdeck_provider_kit.answer_reader import PartialToolCall as PartialToolCall
 from helmdeck_provider_kit.answer_reader import ReaderContext as ReaderContext
 from helmdeck_provider_kit.answer_reader import ResponseReader as ResponseReader
@@ -39,11 +40,14 @@ from helmdeck_provider_kit.bodies import plain_text as plain_text
 from helmdeck_provider_kit.bodies import quota as quota
 from helmdeck_provider_kit.bodies import string as string
 from helmdeck_provider_kit.bodies import word as word
+from helmdeck_provider_kit.connection import HttpConnection as HttpConnection
 from helmdeck_provider_kit.connection import HttpResponse as HttpResponse
 from helmdeck_provider_kit.connection import HttpStream as HttpStream
-from helmdeck_provider_kit.connection import Transport as Transport
+from helmdeck_provider_kit.error_rules import combined_rules as combined_rules
+from helmdeck_provider_kit.failures import MILLISECONDS_HEADER as MILLISECONDS_HEADER
 from helmdeck_provider_kit.failures import Cause as Cause
 from helmdeck_provider_kit.failures import ErrorFacts as ErrorFacts
+from helmdeck_provider_kit.failures import ErrorFields as ErrorFields
 from helmdeck_provider_kit.failures import ErrorRules as ErrorRules
 from helmdeck_provider_kit.failures import cause_of as cause_of
 from helmdeck_provider_kit.failures import failure_of as failure_of
@@ -53,6 +57,7 @@ from helmdeck_provider_kit.failures import retry_after_s as retry_after_s
 from helmdeck_provider_kit.interface import EventFeed as EventFeed
 from helmdeck_provider_kit.interface import HttpProvider as HttpProvider
 from helmdeck_provider_kit.interface import WireFormat as WireFormat
+from helmdeck_provider_kit.rendering import JSON_STRING_NOTE as JSON_STRING_NOTE
 from helmdeck_provider_kit.rendering import Rendered as Rendered
 from helmdeck_provider_kit.rendering import arguments_of as arguments_of
 from helmdeck_provider_kit.rendering import cache_key as cache_key

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -31,6 +32,9 @@ from helmdeck_provider_kit.bodies import NOT_JSON, arguments, decoded, quota
 from helmdeck_provider_kit.failures import ErrorFacts, ErrorRules, failure_of, read_error, request_id
 from helmdeck_provider_kit.stop_reasons import in_context
 
+END_MARK = b"[DONE]"
+"""By default the data of the event that ends a stream: what chat completions use, and gateways for every interface."""
+
 
 @attrs.frozen(kw_only=True)
 class ReaderContext:
@@ -45,6 +49,8 @@ class ReaderContext:
     :ivar constraint: what the answer is held to, for ``ChatResponse.constraint``.
     :ivar words: what the words of the family's errors mean.
     :ivar quota_headers: beginnings of the names of headers that say how much is left.
+    :ivar end_mark: the data of the event that ends a stream; empty for none.
+    :ivar sent_s: when the request was sent, on ``time.perf_counter``; without it, the response has no latency.
     """
 
     normalise: Callable[[str | None], StopReason]
@@ -57,10 +63,9 @@ class ReaderContext:
     constraint: str = ""
     words: ErrorRules = ErrorRules()
     quota_headers: tuple[str, ...] = ()
+    end_mark: bytes = END_MARK
+    sent_s: float | None = None
 
-
-DONE = b"[DONE]"
-"""The mark at the end of a stream, where the dialect has one."""
 
 _NOT_WELL = (StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN)
 
@@ -71,7 +76,7 @@ _MOST_UNREAD = 20
 class PartialToolCall:
     """A tool call that may still grow.
 
-    :ivar is_open: whether its end will be told and has not come; a dialect that tells no ends leaves it.
+    :ivar is_open: whether its end will be told and has not come; a format that tells no ends leaves it.
     """
 
     def __init__(self, number: int, id: str, name: str) -> None:
@@ -96,17 +101,19 @@ class PartialToolCall:
 
 
 class ResponseReader(abc.ABC):
-    """An answer as far as it has come; a subclass per dialect says what an event adds to it.
+    """An answer as far as it has come; a subclass per wire format says what an event adds to it.
 
     Fed once with every event, then finished, also when the events just end.
 
     :ivar goes_on_at: where it can be cancelled, from the base URL on, if it goes on without its reader; else empty.
+    :ivar end_mark: the data of the event that ends a stream.
     """
 
     goes_on_at: str = ""
 
     def __init__(self, terms: ReaderContext) -> None:
         self._terms = terms
+        self.end_mark = terms.end_mark
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[PartialToolCall] = []
@@ -120,19 +127,19 @@ class ResponseReader(abc.ABC):
         self._is_cut = False
         self._is_done = False
 
-    # -- what a dialect says --------------------------------------------------------------------------------
+    # -- what a wire format defines --------------------------------------------------------------------------------
 
     @abc.abstractmethod
     def feed(self, event: object) -> Iterator[ChatDelta]:
         """Take the next event, decoded; give what it adds.
 
-        :raises CallFailed: the event is an error, or is none of the dialect.
+        :raises CallFailed: the event is an error, or is none of the wire format.
         """
 
     def read(self, body: object) -> Iterator[ChatDelta]:
         """Take an answer that came in one piece, decoded; by default it is a stream of one event.
 
-        :raises CallFailed: it is an error, or none of the dialect.
+        :raises CallFailed: it is an error, or none of the wire format.
         """
         return self.feed(body)
 
@@ -162,7 +169,7 @@ class ResponseReader(abc.ABC):
         word = data.strip()
         if not word:
             return ()
-        if word == DONE:
+        if word == self.end_mark:
             self.done()
             return ()
         event = decoded(data)
@@ -192,7 +199,7 @@ class ResponseReader(abc.ABC):
         """Whether the arguments of a call break off."""
         return any(call.is_cut() for call in self._calls)
 
-    # -- what dialects use ----------------------------------------------------------------------------------
+    # -- what subclasses use ----------------------------------------------------------------------------------
 
     def _say(self, text: str) -> tuple[ChatDelta, ...]:
         if not text:
@@ -236,7 +243,7 @@ class ResponseReader(abc.ABC):
 
     def _raise_error(self, event: object) -> None:
         """Raise the failure that an event says, if it says one."""
-        facts = read_error(event)
+        facts = read_error(event, self._terms.words)
         if facts is not None:
             raise self._failed(facts)
 
@@ -257,10 +264,10 @@ class ResponseReader(abc.ABC):
             usage=self.usage(),
         )
 
-    def _alien(self, event: object, dialect: str) -> CallFailed:
-        """The failure for JSON that is no event of the dialect."""
+    def _alien(self, event: object, wire_format: str) -> CallFailed:
+        """The failure for JSON that is no event of the wire format."""
         detail = f"it is JSON, but a {type(event).__name__} without its fields; is base_url right"
-        headline = f"the provider's answer is not one of {dialect}"
+        headline = f"the provider's answer is not one of {wire_format}"
         return TransientUnknown(headline, status=self._terms.status, sub_cause="wrong_shape", detail=detail)
 
     def _native(self) -> str | None:
@@ -298,15 +305,16 @@ class ResponseReader(abc.ABC):
             disposition=disposition,
             tool_calls=calls,
             usage=usage,
-            reasoning="".join(self._reasoning),
+            reasoning_content="".join(self._reasoning),
             refusal=echoed(self._refusal, terms.secrets) if meant in _NOT_WELL else "",
             opaque=self.opaque(),
             served_model=echoed(self._model, terms.secrets),
-            quota=quota(terms.headers, terms.quota_headers, terms.secrets),
+            quota_metadata=quota(terms.headers, terms.quota_headers, terms.secrets),
             request_id=request_id(terms.headers, terms.secrets),
             downgrades=terms.downgrades,
             unread=tuple(self._unread),
             constraint=terms.constraint,
+            latency_s=0.0 if terms.sent_s is None else time.perf_counter() - terms.sent_s,
         )
 
     def _finished_calls(self) -> tuple[ToolCall, ...]:

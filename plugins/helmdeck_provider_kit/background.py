@@ -15,7 +15,7 @@ import attrs
 from helmdeck_core import CallFailed, LikelyTimeout
 from helmdeck_core.redaction import Secrets
 from helmdeck_provider_kit.bodies import checked
-from helmdeck_provider_kit.connection import HttpResponse, Transport
+from helmdeck_provider_kit.connection import HttpConnection, HttpResponse
 from helmdeck_provider_kit.failures import ErrorRules
 
 SLOWER = 1.5
@@ -37,12 +37,12 @@ class Background:
     """
 
     path: Callable[[Any], str]
-    cancel: str = "/cancel"
+    cancel: str
     pause_s: float = 0.5
 
 
 async def waited_for(
-    transport: Transport,
+    connection: HttpConnection,
     background: Background,
     path: str,
     headers: Mapping[str, str],
@@ -64,7 +64,7 @@ async def waited_for(
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * SLOWER, LONGEST_S)
                 try:
-                    received = await transport.get(path, headers, secrets)
+                    received = await connection.get(path, headers, secrets)
                     body = checked(received.status, received.headers, received.body, words, secrets)
                 except CallFailed as exc:
                     failures += 1
@@ -76,7 +76,7 @@ async def waited_for(
                     if not background.path(body):
                         return received, body
     except BaseException as exc:
-        await cancel(transport, background, path, headers, secrets)
+        await cancel(connection, background, path, headers, secrets)
         if not scope.expired():
             raise
         detail = f"after {timeout_s:g} s it was still being made in the background, and was cancelled"
@@ -84,9 +84,9 @@ async def waited_for(
 
 
 async def cancel(
-    transport: Transport, background: Background, path: str, headers: Mapping[str, str], secrets: Secrets
+    connection: HttpConnection, background: Background, path: str, headers: Mapping[str, str], secrets: Secrets
 ) -> None:
     """Tell the provider to stop; whatever comes of it, whoever waits is let go."""
     with contextlib.suppress(CallFailed, TimeoutError):
         async with asyncio.timeout(CANCEL_S):
-            await transport.post(path + background.cancel, b"{}", headers, secrets)
+            await connection.post(path + background.cancel, b"{}", headers, secrets)

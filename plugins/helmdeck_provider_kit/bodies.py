@@ -56,7 +56,7 @@ def checked(status: int, headers: Mapping[str, str], body: bytes, words: ErrorRu
         raise _redirected(status, headers, secrets)
     data = decoded(body)
     if status >= 400:
-        refusal = read_error(data, is_refusal=True) or ErrorFacts()
+        refusal = read_error(data, words, is_refusal=True) or ErrorFacts()
         refusal = refusal if refusal.message else attrs.evolve(refusal, message=plain_text(body, secrets))
         raise failure_of(status, headers, refusal, words=words, secrets=secrets)
     if data is NOT_JSON:
@@ -128,9 +128,14 @@ def string(value: object) -> str:
 
 def count(table: object, *names: str) -> int:
     """The first of some fields that holds a positive whole number; 0 without one."""
-    values = (table.get(name) for name in names) if isinstance(table, dict) else ()
-    numbers = (value for value in values if isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
-    return next((int(number) for number in numbers if number > 0), 0)
+    if not isinstance(table, dict):
+        return 0
+    for name in names:
+        value = table.get(name)
+        is_number = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        if is_number and value > 0:
+            return int(value)
+    return 0
 
 
 def arguments(value: object) -> str:

@@ -1,16 +1,15 @@
-"""One pool of HTTP connections to one provider: sends JSON, reads an answer whole or in pieces, names what broke.
+"""HTTP connections to one provider: sends JSON, reads a response whole or in chunks, and turns every failure into a class.
 
-It never retries and never follows a redirect: the first is decided elsewhere, the second could carry the key to a stranger.
+The transport is only the wire; the limits of time and size, decompression, redaction and error mapping are here. Nothing is
+retried and no redirect is followed: the first is decided elsewhere, the second could carry the key to another host.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
+from types import TracebackType
+from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
@@ -19,41 +18,41 @@ from helmdeck_core import (
     EMPTY,
     AuthFailed,
     CallFailed,
+    ConnectFailed,
+    ConnectionBroken,
+    ConnectTimeout,
     InvalidRequest,
+    InvalidUrl,
     LikelyTimeout,
     Limited,
     ProviderSettings,
     ProviderUnavailable,
+    ProxySettings,
     TransientUnknown,
+    Transport,
+    TransportError,
+    TransportResponse,
+    TransportSettings,
     __version__,
 )
 from helmdeck_core.redaction import Secrets, header_secrets, quoted, without_scheme
-from helmdeck_provider_kit.compression import ENCODINGS, decompressed
-from helmdeck_provider_kit.settings import Proxy, checked_base_url, checked_headers, url_problem
+from helmdeck_provider_kit.compression import ENCODINGS, DecodingError, decompressed
+from helmdeck_provider_kit.settings import checked_base_url, checked_headers, proxy_at, url_problem
 
-if TYPE_CHECKING:
-    from helmdeck_provider_kit.client import Client, Reply
-
-_MOST_OF_AN_ERROR = 100_000
-"""Bytes: more of the body of an error is not read."""
+_MAX_ERROR_BYTES = 100_000
+"""More of the body of an error is not read."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
-FOREIGN: Mapping[str, type[CallFailed]] = {
-    "ClientError": ProviderUnavailable,
-    "ConnectionTimeoutError": ProviderUnavailable,
-    "DecodingError": ProviderUnavailable,
-    "HttpProcessingError": ProviderUnavailable,
-    "InvalidURL": InvalidRequest,
-    "NonHttpUrlClientError": InvalidRequest,
-    "ServerTimeoutError": LikelyTimeout,
+_UNREACHABLE = (ProviderUnavailable, "the provider cannot be reached", "unreachable")
+_BROKEN = (ProviderUnavailable, "the connection to the provider broke off", "broken_off")
+FAILURES: Mapping[type[Exception], tuple[type[CallFailed], str, str]] = {
+    ConnectFailed: _UNREACHABLE,
+    ConnectionBroken: _BROKEN,
+    DecodingError: _BROKEN,
+    InvalidUrl: (InvalidRequest, "the request cannot be sent", ""),
+    TransportError: _BROKEN,
 }
-"""What the exceptions of aiohttp become; by name, so that reading the table imports nothing. The nearest parent counts."""
-
-_OF_HTTP = ("aiohttp.", "helmdeck_provider_kit.compression")
-"""Beginnings of the modules whose exceptions are looked up."""
-
-_UNREACHED = frozenset(("ClientConnectorError", "ClientHttpProxyError", "ConnectionTimeoutError"))
-"""Those before there was a connection."""
+"""Class, headline and finer cause of what a transport raises; the nearest parent class counts."""
 
 
 @attrs.frozen
@@ -66,33 +65,28 @@ class HttpResponse:
 
 
 class HttpStream:
-    """An answer whose head has come: an async iterator over the pieces of its body, once.
+    """A response whose head has arrived: an async iterator over the chunks of its body, once.
 
     :ivar headers: names in lower case.
     """
 
     def __init__(
         self,
-        reply: Reply,
+        response: TransportResponse,
         settings: ProviderSettings,
         url: str,
         *,
         deadline: float,
-        idle_s: float | None,
         secrets: Iterable[str],
     ) -> None:
-        self.status = reply.status
-        self.headers = reply.headers
-        self._reply = reply
+        self.status = response.status
+        self.headers = response.headers
+        self._response = response
         self._settings = settings
         self._url = url
         self._deadline = deadline
-        self._idle_s = idle_s
         self._secrets = secrets
-        # Most bodies are not compressed, and the layers of decoding are paid for each piece.
-        encoding = self.headers.get("content-encoding")
-        source: AsyncIterator[bytes] = (encoding and decompressed(reply, encoding)) or reply
-        self._read = source.__anext__
+        self._read = _decoded(response).__anext__
         self._loop = asyncio.get_running_loop()
         self._limit = deadline
         self._has_given = False
@@ -103,47 +97,20 @@ class HttpStream:
 
     @property
     def is_whole(self) -> bool:
-        """Whether this is no stream: an error, a page of somebody in between, or the answer of a server that does not stream."""
+        """Whether this is no stream: an error, an HTML page, or the response of a server that does not stream."""
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         return self.status != 200 or kind in ("application/json", "text/html")
 
     async def __anext__(self) -> bytes:
-        """The next piece: all that has come off the network since the last one.
+        """Return the next chunk: everything that has arrived since the last one.
 
-        :raises CallFailed: the body breaks off, is too large, takes too long or stands still for too long.
+        :raises CallFailed: the body breaks off, is too large, takes too long, or exceeds the idle timeout.
         """
-        # Only a wait can be too long, not what the reader does between.
-        if self._idle_s is not None and self._has_given:
-            self._limit = min(self._deadline, self._loop.time() + self._idle_s)
-        piece = await self._next(Limited(self._read().__await__(), self._limit))
-        self._has_given = True
-        return piece
-
-    async def received(self) -> HttpResponse:
-        """Read the rest and return the whole answer; of an error what comes, which has its cause in its status.
-
-        :raises CallFailed: as while iterating.
-        """
-        pieces: list[bytes] = []
-        is_error, size = self.status >= 400, 0
+        # The idle timeout is about the server: the time that the reader spends between two chunks does not count.
+        if self._has_given:
+            self._limit = min(self._deadline, self._loop.time() + self._settings.idle_timeout_s)
         try:
-            async for piece in self:
-                pieces.append(piece)
-                size += len(piece)
-                if is_error and size >= _MOST_OF_AN_ERROR:
-                    break
-        except CallFailed:
-            if not is_error:
-                raise
-        return HttpResponse(self.status, self.headers, b"".join(pieces))
-
-    async def aclose(self) -> None:
-        """Let go of the connection; one that was not read to its end is dropped."""
-        await self._reply.aclose()
-
-    async def _next(self, step: Awaitable[bytes]) -> bytes:
-        try:
-            piece = await step
+            chunk: bytes = await Limited(self._read().__await__(), self._limit)
         except StopAsyncIteration:
             raise
         except Exception as exc:
@@ -151,35 +118,51 @@ class HttpStream:
             if failure is None:
                 raise
         else:
-            self._room -= len(piece)
+            self._has_given = True
+            self._room -= len(chunk)
             if self._room < 0:
-                raise self._too_large()
-            return piece
-        raise failure  # out here, since the library's exception holds the request with its key
+                raise _too_large(self._response, self._settings)
+            return chunk
+        raise failure  # outside the except block: the library's exception holds the request with its key
 
-    def _too_large(self) -> CallFailed:
-        settings = self._settings
-        return TransientUnknown(
-            "the provider's answer is too large",
-            status=self.status,
-            sub_cause="too_large",
-            detail=f"more than {settings.max_response_bytes:,} bytes; see providers.{settings.name}.max_response_bytes",
-        )
+    async def received(self) -> HttpResponse:
+        """Read the rest and return the whole response.
+
+        The body of an error may be incomplete: it is read up to a limit, and its status says enough if it breaks off.
+
+        :raises CallFailed: as while iterating.
+        """
+        chunks: list[bytes] = []
+        is_error, size = self.status >= 400, 0
+        try:
+            async for chunk in self:
+                chunks.append(chunk)
+                size += len(chunk)
+                if is_error and size >= _MAX_ERROR_BYTES:
+                    break
+        except CallFailed:
+            if not is_error:
+                raise
+        return HttpResponse(self.status, self.headers, b"".join(chunks))
+
+    async def aclose(self) -> None:
+        """Release the connection; one whose response was not read to its end is closed."""
+        await self._response.aclose()
 
 
-class Transport:
-    """The connections to one provider."""
+class HttpConnection:
+    """The connections to one provider, over the transport that its deck chose; opened at the first request."""
 
     def __init__(self, settings: ProviderSettings) -> None:
         self._settings = settings
         self._url = checked_base_url(settings)
         self._headers = checked_headers(settings)
-        self._client: Client | None = None
+        self._transport: Transport | None = None
         self._proxy = _proxy_for(self._url, settings.name)
-        # Of each request: what differs, and all together, with the forms in which it may come back.
-        told = self._proxy.headers if self._proxy else EMPTY
-        self._own_secrets = Secrets((*header_secrets(self._headers), *header_secrets(told)))
-        self._told = (Secrets(), self._own_secrets)
+        # Secrets of the last request, and these with everything else that is secret, in all forms that may come back.
+        proxy_headers = self._proxy.headers if self._proxy else EMPTY
+        self._own_secrets = Secrets((*header_secrets(self._headers), *header_secrets(proxy_headers)))
+        self._last_secrets = (Secrets(), self._own_secrets)
         self._always = {
             "host": urlsplit(self._url).netloc,
             "accept-encoding": ENCODINGS,
@@ -203,106 +186,162 @@ class Transport:
         return key
 
     def secrets(self, key: str | None, *more: str) -> Secrets:
-        """What must not be quoted: the key, the value of every header that the deployment gave, passwords of proxies.
+        """What must not be quoted: the key, the value of every configured header, passwords of proxies.
 
-        No name tells whether the value of a header is one; only one that is too short to be does not count. Of a value with
-        a scheme, as in ``Bearer abc``, what follows the scheme is the secret.
+        Header names do not tell whether a value is secret, so every value counts that is not too short. Of a value with a
+        scheme, as in ``Bearer abc``, the secret is what follows the scheme.
 
-        :param more: what else the provider sends that is secret.
+        :param more: other secrets of the request.
         """
         differing = (key, *more) if key else more
-        if not self._told[0].are(differing):
+        if not self._last_secrets[0].are(differing):
             rest = (without_scheme(key),) if key else ()
-            self._told = (Secrets(differing), Secrets((*differing, *rest, *self._own_secrets)))
-        return self._told[1]
+            self._last_secrets = (Secrets(differing), Secrets((*differing, *rest, *self._own_secrets)))
+        return self._last_secrets[1]
 
     async def post(
         self, path: str, body: bytes, headers: Mapping[str, str] = EMPTY, secrets: Iterable[str] = ()
     ) -> HttpResponse:
-        """Send a body of JSON and return the answer, whatever its status.
+        """Send a JSON body and return the response, whatever its status.
 
         :param path: is appended to the base URL.
-        :param headers: the deployment's own headers are laid over them.
+        :param headers: the configured headers override them.
         :param secrets: what must not be quoted.
-        :raises CallFailed: nothing, too little, too much or too late came back.
+        :raises CallFailed: no response, or one that is incomplete, too large or too late.
         """
-        async with self._exchange("POST", path, body, {"accept": "application/json", **headers}, secrets) as answer:
-            return await answer.received()
+        return await self._whole("POST", path, body, headers, secrets)
 
     async def get(self, path: str, headers: Mapping[str, str] = EMPTY, secrets: Iterable[str] = ()) -> HttpResponse:
-        """Ask for something, such as the list of models; as ``post`` otherwise."""
-        async with self._exchange("GET", path, None, {"accept": "application/json", **headers}, secrets) as answer:
-            return await answer.received()
+        """Request something without a body, such as the list of models; otherwise as ``post``."""
+        return await self._whole("GET", path, None, headers, secrets)
 
     def stream(
         self, path: str, body: bytes, headers: Mapping[str, str] = EMPTY, secrets: Iterable[str] = ()
-    ) -> AbstractAsyncContextManager[HttpStream]:
-        """Send a body of JSON and read the answer piece by piece; leaving the block early drops the connection.
+    ) -> StreamRequest:
+        """Send a JSON body and read the response in chunks; leaving the ``async with`` block early closes the connection.
 
-        The parameters are those of ``post``. Whoever reads looks at the status first: the body of an error is no stream.
+        The parameters are those of ``post``. Check the status first: the body of an error is no stream.
         """
-        # A server that compresses collects before it sends.
-        plain = {"accept": "text/event-stream, application/json", "accept-encoding": "identity"}
-        idle_s = self._settings.idle_timeout_s
-        return self._exchange("POST", path, body, {**plain, **headers}, secrets, idle_s=idle_s)
+        return StreamRequest(self.open_stream(path, body, headers, secrets))
 
     async def aclose(self) -> None:
         """Close all connections."""
-        if self._client is not None:
-            await self._client.aclose()
+        if self._transport is not None:
+            await self._transport.aclose()
 
-    def _opened(self) -> Client:
-        if self._client is None:
-            from helmdeck_provider_kit.client import Client
+    async def open_stream(
+        self, path: str, body: bytes, headers: Mapping[str, str], secrets: Iterable[str]
+    ) -> HttpStream:
+        """Send a request and return the response when its head has arrived; the caller closes it. See ``stream``.
 
-            is_secure = self._url.startswith("https:")
-            self._client = Client(self._settings, is_secure=is_secure, proxy=self._proxy)
-        return self._client
-
-    @asynccontextmanager
-    async def _exchange(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        secrets: Iterable[str],
-        *,
-        idle_s: float | None = None,
-    ) -> AsyncIterator[HttpStream]:
-        deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
-        url = self._url + path
-        reply = await self._head(method, url, body, headers, deadline, secrets)
-        answer = HttpStream(reply, self._settings, url, deadline=deadline, idle_s=idle_s, secrets=secrets)
+        :raises CallFailed: no response arrived.
+        """
+        settings, url = self._settings, self._url + path
+        deadline = asyncio.get_running_loop().time() + settings.timeout_s
         try:
-            yield answer
-        finally:
-            await answer.aclose()
-
-    async def _head(
-        self,
-        method: str,
-        url: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        deadline: float,
-        secrets: Iterable[str],
-    ) -> Reply:
-        """Send a request and wait for the head of its answer."""
-        kind = {} if body is None else {"content-type": "application/json"}
-        try:
-            given = {**self._always, **kind, **headers, **self._headers}
             async with asyncio.timeout_at(deadline):
-                return await self._opened().send(method, url, given, body)
+                response = await self._opened().send("POST", url, self._sent({**_STREAM, **headers}, body), body)
         except Exception as exc:
-            failure = _failure(exc, self._settings, url, secrets)
+            failure = _failure(exc, settings, url, secrets)
             if failure is None:
                 raise
-        raise failure  # out here, since the library's exception holds the request with its key
+        else:
+            return HttpStream(response, settings, url, deadline=deadline, secrets=secrets)
+        raise failure  # outside the except block: the library's exception holds the request with its key
+
+    async def _whole(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], secrets: Iterable[str]
+    ) -> HttpResponse:
+        settings, url = self._settings, self._url + path
+        response: TransportResponse | None = None
+        failure: CallFailed | None = None
+        chunks: list[bytes] = []
+        try:
+            async with asyncio.timeout(settings.timeout_s):
+                response = await self._opened().send(method, url, self._sent({**_WHOLE, **headers}, body), body)
+                await _read(response, settings, chunks)
+        except Exception as exc:
+            failure = _failure(exc, settings, url, secrets)
+            if failure is None:
+                raise
+            if response is not None and response.status >= 400:  # its status says enough
+                failure = None
+        finally:
+            if response is not None:
+                await response.aclose()
+        if failure is not None:
+            raise failure  # outside the except block: the library's exception holds the request with its key
+        assert response is not None
+        return HttpResponse(response.status, response.headers, b"".join(chunks))
+
+    def _sent(self, headers: Mapping[str, str], body: bytes | None) -> Mapping[str, str]:
+        kind = EMPTY if body is None else _JSON
+        sent = {**self._always, **kind, **headers}
+        return {**sent, **self._headers} if self._headers else sent
+
+    def _opened(self) -> Transport:
+        if self._transport is None:
+            settings = self._settings
+            if settings.open_transport is None:
+                detail = "give ProviderSettings an open_transport, or open the provider through a deck"
+                raise InvalidRequest("the provider has no HTTP transport", sub_cause="misconfigured", detail=detail)
+            self._transport = settings.open_transport(
+                TransportSettings(base_url=self._url, connect_timeout_s=settings.connect_timeout_s, proxy=self._proxy)
+            )
+        return self._transport
 
 
-def _proxy_for(url: str, name: str) -> Proxy | None:
-    """The proxy that the environment names for an address; a proxy can reach many hosts, but never this machine's own.
+_JSON = {"content-type": "application/json"}
+_WHOLE = {"accept": "application/json"}
+# A server that compresses collects before it sends.
+_STREAM = {"accept": "text/event-stream, application/json", "accept-encoding": "identity"}
+
+
+class StreamRequest:
+    """A request whose response is read in chunks inside an ``async with`` block; see ``HttpConnection.stream``."""
+
+    def __init__(self, opening: Coroutine[Any, Any, HttpStream]) -> None:
+        self._opening = opening
+
+    async def __aenter__(self) -> HttpStream:
+        self._stream = await self._opening
+        return self._stream
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._stream.aclose()
+
+
+async def _read(response: TransportResponse, settings: ProviderSettings, chunks: list[bytes]) -> None:
+    """Read a body into ``chunks``, that of an error up to a limit.
+
+    :raises CallFailed: it is too large.
+    """
+    is_error, size = response.status >= 400, 0
+    async for chunk in _decoded(response):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > settings.max_response_bytes:
+            raise _too_large(response, settings)
+        if is_error and size >= _MAX_ERROR_BYTES:
+            return
+
+
+def _decoded(response: TransportResponse) -> AsyncIterator[bytes]:
+    """The chunks of a body. Most bodies are not compressed, and every layer of decoding costs time for each chunk."""
+    encoding = response.headers.get("content-encoding")
+    return (encoding and decompressed(response, encoding)) or response
+
+
+def _too_large(response: TransportResponse, settings: ProviderSettings) -> CallFailed:
+    limit = f"more than {settings.max_response_bytes:,} bytes; see providers.{settings.name}.max_response_bytes"
+    headline = "the provider's answer is too large"
+    return TransientUnknown(headline, status=response.status, sub_cause="too_large", detail=limit)
+
+
+def _proxy_for(url: str, name: str) -> ProxySettings | None:
+    """The proxy that the environment names for a URL; ``None`` for loopback hosts, which a proxy cannot reach.
 
     :param name: of the provider.
     :raises InvalidRequest: it cannot be used; it is not repeated, for it may hold a password.
@@ -322,56 +361,31 @@ def _proxy_for(url: str, name: str) -> Proxy | None:
         headline = "the proxy that the environment names cannot be used"
         detail = f"HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is {problem} (it is not shown)"
         raise InvalidRequest(headline, provider=name, sub_cause="misconfigured", detail=detail)
-    return Proxy.at(proxy)
+    return proxy_at(proxy)
 
 
 def _failure(
     exc: Exception, settings: ProviderSettings, url: str, secrets: Iterable[str], is_idle: bool = False
 ) -> CallFailed | None:
     """What an exception means; ``None`` for one that is not about the connection."""
-    if failure := translated(exc, url, secrets):
-        if type(exc).__name__ != "ConnectionTimeoutError":
-            return failure
+    if isinstance(exc, CallFailed):
+        return exc
+    if isinstance(exc, ConnectTimeout):
+        failure, headline, sub_cause = FAILURES[ConnectFailed]
         limit = f"no connection within {settings.connect_timeout_s:g} s"
-        return attrs.evolve(failure, detail=f"{limit}; see providers.{settings.name}.connect_timeout_s")
-    if not isinstance(exc, TimeoutError):
+        return failure(
+            headline, sub_cause=sub_cause, detail=f"{limit}; see providers.{settings.name}.connect_timeout_s"
+        )
+    if isinstance(exc, TimeoutError):
+        option = "idle_timeout_s" if is_idle else "timeout_s"
+        missing = "nothing new" if is_idle else "no complete answer"
+        detail = f"{missing} within {getattr(settings, option):g} s; see providers.{settings.name}.{option}"
+        sub_cause = "idle" if is_idle else "timeout"
+        return LikelyTimeout("the provider did not answer in time", sub_cause=sub_cause, detail=detail)
+    known = next((FAILURES[each] for each in type(exc).__mro__ if each in FAILURES), None)
+    if known is None:
         return None
-    option = "idle_timeout_s" if is_idle else "timeout_s"
-    missing = "nothing new" if is_idle else "no complete answer"
-    detail = f"{missing} within {getattr(settings, option):g} s; see providers.{settings.name}.{option}"
-    sub_cause = "idle" if is_idle else "timeout"
-    return LikelyTimeout("the provider did not answer in time", sub_cause=sub_cause, detail=detail)
-
-
-def translated(exc: Exception, url: str, secrets: Iterable[str] = ()) -> CallFailed | None:
-    """Turn an exception of the HTTP library into ours; ``None`` for every other one."""
-    names = [kind.__name__ for kind in type(exc).__mro__ if kind.__module__.startswith(_OF_HTTP)]
-    found = next((FOREIGN[name] for name in names if name in FOREIGN), None)
-    if found is None:
-        return None
-    headline, sub_cause = "the call to the provider broke off", ""
-    if found is LikelyTimeout:
-        headline, sub_cause = "the provider did not answer in time", "timeout"
-    elif not _UNREACHED.isdisjoint(names):
-        headline, sub_cause = "the provider cannot be reached", "unreachable"
-    elif found is ProviderUnavailable:
-        sub_cause = "broken_off"
-    place, said = urlsplit(url), _in_words(exc)
-    what = f"{type(exc).__name__} at {place.scheme}://{place.netloc}" + (f": {said}" if said else "")
-    return found(headline, sub_cause=sub_cause, detail=quoted(what, secrets))
-
-
-def _in_words(exc: Exception) -> str:
-    """What an exception says without what only its library's authors want to know."""
-    if type(exc).__name__ == "ClientPayloadError":
-        return "the body ended before it was complete"
-    system = getattr(exc, "os_error", None)
-    if not isinstance(system, OSError):
-        return str(exc)
-    if refused := getattr(system, "verify_message", None):  # of a certificate
-        return f"TLS: {refused}"
-    if reason := getattr(system, "reason", None):
-        return "TLS: " + str(reason).replace("_", " ").lower()
-    if isinstance(system, socket.gaierror) or not system.errno:
-        return system.strerror or str(system)
-    return os.strerror(system.errno)
+    failure, headline, sub_cause = known
+    place = urlsplit(url)
+    what = f"{type(exc).__name__} at {place.scheme}://{place.netloc}" + (f": {exc}" if str(exc) else "")
+    return failure(headline, sub_cause=sub_cause, detail=quoted(what, secrets))

@@ -1,6 +1,7 @@
-"""What a refused or broken call means: status, headers and error body become one of the failure classes.
+"""What a failed call means: status, headers and error body become one of the failure classes.
 
-What the words of an error mean differs from family to family, and comes from the adapter as data (``ErrorRules``).
+Where an error body holds what, and what its words mean, differs from family to family, and comes from the provider as data
+(``ErrorRules``).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from helmdeck_core import (
     AuthFailed,
     CallFailed,
     ContextWindowExceeded,
+    ErrorRuleSet,
     InvalidRequest,
     LikelyTimeout,
     ProviderUnavailable,
@@ -29,6 +31,11 @@ from helmdeck_core import (
     TransientUnknown,
 )
 from helmdeck_core.redaction import MAX_EXCERPT_CHARS, MAX_READ_CHARS, Secrets, echoed, quoted
+
+MILLISECONDS_HEADER = "retry-after-ms"
+"""By default the header that says how many milliseconds to wait; a family may name another one in its ``ErrorRules``."""
+
+_RESET_HEADER = "x-ratelimit-reset"
 
 _MAX_WAIT_S = 1e9
 """Whoever asks to wait for decades is mistaken."""
@@ -55,59 +62,119 @@ class ErrorFacts:
     generation: str = ""
 
 
-def read_error(data: object, *, is_refusal: bool = False) -> ErrorFacts | None:
+@attrs.frozen(kw_only=True)
+class ErrorFields:
+    """Where an error object holds what it says; the defaults are what most families have in common.
+
+    Each is a list of paths into the object, keys joined by dots; a list on the way stands for each of its items.
+
+    :ivar message: the message; the first one that is set counts.
+    :ivar upstream: what the server behind a gateway said; it is added to the message.
+    :ivar words: codes and types.
+    :ivar status: an HTTP status in the body, for errors that arrive with 200.
+    :ivar flags: true or not empty where a moderation stopped the request.
+    :ivar delays: how long to wait, as a duration such as ``30s``.
+    :ivar upstream_headers: objects with the headers of the server behind a gateway.
+    :ivar generation: what the model wrote and the provider refused.
+    :ivar unwrapped: fields and values by which a body is itself the error, without ``error`` around it.
+    """
+
+    message: Sequence[str] = ("message", "detail", "error", "title")
+    upstream: Sequence[str] = ()
+    words: Sequence[str] = ("code", "type", "status", "error_type")
+    status: Sequence[str] = ("code", "status", "status_code")
+    flags: Sequence[str] = ()
+    delays: Sequence[str] = ()
+    upstream_headers: Sequence[str] = ()
+    generation: Sequence[str] = ()
+    unwrapped: Mapping[str, str] = EMPTY
+
+
+@attrs.frozen
+class Cause:
+    """A failure class, and the finer cause under it where there is one."""
+
+    kind: type[CallFailed]
+    sub_cause: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class ErrorRules(ErrorRuleSet):
+    """Rules that map error responses to failure classes, as data; words and phrases in lower case.
+
+    A wire format has its own rules; a plugin adds some for named providers with the hook ``helmdeck_error_rules``.
+
+    :ivar fields: where an error object holds what.
+    :ivar words: codes and types that decide, whatever the status is.
+    :ivar marks: phrases that decide, wherever in the error they stand; the first one that is found counts.
+    :ivar context_marks: phrases that say that the prompt is too long; they decide unless the status is one that speaks
+        for itself, such as 429.
+    :ivar form_marks: names of what an answer is held to a form with, such as the field of a request. Where a request is
+        refused as wrong and the error names one, what was refused is the form: the same request without it may work.
+    :ivar vague_words: codes and types that decide only where there is no status: in a body that came with 200.
+    :ivar statuses: statuses of HTTP that mean something of their own.
+    :ivar retry_header: name of the header that says ``true`` or ``false`` to whether the same request may work; empty for none.
+    :ivar milliseconds_header: name of the header that says how many milliseconds to wait; it outranks ``Retry-After``.
+    """
+
+    fields: ErrorFields = ErrorFields()
+    words: Mapping[str, Cause] = EMPTY
+    marks: Sequence[tuple[str, Cause]] = ()
+    context_marks: Sequence[str] = ()
+    form_marks: Sequence[str] = ()
+    vague_words: Mapping[str, Cause] = EMPTY
+    statuses: Mapping[int, Cause] = attrs.field(factory=dict)
+    retry_header: str = ""
+    milliseconds_header: str = MILLISECONDS_HEADER
+
+
+_NO_WORDS = ErrorRules()
+
+
+def read_error(data: object, words: ErrorRules = _NO_WORDS, *, is_refusal: bool = False) -> ErrorFacts | None:
     """Find the error in a decoded body; ``None`` when it holds none.
 
+    :param words: the rules of the family.
     :param is_refusal: the status already says that this is an error, so a bare message counts as one.
     """
     if isinstance(data, list):  # some wrap their error in a list
         items = (item for item in data if not isinstance(item, list))
-        return next((facts for item in items if (facts := read_error(item, is_refusal=is_refusal))), None)
+        return next((facts for item in items if (facts := read_error(item, words, is_refusal=is_refusal))), None)
     if not isinstance(data, dict):
         return ErrorFacts(message=data) if is_refusal and isinstance(data, str) else None
     if data.get("error"):
         error = data["error"]
         # Where the error is a bare sentence, its code stands beside it.
-        return _facts(error if isinstance(error, dict) else {"code": data.get("code"), "message": error})
-    if is_refusal or data.get("object") == "error":  # the latter: an error that is not wrapped
-        return _facts(data)
+        return _facts(error if isinstance(error, dict) else {"code": data.get("code"), "message": error}, words.fields)
+    if is_refusal or any(data.get(name) == value for name, value in words.fields.unwrapped.items()):
+        return _facts(data, words.fields)
     return None
 
 
-def _facts(error: Mapping[str, Any]) -> ErrorFacts:
-    metadata = _table(error.get("metadata"))
-    inner = _table(error.get("innererror"))
-    message = next((_text(error[key]) for key in ("message", "detail", "error", "title") if error.get(key)), "")
-    upstream = _text(metadata.get("raw"))
-    words = (
-        *(error.get(key) for key in ("code", "type", "status", "error_type")),
-        inner.get("code"),
-        metadata.get("error_type"),
-        *_detailed(error),
-    )
+def _facts(error: Mapping[str, Any], fields: ErrorFields) -> ErrorFacts:
+    message = next((_text(found) for found in _found(error, fields.message) if found), "")
+    upstream = next((_text(found) for found in _found(error, fields.upstream)), "")
+    words = _found(error, fields.words)
     return ErrorFacts(
         message=f"{message} ({upstream})" if upstream and upstream != message else message,
         words=frozenset(word.casefold() for word in words if isinstance(word, str)),
-        status=next((found for key in ("code", "status", "status_code") if (found := _status(error.get(key)))), None),
-        is_flagged=bool(metadata.get("flagged_input") or metadata.get("reasons")),
-        retry_after_s=_delay_in_body(error, metadata, message),
-        generation=_text(error.get("failed_generation")),
+        status=next((status for found in _found(error, fields.status) if (status := _status(found))), None),
+        is_flagged=any(_found(error, fields.flags)),
+        retry_after_s=_delay_in_body(error, fields, message),
+        generation=next((_text(found) for found in _found(error, fields.generation)), ""),
     )
 
 
-def _detailed(error: Mapping[str, Any]) -> Iterator[object]:
-    """The words of a list of details: reasons, and the names of quotas that are used up."""
-    for detail in _rows(error.get("details")):
-        yield detail.get("reason")
-        yield from (violation.get("quotaId") for violation in _rows(detail.get("violations")))
-
-
-def _rows(value: object) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _table(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _found(error: object, paths: Iterable[str]) -> Iterator[Any]:
+    """Everything that an object holds at some paths, in their order."""
+    for path in paths:
+        name, _, rest = path.partition(".")
+        for item in error if isinstance(error, list) else (error,):
+            if isinstance(item, dict) and name in item:
+                if rest:
+                    yield from _found(item[name], (rest,))
+                else:
+                    yield item[name]
 
 
 def _text(value: object) -> str:
@@ -136,14 +203,19 @@ _FIRST_EPOCH_S, _FIRST_EPOCH_MS = 1e9, 1e11
 
 
 def retry_after_s(
-    headers: Mapping[str, str], facts: ErrorFacts | None = None, now_s: float | None = None
+    headers: Mapping[str, str],
+    facts: ErrorFacts | None = None,
+    now_s: float | None = None,
+    *,
+    words: ErrorRules = _NO_WORDS,
 ) -> float | None:
     """Return how long the provider asks to wait, in seconds: from the headers, else from the body.
 
     :param headers: names in lower case.
     :param now_s: the time of day, seconds since 1970; the clock's by default.
+    :param words: the rules of the family.
     """
-    milliseconds = _number(headers.get("retry-after-ms"))
+    milliseconds = _number(headers.get(words.milliseconds_header))
     if milliseconds is not None and (seconds := _wait(milliseconds / 1000)) is not None:
         return seconds
     seconds = _from_now_s(headers.get("retry-after", ""), time.time() if now_s is None else now_s)
@@ -176,12 +248,13 @@ def _until_date(value: str, now_s: float) -> float | None:
     return None
 
 
-def _delay_in_body(error: Mapping[str, Any], metadata: Mapping[str, Any], message: str) -> float | None:
-    for item in _rows(error.get("details")):
-        if found := _duration(_BARE.fullmatch(str(item.get("retryDelay")))):
+def _delay_in_body(error: Mapping[str, Any], fields: ErrorFields, message: str) -> float | None:
+    for delay in _found(error, fields.delays):
+        if found := _duration(_BARE.fullmatch(str(delay))):
             return found
-    named = {str(name).casefold(): value for name, value in _table(metadata.get("headers")).items()}
-    reset = named.get("x-ratelimit-reset")
+    tables = [each for each in _found(error, fields.upstream_headers) if isinstance(each, dict)]
+    named = {str(name).casefold(): value for table in tables for name, value in table.items()}
+    reset = named.get(_RESET_HEADER)
     found = None if reset is None else _from_now_s(str(reset), time.time())
     return found if found is not None else _duration(_AGAIN_IN.search(message))
 
@@ -219,38 +292,6 @@ def _from_now_s(value: str, now_s: float) -> float | None:
 
 # -- the class of a failure -----------------------------------------------------------------------------------
 
-
-@attrs.frozen
-class Cause:
-    """A failure class, and the finer cause under it where there is one."""
-
-    kind: type[CallFailed]
-    sub_cause: str = ""
-
-
-@attrs.frozen(kw_only=True)
-class ErrorRules:
-    """What the errors of one or several families say, as data; everything in lower case.
-
-    :ivar words: codes and types that decide, whatever the status is.
-    :ivar marks: phrases that decide, wherever in the error they stand; the first one that is found counts.
-    :ivar context_marks: phrases that say that the prompt is too long; they decide unless the status is one that speaks
-        for itself, such as 429.
-    :ivar form_marks: names of what an answer is held to a form with, such as the field of a request. Where a request is
-        refused as wrong and the error names one, what was refused is the form: the same request without it may work.
-    :ivar vague_words: codes and types that decide only where there is no status: in a body that came with 200.
-    :ivar statuses: statuses of HTTP that mean something of their own.
-    """
-
-    words: Mapping[str, Cause] = EMPTY
-    marks: Sequence[tuple[str, Cause]] = ()
-    context_marks: Sequence[str] = ()
-    form_marks: Sequence[str] = ()
-    vague_words: Mapping[str, Cause] = EMPTY
-    statuses: Mapping[int, Cause] = attrs.field(factory=dict)
-
-
-_NO_WORDS = ErrorRules()
 
 _BY_STATUS: Mapping[int, Cause] = {
     401: Cause(AuthFailed),
@@ -330,9 +371,9 @@ def failure_of(
     :param words: what the words of the family mean.
     :param secrets: what must not be quoted.
     """
-    cause = _advised(cause_of(status, facts, words), headers.get("x-should-retry"))
+    cause = _advised(cause_of(status, facts, words), headers.get(words.retry_header))
     secrets = Secrets.of(secrets)
-    wait_s = retry_after_s(headers, facts, now_s)
+    wait_s = retry_after_s(headers, facts, now_s, words=words)
     if wait_s is None and cause.kind is RateLimited:
         wait_s = _until_reset(headers, time.time() if now_s is None else now_s)
     return cause.kind(

@@ -6,6 +6,7 @@ What is special about an interface stands in its ``WireFormat``: how a request i
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,10 +25,11 @@ from helmdeck_core import (
     together,
 )
 from helmdeck_core.redaction import Secrets
-from helmdeck_provider_kit.answer_reader import DONE, ReaderContext, ResponseReader
+from helmdeck_provider_kit.answer_reader import END_MARK, ReaderContext, ResponseReader
 from helmdeck_provider_kit.background import Background, cancel, waited_for
 from helmdeck_provider_kit.bodies import NOT_JSON, checked, decoded
-from helmdeck_provider_kit.connection import HttpResponse, HttpStream, Transport
+from helmdeck_provider_kit.connection import HttpConnection, HttpResponse, HttpStream
+from helmdeck_provider_kit.error_rules import combined_rules
 from helmdeck_provider_kit.failures import ErrorRules
 from helmdeck_provider_kit.rendering import Rendered
 from helmdeck_provider_kit.sse import EventDecoder, LineDecoder, may_be_events
@@ -48,6 +50,7 @@ class WireFormat:
     :ivar render: writes a request.
     :ivar answer: makes what the events of an answer are put together in.
     :ivar has_lines: a stream consists of lines of JSON, not of server-sent events.
+    :ivar end_mark: the data of the event that ends a stream; empty for none.
     :ivar background: how to wait for an answer that is made in the background; ``None`` where there are none.
     :ivar models_path: where the list of models stands, from the base URL on.
     :ivar models: reads a page of the list: the models on it, and the path of the next one; empty after the last.
@@ -61,6 +64,7 @@ class WireFormat:
     render: Callable[[ChatRequest], Rendered]
     answer: Callable[[ChatRequest, ReaderContext], ResponseReader]
     has_lines: bool = False
+    end_mark: bytes = END_MARK
     background: Background | None = None
     models_path: str
     models: Callable[[Mapping[str, Any]], tuple[Sequence[ModelInfo], str]]
@@ -88,16 +92,22 @@ class _Asked:
     secrets: Secrets
     downgrades: tuple[str, ...]
     constraint: str
+    sent_s: float = attrs.field(factory=time.perf_counter)
 
 
 class HttpProvider:
     """An open connection to one server; a subclass may sign its requests."""
 
     def __init__(self, settings: ProviderSettings, context: ProviderContext, interface: WireFormat) -> None:
-        self._context = context
-        self._interface = interface
-        self._transport = Transport(settings)
+        rules = [rules for rules in settings.error_rules if isinstance(rules, ErrorRules)]
+        self._interface = attrs.evolve(interface, words=combined_rules(*rules, interface.words)) if rules else interface
+        self._secret_pattern = settings.secret_pattern
+        self._secrets = (Secrets(), Secrets())
+        self._connection = HttpConnection(settings)
         self._timeout_s = settings.timeout_s
+        name = interface.name
+        self._normalise = lambda raw: context.normalise_stop(raw, name)
+        self._dispose = lambda raw, reason: context.disposition_of(raw, reason, name)
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
         """Ask once.
@@ -105,12 +115,14 @@ class HttpProvider:
         :raises CallFailed: the subclass of the cause.
         """
         asked = self._asked(attrs.evolve(request, stream=False) if request.stream else request)
-        received = await self._transport.post(asked.path, asked.body, asked.headers, asked.secrets)
+        received = await self._connection.post(asked.path, asked.body, asked.headers, asked.secrets)
         received, body = await self._done(asked, received)
         answer = self._answer(asked, received)
-        with _told(answer):
+        try:
             for _ in answer.read(body):
                 pass
+        except CallFailed as exc:
+            raise answer.broken(exc) from exc.__cause__
         return answer.finish()
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
@@ -126,7 +138,7 @@ class HttpProvider:
         :raises CallFailed: the subclass of the cause.
         """
         asked = self._asked(attrs.evolve(request, stream=True))
-        async with self._transport.stream(asked.path, asked.body, asked.headers, asked.secrets) as incoming:
+        async with self._connection.stream(asked.path, asked.body, asked.headers, asked.secrets) as incoming:
             if incoming.is_whole:
                 received, body = await self._done(asked, await incoming.received())
                 answer = self._answer(asked, received)
@@ -153,7 +165,7 @@ class HttpProvider:
                                 yield batch
                 finally:
                     if answer.goes_on_at and (background := self._interface.background):
-                        await cancel(self._transport, background, answer.goes_on_at, asked.headers, asked.secrets)
+                        await cancel(self._connection, background, answer.goes_on_at, asked.headers, asked.secrets)
             yield answer.finish()
 
     async def models(self) -> tuple[ModelInfo, ...]:
@@ -165,7 +177,8 @@ class HttpProvider:
         path = self._interface.models_path
         for _ in range(_MAX_PAGES):
             headers, secrets = self._authorised(path, None)
-            received = await self._transport.get(path, headers, secrets)
+            secrets = self._redacting(secrets)
+            received = await self._connection.get(path, headers, secrets)
             data = self._interface.checked(received, secrets)
             if isinstance(data, list):  # some give the bare list
                 data = {"data": data}
@@ -180,7 +193,7 @@ class HttpProvider:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._transport.aclose()
+        await self._connection.aclose()
 
     async def _done(self, asked: _Asked, received: HttpResponse) -> tuple[HttpResponse, Any]:
         """An answer that came in one piece, and its decoded body; one that is still being made is waited for."""
@@ -189,12 +202,13 @@ class HttpProvider:
         if background is None or not (path := background.path(body)):
             return received, body
         return await waited_for(
-            self._transport, background, path, asked.headers, asked.secrets, self._interface.words, self._timeout_s
+            self._connection, background, path, asked.headers, asked.secrets, self._interface.words, self._timeout_s
         )
 
     def _asked(self, request: ChatRequest) -> _Asked:
         rendered, path = self._interface.render(request), self._interface.path(request)
         headers, secrets = self._authorised(path, rendered.body)
+        secrets = self._redacting(secrets)
         return _Asked(
             request
             if request.max_tokens == rendered.max_tokens
@@ -214,22 +228,29 @@ class HttpProvider:
         :param body: of a POST; ``None`` for a GET.
         :raises AuthFailed: there is no key that could be sent.
         """
-        key = self._transport.key()
-        return self._interface.headers(key), self._transport.secrets(key)
+        key = self._connection.key()
+        return self._interface.headers(key), self._connection.secrets(key)
+
+    def _redacting(self, secrets: Secrets) -> Secrets:
+        """The secrets with the deployment's pattern; made anew only where the secrets have changed."""
+        if self._secrets[0] is not secrets:
+            self._secrets = (secrets, secrets.with_pattern(self._secret_pattern))
+        return self._secrets[1]
 
     def _answer(self, asked: _Asked, head: HttpResponse | HttpStream) -> ResponseReader:
-        name = self._interface.name
         terms = ReaderContext(
             words=self._interface.words,
             quota_headers=self._interface.quota_headers,
-            normalise=lambda raw: self._context.normalise_stop(raw, name),
-            dispose=lambda raw, reason: self._context.disposition_of(raw, reason, name),
+            end_mark=self._interface.end_mark,
+            normalise=self._normalise,
+            dispose=self._dispose,
             status=head.status,
             headers=head.headers,
             max_tokens=asked.request.max_tokens,
             secrets=asked.secrets,
             downgrades=asked.downgrades,
             constraint=asked.constraint,
+            sent_s=asked.sent_s,
         )
         return self._interface.answer(asked.request, terms)
 
@@ -259,14 +280,14 @@ class EventFeed:
 
         :raises CallFailed: one of them is an error, or is not JSON.
         """
-        answer = self._answer
+        answer, end_mark = self._answer, self._answer.end_mark
         for found in self._decoder.feed(piece):
             self.have_come = True
             name, data = ("message", found) if isinstance(found, bytes) else found
             if name == "error":
                 event = decoded(data)
                 yield from answer.feed(event if isinstance(event, dict) and event.get("error") else {"error": event})
-            elif data == DONE:
+            elif data == end_mark:
                 answer.done()
             elif data:
                 yield from answer.take(data)
@@ -276,7 +297,7 @@ class EventFeed:
         rest = self._decoder.finish()
         for data in [rest] if isinstance(rest, bytes) else [event.data for event in rest]:
             event = decoded(data)
-            if data.strip() == DONE:
+            if data.strip() == self._answer.end_mark:
                 self._answer.done()
             elif event is not NOT_JSON:
                 self.have_come = True

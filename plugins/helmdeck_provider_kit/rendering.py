@@ -17,6 +17,9 @@ from helmdeck_core import ImagePart, InvalidRequest, Message, Role, TextPart, To
 
 _DATA_URL = re.compile(r"data:(?P<kind>[^;,]*)(?:;[^;,]*)*;base64,(?P<data>.*)", re.DOTALL)
 
+JSON_STRING_NOTE = "JSON, written as a text"
+"""For ``SchemaDialect.json_string_note``: tells a model that a string holds JSON."""
+
 _KEPT_NAMES = 32
 """Names of prefixes that are kept with their texts; a deployment has one for each catalog, variant and tier."""
 

@@ -6,10 +6,8 @@ import base64
 from collections.abc import Mapping
 from urllib.parse import SplitResult, unquote, urlsplit
 
-import attrs
-
-from helmdeck_core import InvalidRequest, ProviderSettings
-from helmdeck_core.redaction import Hidden, hidden_texts, shown_url
+from helmdeck_core import InvalidRequest, ProviderSettings, ProxySettings
+from helmdeck_core.redaction import Hidden, shown_url
 
 
 def checked_base_url(settings: ProviderSettings) -> str:
@@ -59,28 +57,19 @@ def checked_headers(settings: ProviderSettings) -> Mapping[str, str]:
     return Hidden({name.lower(): value for name, value in settings.headers.items()})
 
 
-@attrs.frozen
-class Proxy:
-    """A proxy on the way to a server.
-
-    :ivar address: without a name and a password, since libraries write it down.
-    :ivar headers: what it is told of them.
-    """
-
-    address: str
-    headers: Mapping[str, str] = attrs.field(converter=hidden_texts)
-
-    @classmethod
-    def at(cls, url: str) -> Proxy:
-        """The proxy at an address, which may hold a name and a password."""
-        parts = urlsplit(url)
-        who, _, place = parts.netloc.rpartition("@")
-        name, _, password = who.partition(":")
-        told = base64.b64encode(f"{unquote(name)}:{unquote(password)}".encode()).decode()
-        return cls(parts._replace(netloc=place).geturl(), {"proxy-authorization": f"Basic {told}"} if who else {})
+def proxy_at(url: str) -> ProxySettings:
+    """The proxy at a URL, which may hold a user name and a password."""
+    parts = urlsplit(url)
+    credentials, _, place = parts.netloc.rpartition("@")
+    user, _, password = credentials.partition(":")
+    basic = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
+    headers = {"proxy-authorization": f"Basic {basic}"} if credentials else {}
+    return ProxySettings(parts._replace(netloc=place).geturl(), headers)
 
 
 def refused_setting(settings: ProviderSettings, option: str, problem: str) -> InvalidRequest:
     """The complaint about one setting; it repeats no value."""
     where = f"providers.{settings.name}.{option}"
-    return InvalidRequest(f"{where} cannot be used", provider=settings.name, sub_cause="misconfigured", detail=problem)
+    return InvalidRequest(
+        f"{where} cannot be used", provider=settings.name, sub_cause="misconfigured", detail=problem, setting=where
+    )

@@ -9,17 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_testing.deck_factory import make_deck as make_deck
+from helmdeck_testing.deck_factory import provider_settings as provider_settings
 from helmdeck_testing.deck_factory import write_distribution as write_distribution
-from helmdeck_testing.dialects import ANTHROPIC as ANTHROPIC
-from helmdeck_testing.dialects import DIALECTS as DIALECTS
-from helmdeck_testing.dialects import GEMINI as GEMINI
-from helmdeck_testing.dialects import OLLAMA as OLLAMA
-from helmdeck_testing.dialects import OPENAI_CHAT as OPENAI_CHAT
-from helmdeck_testing.dialects import OPENAI_RESPONSES as OPENAI_RESPONSES
-from helmdeck_testing.dialects import ScriptedAnswer as ScriptedAnswer
-from helmdeck_testing.dialects import ServerFormat as ServerFormat
-from helmdeck_testing.dialects import in_chunks as in_chunks
-from helmdeck_testing.dialects import sse as sse
 from helmdeck_testing.fault_server import MODES as MODES
 from helmdeck_testing.fault_server import FailingServer as FailingServer
 from helmdeck_testing.fault_server import Mode as Mode
@@ -45,29 +36,45 @@ from helmdeck_testing.scripted import no_end as no_end
 from helmdeck_testing.scripted import scripted_provider as scripted_provider
 from helmdeck_testing.scripted import too_many_requests as too_many_requests
 from helmdeck_testing.scripted import whitespace_loop as whitespace_loop
+from helmdeck_testing.server_formats import ANTHROPIC as ANTHROPIC
+from helmdeck_testing.server_formats import GEMINI as GEMINI
+from helmdeck_testing.server_formats import OLLAMA as OLLAMA
+from helmdeck_testing.server_formats import OPENAI_CHAT as OPENAI_CHAT
+from helmdeck_testing.server_formats import OPENAI_RESPONSES as OPENAI_RESPONSES
+from helmdeck_testing.server_formats import SERVER_FORMATS as SERVER_FORMATS
+from helmdeck_testing.server_formats import ScriptedAnswer as ScriptedAnswer
+from helmdeck_testing.server_formats import ServerFormat as ServerFormat
+from helmdeck_testing.server_formats import in_chunks as in_chunks
+from helmdeck_testing.server_formats import sse as sse
 from helmdeck_testing.servers import ChatServer as ChatServer
 from helmdeck_testing.servers import Chunks as Chunks
 from helmdeck_testing.servers import Ending as Ending
 from helmdeck_testing.servers import chat_server as chat_server
 from helmdeck_testing.servers import completion as completion
 from helmdeck_testing.servers import weak_model_server as weak_model_server
+from helmdeck_testing.stubs import EventRecorder as EventRecorder
+from helmdeck_testing.stubs import StubProvider as StubProvider
+from helmdeck_testing.stubs import plugin_with as plugin_with
 
 if TYPE_CHECKING:
     from helmdeck_testing.contract import ProviderContract as ProviderContract
+    from helmdeck_testing.transport_contract import TransportContract as TransportContract
 
 # pytest imports this module by name, so that importing helmdeck_testing does not import pytest.
 pytest_plugins = ("helmdeck_testing.fixtures",)
 
 
 def __getattr__(name: str) -> Any:
-    if name != "ProviderContract":
+    if name not in ("ProviderContract", "TransportContract"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
     import pytest
 
     # Failed assertions of a contract suite then show the compared values.
-    pytest.register_assert_rewrite(
-        *(f"{__name__}.{module}" for module in ("contract_runner", "contract_requests", "contract"))
-    )
-    from helmdeck_testing.contract import ProviderContract
-
-    return ProviderContract
+    modules = {
+        "ProviderContract": ("contract_runner", "contract_requests", "contract"),
+        "TransportContract": ("transport_contract",),
+    }[name]
+    pytest.register_assert_rewrite(*(f"{__name__}.{module}" for module in modules))
+    return getattr(importlib.import_module(f"{__name__}.{modules[-1]}"), name)

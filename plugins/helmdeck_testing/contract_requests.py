@@ -1,4 +1,4 @@
-"""The part of the contract of providers that is about requests: all that is asked is sent, or it is said that it was not."""
+"""The request tests of the provider contract: every field is sent, or reported as a downgrade."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SCHEMA = {
 }
 TOOL = ToolDefinition("look_up", "mark-about", _SCHEMA)
 
-_TALK = (
+_CONVERSATION = (
     Message(Role.SYSTEM, (TextPart("mark-system"),)),
     Message(Role.USER, (TextPart("mark-first"),)),
     Message(
@@ -47,14 +47,14 @@ _TALK = (
     Message(Role.USER, (TextPart("mark-last"),)),
 )
 
-_WISHES: dict[str, dict[str, Any]] = {
+_OPTIONAL_FIELDS: dict[str, dict[str, Any]] = {
     "temperature": {"temperature": 0.25},
     "stop": {"stop": ("mark-stop",)},
-    "a tool that has to be called": {"tools": (TOOL,), "tool_choice": "look_up"},
-    "no tool to be called": {"tools": (TOOL,), "tool_choice": "none"},
+    "forced tool call": {"tools": (TOOL,), "tool_choice": "look_up"},
+    "no tool call": {"tools": (TOOL,), "tool_choice": "none"},
     "json_object": {"response_format": ResponseFormat("json_object")},
     "json_schema": {"response_format": ResponseFormat("json_schema", "answer", _SCHEMA)},
-    "a format that nobody knows": {"response_format": ResponseFormat("mark_format")},
+    "unknown format": {"response_format": ResponseFormat("mark_format")},
 }
 
 _PIXEL = base64.b64decode(
@@ -63,44 +63,44 @@ _PIXEL = base64.b64decode(
 
 
 class RequestContract(ContractBench):
-    """What is asked. The server's answers are good ones, but for the last tests."""
+    """Tests of requests. The server's responses are good, except in the last test."""
 
     def sent(self, request: ChatRequest) -> tuple[Recorded, ChatResponse]:
-        """What the server got for a request, and what came of it."""
+        """Return the request that the server received, and the response."""
         response = self.run("good", lambda provider, _: answered(provider, request, streams=False))
         assert isinstance(response, ChatResponse)
         return self._server.requests[-1], response
 
-    def test_everything_that_is_asked_is_sent(self) -> None:
-        recorded, _ = self.sent(attrs.evolve(self.request(), messages=_TALK, tools=(TOOL,)))
+    def test_request_contains_messages_tools_and_limit(self) -> None:
+        recorded, _ = self.sent(attrs.evolve(self.request(), messages=_CONVERSATION, tools=(TOOL,)))
         wire = _wire(recorded)
         marks = ("system", "first", "answer", "given", "result", "last", "about")
         missing = [mark for mark in (*(f"mark-{mark}" for mark in marks), "look_up", "mark_field") if mark not in wire]
         assert missing == []
-        assert self.dialect.limit(recorded.body) == self.request().max_tokens
+        assert self.server_format.limit(recorded.body) == self.request().max_tokens
         assert "loopback" in wire
-        assert f"{self.name}/loopback" not in wire, "the provider's own name is no part of the model's"
+        assert f"{self.name}/loopback" not in wire, "the model name contains the provider name"
 
-    def test_who_said_what_is_told_apart(self) -> None:
-        def talk(role: Role, *others: Role) -> str:
-            said = [Message(each, (TextPart(f"mark-{number}"),)) for number, each in enumerate((role, *others))]
-            return json.dumps(self.sent(attrs.evolve(self.request(), messages=tuple(said)))[0].body)
+    def test_roles_are_distinguished(self) -> None:
+        def body(role: Role, *others: Role) -> str:
+            messages = [Message(each, (TextPart(f"mark-{number}"),)) for number, each in enumerate((role, *others))]
+            return json.dumps(self.sent(attrs.evolve(self.request(), messages=tuple(messages)))[0].body)
 
-        assert talk(Role.SYSTEM, Role.USER) != talk(Role.USER, Role.USER)
-        assert talk(Role.USER, Role.ASSISTANT, Role.USER) != talk(Role.USER, Role.USER, Role.USER)
+        assert body(Role.SYSTEM, Role.USER) != body(Role.USER, Role.USER)
+        assert body(Role.USER, Role.ASSISTANT, Role.USER) != body(Role.USER, Role.USER, Role.USER)
 
-    @pytest.mark.parametrize("wish", _WISHES)
-    def test_what_is_wished_is_sent_or_said_to_be_left_out(self, wish: str) -> None:
-        fields = _WISHES[wish]
+    @pytest.mark.parametrize("field", _OPTIONAL_FIELDS)
+    def test_optional_field_is_sent_or_reported_as_downgrade(self, field: str) -> None:
+        fields = _OPTIONAL_FIELDS[field]
         plain, _ = self.sent(self.request(tools=fields.get("tools", ())))
         recorded, response = self.sent(self.request(**fields))
-        assert recorded.body != plain.body or response.downgrades, f"{wish}: neither sent nor in downgrades"
+        assert recorded.body != plain.body or response.downgrades, f"{field}: neither sent nor in downgrades"
 
-    def test_fields_of_the_callers_own_are_sent_as_they_are(self) -> None:
+    def test_extra_fields_are_sent_unchanged(self) -> None:
         recorded, _ = self.sent(self.request(extra={"mark_extra": {"depth": 17}}))
         assert recorded.body["mark_extra"] == {"depth": 17}
 
-    def test_an_image_is_sent_or_refused(self) -> None:
+    def test_image_is_sent_or_rejected(self) -> None:
         message = Message(Role.USER, (TextPart("what is this"), ImagePart("image/png", _PIXEL)))
         try:
             recorded, response = self.sent(attrs.evolve(self.request(), messages=(message,)))
@@ -108,7 +108,7 @@ class RequestContract(ContractBench):
             return
         assert base64.b64encode(_PIXEL).decode() in _wire(recorded) or response.downgrades
 
-    def test_the_key_is_read_for_every_request(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_key_is_read_for_every_request(self, monkeypatch: pytest.MonkeyPatch) -> None:
         keys = [name for name, value in self.environ.items() if value == self.SECRET]
 
         async def act(provider: Provider, server: FailingServer) -> list[Recorded]:
@@ -119,12 +119,12 @@ class RequestContract(ContractBench):
             return server.requests[-2:]
 
         if not keys:
-            pytest.skip(f"no variable of environ holds the secret: {self.name} needs no key")
+            pytest.skip(f"no value of environ is SECRET: {self.name} needs no key")
         first, second = self.run("good", act)
         assert (first.headers, first.path, first.body) != (second.headers, second.path, second.body)
 
     @pytest.mark.parametrize("mode", ["rate_limited", "unavailable", "error_in_200", "redirect", "empty_stop"])
-    def test_it_asks_once_and_goes_nowhere_else(self, mode: str) -> None:
+    def test_provider_sends_one_request_without_retry_or_redirect(self, mode: str) -> None:
         for streams in self.ways:
             before = len(self._server.requests)
             with contextlib.suppress(CallFailed):

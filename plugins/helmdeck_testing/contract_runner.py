@@ -1,4 +1,4 @@
-"""How the contract of providers is run: a server that fails in the provider's dialect, and a provider connected with it."""
+"""Runs the provider contract: a server that fails in the provider's format, and a provider connected to it."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ from helmdeck_core import (
     ToolCall,
 )
 from helmdeck_testing.deck_factory import make_deck
-from helmdeck_testing.dialects.base import ServerFormat
 from helmdeck_testing.fault_server import FailingServer
+from helmdeck_testing.server_formats.base import ServerFormat
 
-_TIMEOUT_S = 10.0
-"""The provider's own limit where a test sets none."""
-_LONGEST_S = 15.0
-"""Seconds after which a test fails whose provider keeps to no limit."""
+_TIMEOUT_S = 30.0
+"""The provider's timeout if a test sets none."""
+_MAX_TEST_S = 60.0
+"""A test fails after this time if the provider ignores its timeout."""
 
 Act = Callable[[Provider, FailingServer], Awaitable[Any]]
 
 
 class ContractBench:
-    """What the tests of a contract stand on.
+    """Server and provider for the tests of the contract.
 
     :cvar plugin: the plugin that contributes the provider; ``None`` for one that is built in.
     :cvar name: the provider's name.
-    :cvar dialect: how its servers write.
-    :cvar settings: further keys of ``[providers.NAME]``.
-    :cvar streams: whether it can stream.
-    :cvar environ: variables that are set while it runs, the key among them.
+    :cvar server_format: the response format of its servers.
+    :cvar settings: more keys of ``[providers.NAME]``.
+    :cvar streams: whether the provider can stream.
+    :cvar environ: environment variables during the tests, including the key.
     """
 
-    SECRET: ClassVar[str] = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"  # noqa: S105  # nobody's
+    SECRET: ClassVar[str] = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"  # noqa: S105  # for tests only
 
     plugin: ClassVar[object] = None
     name: ClassVar[str]
-    dialect: ClassVar[ServerFormat]
+    server_format: ClassVar[ServerFormat]
     settings: ClassVar[Mapping[str, Any]] = {}
     environ: ClassVar[Mapping[str, str]] = {}
     streams: ClassVar[bool] = True
@@ -59,20 +59,20 @@ class ContractBench:
     _server: ClassVar[FailingServer]
     _runtimes: ClassVar[dict[tuple[tuple[str, float], ...], Runtime]]
 
-    # -- how it is run -----------------------------------------------------------------------------------------
+    # -- setup -------------------------------------------------------------------------------------------------
 
     @classmethod
     def setup_class(cls) -> None:
         """Start the server."""
-        missing = [name for name in ("name", "dialect") if not hasattr(cls, name)]
-        assert not missing, f"{cls.__name__} does not say its {' and its '.join(missing)}"
-        told = base64.b64encode(f"Bearer {cls.SECRET}".encode()).decode()
-        cls._server = FailingServer(cls.dialect, echo=f"{cls.SECRET} {told}")
+        missing = [name for name in ("name", "server_format") if not hasattr(cls, name)]
+        assert not missing, f"{cls.__name__} has no {' and no '.join(missing)}"
+        encoded = base64.b64encode(f"Bearer {cls.SECRET}".encode()).decode()
+        cls._server = FailingServer(cls.server_format, echo=f"{cls.SECRET} {encoded}")
         cls._runtimes = {}
 
     @classmethod
     def teardown_class(cls) -> None:
-        """Stop it."""
+        """Stop the server."""
         cls._server.close()
         cls._server.raise_faults()
 
@@ -82,12 +82,12 @@ class ContractBench:
             monkeypatch.setenv(name, value)
 
     def request(self, text: str = "say #0", **fields: Any) -> ChatRequest:
-        """What is asked."""
+        """Return a request."""
         message = Message(Role.USER, (TextPart(text),))
         return ChatRequest(model=f"{self.name}/loopback", messages=(message,), max_tokens=256, **fields)
 
     def runtime(self, **settings: float) -> Runtime:
-        """A deck's runtime whose provider is connected with the server.
+        """Return the runtime of a deck whose provider is connected to the server.
 
         :param settings: limits of ``[providers.NAME]``, such as ``timeout_s``.
         """
@@ -101,12 +101,12 @@ class ContractBench:
         return self._runtimes[key]
 
     def run(self, mode: str, act: Act, **settings: float) -> Any:
-        """Let ``act`` use an open provider whose server is in a mode; return what it returns.
+        """Call ``act`` with an open provider whose server is in a mode; return its result.
 
-        :raises CallFailed: what ``act`` does not catch.
+        :raises CallFailed: if ``act`` does not catch it.
         """
-        if mode in self.dialect.lacks:
-            pytest.skip(f"{self.dialect.name} has no words for {mode}")
+        if mode in self.server_format.lacks:
+            pytest.skip(f"{self.server_format.name} does not support the mode {mode}")
         self._server.mode = mode
         gateway = ProviderPool(self.runtime(**settings))
 
@@ -117,24 +117,24 @@ class ContractBench:
                 await gateway.aclose()
 
         async def limited() -> Any:
-            scope = asyncio.timeout(_LONGEST_S)
+            scope = asyncio.timeout(_MAX_TEST_S)
             try:
                 async with scope:
                     return await main()
             except TimeoutError:
-                assert not scope.expired(), f"{mode}: it does not come to an end within {_LONGEST_S:g} s"
+                assert not scope.expired(), f"{mode}: no result within {_MAX_TEST_S:g} s"
                 raise
 
         return asyncio.run(limited())
 
     def ask(self, mode: str, *, streams: bool, **settings: float) -> ChatResponse:
-        """Ask once, whole or as a stream."""
+        """Send one request, whole or streamed."""
         response = self.run(mode, lambda provider, _: answered(provider, self.request(), streams), **settings)
         assert isinstance(response, ChatResponse)
         return response
 
     def failure(self, mode: str, *, streams: bool, **settings: float) -> CallFailed:
-        """How a provider fails, or how its answer does, which was to hold an object of JSON."""
+        """Return the failure of a call, or of decoding its response as a JSON object."""
         try:
             response = self.ask(mode, streams=streams, **settings)
         except CallFailed as exc:
@@ -143,16 +143,16 @@ class ContractBench:
             self.runtime().decoder.decode(response.text, dict, response.stop_reason)
         except DecodeFailed as exc:
             return exc.as_call("the answer cannot be used", response.text, raw_stop_reason=response.raw_stop_reason)
-        raise AssertionError(f"{mode} came to an answer: {response}")
+        raise AssertionError(f"{mode} did not fail: {response}")
 
     @property
     def ways(self) -> tuple[bool, ...]:
-        """Whether to stream: never, and if the provider can, always."""
+        """The values of ``streams`` to test with."""
         return (False, True) if self.streams else (False,)
 
 
 async def answered(provider: Provider, request: ChatRequest, streams: bool) -> ChatResponse:
-    """Ask once, whole or as a stream, whose pieces have to sum to its response."""
+    """Send one request, whole or streamed; the deltas of a stream must add up to its response."""
     if not streams:
         return await provider.complete(request)
     assert isinstance(provider, StreamingProvider)
@@ -160,12 +160,12 @@ async def answered(provider: Provider, request: ChatRequest, streams: bool) -> C
     assert isinstance(response, ChatResponse)
     pieces = [each for each in deltas if isinstance(each, ChatDelta)]
     assert len(pieces) == len(deltas), "a response before the end"
-    for field in ("text", "reasoning"):
+    for field in ("text", "reasoning_content"):
         assert "".join(getattr(piece, field) for piece in pieces) == getattr(response, field)
-    grown: dict[int, list[str]] = {}
+    calls: dict[int, list[str]] = {}
     for piece in pieces:
         if (part := piece.tool_call) is not None:
-            call = grown.setdefault(part.index, ["", "", ""])
+            call = calls.setdefault(part.index, ["", "", ""])
             call[:] = (call[0] or part.id, call[1] or part.name, call[2] + part.arguments)
-    assert tuple(ToolCall(*grown[index]) for index in sorted(grown)) == response.tool_calls
+    assert tuple(ToolCall(*calls[index]) for index in sorted(calls)) == response.tool_calls
     return response

@@ -1,12 +1,13 @@
-"""Makes decks and distributions for tests; needs no pytest."""
+"""Creates decks and distributions for tests, without pytest."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from helmdeck_core import Helmdeck
+from helmdeck_core import Helmdeck, ProviderSettings
 
 
 def make_deck(
@@ -17,16 +18,16 @@ def make_deck(
     autoload: bool = False,
     **options: Any,
 ) -> Helmdeck:
-    """Return a deck of the built-ins and ``plugins``; the machine's plugins, files and variables stay out.
+    """Return a deck of the built-ins and ``plugins``; installed plugins, files and environment variables are ignored.
 
-    :param config: the configuration as nested mappings, as TOML would give them.
+    :param config: the configuration as nested mappings, as parsed from TOML.
     :param file: a configuration file instead.
-    :param options: what else ``Helmdeck`` takes.
+    :param options: more arguments of ``Helmdeck``.
     """
     overrides = dict(_leaves(config or {}))
     named = {_name(plugin, number): plugin for number, plugin in enumerate(plugins, 1)}
     return Helmdeck(
-        # The null device is an empty file of TOML: nothing is looked for in the folders above.
+        # The null device is an empty TOML file; with it no parent folder is searched.
         file=file or "/dev/null",
         plugins=named,
         overrides=overrides,
@@ -34,6 +35,21 @@ def make_deck(
         autoload=autoload if file is None else None,
         **options,
     )
+
+
+def provider_settings(name: str, **fields: Any) -> ProviderSettings:
+    """Return the settings that a deck gives to a provider, for tests that open a provider themselves.
+
+    :param name: of the provider.
+    :param fields: of ``ProviderSettings``; without ``open_transport``, it gets the default transport.
+    """
+    fields.setdefault("open_transport", functools.partial(_deck().runtime.transports.open, name))
+    return ProviderSettings(name=name, **fields)
+
+
+@functools.cache
+def _deck() -> Helmdeck:
+    return make_deck()
 
 
 def _name(plugin: object, number: int) -> str:
@@ -54,11 +70,11 @@ def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterable[t
 def write_distribution(
     folder: Path, name: str, entry_points: Mapping[str, str], modules: Mapping[str, str], version: str = "1.0"
 ) -> Path:
-    """Write into ``folder`` what ``pip install`` would: modules, and metadata with entry points of our group.
+    """Write modules and metadata with entry points into ``folder``, as ``pip install`` would.
 
     :param entry_points: plugin name to import target.
     :param modules: module name to source text.
-    :returns: ``folder``, to be put on ``sys.path``.
+    :returns: ``folder``, for ``sys.path``.
     """
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir(parents=True)

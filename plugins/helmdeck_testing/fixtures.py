@@ -18,21 +18,21 @@ from helmdeck_testing.deck_factory import make_deck, write_distribution
 
 @pytest.fixture
 def deck_with() -> Iterator[Callable[..., Helmdeck]]:
-    """Make decks of the built-ins and given plugins; they are closed after the test. See ``make_deck``."""
-    made: list[Helmdeck] = []
+    """Create decks that are closed after the test. See ``make_deck``."""
+    decks: list[Helmdeck] = []
 
     def make(*plugins: object, **options: Any) -> Helmdeck:
-        made.append(make_deck(*plugins, **options))
-        return made[-1]
+        decks.append(make_deck(*plugins, **options))
+        return decks[-1]
 
     yield make
-    for deck in made:
+    for deck in decks:
         deck.close()
 
 
 @pytest.fixture
 def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
-    """Install a distribution with entry points for the length of a test. See ``write_distribution``."""
+    """Install a distribution with entry points for one test. See ``write_distribution``."""
     written: list[str] = []
 
     def install(name: str, entry_points: Mapping[str, str], modules: Mapping[str, str], version: str = "1.0") -> Path:
@@ -59,4 +59,4 @@ def chat_server() -> Iterator[Callable[[servers.Answerer], servers.ChatServer]]:
 def failing_server() -> Iterator[Callable[..., fault_server.FailingServer]]:
     """Start servers that fail on demand and are stopped after the test. See ``helmdeck_testing.failing_server``."""
     with contextlib.ExitStack() as stack:
-        yield lambda *what, **how: stack.enter_context(fault_server.failing_server(*what, **how))
+        yield lambda *args, **kwargs: stack.enter_context(fault_server.failing_server(*args, **kwargs))

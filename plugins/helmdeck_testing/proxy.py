@@ -1,8 +1,8 @@
-"""A TCP proxy on this machine's loopback that breaks what passes through it: resets, cuts, holds back, drips.
+"""A TCP proxy on the loopback interface that injects faults: resets, closed, stalled and slow connections.
 
-It runs on the event loop of whoever opens it::
+It runs on the event loop of the caller::
 
-    async with faulty_proxy(server.base_url, Fault(Harm.CUT, after=300)) as proxy:
+    async with faulty_proxy(server.base_url, Fault(FaultKind.CUT, after=300)) as proxy:
         config = {"providers": {"acme": {"base_url": proxy.base_url}}}
 """
 
@@ -23,25 +23,25 @@ _CHUNK = 65_536
 
 
 class FaultKind(enum.Enum):
-    """What is done to a connection."""
+    """The kind of a fault."""
 
     NONE = "none"
     RESET = "reset"
     CUT = "cut"
-    """It is closed as if all were said."""
+    """The connection is closed normally."""
     STALL = "stall"
-    """It stays open, and nothing more comes."""
+    """The connection stays open without any more data."""
     DRIP = "drip"
-    """The rest comes byte by byte, fifty in a second; nothing where it strikes a client that connects."""
+    """The rest is sent at fifty bytes per second; no effect on connecting clients."""
 
 
 @attrs.frozen
 class Fault:
-    """A fault, and where it strikes.
+    """A fault and its position.
 
-    :ivar after: bytes of the server's that pass before; ``None`` strikes when a client connects.
-    :ivar behind: the bytes are counted from the end of the first such text on, for instance of the empty line behind
-        the headers; left out, from the beginning of the connection.
+    :ivar after: number of response bytes before the fault; ``None`` for a fault on connect.
+    :ivar behind: bytes are counted from the end of the first occurrence of this, for example of the empty line after the
+        headers; by default from the start of the connection.
     """
 
     harm: FaultKind = FaultKind.NONE
@@ -52,18 +52,18 @@ class Fault:
 class FaultyProxy:
     """A running proxy.
 
-    :ivar base_url: the server's address with this proxy in between.
-    :ivar fault: what happens to connections that are made from now on.
-    :ivar open: how many clients are connected.
+    :ivar base_url: the server's URL through this proxy.
+    :ivar fault: fault of new connections.
+    :ivar open: number of connected clients.
     """
 
     def __init__(self, upstream: str, fault: Fault) -> None:
-        place = urlsplit(upstream)
+        url = urlsplit(upstream)
         self.fault = fault
         self.base_url = ""
         self.open = 0
-        self._upstream = (place.hostname or "127.0.0.1", place.port or 80)
-        self._path = place.path
+        self._upstream = (url.hostname or "127.0.0.1", url.port or 80)
+        self._path = url.path
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -74,7 +74,7 @@ class FaultyProxy:
         self.base_url = f"http://127.0.0.1:{port}{self._path}"
 
     async def close(self) -> None:
-        """Stop, and drop every connection."""
+        """Stop, and close all connections."""
         assert self._server is not None
         self._server.close()
         for task in self._tasks:
@@ -90,33 +90,33 @@ class FaultyProxy:
         self.open += 1
         try:
             with contextlib.suppress(OSError):
-                await self._between(reader, writer)
+                await self._relay(reader, writer)
         finally:
             self.open -= 1
             writer.close()
 
-    async def _between(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.fault.after is None:
             if self.fault.harm in (FaultKind.RESET, FaultKind.CUT):
                 _end(self.fault.harm, writer)
-            while await reader.read(_CHUNK):  # until the client has gone
+            while await reader.read(_CHUNK):  # until the client disconnects
                 pass
             return
-        theirs, ours = await asyncio.open_connection(*self._upstream)
-        answers = asyncio.create_task(self._answers(theirs, writer))
-        requests = asyncio.create_task(_pass_on(reader, ours))
+        upstream_reader, upstream_writer = await asyncio.open_connection(*self._upstream)
+        responses = asyncio.create_task(self._relay_response(upstream_reader, writer))
+        requests = asyncio.create_task(_copy(reader, upstream_writer))
         try:
-            # Whichever side goes first ends both.
-            await asyncio.wait({answers, requests}, return_when=asyncio.FIRST_COMPLETED)
+            # The first side to close ends both.
+            await asyncio.wait({responses, requests}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (answers, requests):
+            for task in (responses, requests):
                 task.cancel()
-            await asyncio.gather(answers, requests, return_exceptions=True)
-            ours.close()
+            await asyncio.gather(responses, requests, return_exceptions=True)
+            upstream_writer.close()
 
-    async def _answers(self, theirs: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _relay_response(self, upstream_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         fault, passed = self.fault, b""
-        while piece := await theirs.read(_CHUNK):
+        while piece := await upstream_reader.read(_CHUNK):
             start = len(passed)
             passed += piece
             place = passed.find(fault.behind)
@@ -128,7 +128,7 @@ class FaultyProxy:
             writer.write(piece[: max(0, end - start)])
             await writer.drain()
             if fault.harm is FaultKind.STALL:
-                await asyncio.Event().wait()  # the client's going ends it
+                await asyncio.Event().wait()  # until the client disconnects
             if fault.harm is not FaultKind.DRIP:
                 _end(fault.harm, writer)
                 return
@@ -140,14 +140,14 @@ class FaultyProxy:
 
 def _end(harm: FaultKind, writer: asyncio.StreamWriter) -> None:
     if harm is FaultKind.RESET:
-        plug: socket.socket = writer.get_extra_info("socket")
-        plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection: socket.socket = writer.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         writer.transport.abort()
     else:
         writer.close()
 
 
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while piece := await reader.read(_CHUNK):
         writer.write(piece)
         await writer.drain()
@@ -155,7 +155,7 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 @contextlib.asynccontextmanager
 async def faulty_proxy(upstream: str, fault: Fault | None = None) -> AsyncIterator[FaultyProxy]:
-    """Stand between clients and a server for the length of an ``async with`` block.
+    """Run a proxy in front of a server within an ``async with`` block.
 
     :param upstream: the server's base URL.
     """

@@ -1,4 +1,4 @@
-"""A provider that answers from a script and fails on demand, for tests of whatever uses models.
+"""A provider with scripted replies and failures, for tests of code that calls models.
 
 ::
 
@@ -7,7 +7,7 @@
     ...
     assert len(script.requests) == 3
 
-It needs no pytest, opens no socket, and serves every model name.
+It works without pytest, opens no socket, and serves every model name.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ from helmdeck_core import (
     hookimpl,
 )
 
-WORDS: Mapping[str, StopReason] = {
+NATIVE_REASONS: Mapping[str, StopReason] = {
     "stop": StopReason.END_TURN,
     "length": StopReason.MAX_TOKENS,
     "content_filter": StopReason.SAFETY_BLOCKED,
     "tool_calls": StopReason.TOOL_CALL,
 }
-"""The native words that a script may use whatever plugins there are; others are looked up in the deck's tables."""
+"""Native stop reasons that work with any plugins; others are looked up in the deck's tables."""
 
 CUT_JSON = '{"steps": [{"order": 1, "tool": "blog.'
-"""A plan that breaks off in the middle of a word."""
+"""A truncated plan."""
 
 DRAFT = '{"steps": [], "complexity": "single-action", "reasoning": "a draft"}'
 
 
 @attrs.frozen
 class RepliesExhausted(PluginError):
-    """A script was asked more often than it has replies. Not a ``CallFailed``, so that no fallback hides it.
+    """More requests than replies. Not a ``CallFailed``, so that no fallback hides it.
 
-    :ivar replies: how many the script has.
-    :ivar model: the model that the request too many was for.
+    :ivar replies: number of replies of the script.
+    :ivar model: model of the unexpected request.
     """
 
     replies: int = 0
@@ -68,20 +68,20 @@ class RepliesExhausted(PluginError):
 
     def __str__(self) -> str:
         return (
-            f"the script of provider {self.plugin!r} has run out: it has {self.replies} replies, and this is request "
-            f"{self.replies + 1}, for {self.model!r}; give it one more reply, or find out who asks once more"
+            f"the script of provider {self.plugin!r} has {self.replies} replies, but request {self.replies + 1}, for "
+            f"{self.model!r}, needs another one; add a reply, or remove the extra request"
         )
 
 
 @attrs.frozen
 class Reply:
-    """An answer.
+    """A scripted response.
 
-    :ivar stop_reason: the native word, such as ``length``; ``None`` when there is to be none.
-    :ivar delay_s: seconds before the answer comes.
-    :ivar piece_chars: how many characters a piece of a stream has; reasoning comes first, then the text, then tool calls.
-    :ivar piece_delay_s: seconds before each piece; whoever does not stream waits for all of them.
-    :ivar breaks_after: pieces after which a stream breaks off with ``ProviderUnavailable``; ``None`` for never.
+    :ivar stop_reason: native stop reason, such as ``length``; ``None`` for a missing one.
+    :ivar delay_s: delay of the response in seconds.
+    :ivar piece_chars: size of a stream chunk in characters; reasoning comes first, then text, then tool calls.
+    :ivar piece_delay_s: delay of each chunk in seconds; a whole response has the sum of all delays.
+    :ivar breaks_after: number of chunks before a stream fails with ``ProviderUnavailable``; ``None`` for never.
     """
 
     text: str = ""
@@ -101,9 +101,9 @@ class Reply:
     request_id: str = ""
 
     def pieces(self) -> Iterator[ChatDelta]:
-        """The answer as a stream gives it."""
+        """Yield the response in stream chunks."""
         for start in range(0, len(self.reasoning), self.piece_chars):
-            yield ChatDelta(reasoning=self.reasoning[start : start + self.piece_chars])
+            yield ChatDelta(reasoning_content=self.reasoning[start : start + self.piece_chars])
         for start in range(0, len(self.text), self.piece_chars):
             yield ChatDelta(text=self.text[start : start + self.piece_chars])
         for index, call in enumerate(self.tool_calls):
@@ -114,14 +114,14 @@ def _cause(value: str | FailureClass) -> FailureClass:
     try:
         return FailureClass(value)
     except ValueError:
-        raise ValueError(f"there is no cause {value!r}; causes: {', '.join(FailureClass)}") from None
+        raise ValueError(f"unknown cause {value!r}; causes: {', '.join(FailureClass)}") from None
 
 
 @attrs.frozen
 class Fail:
     """A failed call, by the name of its cause: any value of ``FailureClass``.
 
-    :raises ValueError: there is no such cause.
+    :raises ValueError: unknown cause.
     """
 
     cause: FailureClass = attrs.field(converter=_cause)
@@ -131,9 +131,9 @@ class Fail:
     sub_cause: str = ""
 
     def to_exception(self) -> CallFailed:
-        """The exception that is raised."""
+        """Return the exception to raise."""
         return FAILURES[self.cause](
-            "the script says so",
+            "scripted failure",
             status=self.status,
             retry_after_s=self.retry_after_s,
             sub_cause=self.sub_cause,
@@ -143,54 +143,54 @@ class Fail:
 
 Outcome = str | Reply | Fail | CallFailed
 Item = Outcome | Callable[[ChatRequest], Outcome]
-"""One entry of a script: a text that ends well, an answer, a failure, or a function of the request that returns one."""
+"""An entry of a script: a complete text, a reply, a failure, or a function of the request that returns one of them."""
 
 
-# -- ways in which models let one down ------------------------------------------------------------------------
+# -- failure modes of models ----------------------------------------------------------------------------------
 
 
 def empty_stop() -> Reply:
-    """Nothing, and the provider calls it a clean end."""
+    """An empty response with a clean stop reason."""
     return Reply("", "stop")
 
 
 def empty_content_filter() -> Reply:
-    """Nothing, because a filter withheld it."""
+    """An empty response from a content filter."""
     return Reply("", "content_filter")
 
 
 def empty_length() -> Reply:
-    """Nothing visible: the whole output limit went into thoughts that are not shown."""
+    """No visible text: all output tokens were hidden reasoning."""
     return Reply("", "length", usage=Usage(output_tokens=1024, reasoning_tokens=1024))
 
 
 def cut_json(stop_reason: str = "length") -> Callable[[ChatRequest], Reply]:
-    """JSON that breaks off at the output limit; with ``stop`` the provider denies it."""
+    """JSON that is truncated at the output limit; ``stop`` imitates a provider that does not report it."""
     return lambda request: Reply(CUT_JSON, stop_reason, usage=Usage(output_tokens=request.max_tokens or 1024))
 
 
 def draft_in_reasoning() -> Reply:
-    """No answer, but a draft of one in the reasoning, which must not be taken for the answer."""
+    """No answer, only a draft in the reasoning, which must not be used as the answer."""
     return Reply("", "stop", reasoning=f"I could answer {DRAFT} but first")
 
 
 def whitespace_loop() -> Reply:
-    """Constrained decoding that found no way on and wrote white space until the limit."""
+    """Constrained decoding that generated whitespace up to the output limit."""
     return Reply("{" + "\n  " * 1000, "length", usage=Usage(output_tokens=2000))
 
 
 def empty_error() -> Reply:
-    """Nothing, and the provider says that its own generation failed."""
+    """An empty response with a stop reason for a failed generation."""
     return Reply("", "error", disposition=Disposition.RETRY)
 
 
 def no_end() -> Reply:
-    """A stream that just ends: half an answer, and no word of why."""
+    """A truncated answer without a stop reason."""
     return Reply(CUT_JSON, None)
 
 
 def endless_thinking(piece_delay_s: float = 0.02) -> Reply:
-    """A stream of thoughts that takes a minute and leads nowhere."""
+    """A minute of streamed reasoning without an answer."""
     return Reply(reasoning="hm, " * 12_000, stop_reason="length", piece_delay_s=piece_delay_s)
 
 
@@ -200,7 +200,7 @@ def too_many_requests(retry_after_s: float = 1.0) -> Fail:
 
 
 def error_in_200() -> CallFailed:
-    """An error that came with HTTP 200."""
+    """An error with HTTP 200."""
     return TransientUnknown(
         "the provider answered with an error",
         status=200,
@@ -214,12 +214,12 @@ def error_in_200() -> CallFailed:
 
 
 class Scripted:
-    """A provider that gives its replies in order and keeps the requests.
+    """A provider that returns replies in order and records requests.
 
     :param replies: see ``Item``.
-    :param name: what its errors call it.
-    :param normalise: looks up the native words that are not in ``WORDS``.
-    :ivar requests: what it was asked, in order.
+    :param name: provider name in errors.
+    :param normalise: looks up native stop reasons that are not in ``NATIVE_REASONS``.
+    :ivar requests: received requests, in order.
     """
 
     def __init__(
@@ -232,18 +232,18 @@ class Scripted:
         self._replies = tuple(replies)
         self._name = name
         self._normalise = normalise
-        # Several loops may ask one script, each in its thread.
+        # Several event loops may share one script, each in its own thread.
         self._lock = threading.Lock()
 
     @property
     def left(self) -> int:
-        """How many replies have not been asked for."""
+        """Number of unused replies."""
         return max(0, len(self._replies) - len(self.requests))
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
-        """Give the next reply.
+        """Return the next reply.
 
-        :raises CallFailed: the script says so.
+        :raises CallFailed: scripted failure.
         :raises RepliesExhausted: there is no reply left.
         """
         reply = self._reply(request)
@@ -252,16 +252,16 @@ class Scripted:
         return self._response(request, reply)
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
-        """Give the next reply in pieces.
+        """Yield the next reply in chunks.
 
-        :raises CallFailed: the script says so, or that the stream breaks.
+        :raises CallFailed: scripted failure, also within the stream.
         :raises RepliesExhausted: there is no reply left.
         """
         reply = self._reply(request)
         await asyncio.sleep(reply.delay_s)
         for number, piece in enumerate(reply.pieces()):
             if number == reply.breaks_after:
-                raise ProviderUnavailable("the stream broke off", detail="the script says so")
+                raise ProviderUnavailable("the stream was interrupted", detail="scripted failure")
             await asyncio.sleep(reply.piece_delay_s)
             yield piece
         yield self._response(request, reply)
@@ -273,14 +273,14 @@ class Scripted:
         if isinstance(outcome, Fail):
             raise outcome.to_exception()
         if isinstance(outcome, CallFailed):
-            # A copy: an exception that is raised twice would carry the traceback of the first time.
+            # A copy: the original would keep the traceback of its first use.
             raise attrs.evolve(outcome)
         if not isinstance(outcome, Reply):
-            raise TypeError(f"a reply of the script is a {type(outcome).__name__}; replies are {Outcome}")
+            raise TypeError(f"unexpected reply of type {type(outcome).__name__}; expected {Outcome}")
         return outcome
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there are no connections."""
 
     def _next(self, request: ChatRequest) -> Outcome:
         with self._lock:
@@ -289,7 +289,7 @@ class Scripted:
                 self.requests.append(request)
                 item = self._replies[number]
             else:
-                detail = "the script has run out"
+                detail = "no replies left"
                 raise RepliesExhausted(self._name, "complete", detail, replies=number, model=request.model)
         return item(request) if callable(item) else item
 
@@ -303,9 +303,9 @@ class Scripted:
             strict_stop_reason=strict,
             tool_calls=reply.tool_calls,
             usage=reply.usage,
-            reasoning=reply.reasoning,
+            reasoning_content=reply.reasoning,
             served_model=reply.served_model or request.model.partition("/")[2],
-            quota=reply.quota,
+            quota_metadata=reply.quota,
             downgrades=reply.downgrades,
             unread=reply.unread,
             disposition=reply.disposition,
@@ -315,11 +315,11 @@ class Scripted:
     def _stop_reason(self, raw: str | None) -> StopReason:
         if raw is None:
             return StopReason.UNKNOWN
-        return WORDS.get(raw.casefold()) or self._normalise(raw)
+        return NATIVE_REASONS.get(raw.casefold()) or self._normalise(raw)
 
 
 class ScriptedProvider:
-    """A plugin that contributes one scripted provider; the requests of all loops and threads meet in it."""
+    """A plugin that contributes one scripted provider, shared by all event loops and threads."""
 
     def __init__(self, replies: Sequence[Item], name: str) -> None:
         self.name = name
@@ -328,18 +328,18 @@ class ScriptedProvider:
 
     @property
     def requests(self) -> list[ChatRequest]:
-        """What it was asked, in order."""
+        """Received requests, in order."""
         return self._script.requests
 
     @property
     def left(self) -> int:
-        """How many replies have not been asked for."""
+        """Number of unused replies."""
         return self._script.left
 
     @hookimpl
     def helmdeck_providers(self) -> Sequence[ProviderSpec]:
         """The scripted provider."""
-        return [ProviderSpec(name=self.name, open=self._open, summary="answers from a script")]
+        return [ProviderSpec(name=self.name, open=self._open, summary="scripted replies")]
 
     def _open(self, _: ProviderSettings, context: ProviderContext) -> Provider:
         self._context = context
@@ -350,5 +350,5 @@ class ScriptedProvider:
 
 
 def scripted_provider(replies: Iterable[Item], name: str = "scripted") -> ScriptedProvider:
-    """Return a plugin whose provider ``name`` gives these replies, to any model name."""
+    """Return a plugin with a provider ``name`` that returns these replies for any model."""
     return ScriptedProvider(tuple(replies), name)

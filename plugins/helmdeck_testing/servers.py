@@ -1,6 +1,6 @@
-"""Real HTTP servers on this machine's loopback, for tests of providers: threads, any free port.
+"""Threaded HTTP servers on a free loopback port, for tests of providers.
 
-An answer is one write, or, as ``Chunks``, one write per piece.
+A response is one write, or, as ``Chunks``, one write per chunk.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Body = bytes | str | Mapping[str, Any] | list[Any]
 
 
 class Ending(enum.Enum):
-    """How an answer in pieces ends."""
+    """How a chunked response ends."""
 
     WHOLE = "whole"
     CUT = "cut"
@@ -36,9 +36,9 @@ class Ending(enum.Enum):
 
 @attrs.frozen
 class Chunks:
-    """An answer in pieces.
+    """A chunked response.
 
-    :ivar pieces: the body; each piece is sent by itself, and a generator may wait between two.
+    :ivar pieces: the body; each chunk is sent separately, and a generator may wait between chunks.
     """
 
     pieces: Iterable[bytes]
@@ -49,12 +49,12 @@ class Chunks:
 
 Answer = Mapping[str, Any] | tuple[int, Mapping[str, str], Body] | Chunks
 Answerer = Callable[[dict[str, Any]], Answer]
-"""Takes the body of a request; returns a body of JSON, or status, headers and body, or an answer in pieces."""
+"""Takes a request body; returns a JSON body, or status, headers and body, or chunks."""
 
 
 @attrs.frozen
 class Recorded:
-    """A request as the server got it; header names are in lower case."""
+    """A received request; header names are in lower case."""
 
     method: str
     path: str
@@ -63,10 +63,10 @@ class Recorded:
 
 
 class _Listener(ThreadingHTTPServer):
-    request_queue_size = 128  # the default of five refuses clients that come all at once
+    request_queue_size = 128  # the default of five refuses concurrent clients
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a client that has gone, which is what many tests are about."""
+        """Ignore disconnected clients, which many tests cause on purpose."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -74,10 +74,10 @@ class _Listener(ThreadingHTTPServer):
 class ChatServer:
     """A running server.
 
-    :ivar base_url: what a provider's ``base_url`` is set to.
-    :ivar requests: what it was sent, in order of arrival.
-    :ivar connections: how many were opened so far.
-    :ivar dropped: is set as soon as a client has gone before it had all pieces of an answer.
+    :ivar base_url: value for a provider's ``base_url``.
+    :ivar requests: received requests, in order of arrival.
+    :ivar connections: number of connections opened so far.
+    :ivar dropped: set when a client disconnects before the end of a chunked response.
     """
 
     def __init__(self, answer: Answerer) -> None:
@@ -88,28 +88,28 @@ class ChatServer:
         self._faults: list[BaseException] = []
         self._sockets: set[socket.socket] = set()
         self._http = _Listener(("127.0.0.1", 0), self._handler())
-        self._http.daemon_threads = False  # so that closing waits for them
-        # The default of half a second between looks would be paid at the end of every test.
+        self._http.daemon_threads = False  # closing waits for them
+        # The default poll interval of half a second would delay the end of every test.
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), name="chat-server")
         self._thread.start()
         self.base_url = f"http://127.0.0.1:{self._http.server_port}/v1"
 
     def close(self) -> None:
-        """Stop, and wait until every thread is gone."""
+        """Stop, and wait for all threads."""
         self._http.shutdown()
         self._thread.join()
         for each in list(self._sockets):
-            # Clients keep connections open; without this their threads would wait for one more request.
+            # Clients keep connections alive; without this their threads would wait for another request.
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
         self._http.server_close()
 
     def respond(self, request: Recorded) -> Answer:
-        """Answer a request: by its body alone, where a subclass does not look at more of it."""
+        """Return the response to a request; subclasses may use more than its body."""
         return self._answer(request.body)
 
     def raise_faults(self) -> None:
-        """Raise what ``answer`` raised, which the client only saw as a status 500."""
+        """Raise the first exception of ``answer``, which the client received as a status 500."""
         if self._faults:
             raise self._faults[0]
 
@@ -118,7 +118,7 @@ class ChatServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True  # a piece is on its way when it is written
+            disable_nagle_algorithm = True  # send each chunk immediately
 
             def setup(self) -> None:
                 super().setup()
@@ -127,7 +127,7 @@ class ChatServer:
 
             def finish(self) -> None:
                 server._sockets.discard(self.connection)
-                with contextlib.suppress(OSError):  # the client may have gone before the answer
+                with contextlib.suppress(OSError):  # the client may have disconnected
                     super().finish()
 
             def do_GET(self) -> None:
@@ -152,7 +152,7 @@ class ChatServer:
                 try:
                     self.wfile.write(_head(answer.status, {"transfer-encoding": "chunked", **answer.headers}))
                     for piece in answer.pieces:
-                        if piece:  # an empty chunk would be the last one
+                        if piece:  # an empty chunk would end the response
                             self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
                     if answer.ending is Ending.WHOLE:
                         self.wfile.write(b"0\r\n\r\n")
@@ -175,13 +175,13 @@ class ChatServer:
         try:
             answer = self.respond(request)
             return answer if isinstance(answer, Chunks) else _encoded(answer)
-        except BaseException as exc:  # the thread that asks is another one: keep it for the test
+        except BaseException as exc:  # raised in the test's thread by raise_faults
             self._faults.append(exc)
-            return _encoded((500, {}, {"error": {"message": f"the test's own answer failed: {type(exc).__name__}"}}))
+            return _encoded((500, {}, {"error": {"message": f"the test server failed: {type(exc).__name__}"}}))
 
 
 def _encoded(answer: Mapping[str, Any] | tuple[int, Mapping[str, str], Body]) -> bytes:
-    """The whole answer as one piece, so that no client ever meets half a head."""
+    """Return the whole response as bytes, so that headers are never split."""
     status, headers, body = answer if isinstance(answer, tuple) else (200, {}, answer)
     if isinstance(body, (Mapping, list)):
         headers = {"content-type": "application/json", **headers}
@@ -198,9 +198,9 @@ def _head(status: int, headers: Mapping[str, str]) -> bytes:
 
 @contextlib.contextmanager
 def chat_server(answer: Answerer) -> Iterator[ChatServer]:
-    """Serve ``answer`` for the length of a ``with`` block.
+    """Serve ``answer`` within a ``with`` block.
 
-    :raises Exception: what ``answer`` raised, at the end of a block that did not fail itself.
+    :raises Exception: the exception of ``answer``, at the end of a successful block.
     """
     server = ChatServer(answer)
     try:
@@ -211,7 +211,7 @@ def chat_server(answer: Answerer) -> Iterator[ChatServer]:
 
 
 def completion(text: str, stop_reason: str | None = "stop", **usage: int) -> dict[str, Any]:
-    """A plain chat completion."""
+    """Return a chat completion body."""
     return {
         "object": "chat.completion",
         "model": "loopback",
@@ -227,28 +227,28 @@ def completion(text: str, stop_reason: str | None = "stop", **usage: int) -> dic
 def weak_model_server(
     wanted: Iterable[str] = (), *, max_prompt_bytes: int = 14_000, answer: Callable[[str], str] | None = None
 ) -> Iterator[ChatServer]:
-    """Serve what behaves like a weak free model: it answers small prompts well, and large ones with nothing.
+    """Imitate a weak free model, which answers small prompts and returns nothing for large ones.
 
-    A larger prompt gets an empty answer that calls itself a clean end, as such models really do.
+    A large prompt gets an empty response with a clean stop reason, as from real models.
 
-    :param wanted: names of packs and ids of pipelines, in the order in which the model would plan them.
-    :param max_prompt_bytes: the largest text of all messages, in UTF-8 bytes, that is answered.
-    :param answer: prompt to answer; by default ``next_step`` with ``wanted``.
+    :param wanted: names of packs and ids of pipelines, in the order in which the model plans them.
+    :param max_prompt_bytes: maximum size of all message texts in UTF-8 bytes.
+    :param answer: function of the prompt; by default ``next_step`` with ``wanted``.
     """
     names = tuple(wanted)
-    speak = answer or (lambda prompt: next_step(prompt, names))
+    reply_to = answer or (lambda prompt: next_step(prompt, names))
 
     def reply(body: dict[str, Any]) -> Answer:
         prompt = prompt_text(body)
-        is_too_much = len(prompt.encode()) > max_prompt_bytes
-        return completion("" if is_too_much else speak(prompt))
+        is_too_large = len(prompt.encode()) > max_prompt_bytes
+        return completion("" if is_too_large else reply_to(prompt))
 
     with chat_server(reply) as server:
         yield server
 
 
 def prompt_text(body: Mapping[str, Any]) -> str:
-    """The text of all messages of a request, joined by line breaks."""
+    """Return the text of all messages of a request, joined by line breaks."""
     return "\n".join(_text(message.get("content")) for message in body.get("messages", ()))
 
 
@@ -259,7 +259,7 @@ def _text(content: Any) -> str:
 
 
 def next_step(prompt: str, wanted: Sequence[str]) -> str:
-    """Plan the first wanted name that the prompt's catalog holds and that the prompt does not list as done."""
+    """Plan the first wanted name that is in the prompt's catalog and not listed as done."""
     kinds, rest = _catalog_names(prompt)
     left = _without_done([name for name in wanted if name in kinds], kinds, rest)
     if not left:
@@ -269,7 +269,7 @@ def next_step(prompt: str, wanted: Sequence[str]) -> str:
         "order": 1,
         "tool": PIPELINE_RUN if is_pipeline else left[0],
         "args": {"id": left[0]} if is_pipeline else {},
-        "rationale": "it is asked for and not yet done",
+        "rationale": "requested and not done yet",
     }
     answer = {
         "steps": [step],
@@ -281,7 +281,7 @@ def next_step(prompt: str, wanted: Sequence[str]) -> str:
 
 
 def _catalog_names(prompt: str) -> tuple[dict[str, str], str]:
-    """The names in the prompt's catalog, each with its kind, and what follows the catalog."""
+    """Return the names in the prompt's catalog with their kinds, and the text after the catalog."""
     for match in re.finditer(r'\{\s*"(?:packs|pipelines)"', prompt):
         with contextlib.suppress(ValueError):
             catalog, end = json.JSONDecoder().raw_decode(prompt, match.start())
@@ -295,15 +295,15 @@ def _catalog_names(prompt: str) -> tuple[dict[str, str], str]:
 
 
 def _without_done(names: Sequence[str], kinds: Mapping[str, str], prompt: str) -> list[str]:
-    """Leave out what the prompt lists as done; a pipeline may be listed by its id or as a run of some pipeline."""
-    # A document that is pasted into the request has headings of its own, so only what stands before it counts.
+    """Leave out names that the prompt lists as done; a pipeline may be listed by id or as ``pipeline.run``."""
+    # A pasted document may contain the same heading, so only the text before the request counts.
     section = prompt.partition("<request>")[0].partition("\nDONE")[2]
     done = re.findall(r"(?m)^\d+\. (\S+)", section)
     left = []
     for name in names:
-        said = name if name in done else PIPELINE_RUN if kinds[name] == "pipelines" else ""
-        if said in done:
-            done.remove(said)
+        listed = name if name in done else PIPELINE_RUN if kinds[name] == "pipelines" else ""
+        if listed in done:
+            done.remove(listed)
         else:
             left.append(name)
     return left

@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 
 from helmdeck_core import DecodeFailed, Decoder, StopReason
-from helmdeck_plugins import decode, reasoning
+from helmdeck_plugins import json_repair, reasoning, refusals
 
 DATA = Path(os.environ.get("BENCH_DATA") or Path(__file__).parents[3] / "shared" / "bench") / "decode"
-DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), decode.helmdeck_decode_steps())
+DECODER = Decoder(
+    reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps(), refusals.helmdeck_refusal_patterns()
+)
 
 CUT = "length max_tokens max_output_tokens maxtokens model_length"
 BLOCKED = "content_filter content_filtered safety refusal prohibited_content guardrail_intervened blocklist"

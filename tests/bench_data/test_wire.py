@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import adapters
-from helmdeck_core import CallFailed, ChatRequest, ChatResponse, Message, ProviderSettings, Role, TextPart
+from helmdeck_core import CallFailed, ChatRequest, ChatResponse, Message, Role, TextPart
 from helmdeck_provider_kit import HttpProvider
-from helmdeck_testing import Chunks
+from helmdeck_testing import Chunks, provider_settings
 
 ROOT = Path(__file__).parents[2]
 BENCH = Path(os.environ.get("BENCH_DATA") or ROOT.parent / "shared" / "bench")
@@ -104,7 +104,7 @@ def test_the_door_says_what_an_open_provider_says(recorded, chat_server, dialect
     server = chat_server(lambda body: next(answers))
 
     async def ask():
-        settings = ProviderSettings(name="recorded", base_url=server.base_url)
+        settings = provider_settings("recorded", base_url=server.base_url)
         provider = HttpProvider(settings, adapters.deck().runtime, adapters.INTERFACES[dialect])
         try:
             return [await said(provider, each) for each in fixtures]

@@ -39,7 +39,9 @@ def install(project, installed_plugin):
 
 
 def sources(folder):
-    return sorted((folder / "src").rglob("*.py"))
+    found = sorted((folder / "src").rglob("*.py"))
+    assert found
+    return found
 
 
 def test_it_is_named_after_what_it_is(folder, project, module):

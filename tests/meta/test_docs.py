@@ -1,4 +1,4 @@
-"""The documentation holds: what it shows is what happens, what it includes works, what it links to exists."""
+"""The documentation is up to date: generated output, example programs, links and commands."""
 
 import asyncio
 import importlib
@@ -22,7 +22,6 @@ from helmdeck_core import (
     InvalidRequest,
     LengthTruncated,
     Message,
-    ProviderSettings,
     ProviderUnavailable,
     RateLimited,
     ResponseFormat,
@@ -33,19 +32,28 @@ from helmdeck_core import (
     Tier,
     TransientUnknown,
 )
-from helmdeck_core.cli import COMMANDS, GROUPS, options, split
-from helmdeck_testing import Chunks, make_deck
+from helmdeck_core.cli import UsageError
+from helmdeck_core.cli.options import command_parser
+from helmdeck_core.cli.registry import CommandRegistry
+from helmdeck_core.cli.runner import split
+from helmdeck_core.config.types import PluginsConfig
+from helmdeck_testing import Chunks, make_deck, provider_settings
 from tests.unit.cli_support import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples"
 
-# The generator's modules stand beside the pages, the examples below them, as they do for whoever runs them.
+# The generator and the examples are imported as top-level modules, as in docs/generate.py.
 sys.path += [str(DOCS), str(EXAMPLES)]
 generate = importlib.import_module("generate")
 reference_pages = importlib.import_module("reference_pages")
 consoles = importlib.import_module("consoles")
+
+REGISTRY = CommandRegistry.load(PluginsConfig(autoload=False))
+COMMANDS = REGISTRY.commands
+OTHERS_COMMANDS = {"acme sync", "acme", "catalog stats"}
+"""Commands of the examples on the pages."""
 
 HAND_WRITTEN = generate.written_by_hand()
 PAGES = [
@@ -64,26 +72,26 @@ def example(name):
     return importlib.import_module(name)
 
 
-# -- what is shown is what happens -----------------------------------------------------------------------------
+# -- generated output ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", reference_pages.REFERENCE)
-def test_a_reference_page_is_what_the_generator_writes(name):
+def test_reference_page_is_up_to_date(name):
     written = (DOCS / "reference" / name).read_text(encoding="utf-8")
     assert written == reference_pages.REFERENCE[name](), "run: python docs/generate.py --write"
 
 
-def test_the_reference_has_no_other_pages():
+def test_reference_has_no_other_pages():
     assert {path.name for path in (DOCS / "reference").iterdir()} == set(reference_pages.REFERENCE)
 
 
 @pytest.mark.parametrize("path", named(HAND_WRITTEN))
-def test_the_programs_and_the_output_on_a_page_are_those_of_today(path):
+def test_programs_and_output_on_a_page_are_up_to_date(path):
     written = path.read_text(encoding="utf-8")
     assert written == consoles.render(written), "run: python docs/generate.py --write"
 
 
-def test_a_page_that_went_stale_is_named_and_brought_up_to_date(tmp_path, monkeypatch, capsys):
+def test_stale_page_is_listed_and_updated(tmp_path, monkeypatch, capsys):
     page = tmp_path / "page.md"
     page.write_text("```python\nprint(1)\n```\n\n<!-- output -->\n```text\n2\n```\n")
     monkeypatch.setattr(generate, "ROOT", tmp_path)
@@ -95,50 +103,54 @@ def test_a_page_that_went_stale_is_named_and_brought_up_to_date(tmp_path, monkey
     assert generate.main([]) == 0
 
 
-def test_a_command_that_cannot_be_run_must_be_marked():
+def test_unsupported_command_must_be_marked():
     with pytest.raises(ValueError, match="cannot run 'pip install helmdeck'; mark the block"):
         consoles.render("```console\n$ pip install helmdeck\n```\n")
     marked = "<!-- not run: it installs -->\n```console\n$ pip install helmdeck\n```\n"
     assert consoles.render(marked) == marked
 
 
-def test_a_page_sees_nothing_of_the_machine(monkeypatch, tmp_path):
-    (tmp_path / "helmdeck.toml").write_text('model = "nobody/here"')
+def test_page_is_isolated_from_the_machine(monkeypatch, tmp_path):
+    (tmp_path / "helmdeck.toml").write_text('model = "missing/model"')
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HELMDECK_MODEL", "nobody/here")
+    monkeypatch.setenv("HELMDECK_MODEL", "missing/model")
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     shown = consoles.render("```console\n$ helmdeck config show\n$ helmdeck config check\n```\n")
-    assert "nobody" not in shown
+    assert "missing" not in shown
     assert re.search(r"\nmodel +local/lexical +default\n", shown)
 
 
-def test_left_out_lines_are_marked():
+def test_omitted_lines_are_marked():
     page = '<!-- shown: 1, 3-4 -->\n```console\n$ helmdeck plan "brew a pot of tea"\n```\n'
     head, *lines = consoles.render(page).splitlines()[3:-1]
     assert (head, lines[0], lines[-1]) == ("local/lexical (full_steps): gap, single-action", "...", "...")
     assert len(lines) == 4
 
 
-# -- what is included works ------------------------------------------------------------------------------------
+# -- example programs ------------------------------------------------------------------------------------------
 
 
-def test_every_example_stands_on_a_page():
+def test_every_example_is_on_a_page():
     included = set()
     for path in HAND_WRITTEN:
         included |= set(re.findall(r"<!-- (?:example|output): (\S+) -->", path.read_text(encoding="utf-8")))
     assert included == {path.name for path in EXAMPLES.glob("*.py")}
 
 
-@pytest.mark.parametrize("path", named(HAND_WRITTEN))
-def test_files_on_a_page_can_be_read(path):
-    for match in consoles.BLOCK.finditer(path.read_text(encoding="utf-8")):
-        if match["language"] == "toml":
-            tomllib.loads(match["body"])
-        elif match["language"] == "json":
-            json.loads(match["body"])
+FILES_ON_PAGES = [
+    pytest.param({"toml": tomllib, "json": json}[match["language"]], match["body"], id=f"{path.name}-{number}")
+    for path in HAND_WRITTEN
+    for number, match in enumerate(consoles.BLOCK.finditer(path.read_text(encoding="utf-8")), 1)
+    if match["language"] in ("toml", "json")
+]
 
 
-def test_the_package_on_the_providers_page_has_an_entry_point_in_our_group():
+@pytest.mark.parametrize(("reader", "text"), FILES_ON_PAGES)
+def test_files_on_a_page_can_be_parsed(reader, text):
+    assert reader.loads(text) is not None
+
+
+def test_package_on_the_provider_page_has_a_helmdeck_entry_point():
     text = (DOCS / "how-to" / "write-a-provider.md").read_text(encoding="utf-8")
     project = tomllib.loads(re.search(r"```toml\n(\[build-system\].*?)^```", text, re.DOTALL | re.MULTILINE)[1])
     assert project["project"]["entry-points"]["helmdeck"] == {"acme": "acme_provider"}
@@ -147,8 +159,8 @@ def test_the_package_on_the_providers_page_has_an_entry_point_in_our_group():
 
 
 @pytest.fixture
-def asked(chat_server, deck_with, monkeypatch):
-    """Ask the example's provider; its server gives ``answer``."""
+def provider_deck(chat_server, deck_with, monkeypatch):
+    """Call the example provider; its server returns ``answer``."""
     monkeypatch.setenv("ACME_API_KEY", "sk-acme")
 
     def ask(answer, **more):
@@ -165,22 +177,24 @@ def asked(chat_server, deck_with, monkeypatch):
 PLAN = '{"steps": [{"tool": "blog.draft", "args": {"brief": "b"}}]}'
 
 
-def test_the_provider_holds_a_model_to_the_schema_that_is_offered_and_says_when_it_is_refused(asked, deck_with):
+def test_provider_constrains_the_model_to_the_offered_schema_and_reports_a_rejected_one(provider_deck, deck_with):
     strict = {"budgets": {"acme/small": {"tier": "A", "wants_strict_json": True}}}
     held = deck_with(example("acme_provider"), config=strict).explain("draft a post", model="acme/small").constraint
     assert (held.kind, held.form, held.lost) == ("json_schema", "arguments", ("maxItems", "minItems"))
-    deck, server = asked({"output": PLAN, "why": "done"})
+    deck, server = provider_deck({"output": PLAN, "why": "done"})
     wanted = ResponseFormat("json_schema", "a", held.schema)
     words = (Message(Role.USER, (TextPart("x"),)),)
     response = deck.complete(ChatRequest(model="acme/small", messages=words, response_format=wanted))
     assert server.requests[0].body["shape"] == held.schema and response.constraint == "json_schema"
     with pytest.raises(InvalidRequest) as caught:
-        asked((422, {}, {}))[0].complete(ChatRequest(model="acme/small", messages=words, response_format=wanted))
+        provider_deck((422, {}, {}))[0].complete(
+            ChatRequest(model="acme/small", messages=words, response_format=wanted)
+        )
     assert caught.value.sub_cause == "schema_refused"
 
 
-def test_the_provider_sends_the_prompt_and_the_key_and_reads_the_answer(asked):
-    deck, server = asked({"output": PLAN, "why": "done", "read": 9, "written": 3, "model": "small-1"})
+def test_provider_sends_prompt_and_key_and_reads_the_response(provider_deck):
+    deck, server = provider_deck({"output": PLAN, "why": "done", "read": 9, "written": 3, "model": "small-1"})
     plan = deck.plan("draft a post", model="acme/small")
     assert [step.tool for step in plan.steps] == ["blog.draft"]
     assert (plan.served_model, plan.usage.input_tokens, plan.usage.output_tokens) == ("small-1", 9, 3)
@@ -203,15 +217,15 @@ def test_the_provider_sends_the_prompt_and_the_key_and_reads_the_answer(asked):
         ({"output": PLAN[:20], "why": "done"}, ConstrainedDeadlock),
     ],
 )
-def test_the_provider_raises_the_cause(asked, answer, failure):
-    deck, _ = asked(answer)
+def test_provider_raises_the_cause(provider_deck, answer, failure):
+    deck, _ = provider_deck(answer)
     with pytest.raises(failure) as caught:
         deck.plan("draft a post", model="acme/small")
     assert caught.value.provider in ("acme", "")
     assert caught.value.retry_after_s == (7.0 if failure is RateLimited else None)
 
 
-def test_the_provider_names_a_server_that_is_not_there(deck_with, monkeypatch):
+def test_provider_reports_an_unreachable_server(deck_with, monkeypatch):
     monkeypatch.setenv("ACME_API_KEY", "sk-acme")
     config = {"providers": {"acme": {"base_url": "http://127.0.0.1:1"}}, "recovery": {"max_attempts": 1}}
     deck = deck_with(example("acme_provider"), config=config)
@@ -220,14 +234,14 @@ def test_the_provider_names_a_server_that_is_not_there(deck_with, monkeypatch):
 
 
 def stream_of(chat_server, *events):
-    """What the streaming example gives for a stream of these events, and the models that it lists."""
+    """Return the deltas and the model list of the streaming example for these events."""
     body = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
-    pieces = [body[:9], body[9:30], body[30:]]
-    server = chat_server(lambda asked: Chunks(pieces) if asked else (200, {}, '["small", "large"]'))
+    chunks = [body[:9], body[9:30], body[30:]]
+    server = chat_server(lambda body: Chunks(chunks) if body else (200, {}, '["small", "large"]'))
     context = types.SimpleNamespace(
         normalise_stop=lambda raw, _: StopReason.END_TURN if raw == "done" else StopReason.UNKNOWN
     )
-    settings = ProviderSettings(name="acme-stream", base_url=server.base_url, api_key=lambda: "sk-acme")
+    settings = provider_settings("acme-stream", base_url=server.base_url, api_key=lambda: "sk-acme")
     request = ChatRequest(model="acme-stream/small", messages=(Message(Role.USER, (TextPart("hello"),)),))
 
     async def run():
@@ -240,27 +254,43 @@ def stream_of(chat_server, *events):
     return asyncio.run(run())
 
 
-def test_the_streaming_provider_gives_pieces_then_the_response_and_lists_its_models(chat_server):
+def test_streaming_provider_yields_deltas_then_the_response_and_lists_models(chat_server):
     (*deltas, response), models = stream_of(chat_server, {"output": "hel"}, {"output": "lo"}, {"why": "done"})
     assert [delta.text for delta in deltas] == ["hel", "lo"]
     assert (response.text, response.stop_reason) == ("hello", StopReason.END_TURN)
     assert [model.id for model in models] == ["small", "large"]
 
 
-def test_the_streaming_provider_makes_up_no_clean_end_and_believes_no_200(chat_server):
+def test_streaming_provider_invents_no_clean_end_and_does_not_trust_http_200(chat_server):
     (*_, response), _ = stream_of(chat_server, {"output": "hel"})
     assert (response.text, response.stop_reason) == ("hel", StopReason.UNKNOWN)
     with pytest.raises(TransientUnknown, match="out of memory"):
         stream_of(chat_server, {"output": "hel"}, {"error": {"message": "out of memory"}})
 
 
-def test_the_provider_makes_up_no_clean_end(asked):
-    deck, _ = asked({"output": PLAN, "why": "tired"})
+def test_provider_invents_no_clean_end(provider_deck):
+    deck, _ = provider_deck({"output": PLAN, "why": "tired"})
     assert deck.runtime.normalise_stop("tired", "acme") is StopReason.UNKNOWN
     assert deck.plan("draft a post", model="acme/small").steps
 
 
-def test_the_trim_step_runs_first_and_leaves_what_has_nothing_to_cut(deck_with, tmp_path):
+def test_example_commands_run_and_report_usage_errors(monkeypatch, tmp_path, capsys):
+    commands = {command.name: command for command in example("acme_commands").helmdeck_commands()}
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.json").write_text(json.dumps({"packs": [{"name": "a.b"}, {"name": "c.d"}]}))
+
+    def run(name, *words):
+        return commands[name].run(command_parser(commands[name]).parse_args([*words, "--catalog", "c.json"]))
+
+    assert run("acme sync", "--limit", "1", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"synchronised": ["a.b"]}
+    with pytest.raises(UsageError, match="--limit must be at least 1"):
+        run("acme sync", "--limit", "0")
+    assert run("catalog stats", "--no-plugins") == 0
+    assert re.search(r"packs +2\n", capsys.readouterr().out)
+
+
+def test_trim_step_runs_first_and_returns_the_identical_object_without_examples(deck_with, tmp_path):
     kept = {"intent_keywords": ["a"], "typical_use": "b"}
     data = {"packs": [{"name": "a", "metadata": {"examples": ["x" * 1_000], **kept}}, {"name": "b"}]}
     (tmp_path / "c.json").write_text(json.dumps(data))
@@ -279,7 +309,7 @@ def test_the_trim_step_runs_first_and_leaves_what_has_nothing_to_cut(deck_with, 
 
 
 @pytest.mark.parametrize("request_text", ["draft a blog post", "", "\x00\ud800 漢字", "a " * 5_000])
-def test_the_ranker_names_every_entry_once_for_any_text(deck_with, request_text):
+def test_ranker_scores_every_entry_once_for_any_text(deck_with, request_text):
     deck = deck_with(example("acme_ranker"), config={"selection": {"ranker": "shared-words"}})
     ranking = example("acme_ranker").SharedWords(deck.catalog).rank(request_text)
     assert sorted(score.index for score in ranking.scores) == list(range(len(deck.catalog)))
@@ -287,7 +317,7 @@ def test_the_ranker_names_every_entry_once_for_any_text(deck_with, request_text)
     assert len(deck.select(request_text, model="x/y").text.encode()) <= 10_000
 
 
-def test_the_tests_on_the_pages_pass():
+def test_tests_on_the_pages_pass():
     command = [
         sys.executable,
         "-m",
@@ -306,34 +336,34 @@ def test_the_tests_on_the_pages_pass():
     assert int(re.search(r"\b(\d+) passed\b", done.stdout)[1]) > 70
 
 
-def test_the_budget_row_and_the_house_rule_count_and_say_so(deck_with):
+def test_budget_row_and_output_limit_apply_and_name_their_plugin(deck_with):
     deck = deck_with(example("acme_budgets"))
     small, large = deck.budget("acme/small-2"), deck.budget("openai/gpt-4o")
     assert (small.budget.tier, small.budget.max_catalog_bytes, small.budget.output_tokens) == (Tier.B, 18_000, 1_200)
     assert "measured by us" in small.budget.evidence
-    assert large.budget.output_tokens == example("acme_budgets").MOST_OUTPUT
+    assert large.budget.output_tokens == example("acme_budgets").MAX_OUTPUT_TOKENS
     assert "acme_budgets" in large.sources["output_tokens"]
-    assert max(row.budget.output_tokens for row in deck.budgets()) == example("acme_budgets").MOST_OUTPUT
+    assert max(row.budget.output_tokens for row in deck.budgets()) == example("acme_budgets").MAX_OUTPUT_TOKENS
 
 
-def test_the_reasoning_tag_and_the_decode_step_read_the_models_dialect(deck_with):
+def test_reasoning_tag_and_decode_step_are_applied(deck_with):
     deck = deck_with(example("acme_reading"))
     decoded = deck.decode('<MUSING>{"a" => 0}</MUSING> {"a" => "x => y"}', dict)
     assert (decoded.value, decoded.repairs) == ({"a": "x => y"}, ("acme.rockets",))
     assert deck.decode('{"a": 1}', dict).repairs == ()
 
 
-def test_the_decode_step_completes_nothing_that_was_cut(deck_with):
+def test_decode_step_never_completes_truncated_text(deck_with):
     decoder = deck_with(example("acme_reading")).runtime.decoder
     with pytest.raises(DecodeFailed) as caught:
         decoder.decode('{"a" => {"b" => 1', dict, StopReason.MAX_TOKENS)
     assert caught.value.cause is FailureClass.LENGTH_TRUNCATED
 
 
-# -- the reference is complete ---------------------------------------------------------------------------------
+# -- completeness of the reference -----------------------------------------------------------------------------
 
 
-def test_every_cause_every_budget_and_every_public_name_is_in_the_reference():
+def test_reference_contains_every_cause_budget_and_public_name():
     import helmdeck_core
 
     reference = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "reference").iterdir()}
@@ -345,7 +375,7 @@ def test_every_cause_every_budget_and_every_public_name_is_in_the_reference():
         assert all(f"| `{name}` |" in reference["ladder.md"] for name in deck.runtime.trim_steps)
 
 
-def test_every_key_has_a_text_and_a_default_that_is_its_own():
+def test_every_key_has_a_description_and_its_own_default():
     from helmdeck_core.config.types import Config
 
     rows = list(reference_pages.keys(Config))
@@ -354,7 +384,7 @@ def test_every_key_has_a_text_and_a_default_that_is_its_own():
     assert ("model", '`"local/lexical"`') in [(key, default) for key, _, default, _ in rows]
 
 
-# -- what is linked to exists ----------------------------------------------------------------------------------
+# -- links -----------------------------------------------------------------------------------------------------
 
 _FENCED = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
@@ -365,7 +395,7 @@ def prose(path):
 
 
 def anchors(path):
-    """The anchors of a page's headings, as GitHub makes them."""
+    """Return the anchors of a page's headings, as GitHub generates them."""
     found = []
     for heading in re.findall(r"^#+ (.+)$", prose(path), re.MULTILINE):
         slug = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
@@ -374,7 +404,7 @@ def anchors(path):
 
 
 @pytest.mark.parametrize("path", named(PAGES))
-def test_every_link_leads_somewhere(path):
+def test_links_resolve(path):
     broken = []
     for match in _LINK.finditer(prose(path)):
         target, _, anchor = match["target"].partition("#")
@@ -386,22 +416,22 @@ def test_every_link_leads_somewhere(path):
     assert broken == []
 
 
-def test_every_page_can_be_reached_from_the_index():
+def test_every_page_is_linked_from_the_index():
     linked = {
         (DOCS / match["target"].partition("#")[0]).resolve() for match in _LINK.finditer(prose(DOCS / "README.md"))
     }
     assert {*DOCS.rglob("*.md")} - {DOCS / "README.md"} <= linked
 
 
-# -- the commands that are named exist -------------------------------------------------------------------------
+# -- commands --------------------------------------------------------------------------------------------------
 
 
 def command_lines(path):
-    """What follows ``helmdeck`` in shell blocks and between back ticks."""
+    """Yield the text after ``helmdeck`` in shell blocks and inline code."""
     text = path.read_text(encoding="utf-8")
     for block in re.finditer(r"^```(console|sh|bash)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         for line in block[2].replace("\\\n", " ").splitlines():
-            # In a console block only what stands behind a prompt is a command, the rest is output.
+            # In a console block, only lines with a prompt are commands.
             if block[1] != "console" or line.startswith("$ "):
                 yield from re.findall(r"(?:^|[\s/])helmdeck ([a-z-].*)", line)
     for found in re.finditer(r"`helmdeck ([^`\n]+)`", prose(path)):
@@ -409,21 +439,17 @@ def command_lines(path):
 
 
 def options_of(command):
-    module, _, action = command.partition(" ")
-    parser = options.Parser(f"helmdeck {command}")
-    importlib.import_module(f"helmdeck_core.cli.{module}").ACTIONS[action][0](parser)
-    options.add_global_options(parser)
-    return parser
+    return command_parser(COMMANDS[command].value)
 
 
 @pytest.mark.parametrize("path", named(PAGES))
-def test_every_command_that_is_named_exists_with_its_options(path):
+def test_commands_on_the_pages_exist_with_their_options(path):
     for line in command_lines(path):
-        command, rest = split(shlex.split(re.split(r" [><|] ", line)[0], comments=True))
-        if command in (*GROUPS, ""):
+        command, rest = split(shlex.split(re.split(r" [><|] ", line)[0], comments=True), REGISTRY.groups)
+        if command in (*REGISTRY.groups, "") or command in OTHERS_COMMANDS:
             continue
-        assert command in COMMANDS, f"`helmdeck {line}`: there is no command {command!r}"
+        assert command in COMMANDS, f"`helmdeck {line}`: unknown command {command!r}"
         rest = rest[: rest.index("--")] if "--" in rest else rest
         used = {word.partition("=")[0] for word in rest if word.startswith("-") and word != "-"}
         known = {name for action in options_of(command)._actions for name in action.option_strings}
-        assert used <= known, f"`helmdeck {line}`: there is no option {', '.join(sorted(used - known))}"
+        assert used <= known, f"`helmdeck {line}`: unknown option {', '.join(sorted(used - known))}"

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from helmdeck_core import hookspecs
-from helmdeck_core.hooks.docs import hooks, render
+from helmdeck_core.hooks.docs import hooks
+from helmdeck_core.resolve.inventory import hooks_page
+from helmdeck_plugins import BUILTINS
 
 ROOT = Path(__file__).parents[2]
 NAMES = [name for name in vars(hookspecs) if name.startswith("helmdeck_")]
@@ -14,7 +16,7 @@ NAMES = [name for name in vars(hookspecs) if name.startswith("helmdeck_")]
 
 def test_hookspecs_md_is_what_the_generator_writes():
     written = (ROOT / "hookspecs.md").read_text(encoding="utf-8")
-    assert written == render(), "run: helmdeck hooks --write hookspecs.md"
+    assert written == hooks_page(), "run: helmdeck hooks --write hookspecs.md"
 
 
 def test_every_specification_is_there_in_the_order_of_the_source():
@@ -23,7 +25,7 @@ def test_every_specification_is_there_in_the_order_of_the_source():
 
 @pytest.mark.parametrize("hook", hooks(), ids=lambda hook: hook.name)
 def test_a_section_has_heading_signature_kind_and_every_argument(hook):
-    page = render()
+    page = hooks_page()
     section = page.partition(f"## {hook.name}\n")[2].partition("\n## ")[0]
     function = getattr(hookspecs, hook.name)
     assert f"def {hook.name}(" in section
@@ -34,3 +36,13 @@ def test_a_section_has_heading_signature_kind_and_every_argument(hook):
     assert "- returns: " in section
     assert ":param" not in section
     assert "``" not in section.replace("```", "")
+
+
+def test_every_built_in_plugin_is_named_at_its_hooks_with_the_way_to_replace_it():
+    sections = hooks_page().split("\n## ")[1:]
+    assert {plugin for plugin in BUILTINS if any(f"- plugin `{plugin}`" in section for section in sections)} == set(
+        BUILTINS
+    )
+    assert all("block it: `[plugins] disable" in section for section in sections if "- plugin `" in section)
+    trim_steps = next(section for section in sections if section.startswith("helmdeck_trim_steps"))
+    assert "`description.firstSentence`" in trim_steps and "contribute one of the same name" in trim_steps

@@ -7,13 +7,14 @@ import json
 
 from hypothesis import strategies as st
 
-from helmdeck_core import ChatDelta, ChatRequest, Message, ProviderSettings, Role, TextPart
+from helmdeck_core import ChatDelta, ChatRequest, Message, Role, TextPart
 from helmdeck_plugins.providers import anthropic, gemini, ollama
-from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
-from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
-from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
-from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
+from helmdeck_plugins.providers.anthropic.response import MessageAnswer
+from helmdeck_plugins.providers.error_rules import ERROR_RULES, QUOTA_HEADERS
+from helmdeck_plugins.providers.gemini.response import GeminiAnswer
+from helmdeck_plugins.providers.ollama.response import OllamaAnswer
 from helmdeck_provider_kit import ReaderContext
+from helmdeck_testing import provider_settings
 from helmdeck_testing.deck_factory import make_deck
 
 RUNTIME = make_deck().runtime
@@ -45,25 +46,25 @@ def body_of(rendered):
     return json.loads(rendered.body)
 
 
-def terms(dialect, **fields):
+def terms(wire_format, **fields):
     return ReaderContext(
-        words=ERROR_WORDS,
+        words=ERROR_RULES,
         quota_headers=QUOTA_HEADERS,
-        normalise=lambda raw: RUNTIME.normalise_stop(raw, dialect),
-        dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, dialect),
+        normalise=lambda raw: RUNTIME.normalise_stop(raw, wire_format),
+        dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, wire_format),
         **fields,
     )
 
 
-def read(dialect, *events, **fields):
+def read(wire_format, *events, **fields):
     """Feed the events; return the deltas and the response."""
-    answer = ANSWERS[dialect](terms(dialect, **fields))
+    answer = ANSWERS[wire_format](terms(wire_format, **fields))
     deltas = [delta for event in events for delta in answer.feed(event)]
     return deltas, answer.finish()
 
 
-def answered(dialect, *events, **fields):
-    return read(dialect, *events, **fields)[1]
+def answered(wire_format, *events, **fields):
+    return read(wire_format, *events, **fields)[1]
 
 
 def summed(deltas):
@@ -75,14 +76,14 @@ def summed(deltas):
             call[0] += piece.id
             call[1] += piece.name
             call[2] += piece.arguments
-    text, reasoning = ("".join(getattr(delta, name) for delta in deltas) for name in ("text", "reasoning"))
+    text, reasoning = ("".join(getattr(delta, name) for delta in deltas) for name in ("text", "reasoning_content"))
     return text, reasoning, [tuple(calls[index]) for index in sorted(calls)]
 
 
 def spoken(response):
     """The same of a response."""
     calls = [(call.id, call.name, call.arguments) for call in response.tool_calls]
-    return response.text, response.reasoning, calls
+    return response.text, response.reasoning_content, calls
 
 
 # -- over the wire --------------------------------------------------------------------------------------------
@@ -91,7 +92,7 @@ def spoken(response):
 def opened(name, base_url, **settings):
     spec = SPECS[name]
     options = {**spec.options, **settings.pop("options", {})}
-    given = ProviderSettings(name=name, base_url=base_url, options=options, **{"api_key": lambda: KEY, **settings})
+    given = provider_settings(name, base_url=base_url, options=options, **{"api_key": lambda: KEY, **settings})
     return spec.open(given, Context())
 
 

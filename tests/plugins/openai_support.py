@@ -3,44 +3,46 @@
 import asyncio
 import json
 
-from helmdeck_core import DISPOSITIONS, ChatRequest, Message, ProviderSettings, Role, StopReason, TextPart
-from helmdeck_plugins.providers import openai, responses
-from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
-from helmdeck_plugins.providers.openai_wire import ChatAnswer
+from helmdeck_core import DISPOSITIONS, ChatRequest, Message, Role, StopReason, TextPart
+from helmdeck_plugins.providers import openai_chat, openai_responses
+from helmdeck_plugins.providers.error_rules import ERROR_RULES, QUOTA_HEADERS
+from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
+from helmdeck_plugins.providers.openai_responses.error_rules import ERROR_RULES as RESPONSES_ERROR_RULES
 from helmdeck_provider_kit import EventFeed, ReaderContext, checked
+from helmdeck_testing import provider_settings
 
-PRESETS = {spec.name: spec for spec in (*openai.PRESETS, *responses.PRESETS)}
+PRESETS = {spec.name: spec for spec in (*openai_chat.PRESETS, *openai_responses.PRESETS)}
 REQUEST = ChatRequest(model="vllm/tiny", messages=(Message(Role.USER, (TextPart("say hello"),)),))
 
 
 class Context:
-    def normalise_stop(self, raw, dialect):
-        assert dialect in TABLES
-        return look_up(raw, dialect)
+    def normalise_stop(self, raw, wire_format):
+        assert wire_format in TABLES
+        return look_up(raw, wire_format)
 
-    def disposition_of(self, raw, reason, dialect):
-        _, found = TABLES[dialect]
+    def disposition_of(self, raw, reason, wire_format):
+        _, found = TABLES[wire_format]
         return found.get((raw or "").casefold(), DISPOSITIONS[reason])
 
 
 TABLES = {
-    "openai": (openai.REASONS, openai.DISPOSITIONS),
-    "openai-responses": (responses.REASONS, responses.DISPOSITIONS),
+    "openai": (openai_chat.REASONS, openai_chat.DISPOSITIONS),
+    "openai-responses": (openai_responses.REASONS, openai_responses.DISPOSITIONS),
 }
 
 
-def look_up(raw, dialect="openai"):
-    reasons, _ = TABLES[dialect]
+def look_up(raw, wire_format="openai"):
+    reasons, _ = TABLES[wire_format]
     return reasons.get((raw or "").strip().casefold(), StopReason.UNKNOWN)
 
 
-def terms(*, dialect="openai", headers=None, secrets=(), **given):
+def terms(*, wire_format="openai", headers=None, secrets=(), **given):
     """What an answer is read with when no deck is there."""
     return ReaderContext(
-        words=ERROR_WORDS,
+        words=RESPONSES_ERROR_RULES if wire_format == "openai-responses" else ERROR_RULES,
         quota_headers=QUOTA_HEADERS,
-        normalise=lambda raw: look_up(raw, dialect),
-        dispose=lambda raw, reason: Context().disposition_of(raw, reason, dialect),
+        normalise=lambda raw: look_up(raw, wire_format),
+        dispose=lambda raw, reason: Context().disposition_of(raw, reason, wire_format),
         headers={name.lower(): value for name, value in (headers or {}).items()},
         secrets=tuple(secrets),
         **given,
@@ -51,7 +53,7 @@ def parse_response(status, headers, body, **given):
     """Read an answer that came in one piece."""
     read_with = terms(status=status, headers=headers, **given)
     answer = ChatAnswer(read_with)
-    for _ in answer.read(checked(status, read_with.headers, body, ERROR_WORDS, read_with.secrets)):
+    for _ in answer.read(checked(status, read_with.headers, body, ERROR_RULES, read_with.secrets)):
         pass
     return answer.finish()
 
@@ -60,7 +62,7 @@ def opened(base_url, preset="vllm", options=None, **settings):
     """An open provider of a preset."""
     spec = PRESETS[preset]
     options = {**spec.options, **(options or {})}
-    return spec.open(ProviderSettings(name=preset, base_url=base_url, options=options, **settings), Context())
+    return spec.open(provider_settings(preset, base_url=base_url, options=options, **settings), Context())
 
 
 def ask(base_url, *requests, preset="vllm", options=None, **settings):
@@ -110,5 +112,5 @@ def joined(deltas):
         if (call := delta.tool_call) is not None:
             old = calls.get(call.index, ("", "", ""))
             calls[call.index] = (old[0] + call.id, old[1] + call.name, old[2] + call.arguments)
-    text, reasoning = ("".join(getattr(delta, name) for delta in deltas) for name in ("text", "reasoning"))
+    text, reasoning = ("".join(getattr(delta, name) for delta in deltas) for name in ("text", "reasoning_content"))
     return text, reasoning, [calls[index] for index in sorted(calls)]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from helmdeck_core import Catalog, Task
 from helmdeck_core.json_schema.dialect import ANNOTATIONS, BOUNDS
 from helmdeck_plugins.packs.constraints import plan_forms, route_forms
-from helmdeck_plugins.providers.dialects import DIALECTS
+from helmdeck_plugins.providers.schema_dialects import DIALECTS
 from helmdeck_provider_bedrock.request import CLAUDE_SCHEMAS
 from helmdeck_provider_bedrock.request import SCHEMAS as BEDROCK_SCHEMAS
 from helmdeck_provider_cohere.request import SCHEMAS as COHERE_SCHEMAS

@@ -97,23 +97,23 @@ WHOLE = message(
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 1000])
-def test_a_stream_comes_to_what_the_whole_message_says(size):
+def test_streamed_and_whole_messages_are_equal(size):
     deltas, response = read("anthropic", *pieces_of(WHOLE, size))
     assert response == answered("anthropic", WHOLE)
     assert summed(deltas) == spoken(response)
 
 
-def test_a_whole_message_gives_deltas_that_come_to_it():
+def test_deltas_of_a_whole_message_add_up_to_it():
     deltas, response = read("anthropic", WHOLE)
     assert summed(deltas) == spoken(response)
     assert response.text == "Here it is."
-    assert response.reasoning == "let me see"
+    assert response.reasoning_content == "let me see"
     assert response.tool_calls == (ToolCall("t1", "look", '{"at":"sea","deep":[1,2]}'), ToolCall("t2", "stop", "{}"))
     assert response.stop_reason is StopReason.TOOL_CALL
     assert response.opaque == {"anthropic": {"content": WHOLE["content"]}}
 
 
-def test_input_is_everything_that_was_read_and_thought_is_part_of_the_output():
+def test_input_includes_cached_tokens_and_output_includes_reasoning():
     usage = {
         "input_tokens": 4, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20, "output_tokens": 30,
         "output_tokens_details": {"thinking_tokens": 12},
@@ -123,7 +123,7 @@ def test_input_is_everything_that_was_read_and_thought_is_part_of_the_output():
     )
 
 
-def test_counts_of_a_stream_are_totals_and_what_is_not_told_again_stays():
+def test_stream_usage_is_cumulative_and_missing_counters_stay():
     events = [
         start(cache_read_input_tokens=7, output_tokens=1),
         *block(0, text("x")),
@@ -146,13 +146,13 @@ def test_counts_of_a_stream_are_totals_and_what_is_not_told_again_stays():
         (None, StopReason.UNKNOWN, Disposition.RETRY),
     ],
 )
-def test_every_word_has_its_reason_and_what_can_be_done(word, reason, disposition):
+def test_every_native_stop_reason_has_a_reason_and_a_disposition(word, reason, disposition):
     response = answered("anthropic", message(text("x"), stop_reason=word))
     assert (response.stop_reason, response.disposition, response.raw_stop_reason) == (reason, disposition, word)
     assert response.strict_stop_reason is reason
 
 
-def test_a_refusal_brings_its_words_and_keeps_what_was_said():
+def test_refusal_keeps_its_explanation_and_the_text():
     details = {"type": "refusal", "category": "bio", "explanation": "not that"}
     events = [
         start(),
@@ -165,12 +165,12 @@ def test_a_refusal_brings_its_words_and_keeps_what_was_said():
     assert bare.refusal == "cyber"
 
 
-def test_a_refusal_outranks_a_plain_end():
+def test_refusal_overrides_end_turn():
     response = answered("anthropic", message(stop_details={"type": "refusal", "category": None}))
     assert (response.strict_stop_reason, response.stop_reason) == (StopReason.END_TURN, StopReason.SAFETY_BLOCKED)
 
 
-def test_calls_of_a_cut_turn_are_told_and_never_to_be_run():
+def test_tool_calls_of_a_truncated_turn_are_not_executable():
     events = [
         start(),
         *block(0, tool_use({}), {"type": "input_json_delta", "partial_json": '{"at": "s'}),
@@ -182,26 +182,26 @@ def test_calls_of_a_cut_turn_are_told_and_never_to_be_run():
     assert response.tool_calls == (ToolCall("t1", "look", '{"at": "s'),)
 
 
-def test_a_cut_call_that_calls_itself_complete_is_a_truncation():
+def test_truncated_call_with_a_clean_stop_reason_is_a_truncation():
     events = [start(), *block(0, tool_use({}), {"type": "input_json_delta", "partial_json": '{"at"'}), end("tool_use")]
     response = answered("anthropic", *events)
     assert (response.strict_stop_reason, response.stop_reason) == (StopReason.TOOL_CALL, StopReason.MAX_TOKENS)
 
 
-def test_a_call_at_the_output_limit_is_a_truncation():
+def test_tool_call_at_the_output_limit_is_a_truncation():
     body = message(tool_use({}), stop_reason="tool_use")
     assert answered("anthropic", body, max_tokens=5).stop_reason is StopReason.MAX_TOKENS
     assert answered("anthropic", body, max_tokens=6).stop_reason is StopReason.TOOL_CALL
 
 
-def test_a_stream_that_just_ends_is_unknown_and_keeps_what_was_said():
+def test_stream_without_end_is_unknown_and_keeps_its_text():
     events = [start(), *block(0, text(""), {"type": "text_delta", "text": "half"}, closed=False)]
     response = answered("anthropic", *events)
     assert (response.text, response.stop_reason, response.raw_stop_reason) == ("half", StopReason.UNKNOWN, None)
     assert answered("anthropic").stop_reason is StopReason.UNKNOWN
 
 
-def test_a_thought_that_breaks_off_before_its_signature_does_not_go_back():
+def test_unsigned_thinking_is_not_sent_back():
     thinking = block(
         0,
         {"type": "thinking", "thinking": "", "signature": ""},
@@ -209,11 +209,11 @@ def test_a_thought_that_breaks_off_before_its_signature_does_not_go_back():
         closed=False,
     )
     response = answered("anthropic", start(), *thinking)
-    assert response.reasoning == "h"
+    assert response.reasoning_content == "h"
     assert response.opaque == {"anthropic": {"content": []}}
 
 
-def test_a_compacted_history_and_citations_go_back():
+def test_compaction_and_citations_are_sent_back():
     events = [
         start(),
         *block(0, {"type": "compaction", "content": None}, {"type": "compaction_delta", "content": "so far"}),
@@ -226,17 +226,17 @@ def test_a_compacted_history_and_citations_go_back():
     ]
 
 
-def test_the_model_that_took_over_is_the_one_that_served():
+def test_served_model_is_the_fallback_model():
     fallback = {"type": "fallback", "from": {"model": "claude-x"}, "to": {"model": "claude-y"}}
     assert answered("anthropic", message(fallback, text("x"))).served_model == "claude-y"
 
 
-def test_tools_of_the_server_are_no_calls_of_ours():
+def test_server_side_tools_are_not_tool_calls():
     response = answered("anthropic", message({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}))
     assert (response.tool_calls, response.stop_reason) == ((), StopReason.END_TURN)
 
 
-def test_an_error_in_the_middle_fails_and_tells_what_came_before():
+def test_error_within_a_stream_keeps_received_text_and_usage():
     events = [start(), *block(0, text("half of it"), closed=False)]
     with pytest.raises(ProviderUnavailable) as caught:
         answered(
@@ -245,30 +245,30 @@ def test_an_error_in_the_middle_fails_and_tells_what_came_before():
     assert (caught.value.excerpt, caught.value.raw_length, caught.value.sub_cause) == ("half of it", 10, "error_in_200")
 
 
-def test_an_error_event_without_an_error_fails_all_the_same():
+def test_error_event_without_error_object_is_a_failure():
     with pytest.raises(CallFailed):
         answered("anthropic", start(), {"type": "error"})
 
 
 @pytest.mark.parametrize("event", [None, 7, "x", [], {}, {"hello": 1}, {"type": 3}])
-def test_json_that_is_no_event_fails(event):
+def test_unrelated_json_event_is_a_failure(event):
     with pytest.raises(TransientUnknown, match="not one of Anthropic's messages"):
         answered("anthropic", event)
 
 
-def test_events_and_pieces_of_kinds_to_come_are_passed_over():
+def test_unknown_events_and_deltas_are_ignored():
     odd = block(0, {"type": "hologram", "x": 1}, {"type": "hologram_delta", "x": 2})
     response = answered("anthropic", start(), {"type": "ping"}, {"type": "weather"}, *odd, *block(1, text("x")), end())
     assert (response.text, response.stop_reason) == ("x", StopReason.END_TURN)
 
 
-def test_pieces_without_a_beginning_are_still_said():
+def test_deltas_without_start_event_are_read():
     lost = {"type": "content_block_delta", "index": 4, "delta": {"type": "text_delta", "text": "x"}}
     assert answered("anthropic", start(), lost, end()).text == "x"
 
 
 @given(st.one_of(spoiled(pieces_of(WHOLE, 9)), spoiled([WHOLE])))
-def test_whatever_is_spoiled_an_answer_is_a_response_or_a_failure(events):
+def test_mutated_answer_is_a_response_or_a_failure(events):
     try:
         response = answered("anthropic", *(events if isinstance(events, list) else [events]), max_tokens=5)
     except CallFailed:

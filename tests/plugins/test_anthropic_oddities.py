@@ -19,7 +19,7 @@ def stopped(reason="end_turn"):
     return {"type": "message_delta", "delta": {"stop_reason": reason}}
 
 
-def test_pieces_without_a_number_belong_to_the_block_that_began_last():
+def test_deltas_without_index_belong_to_the_last_block():
     response = answered(
         "anthropic",
         started({"type": "text", "text": ""}),
@@ -43,14 +43,14 @@ def test_pieces_without_a_number_belong_to_the_block_that_began_last():
 
 
 @pytest.mark.parametrize("ids", [("", ""), ("a", "a"), (None, "a")])
-def test_every_call_has_an_id_of_its_own(ids):
+def test_every_tool_call_has_a_unique_id(ids):
     blocks = [{"type": "tool_use", "id": given, "name": "look", "input": {"n": n}} for n, given in enumerate(ids)]
     found = answered("anthropic", {"type": "message", "content": blocks, "stop_reason": "tool_use"}).tool_calls
     assert len({each.id for each in found}) == 2 and all(each.id for each in found)
     assert [each.arguments for each in found] == ['{"n":0}', '{"n":1}']
 
 
-def test_blocks_of_other_kinds_are_named_and_what_is_read_is_not():
+def test_unknown_blocks_are_reported_and_known_ones_are_not():
     kinds = [
         "thinking",
         "server_tool_use",

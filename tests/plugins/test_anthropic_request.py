@@ -16,7 +16,7 @@ from helmdeck_core import (
     ToolCall,
     ToolDefinition,
 )
-from helmdeck_plugins.providers.anthropic_request import Options, render
+from helmdeck_plugins.providers.anthropic.request import Options, render
 from tests.plugins.natives_support import answered, asking, body_of, said, user
 
 LOOK = ToolDefinition("look", "Looks.", {"properties": {"at": {"type": "string"}}})
@@ -36,7 +36,7 @@ def left_out(request, **options):
     return render(request, Options(**options)).downgrades
 
 
-def test_a_plain_question_names_the_model_and_the_limit_that_is_wanted():
+def test_minimal_request_has_model_and_default_max_tokens():
     assert sent(asking("anthropic/claude-haiku-4-5")) == {
         "model": "claude-haiku-4-5",
         "max_tokens": 8192,
@@ -46,7 +46,7 @@ def test_a_plain_question_names_the_model_and_the_limit_that_is_wanted():
     assert sent(asking("anthropic/claude-haiku-4-5"), max_tokens=100)["max_tokens"] == 100
 
 
-def test_the_system_stands_apart_and_turns_of_one_side_are_one():
+def test_system_is_separate_and_turns_of_one_role_are_joined():
     body = sent(
         asking(
             "anthropic/c",
@@ -83,7 +83,7 @@ def test_the_system_stands_apart_and_turns_of_one_side_are_one():
     ]
 
 
-def test_ids_of_other_providers_are_made_fit_on_both_sides():
+def test_foreign_ids_are_sanitised_in_calls_and_results():
     body = sent(
         asking(
             "anthropic/c",
@@ -97,7 +97,7 @@ def test_ids_of_other_providers_are_made_fit_on_both_sides():
     assert call["input"] == {"INVALID_JSON": "not json"}
 
 
-def test_images_travel_as_data_or_as_the_url_that_they_have():
+def test_images_are_sent_as_data_or_url():
     images = ImagePart("image/png", b"\x89PNG"), ImagePart("image/png", url="https://img.example/a.png")
     inline = ImagePart("image/png", url="data:image/gif;base64,R0lG")
     content = sent(asking("anthropic/c", user(*images, inline)))["messages"][0]["content"]
@@ -119,7 +119,7 @@ def test_images_travel_as_data_or_as_the_url_that_they_have():
         ("look", {"type": "tool", "name": "look"}),
     ],
 )
-def test_a_tool_choice_has_its_form(choice, expected):
+def test_tool_choice_is_translated(choice, expected):
     body = sent(asking("anthropic/c", tools=(LOOK,), tool_choice=choice))
     assert body["tool_choice"] == expected
     assert body["tools"] == [
@@ -132,7 +132,7 @@ def test_a_tool_choice_has_its_form(choice, expected):
     assert "tool_choice" not in sent(asking("anthropic/c", tool_choice=choice))
 
 
-def test_a_schema_is_closed_and_loses_its_bounds():
+def test_schema_is_closed_and_loses_its_bounds():
     request = asking("anthropic/c", response_format=ResponseFormat("json_schema", "answer", SCHEMA))
     assert sent(request)["output_config"] == {
         "format": {
@@ -162,7 +162,7 @@ def test_a_schema_is_closed_and_loses_its_bounds():
         ({"type": "array", "items": {"$ref": "#"}}, "it refers to itself"),
     ],
 )
-def test_a_schema_with_open_objects_is_left_out_rather_than_closed(schema, why):
+def test_schema_with_open_objects_is_left_out(schema, why):
     request = asking("anthropic/c", response_format=ResponseFormat("json_schema", "answer", schema))
     assert "output_config" not in sent(request)
     assert left_out(request) == (f"response_format json_schema left out: {why}",)
@@ -171,7 +171,7 @@ def test_a_schema_with_open_objects_is_left_out_rather_than_closed(schema, why):
 @pytest.mark.parametrize(
     "wanted", [ResponseFormat("json_object"), ResponseFormat("json_schema"), ResponseFormat("yaml")]
 )
-def test_a_format_that_there_is_none_for_is_left_out_and_reported(wanted):
+def test_unsupported_response_format_is_left_out_and_reported(wanted):
     request = asking("anthropic/c", response_format=wanted)
     assert sent(request).keys() == {"model", "max_tokens", "messages"}
     assert left_out(request) == (f"response_format {wanted.kind} left out",)
@@ -186,19 +186,19 @@ def test_a_format_that_there_is_none_for_is_left_out_and_reported(wanted):
         ("claude-haiku-4-5", {"version": "2026-10-21"}, False),
     ],
 )
-def test_a_temperature_is_sent_to_models_that_take_one(model, options, is_sent):
+def test_temperature_is_sent_to_supporting_models_only(model, options, is_sent):
     request = asking(f"anthropic/{model}", temperature=0.0)
     assert ("temperature" in sent(request, **options)) == is_sent
     assert left_out(request, **options) == (() if is_sent else ("temperature 0 left out",))
 
 
-def test_stop_sequences_of_blanks_are_left_out():
+def test_whitespace_only_stop_sequences_are_left_out():
     request = asking("anthropic/c", stop=("END", "\n\n"))
     assert sent(request)["stop_sequences"] == ["END"]
     assert left_out(request) == ("stop sequence of blanks left out",)
 
 
-def test_own_fields_are_laid_over_and_tables_are_merged():
+def test_extra_fields_override_and_objects_are_merged():
     wanted = ResponseFormat("json_schema", "answer", SCHEMA)
     body = sent(asking("anthropic/c", response_format=wanted, extra={"output_config": {"effort": "low"}, "top_k": 5}))
     assert body["top_k"] == 5
@@ -208,7 +208,7 @@ def test_own_fields_are_laid_over_and_tables_are_merged():
 # -- cache markers --------------------------------------------------------------------------------------------
 
 
-def test_the_end_of_a_prefix_is_marked_and_at_most_four_are():
+def test_cache_markers_are_set_at_prefix_ends_at_most_four():
     prefix = TextPart("the same", ends_prefix=True)
     body = sent(asking("anthropic/c", said(Role.SYSTEM, prefix), user(prefix, "now", TextPart("", ends_prefix=True))))
     assert body["system"][0]["cache_control"] == {"type": "ephemeral"}
@@ -220,12 +220,12 @@ def test_the_end_of_a_prefix_is_marked_and_at_most_four_are():
 # -- going on -------------------------------------------------------------------------------------------------
 
 
-def test_an_unfinished_answer_is_sent_without_white_space_at_its_end():
+def test_continued_answer_has_no_trailing_whitespace():
     request = asking("anthropic/claude-haiku-4-5", user("count"), said(Role.ASSISTANT, "1 2 ", " \n"), continues=True)
     assert sent(request)["messages"][-1] == {"role": "assistant", "content": [{"type": "text", "text": "1 2"}]}
 
 
-def test_going_on_does_without_a_schema():
+def test_continuation_has_no_schema():
     wanted = ResponseFormat("json_schema", "answer", SCHEMA)
     request = asking(
         "anthropic/claude-haiku-4-5", user("x"), said(Role.ASSISTANT, "{"), continues=True, response_format=wanted
@@ -242,7 +242,7 @@ REFUSING = [
 
 
 @pytest.mark.parametrize("model", REFUSING)
-def test_models_that_refuse_to_go_on_are_not_asked_to(model):
+def test_continuation_is_rejected_for_models_without_prefill(model):
     with pytest.raises(InvalidRequest) as caught:
         sent(asking(f"anthropic/{model}", user("x"), said(Role.ASSISTANT, "y"), continues=True))
     assert caught.value.sub_cause == "prefill_unsupported"
@@ -251,7 +251,7 @@ def test_models_that_refuse_to_go_on_are_not_asked_to(model):
 @pytest.mark.parametrize(
     "model", ["claude-haiku-4-5-20251001", "claude-opus-4-5", "claude-sonnet-4-5", "claude-3-haiku"]
 )
-def test_models_that_go_on_are_asked_to_unless_they_think(model):
+def test_continuation_is_sent_to_models_with_prefill_unless_thinking(model):
     request = asking(f"anthropic/{model}", user("x"), said(Role.ASSISTANT, "y"), continues=True)
     assert sent(request)["messages"][-1]["role"] == "assistant"
     thinking = asking(
@@ -265,7 +265,7 @@ def test_models_that_go_on_are_asked_to_unless_they_think(model):
         sent(thinking)
 
 
-def test_every_model_goes_on_with_a_paused_turn_and_with_a_paid_fallback():
+def test_paused_turn_and_paid_fallback_continue_with_every_model():
     paused = {
         "type": "message",
         "content": [{"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"q": "x"}}],
@@ -281,7 +281,7 @@ def test_every_model_goes_on_with_a_paused_turn_and_with_a_paid_fallback():
     assert sent(paid)["fallback_credit_token"] == "t"
 
 
-def test_a_turn_that_was_paused_twice_goes_back_with_what_was_said_before():
+def test_twice_paused_turn_is_sent_back_with_its_earlier_text():
     search = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"q": "x"}}
     blocks = [{"type": "text", "text": "now the second "}, search]
     own = answered("anthropic", {"type": "message", "content": blocks, "stop_reason": "pause_turn"}).opaque
@@ -305,24 +305,24 @@ def turn(blocks=THOUGHT):
     return response, said(Role.ASSISTANT, response.text, tool_calls=response.tool_calls, opaque=response.opaque)
 
 
-def test_signed_thoughts_go_back_unchanged_and_in_place():
+def test_signed_thinking_is_sent_back_unchanged_in_its_position():
     body = sent(asking("anthropic/c", user("x"), turn()[1], said(Role.TOOL, "ok", tool_call_id="t1")))
     assert body["messages"][1]["content"] == THOUGHT
 
 
-def test_of_a_turn_that_was_changed_the_thoughts_still_go_back():
+def test_thinking_of_an_edited_turn_is_sent_back():
     _, message = turn()
     changed = said(Role.ASSISTANT, "other", opaque=message.opaque)
     content = sent(asking("anthropic/c", user("x"), changed))["messages"][1]["content"]
     assert content == [*THOUGHT[:2], {"type": "text", "text": "other"}]
 
 
-def test_a_plain_turn_needs_nothing_but_its_words():
+def test_plain_turn_has_no_opaque_data():
     assert turn(THOUGHT[2:])[0].opaque == {}
 
 
 @pytest.mark.parametrize("opaque", [{"anthropic": 7}, {"anthropic": {"content": ["x"]}}, {"gemini": {"parts": [{}]}}])
-def test_what_another_provider_wanted_back_changes_nothing(opaque):
+def test_opaque_data_of_another_provider_is_ignored(opaque):
     content = sent(asking("anthropic/c", user("x"), said(Role.ASSISTANT, "y", opaque=opaque)))["messages"][1]["content"]
     assert content == [{"type": "text", "text": "y"}]
 
@@ -333,16 +333,16 @@ def test_what_another_provider_wanted_back_changes_nothing(opaque):
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"colour": "red"}, "no such option"),
+        ({"colour": "red"}, "unknown option"),
         ({"auth": "basic"}, "allowed: 'x-api-key', 'bearer'"),
         ({"cache_ttl": "2h"}, "allowed: '5m', '1h'"),
-        ({"max_tokens": 0}, "not a whole number above 0"),
-        ({"max_tokens": True}, "not a whole number above 0"),
-        ({"betas": "one"}, "not a list of texts"),
-        ({"version": ""}, "not a text"),
+        ({"max_tokens": 0}, "not a positive integer"),
+        ({"max_tokens": True}, "not a positive integer"),
+        ({"betas": "one"}, "not a list of strings"),
+        ({"version": ""}, "not a non-empty string"),
     ],
 )
-def test_an_option_that_cannot_be_used_is_named(options, problem):
+def test_invalid_option_is_named(options, problem):
     with pytest.raises(InvalidRequest, match=problem) as caught:
         Options.read(ProviderSettings(name="anthropic", options=options))
     assert f"providers.anthropic.options.{next(iter(options))}" in str(caught.value)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-import time
 
 import pytest
 
 from helmdeck_core import CallFailed, CallLimits, ChatRequest, LikelyTimeout, Message, Role, TextPart, TransientUnknown
 from helmdeck_testing import ChatServer, Chunks, Fail, make_deck, scripted_provider
 from tests.plugins.openai_support import ask, events, opened, streamed
+from tests.virtual_time_support import advance_running_loop
 
 MESSAGE = {
     "type": "message",
@@ -75,7 +75,7 @@ def failing(server, **given):
     return caught.value
 
 
-def test_it_is_looked_at_until_it_is_there(slow):
+def test_background_response_is_polled_until_it_is_complete(slow):
     server = slow("queued", "in_progress", "completed")
     (found,) = ask(server.base_url, REQUEST, **GIVEN)
     assert (found.text, found.raw_stop_reason, found.usage.output_tokens) == ("done at last", "completed", 7)
@@ -83,13 +83,13 @@ def test_it_is_looked_at_until_it_is_there(slow):
     assert "store" not in server.requests[0].body and server.requests[0].body["background"] is True
 
 
-def test_whoever_wants_a_stream_gets_it_in_one_piece(slow):
+def test_streaming_request_gets_the_background_response_at_once(slow):
     server = slow("queued", "completed")
     (delta,), found = streamed(server.base_url, REQUEST, **GIVEN)
     assert delta.text == found.text == "done at last"
 
 
-def test_a_look_that_fails_for_a_moment_loses_nothing(slow):
+def test_temporary_polling_failure_is_tolerated(slow):
     server = slow("queued", BUSY, BUSY, BUSY, "in_progress", BUSY, "completed")
     assert ask(server.base_url, REQUEST, **GIVEN)[0].text == "done at last"
 
@@ -98,42 +98,62 @@ def test_a_look_that_fails_for_a_moment_loses_nothing(slow):
     ("states", "status"),
     [(["queued", BUSY], 503), (["queued", (404, {}, {"error": {"message": "no such response"}})], 404)],
 )
-def test_one_that_cannot_be_looked_at_is_given_up_and_cancelled(slow, states, status):
+def test_unreachable_background_response_is_cancelled(slow, states, status):
     server = slow(*states)
     assert failing(server).status == status
     assert server.asked()[-1] == CANCEL
 
 
-def test_one_that_failed_there_is_a_failure(slow):
+def test_failed_background_response_is_a_failure(slow):
     failed = response("failed", error={"code": "server_error", "message": "out of luck"})
     assert "out of luck" in failing(slow("queued", failed)).detail
 
 
-def test_one_that_takes_longer_than_a_request_may_is_cancelled(slow):
+async def timed_out(server, call):
+    """Await a call whose limits end as soon as the server was polled."""
+    task = asyncio.ensure_future(call)
+    assert await asyncio.to_thread(server.looked.wait, 60.0)
+    await advance_running_loop(1_000.0)
+    return await task
+
+
+def test_background_response_is_cancelled_at_the_timeout(slow):
     server = slow("queued")
-    failure = failing(server, timeout_s=0.15)
+
+    async def run():
+        provider = opened(server.base_url, timeout_s=500.0, **GIVEN)
+        try:
+            with pytest.raises(CallFailed) as caught:
+                await timed_out(server, provider.complete(REQUEST))
+            return caught.value
+        finally:
+            await provider.aclose()
+
+    failure = asyncio.run(run())
     assert isinstance(failure, LikelyTimeout) and failure.sub_cause == "pending"
     assert server.asked()[-1] == CANCEL
 
 
-def test_one_without_an_id_is_pending_for_good(slow):
+def test_background_response_without_id_stays_pending(slow):
     failure = failing(slow(response("queued", id=None)))
     assert isinstance(failure, TransientUnknown) and failure.sub_cause == "pending"
 
 
-def test_the_deadline_of_a_call_cancels_it_and_the_next_model_is_asked(slow, monkeypatch):
+def test_call_deadline_cancels_it_and_the_fallback_is_used(slow, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     server = slow("queued")
     providers = {"openai-responses": {"base_url": server.base_url, "options": {"poll_ms": 1}}}
     config = {"providers": providers, "fallback": {"openai-responses/": ["b/two"]}}
-    with make_deck(scripted_provider(["from another"], "b"), config=config) as deck:
-        start = time.monotonic()
-        assert deck.complete(REQUEST, limits=CallLimits(deadline_s=0.5)).text == "from another"
-        assert time.monotonic() - start < 1.0
+
+    async def run():
+        async with make_deck(scripted_provider(["from another"], "b"), config=config) as deck:
+            return await timed_out(server, deck.acomplete(REQUEST, limits=CallLimits(deadline_s=900.0)))
+
+    assert asyncio.run(run()).text == "from another"
     assert server.asked()[-1] == CANCEL and server.asked().count(("POST", "")) == 1
 
 
-def test_whoever_goes_away_leaves_nothing_running(slow, monkeypatch):
+def test_cancelled_caller_leaves_no_background_response(slow, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     server = slow("queued")
     config = {"providers": {"openai-responses": {"base_url": server.base_url, "options": {"poll_ms": 1}}}}
@@ -141,7 +161,7 @@ def test_whoever_goes_away_leaves_nothing_running(slow, monkeypatch):
     async def run():
         async with make_deck(config=config) as deck:
             task = asyncio.create_task(deck.acomplete(REQUEST))
-            assert await asyncio.to_thread(server.looked.wait, 5.0)
+            assert await asyncio.to_thread(server.looked.wait, 60.0)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -150,7 +170,7 @@ def test_whoever_goes_away_leaves_nothing_running(slow, monkeypatch):
     assert server.asked()[-1] == CANCEL
 
 
-def test_an_answer_that_cannot_be_waited_for_is_not_asked_for_once_more():
+def test_pending_response_without_id_is_not_retried():
     script = scripted_provider([Fail("transient_unknown", sub_cause="pending")], "a")
     with make_deck(script, scripted_provider(["hi"], "b"), config={"fallback": {"a/": ["b/two"]}}) as deck:
         assert deck.complete(ChatRequest(model="a/one", messages=REQUEST.messages)).text == "hi"
@@ -179,13 +199,13 @@ def left(server, after=1):
     asyncio.run(run())
 
 
-def test_a_stream_that_is_left_is_cancelled_there(slow):
+def test_closed_stream_cancels_the_background_response(slow):
     server = slow(Chunks([begun(background=True), b": still at it\n\n"]))
     left(server)
     assert server.asked() == [("POST", ""), CANCEL]
 
 
-def test_one_that_ends_or_is_not_made_in_the_background_is_not(slow):
+def test_finished_or_foreground_response_is_not_cancelled(slow):
     end = events({"type": "response.completed", "response": response("completed")}, done=False)
     for pieces, after in (([begun(background=True), end], 9), ([begun(), b": \n\n"], 1)):
         server = slow(Chunks(pieces))

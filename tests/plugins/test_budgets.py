@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helmdeck_core import Budget, BudgetRow, Tier, hookimpl, resolve_variant
+from helmdeck_core import Budget, BudgetRow, Tier, hookimpl
 from helmdeck_testing import make_deck
 
 DECK = make_deck()
@@ -25,14 +25,14 @@ DECK = make_deck()
         ("openrouter/moonshotai/kimi-k2.6", "C", 256_000, 1_500, 10_000),
     ],
 )
-def test_known_models_get_their_row_and_echo_the_callers_id(model, tier, input_tokens, output_tokens, cap):
+def test_known_models_get_their_row_and_keep_the_callers_id(model, tier, input_tokens, output_tokens, cap):
     budget = DECK.budget(model).budget
     found = (budget.model, budget.tier, budget.input_tokens, budget.output_tokens, budget.max_catalog_bytes)
     assert found == (model, Tier(tier), input_tokens, output_tokens, cap)
 
 
 @pytest.mark.parametrize("model", ["", "nobody/knows-this", "x"])
-def test_an_unknown_model_gets_the_weakest_tier(model):
+def test_unknown_model_gets_the_weakest_tier(model):
     looked_up = DECK.budget(model)
     budget = looked_up.budget
     assert looked_up.is_fallback
@@ -44,7 +44,7 @@ def test_an_unknown_model_gets_the_weakest_tier(model):
     )
 
 
-def test_the_fallback_has_no_capability_but_the_filter_pass():
+def test_fallback_row_only_allows_the_filter_pass():
     budget = DECK.budget("nobody/knows").budget
     assert budget.allows_llm_filter
     assert not (budget.is_hybrid_reasoning or budget.wants_strict_json or budget.supports_prefix_cache)
@@ -66,21 +66,21 @@ def test_families_have_their_capability_flags(model, flag):
     assert getattr(DECK.budget(model).budget, flag)
 
 
-def test_every_tier_a_row_has_no_catalog_cap_and_every_other_row_has_one():
+def test_only_tier_a_rows_have_no_catalog_cap():
     for looked_up in DECK.budgets():
         assert (looked_up.budget.max_catalog_bytes is None) == (looked_up.budget.tier is Tier.A), looked_up.row
 
 
-def test_every_row_says_why():
+def test_every_row_has_evidence():
     assert all(looked_up.budget.evidence for looked_up in DECK.budgets())
 
 
 @pytest.mark.parametrize("spelling", ["  openai/gpt-4o  ", "OpenAI/GPT-4o", "OPENAI/GPT-4O"])
-def test_blanks_and_letter_case_do_not_matter(spelling):
+def test_surrounding_whitespace_and_case_are_ignored(spelling):
     assert DECK.budget(spelling).row == "openai/gpt-4o"
 
 
-def test_provider_aliases_meet():
+def test_provider_aliases_are_resolved():
     for provider in ("gemini", "vertex", "google"):
         assert DECK.budget(f"{provider}/gemini-2.5-pro").row == "google/gemini-2.5-pro"
 
@@ -94,9 +94,9 @@ def test_provider_aliases_meet():
         "openai/gpt-5:FREE",
     ],
 )
-def test_a_free_suffix_never_raises_the_tier(model):
-    budget = DECK.budget(model).budget
-    assert (budget.tier, budget.max_catalog_bytes, resolve_variant(budget)) == (Tier.C, 10_000, "single_pick")
+def test_free_suffix_never_raises_the_tier(model):
+    found = DECK.budget(model)
+    assert (found.budget.tier, found.budget.max_catalog_bytes, found.prompt_variant) == (Tier.C, 10_000, "single_pick")
 
 
 @pytest.mark.parametrize(
@@ -110,24 +110,24 @@ def test_a_free_suffix_never_raises_the_tier(model):
         "openrouter/openai/gpt-oss-120b",
     ],
 )
-def test_names_that_hint_at_thinking_set_the_flag_and_bring_headroom(model):
+def test_reasoning_model_names_set_the_flag_and_headroom(model):
     budget = DECK.budget(model).budget
     assert budget.is_hybrid_reasoning
     assert budget.max_tokens > budget.output_tokens
 
 
 @pytest.mark.parametrize("model", ["openai/gpt-4o", "x/photo3", "x/r10", "x/solo1"])
-def test_names_that_only_look_like_it_do_not(model):
+def test_similar_names_do_not_set_the_flag(model):
     assert not DECK.budget(model).budget.is_hybrid_reasoning
 
 
-def test_the_router_has_a_row_of_its_own():
+def test_router_has_its_own_row():
     assert DECK.budget("openrouter/auto").row == "openrouter/auto"
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.text(max_size=60))
-def test_no_string_makes_the_look_up_raise(text):
+def test_look_up_never_raises(text):
     assert DECK.budget(text).budget.tier in Tier
 
 
@@ -146,7 +146,7 @@ def test_a_deployment_adds_a_row(deck_with):
     assert any(each.row == "acme/" for each in deck.budgets())
 
 
-def test_a_tier_that_a_deployment_moves_brings_its_own_cap(deck_with):
+def test_overridden_tier_brings_its_own_cap(deck_with):
     deck = deck_with(
         config={"budgets": {"acme/": {"tier": "A"}, "openai/gpt-4o": {"tier": "C", "max_catalog_bytes": 8_000}}}
     )
@@ -155,24 +155,24 @@ def test_a_tier_that_a_deployment_moves_brings_its_own_cap(deck_with):
     assert deck.budget("openai/gpt-4o").budget.max_catalog_bytes == 8_000
 
 
-def test_a_cap_of_zero_in_the_configuration_is_no_limit(deck_with):
+def test_configured_cap_of_zero_is_no_limit(deck_with):
     deck = deck_with(config={"budgets": {"openrouter/openrouter/free": {"max_catalog_bytes": 0}}})
     assert deck.budget("openrouter/openrouter/free").budget.max_catalog_bytes is None
 
 
-def test_the_longer_of_two_overrides_wins_field_by_field(deck_with):
+def test_longer_prefix_override_wins_per_field(deck_with):
     deck = deck_with(config={"budgets": {"a/": {"tier": "B", "output_tokens": 1}, "a/b": {"output_tokens": 2}}})
     budget = deck.budget("a/b-c").budget
     assert (budget.tier, budget.output_tokens) == (Tier.B, 2)
 
 
-def test_the_fallback_can_be_overridden_and_touches_no_known_model(deck_with):
+def test_fallback_override_does_not_affect_known_models(deck_with):
     deck = deck_with(config={"budgets": {"fallback": {"input_tokens": 9_000}}})
     assert deck.budget("nobody/knows").budget.input_tokens == 9_000
     assert deck.budget("openrouter/openrouter/free").budget.input_tokens == 16_000
 
 
-def test_a_plugins_row_joins_the_table_and_the_longest_prefix_still_wins(deck_with):
+def test_plugin_row_joins_the_table_and_longest_prefix_wins(deck_with):
     class Acme:
         @hookimpl
         def helmdeck_budget_rows(self):

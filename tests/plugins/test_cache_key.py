@@ -7,7 +7,8 @@ import json
 import pytest
 
 from helmdeck_core import ChatRequest, Message, ProviderSettings, Role, TextPart
-from helmdeck_plugins.providers import openai_request, responses_request
+from helmdeck_plugins.providers.openai_chat import request as openai_request
+from helmdeck_plugins.providers.openai_responses import request as responses_request
 from helmdeck_plugins.providers.options import read_options
 from helmdeck_testing import completion, make_deck
 from tests.plugins.openai_support import PRESETS
@@ -25,33 +26,33 @@ def key_of(preset="openai", prefix=(RULES,), said="hello", **more):
     if preset.endswith("responses"):
         written = responses_request.render(request, read_options(responses_request.Options, settings))
     else:
-        written = openai_request.render(request, openai_request.Quirks.read(settings))
+        written = openai_request.render(request, openai_request.Options.read(settings))
     assert written.downgrades == ()
     return json.loads(written.body).get("prompt_cache_key")
 
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))
-def test_it_is_sent_where_the_field_is_documented_and_nowhere_else(preset):
+def test_cache_key_is_sent_only_where_documented(preset):
     assert (key_of(preset) is not None) == (preset in TAKERS)
 
 
-def test_it_depends_on_the_prefix_alone():
+def test_cache_key_depends_on_the_prefix_only():
     assert key_of() == key_of(said="something else", max_tokens=7) == key_of("azure-responses")
     assert key_of() != key_of(prefix=("other rules",))
     assert key_of(prefix=("a", "b")) != key_of(prefix=("a", "c")) and key_of(prefix=("a\ud800",))
     assert key_of(prefix=()) is None, "nothing is marked"
 
 
-def test_it_tells_nothing_of_the_prefix_and_fits_every_limit():
+def test_cache_key_reveals_nothing_and_fits_every_limit():
     key = key_of()
     assert len(key) == 32 and set(key) <= set("0123456789abcdef")
 
 
-def test_a_caller_may_name_it():
+def test_caller_can_set_the_cache_key():
     assert key_of(extra={"prompt_cache_key": "mine"}) == "mine"
 
 
-def test_plans_of_different_requests_name_the_same_prefix(chat_server, monkeypatch):
+def test_plans_of_different_requests_share_the_cache_key(chat_server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     answer = '{"steps": [{"tool": "blog.draft", "args": {"brief": "b"}}]}'
     server = chat_server(lambda body: completion(answer))

@@ -1,17 +1,17 @@
-"""Every word that the built-in dialects know, what it means and what can be done about it; and that they know no other."""
+"""Every word that the built-in wire formats know, what it means and what can be done about it; and that they know no other."""
 
 from __future__ import annotations
 
 import pytest
 
 from helmdeck_core import Disposition, StopReason
-from helmdeck_plugins.providers import anthropic, gemini, ollama, openai, responses
+from helmdeck_plugins.providers import anthropic, gemini, ollama, openai_chat, openai_responses
 from helmdeck_testing import make_deck
 
 RUNTIME = make_deck().runtime
 TABLES = {
     table.name: table
-    for plugin in (openai, responses, anthropic, gemini, ollama)
+    for plugin in (openai_chat, openai_responses, anthropic, gemini, ollama)
     for table in plugin.helmdeck_stop_reasons()
 }
 
@@ -99,25 +99,29 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(
-    ("dialect", "word", "expected"),
-    [(dialect, word, expected) for dialect, words in WORDS.items() for word, expected in words.items()],
+    ("wire_format", "word", "expected"),
+    [(wire_format, word, expected) for wire_format, words in WORDS.items() for word, expected in words.items()],
 )
-def test_a_word_has_its_reason_and_what_can_be_done(dialect, word, expected):
+def test_native_stop_reason_has_a_reason_and_a_disposition(wire_format, word, expected):
     for spelled in (word, word.upper(), f" {word}\n"):
-        reason = RUNTIME.normalise_stop(spelled, dialect)
-        assert (reason, RUNTIME.disposition_of(spelled, reason, dialect)) == expected
+        reason = RUNTIME.normalise_stop(spelled, wire_format)
+        assert (reason, RUNTIME.disposition_of(spelled, reason, wire_format)) == expected
 
 
 @pytest.mark.parametrize(
-    ("dialect", "word"),
-    [(dialect, word) for dialect in WORDS for word in (None, "", "  ", "null", "quantum_halt", *UNKNOWN[dialect])],
+    ("wire_format", "word"),
+    [
+        (wire_format, word)
+        for wire_format in WORDS
+        for word in (None, "", "  ", "null", "quantum_halt", *UNKNOWN[wire_format])
+    ],
 )
-def test_no_word_and_every_other_word_is_unknown_and_never_a_clean_end(dialect, word):
-    assert RUNTIME.normalise_stop(word, dialect) is StopReason.UNKNOWN
-    assert RUNTIME.disposition_of(word, StopReason.UNKNOWN, dialect) is Disposition.RETRY
+def test_unlisted_or_missing_reason_is_unknown_and_not_a_clean_end(wire_format, word):
+    assert RUNTIME.normalise_stop(word, wire_format) is StopReason.UNKNOWN
+    assert RUNTIME.disposition_of(word, StopReason.UNKNOWN, wire_format) is Disposition.RETRY
 
 
-@pytest.mark.parametrize("dialect", WORDS)
-def test_a_table_lists_no_word_that_is_not_claimed_here(dialect):
-    table = TABLES[dialect]
-    assert {*table.reasons, *table.dispositions} == {word.casefold() for word in WORDS[dialect]}
+@pytest.mark.parametrize("wire_format", WORDS)
+def test_tables_list_only_the_reasons_claimed_here(wire_format):
+    table = TABLES[wire_format]
+    assert {*table.reasons, *table.dispositions} == {word.casefold() for word in WORDS[wire_format]}

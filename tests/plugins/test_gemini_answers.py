@@ -49,32 +49,36 @@ CHUNKS = [
 ]
 
 
-def test_a_stream_comes_to_what_the_whole_answer_says():
+def test_streamed_and_whole_answers_are_equal():
     deltas, response = read("gemini", *CHUNKS)
     assert response == answered("gemini", WHOLE)
     assert summed(deltas) == spoken(response)
-    assert (response.text, response.reasoning, response.served_model) == ("Here it is.", "let me see", "gemini-x")
+    assert (response.text, response.reasoning_content, response.served_model) == (
+        "Here it is.",
+        "let me see",
+        "gemini-x",
+    )
     assert [json.loads(each.arguments) for each in response.tool_calls] == [{"at": "sea", "deep": [1, None]}, {}]
 
 
-def test_a_stream_may_be_one_list():
+def test_stream_can_be_one_json_array():
     assert answered("gemini", CHUNKS) == answered("gemini", *CHUNKS)
 
 
-def test_pieces_of_a_text_go_back_as_one_part_and_signed_ones_as_they_came():
+def test_text_chunks_are_joined_and_signed_parts_kept_for_the_next_turn():
     response = answered("gemini", *CHUNKS)
     parts = response.opaque["gemini"]["parts"]
     assert parts[:2] == [text("let me see", thought=True), text("Here it is.", thoughtSignature="c2ln")]
     assert parts[3]["thoughtSignature"] == "c2lnMg=="
 
 
-def test_a_call_may_come_before_the_reason_and_an_end_with_a_call_is_a_tool_call():
+def test_end_turn_with_a_call_is_a_tool_call():
     response = answered("gemini", chunk(call()), chunk(text("")), chunk(reason="STOP"))
     assert (response.strict_stop_reason, response.stop_reason) == (StopReason.END_TURN, StopReason.TOOL_CALL)
     assert response.disposition is Disposition.TOOLS
 
 
-def test_a_call_without_an_id_gets_one_that_differs_from_call_to_call_and_answer_to_answer():
+def test_generated_call_ids_are_unique_across_calls_and_answers():
     ids = [
         each.id
         for name in ("r1", "r2")
@@ -85,7 +89,7 @@ def test_a_call_without_an_id_gets_one_that_differs_from_call_to_call_and_answer
     assert answered("gemini", chunk({"functionCall": {"name": "look", "id": "own"}})).tool_calls[0].id == "own"
 
 
-def test_tokens_of_tools_are_read_and_tokens_of_thoughts_are_written():
+def test_usage_includes_tool_and_reasoning_tokens():
     usage = {
         "promptTokenCount": 10, "toolUsePromptTokenCount": 5, "cachedContentTokenCount": 4, "candidatesTokenCount": 7,
         "thoughtsTokenCount": 3, "totalTokenCount": 25,
@@ -94,7 +98,7 @@ def test_tokens_of_tools_are_read_and_tokens_of_thoughts_are_written():
     assert response.usage == Usage(input_tokens=15, output_tokens=10, cached_input_tokens=4, reasoning_tokens=3)
 
 
-def test_the_last_counts_of_a_stream_count():
+def test_last_usage_of_a_stream_wins():
     chunks = [
         {**chunk(text("x")), "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 1}},
         {**chunk(text("y")), "usageMetadata": {"trafficType": "ON_DEMAND"}},
@@ -124,7 +128,7 @@ def test_the_last_counts_of_a_stream_count():
         )),
     ],
 )  # fmt: skip
-def test_every_word_has_its_reason_and_what_can_be_done(word, reason, disposition):
+def test_every_native_stop_reason_has_a_reason_and_a_disposition(word, reason, disposition):
     response = answered("gemini", chunk(text("x"), reason=word))
     assert (response.stop_reason, response.disposition) == (reason, disposition)
     assert response.raw_stop_reason == str(word)
@@ -133,7 +137,7 @@ def test_every_word_has_its_reason_and_what_can_be_done(word, reason, dispositio
 @pytest.mark.parametrize(
     "block", ["SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "IMAGE_SAFETY", "MODEL_ARMOR", "JAILBREAK", 1]
 )
-def test_a_prompt_that_was_refused_is_blocked_though_there_is_no_candidate(block):
+def test_blocked_prompt_without_candidates_is_safety_blocked(block):
     response = answered("gemini", {"promptFeedback": {"blockReason": block, "blockReasonMessage": "no"}})
     assert (response.stop_reason, response.refusal) == (StopReason.SAFETY_BLOCKED, "no")
     assert response.raw_stop_reason == f"promptFeedback:{block}"
@@ -150,25 +154,25 @@ def test_a_prompt_that_was_refused_is_blocked_though_there_is_no_candidate(block
         ({"candidates": [{"content": {}, "index": 0}]}, None),
     ],
 )
-def test_an_answer_without_candidates_or_reason_is_unknown(body, raw):
+def test_answer_without_candidates_and_reason_is_unknown(body, raw):
     response = answered("gemini", body)
     assert (response.stop_reason, response.raw_stop_reason, response.text) == (StopReason.UNKNOWN, raw, "")
 
 
-def test_a_call_that_was_rejected_is_told_and_never_to_be_run():
+def test_rejected_tool_call_is_not_executable():
     response = answered("gemini", chunk(call("list_files", {}), reason="UNEXPECTED_TOOL_CALL"))
     assert (len(response.tool_calls), response.stop_reason) == (1, StopReason.UNKNOWN)
     cut = answered("gemini", chunk(call(), reason="MAX_TOKENS"))
     assert cut.stop_reason is StopReason.MAX_TOKENS
 
 
-def test_the_words_of_a_verdict_are_kept():
+def test_block_reason_message_is_kept():
     response = answered("gemini", {"candidates": [{"finishReason": "SAFETY", "finishMessage": "not that"}]})
     assert response.refusal == "not that"
     assert answered("gemini", {"candidates": [{"finishReason": "STOP", "finishMessage": "bye"}]}).refusal == ""
 
 
-def test_only_the_first_of_several_candidates_is_read():
+def test_only_the_first_candidate_is_read():
     body = {
         "candidates": [
             {**chunk(text("b"), reason="STOP")["candidates"][0], "index": 1},
@@ -185,7 +189,7 @@ def grown(*calls, reason="STOP"):
     return [*(chunk({"functionCall": each}) for each in calls), chunk(reason=reason)]
 
 
-def test_arguments_that_come_place_by_place_are_put_together():
+def test_partial_args_are_assembled_by_json_path():
     deltas, response = read(
         "gemini",
         *grown(
@@ -211,12 +215,12 @@ def test_arguments_that_come_place_by_place_are_put_together():
         [{"name": "look", "willContinue": True}, {"name": "stop", "args": {}}],
     ],
 )
-def test_arguments_that_never_end_are_a_truncation(calls):
+def test_unfinished_partial_args_are_a_truncation(calls):
     assert answered("gemini", *grown({"name": "first"}, *calls)).stop_reason is StopReason.MAX_TOKENS
 
 
 @pytest.mark.parametrize("path", ["", "$", "nonsense", "$[5]", "$.a[99999]", "$.a[3].b", "$.s.t", "$.s[0]"])
-def test_a_place_that_there_cannot_be_is_passed_over(path):
+def test_invalid_json_path_is_ignored(path):
     events = grown(
         {"name": "look", "args": {"s": "x"}, "partialArgs": [{"jsonPath": path, "stringValue": "y"}, {"jsonPath": 7}]},
     )
@@ -226,7 +230,7 @@ def test_a_place_that_there_cannot_be_is_passed_over(path):
 # -- what is no answer ----------------------------------------------------------------------------------------
 
 
-def test_an_error_in_the_middle_fails_and_tells_what_came_before():
+def test_error_within_a_stream_keeps_received_text_and_usage():
     error = {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}
     with pytest.raises(ProviderUnavailable) as caught:
         answered("gemini", chunk(text("half")), error)
@@ -234,7 +238,7 @@ def test_an_error_in_the_middle_fails_and_tells_what_came_before():
 
 
 @pytest.mark.parametrize("event", [None, 7, "x", {}, {"choices": []}])
-def test_json_that_is_no_answer_fails(event):
+def test_unrelated_json_is_a_failure(event):
     with pytest.raises(TransientUnknown, match="not one of Gemini's"):
         answered("gemini", event)
 
@@ -244,7 +248,7 @@ def test_json_that_is_no_answer_fails(event):
     {"partialArgs": [{"jsonPath": "$.a[0].b", "stringValue": "x", "willContinue": True}], "willContinue": True},
     {"partialArgs": [{"jsonPath": "$.a[1]", "numberValue": 3}]},
 ))))  # fmt: skip
-def test_whatever_is_spoiled_an_answer_is_a_response_or_a_failure(events):
+def test_mutated_answer_is_a_response_or_a_failure(events):
     try:
         response = answered("gemini", *(events if isinstance(events, list) else [events]), max_tokens=5)
     except CallFailed:
@@ -253,14 +257,14 @@ def test_whatever_is_spoiled_an_answer_is_a_response_or_a_failure(events):
     assert isinstance(response.text, str)
 
 
-def test_what_is_said_about_a_call_that_came_to_nothing_is_kept():
+def test_finish_message_of_a_malformed_call_is_kept():
     message = "Malformed function call: look(at="
     response = answered("gemini", chunk(reason="MALFORMED_FUNCTION_CALL", finishMessage=message))
     assert (response.stop_reason, response.refusal) == (StopReason.UNKNOWN, message)
     assert answered("gemini", chunk(text("ok"), reason="STOP", finishMessage="all is well")).refusal == ""
 
 
-def test_parts_of_other_kinds_are_named_and_what_belongs_to_a_text_is_not():
+def test_unknown_parts_are_reported_and_text_fields_are_not():
     parts = [
         {"inlineData": {"mimeType": "image/png", "data": "x"}, "thoughtSignature": "c2ln"},
         {"executableCode": {"code": "1"}},

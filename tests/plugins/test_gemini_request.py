@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helmdeck_core import ImagePart, InvalidRequest, ProviderSettings, ResponseFormat, Role, ToolCall, ToolDefinition
-from helmdeck_plugins.providers.gemini_request import Options, address, render
+from helmdeck_plugins.providers.gemini.request import Options, render, request_path
 from tests.plugins.natives_support import answered, asking, body_of, said, user
 
 LOOK = ToolDefinition("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
@@ -19,11 +19,11 @@ def left_out(request, **options):
     return render(request, Options(**options)).downgrades
 
 
-def test_a_plain_question_is_one_turn_and_names_no_settings():
+def test_minimal_request_is_one_turn_without_settings():
     assert sent(asking("gemini/g")) == {"contents": [{"role": "user", "parts": [{"text": "say hello"}]}]}
 
 
-def test_settings_of_the_request_stand_in_one_table():
+def test_settings_are_in_generation_config():
     request = asking(
         "gemini/g",
         max_tokens=9,
@@ -43,7 +43,7 @@ def test_settings_of_the_request_stand_in_one_table():
     assert sent(asking("gemini/g", extra={"cachedContent": "cachedContents/1"}))["cachedContent"] == "cachedContents/1"
 
 
-def test_results_name_their_tool_and_stand_in_one_turn():
+def test_tool_results_name_their_tool_and_form_one_turn():
     calls = ToolCall("a", "look", '{"at": "sea"}'), ToolCall("b", "stop", "")
     body = sent(
         asking(
@@ -75,7 +75,7 @@ def test_results_name_their_tool_and_stand_in_one_turn():
     ]
 
 
-def test_an_id_that_comes_again_belongs_to_the_nearest_call_before():
+def test_reused_id_belongs_to_the_nearest_previous_call():
     body = sent(
         asking(
             "gemini/g",
@@ -98,7 +98,7 @@ def test_an_id_that_comes_again_belongs_to_the_nearest_call_before():
     assert results == ["first", "second"]
 
 
-def test_images_are_data_or_a_file_that_google_fetches():
+def test_images_are_sent_as_data_or_file_uri():
     parts = user(ImagePart("image/png", b"x"), ImagePart("image/jpeg", url="gs://bucket/a.jpg"))
     assert sent(asking("gemini/g", parts))["contents"][0]["parts"] == [
         {"inlineData": {"mimeType": "image/png", "data": "eA=="}},
@@ -115,14 +115,14 @@ def test_images_are_data_or_a_file_that_google_fetches():
         ("look", {"mode": "ANY", "allowedFunctionNames": ["look"]}),
     ],
 )
-def test_a_tool_choice_has_its_form(choice, expected):
+def test_tool_choice_is_translated(choice, expected):
     body = sent(asking("gemini/g", tools=(LOOK,), tool_choice=choice))
     assert body["toolConfig"] == {"functionCallingConfig": expected}
     declaration = {"name": "look", "description": "Looks.", "parametersJsonSchema": LOOK.input_schema}
     assert body["tools"] == [{"functionDeclarations": [declaration]}]
 
 
-def test_a_tool_without_parameters_says_nothing_of_them():
+def test_tool_without_parameters_has_no_schema():
     tool = ToolDefinition("stop", "Stops.", {"type": "object", "properties": {}})
     declarations = sent(asking("gemini/g", tools=(tool,)))["tools"][0]["functionDeclarations"]
     assert declarations == [{"name": "stop", "description": "Stops."}]
@@ -148,7 +148,7 @@ SCHEMA = {
 OPEN = {name: value for name, value in SCHEMA.items() if name != "additionalProperties"}
 
 
-def test_json_mode_is_a_mime_type_and_a_schema_comes_in_the_words_that_are_taken():
+def test_json_mode_is_a_mime_type_and_schema_is_adapted():
     for wanted in (ResponseFormat("json_object"), ResponseFormat("json_object", "a", OPEN)):
         assert sent(asking("gemini/g", response_format=wanted))["generationConfig"] == {
             "responseMimeType": "application/json"
@@ -169,7 +169,7 @@ def test_json_mode_is_a_mime_type_and_a_schema_comes_in_the_words_that_are_taken
     assert left_out(request) == ("response_format json_schema loosened: uniqueItems",)
 
 
-def test_for_older_servers_a_schema_is_put_in_the_subset_of_openapi():
+def test_schema_is_converted_to_openapi_for_older_servers():
     request = asking("gemini/g", response_format=ResponseFormat("json_schema", "a", SCHEMA), tools=())
     assert sent(request, schemas="openapi")["generationConfig"]["responseSchema"] == {
         "type": "object",
@@ -197,12 +197,12 @@ def test_for_older_servers_a_schema_is_put_in_the_subset_of_openapi():
         {"$ref": "#"},
     ],
 )
-def test_an_endless_schema_ends(schema):
+def test_recursive_schema_is_cut_off(schema):
     request = asking("gemini/g", response_format=ResponseFormat("json_schema", "a", schema))
     assert "responseSchema" in sent(request, schemas="openapi")["generationConfig"]
 
 
-def test_a_format_that_cannot_be_had_is_reported():
+def test_unsupported_response_format_is_reported():
     wanted = ResponseFormat("json_object")
     beside_tools = asking("gemini/gemini-2.5-flash", tools=(LOOK,), response_format=wanted)
     assert left_out(beside_tools) == ("response_format json_object left out: there are tools",)
@@ -234,13 +234,13 @@ PROJECT = "/projects/p/locations/global"
         ("g 1?x#y", {}, False, "/models/g%201%3Fx%23y:generateContent"),
     ],
 )  # fmt: skip
-def test_a_request_goes_to_its_model(model, options, stream, expected):
-    assert address(asking(f"gemini/{model}", stream=stream), Options(**options)) == expected
+def test_request_path_contains_the_model(model, options, stream, expected):
+    assert request_path(asking(f"gemini/{model}", stream=stream), Options(**options)) == expected
 
 
-def test_a_model_cannot_lead_elsewhere():
-    with pytest.raises(InvalidRequest, match="no name of a model"):
-        address(asking("gemini/../../secret"), Options())
+def test_model_name_cannot_change_the_path():
+    with pytest.raises(InvalidRequest, match="not a model name"):
+        request_path(asking("gemini/../../secret"), Options())
 
 
 # -- what comes back with a turn ------------------------------------------------------------------------------
@@ -257,13 +257,13 @@ def turn(parts=PARTS):
     return response, said(Role.ASSISTANT, response.text, tool_calls=response.tool_calls, opaque=response.opaque)
 
 
-def test_signatures_go_back_on_their_parts_and_own_ids_with_the_result():
+def test_signatures_and_ids_are_sent_back():
     body = sent(asking("gemini/g", user("x"), turn()[1], said(Role.TOOL, "ok", tool_call_id="own")))
     assert body["contents"][1] == {"role": "model", "parts": PARTS}
     assert body["contents"][2]["parts"][0]["functionResponse"]["id"] == "own"
 
 
-def test_calls_of_another_model_are_marked_for_models_that_want_signatures():
+def test_calls_of_another_model_get_the_placeholder_signature():
     calls = (ToolCall("a", "look", "{}"), ToolCall("b", "see", "{}"))
     foreign = said(Role.ASSISTANT, "let me see", tool_calls=calls)
     unsigned = said(
@@ -287,19 +287,19 @@ def test_calls_of_another_model_are_marked_for_models_that_want_signatures():
     assert "thoughtSignature" not in unsigned.opaque["gemini"]["parts"][0]
 
 
-def test_a_plain_turn_needs_nothing_but_its_words():
+def test_plain_turn_has_no_opaque_data():
     response, message = turn([{"text": "x"}, {"functionCall": {"name": "look", "args": {}}}])
     assert response.opaque == {}
     body = sent(asking("gemini/g", user("x"), message, said(Role.TOOL, "ok", tool_call_id=response.tool_calls[0].id)))
     assert body["contents"][2]["parts"] == [{"functionResponse": {"name": "look", "response": {"result": "ok"}}}]
 
 
-def test_a_turn_that_was_changed_is_written_anew():
+def test_edited_turn_is_written_without_opaque_data():
     changed = said(Role.ASSISTANT, "other", opaque=turn()[1].opaque)
     assert sent(asking("gemini/g", user("x"), changed))["contents"][1]["parts"] == [{"text": "other"}]
 
 
-def test_going_on_takes_the_token_of_the_answer_and_sends_the_answer_no_more():
+def test_continuation_sends_the_token_instead_of_the_answer():
     cut = {
         "candidates": [
             {"content": {"parts": [{"text": "1 2"}]}, "finishReason": "CONTINUATION", "continuationToken": "dG9r"}
@@ -316,14 +316,14 @@ def test_going_on_takes_the_token_of_the_answer_and_sends_the_answer_no_more():
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"colour": "red"}, "no such option"),
+        ({"colour": "red"}, "unknown option"),
         ({"auth": "basic"}, "allowed: 'key', 'bearer'"),
         ({"schemas": "xml"}, "allowed: 'json_schema', 'openapi'"),
-        ({"project": "a/b"}, "no address can carry"),
-        ({"location": "x?y"}, "no address can carry"),
+        ({"project": "a/b"}, "not valid in a URL"),
+        ({"location": "x?y"}, "not valid in a URL"),
     ],
 )
-def test_an_option_that_cannot_be_used_is_named(options, problem):
+def test_invalid_option_is_named(options, problem):
     with pytest.raises(InvalidRequest, match=problem) as caught:
         Options.read(ProviderSettings(name="vertex", options=options))
     assert f"providers.vertex.options.{next(iter(options))}" in str(caught.value)

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from helmdeck_core import CallFinished, ChatRequest, EventSink, Message, ResponseFormat, Role, TextPart, hookimpl
-from helmdeck_testing import Chunks, make_deck
-from helmdeck_testing.dialects import DIALECTS, ScriptedAnswer
+from helmdeck_core import CallFinished, ChatRequest, Message, ResponseFormat, Role, TextPart
+from helmdeck_testing import Chunks, EventRecorder, make_deck
+from helmdeck_testing.server_formats import SERVER_FORMATS, ScriptedAnswer
 
 ASK = "scrape the page"
 PACKS = {
@@ -130,7 +130,7 @@ class Stage:
 
     def __init__(self, chat_server, tmp_path, model, family, answer, *, plugins=(), **config):
         self.server = chat_server(self._respond)
-        self.model, self.family, self._answer = model, DIALECTS[family], answer
+        self.model, self.family, self._answer = model, SERVER_FORMATS[family], answer
         source = tmp_path / "catalog.json"
         source.write_text(json.dumps(PACKS))
         name = model.partition("/")[0]
@@ -179,7 +179,7 @@ def stage(chat_server, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("model", [model for model in FAMILIES if "gpt-oss" not in model])
-def test_the_schema_goes_over_the_wire_in_the_words_of_the_interface(stage, model):
+def test_schema_is_sent_in_the_format_of_the_api(stage, model):
     made = stage(model)
     plan = made.plan()
     assert said_of(made.bodies[0]) == FAMILIES[model][1]
@@ -187,7 +187,7 @@ def test_the_schema_goes_over_the_wire_in_the_words_of_the_interface(stage, mode
     assert plan.downgrades == () and len(made.bodies) == 1
 
 
-def test_a_server_that_has_no_schemas_in_streams_gets_one_in_a_single_piece_only(stage):
+def test_server_without_streamed_schemas_gets_one_only_whole(stage):
     made = stage("groq/openai/gpt-oss-120b")  # a model that thinks is watched, by a stream
     assert made.plan().steps[0].tool == "web.scrape"
     assert made.bodies[0]["stream"] is True and said_of(made.bodies[0]) == FAMILIES[made.model][1]
@@ -206,7 +206,7 @@ def written_for(body):
 
 
 @pytest.mark.parametrize("model", ["openai/gpt-5.4", "openai-responses/gpt-5.4", "azure/deployed", "mistral/large"])
-def test_null_for_what_is_left_out_is_no_argument(stage, model):
+def test_null_for_an_optional_argument_is_removed(stage, model):
     plan = stage(model, written_for).plan()
     assert dict(plan.steps[0].args) == {"url": "u"} and plan.steps[0].problems == ()
 
@@ -237,7 +237,7 @@ def refusing(*forms, message):
 
 
 @pytest.mark.parametrize("model", REFUSALS)
-def test_what_a_server_refuses_is_left_out_the_next_time_and_stays_left_out(stage, model):
+def test_rejected_schema_is_left_out_of_later_requests(stage, model):
     made = stage(model, refusing("arguments", message=REFUSALS[model]))
     first, second, third = made.plan(), made.plan(), made.plan()
     assert made.forms == ["arguments", "", "ids", "ids"], "once without any, and from then on looser"
@@ -246,14 +246,14 @@ def test_what_a_server_refuses_is_left_out_the_next_time_and_stays_left_out(stag
     assert len(second.attempts) == len(third.attempts) == 1
 
 
-def test_a_server_that_refuses_everything_is_at_last_asked_for_nothing(stage):
+def test_server_that_rejects_every_schema_gets_none(stage):
     made = stage("openai/gpt-5.4", refusing("arguments", "ids", "any", message="response_format is not supported"))
     for _ in range(5):
         assert made.plan().steps[0].tool == "web.scrape"
     assert made.forms == ["arguments", "", "ids", "", "any", "", "", ""]
 
 
-def test_a_model_that_wrote_something_else_is_held_to_the_schema_the_next_time_too(stage):
+def test_schema_is_kept_after_invalid_model_output(stage):
     def answer(body):
         if form_of(body) != "arguments" or len(made.bodies) > 1:
             return written_for(body)
@@ -266,15 +266,6 @@ def test_a_model_that_wrote_something_else_is_held_to_the_schema_the_next_time_t
     assert first.attempts[0].cause == "constrained_deadlock"
 
 
-class Watcher:
-    def __init__(self):
-        self.events = []
-
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="watcher", handle=self.events.append)]
-
-
 @pytest.mark.parametrize(
     ("model", "told"),
     [
@@ -285,8 +276,8 @@ class Watcher:
         ("anthropic/claude-3-5-haiku", ""),
     ],
 )
-def test_what_an_answer_was_held_to_is_told_and_an_offer_that_is_not_taken_is_no_downgrade(stage, model, told):
-    watcher = Watcher()
+def test_constraint_is_reported_and_unused_offer_is_no_downgrade(stage, model, told):
+    watcher = EventRecorder()
     plan = stage(model, plugins=[watcher]).plan()
     [finished] = [event for event in watcher.events if isinstance(event, CallFinished)]
     assert (finished.constraint, finished.downgrades, plan.downgrades) == (told, (), ())
@@ -318,12 +309,12 @@ def test_what_an_answer_was_held_to_is_told_and_an_offer_that_is_not_taken_is_no
         ),
     ],
 )
-def test_what_a_caller_asks_for_and_does_not_get_is_a_downgrade(stage, model, wanted, downgrade):
+def test_unsupported_format_of_the_caller_is_a_downgrade(stage, model, wanted, downgrade):
     request = ChatRequest(model=model, messages=(Message(Role.USER, (TextPart("x"),)),), response_format=wanted)
     assert stage(model).deck.complete(request).downgrades == (downgrade,)
 
 
-def test_a_schema_of_the_callers_own_that_strict_mode_cannot_say_goes_as_it_is_and_gets_no_nulls(stage):
+def test_non_strict_schema_of_the_caller_is_sent_unchanged(stage):
     optional = closed({"a": TEXT, "b": TEXT}, required=["a"])
     made = stage("openai/gpt-5.4")
     wanted = ResponseFormat("json_schema", "mine", optional)
@@ -345,7 +336,7 @@ def test_a_schema_of_the_callers_own_that_strict_mode_cannot_say_goes_as_it_is_a
         ("deepseek/v4", {"response_formats": ["json_schema"], "schema_dialects": {"": "strict"}}, "arguments"),
     ],
 )
-def test_a_deployment_decides_what_is_taken(stage, model, options, form):
+def test_supported_formats_are_configurable(stage, model, options, form):
     provider = model.partition("/")[0]
     made = stage(model)
     again = stage(

@@ -9,6 +9,7 @@ import pytest
 
 from helmdeck_core import HistoryFailed, LikelyTimeout, PlanRecord, RecordedStep, args_sha, intent_sha
 from helmdeck_plugins.history import SqliteHistory
+from helmdeck_testing import EventRecorder
 
 FREE = "openrouter/openrouter/free"
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"secret words"},"rationale":"r"}],"reasoning":"x"}'
@@ -28,17 +29,17 @@ def record(caller="ada", **changes):
     return PlanRecord(caller=caller, **{**values, **changes})
 
 
-def test_a_plan_leaves_one_row_with_hash_complexity_steps_model_time_and_duration(history):
+def test_plan_adds_one_row_with_hashes_and_metadata(history):
     deck, before = history(GOOD), time.time()
     deck.plan("  Draft A Post ", model=FREE, caller="ada")
     (row,) = deck.plan_history("ada")
     assert row.intent_sha == hashlib.sha256(b"draft a post").hexdigest()[:16] == intent_sha("draft a post")
     assert (row.complexity, row.outcome, row.model, row.cause) == ("single-action", "planned", FREE, None)
     assert row.steps == (RecordedStep(1, "blog.draft", args_sha({"brief": "secret words"})),)
-    assert before <= row.time <= time.time() and 0 <= row.duration_s < 60
+    assert before <= row.time <= time.time() and row.duration_s >= 0
 
 
-def test_a_failed_plan_leaves_its_cause(history):
+def test_failed_plan_is_recorded_with_its_cause(history):
     deck = history("")
     with pytest.raises(LikelyTimeout):
         deck.plan("draft a post", model=FREE)
@@ -46,7 +47,7 @@ def test_a_failed_plan_leaves_its_cause(history):
     assert (row.outcome, row.cause, row.steps, row.complexity) == ("failed", "likely_timeout", (), None)
 
 
-def test_no_word_of_a_request_or_an_argument_is_in_the_file(history, tmp_path):
+def test_file_contains_no_request_or_argument_text(history, tmp_path):
     deck = history(GOOD)
     deck.plan("draft a clandestine post", model=FREE)
     content = b"".join(path.read_bytes() for path in (tmp_path / "deep").iterdir())
@@ -54,57 +55,43 @@ def test_no_word_of_a_request_or_an_argument_is_in_the_file(history, tmp_path):
     assert b"clandestine" not in content and b"secret words" not in content
 
 
-def test_callers_do_not_see_one_another(history):
+def test_callers_are_isolated(history):
     deck = history(GOOD)
     for caller in ("ada", "bob", "ada"):
         deck.plan("draft a post", model=FREE, caller=caller)
     assert [len(deck.plan_history(caller)) for caller in ("ada", "bob", "eve")] == [2, 1, 0]
 
 
-def test_without_a_store_nothing_is_kept_and_nothing_fails(answering):
+def test_no_store_records_nothing_and_raises_nothing(answering):
     deck, _ = answering(GOOD)
     deck.plan("draft a post", model=FREE)
     assert deck.plan_history() == ()
 
 
-def test_a_write_that_fails_never_fails_the_plan(history, tmp_path):
-    from helmdeck_core import EventSink, hookimpl
-
-    events = []
-
-    class Sink:
-        @hookimpl
-        def helmdeck_event_sinks(self):
-            return [EventSink(name="test", handle=events.append)]
-
-    deck = history(GOOD, beside=(Sink(),))
+def test_failed_write_does_not_fail_the_plan(history, tmp_path):
+    recorder = EventRecorder()
+    deck = history(GOOD, beside=(recorder,))
     deck.plan("draft a post", model=FREE)
     with sqlite3.connect(tmp_path / "deep" / "history.db") as connection:
         connection.execute("DROP TABLE plan_history")
     connection.close()
     assert deck.plan("draft a post", model=FREE).steps
-    (failed,) = [event for event in events if isinstance(event, HistoryFailed)]
+    (failed,) = recorder.of(HistoryFailed)
     assert "plan_history" in failed.detail
 
 
-def test_a_store_that_cannot_be_opened_never_fails_the_plan(answering, tmp_path):
+def test_unopenable_store_does_not_fail_the_plan(answering, tmp_path):
     (tmp_path / "file").write_text("in the way")
     deck, _ = answering(GOOD, config={"history": {"url": f"sqlite:{tmp_path / 'file' / 'history.db'}"}})
     assert deck.plan("draft a post", model=FREE).steps
 
 
-def test_a_locked_store_neither_blocks_the_loop_nor_every_plan(history, tmp_path, monkeypatch):
+def test_locked_store_blocks_neither_the_loop_nor_every_plan(history, tmp_path, monkeypatch):
     import asyncio
 
     import helmdeck_plugins.history as module
-    from helmdeck_core import EventSink, hookimpl
 
-    events, ticks = [], []
-
-    class Sink:
-        @hookimpl
-        def helmdeck_event_sinks(self):
-            return [EventSink(name="test", handle=events.append)]
+    recorder, ticks = EventRecorder(), []
 
     async def run(deck):
         async def tick():
@@ -118,14 +105,14 @@ def test_a_locked_store_neither_blocks_the_loop_nor_every_plan(history, tmp_path
         ticking.cancel()
 
     monkeypatch.setattr(module, "BUSY_TIMEOUT_S", 0.2)
-    deck = history(GOOD, beside=(Sink(),))
+    deck = history(GOOD, beside=(recorder,))
     deck.plan("draft a post", model=FREE)
     with sqlite3.connect(tmp_path / "deep" / "history.db", isolation_level=None) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         asyncio.run(run(deck))
         connection.execute("ROLLBACK")
     connection.close()
-    assert len([event for event in events if isinstance(event, HistoryFailed)]) == 1, "the others did not wait for it"
+    assert len(recorder.of(HistoryFailed)) == 1, "the others did not wait for it"
     assert len(ticks) > 20, "the loop went on meanwhile"
 
 
@@ -140,7 +127,7 @@ def test_records_expire(tmp_path):
     connection.close()
 
 
-def test_the_newest_record_comes_first(tmp_path):
+def test_records_are_newest_first(tmp_path):
     store = SqliteHistory(str(tmp_path / "h.db"), keep_days=1)
     now = time.time()
     for age in (30, 10, 20):
@@ -155,7 +142,7 @@ def write_many(path, caller):
         store.add(record(caller, model=f"m{number}"))
 
 
-def test_several_processes_write_at_once(tmp_path):
+def test_concurrent_processes_can_write(tmp_path):
     path = str(tmp_path / "h.db")
     context = multiprocessing.get_context("fork")
     processes = [context.Process(target=write_many, args=(path, "ada")) for _ in range(4)]
@@ -167,11 +154,11 @@ def test_several_processes_write_at_once(tmp_path):
     assert len(SqliteHistory(path, keep_days=1).plans("ada")) == 80
 
 
-def test_the_order_of_arguments_does_not_change_their_hash():
+def test_argument_hash_ignores_their_order():
     assert args_sha({"a": 1, "b": [2]}) == args_sha({"b": [2], "a": 1}) != args_sha({"a": 1})
 
 
-def test_a_url_of_no_known_kind_is_a_mistake_that_names_the_kinds(answering):
+def test_unknown_url_scheme_is_a_mistake_with_the_valid_ones(answering):
     from helmdeck_core import ConfigError
 
     with pytest.raises(ConfigError, match=r"history\.url.*sqlite:"):

@@ -55,7 +55,7 @@ GARDEN = catalog(
 # -- what decides ----------------------------------------------------------------------------------------
 
 
-def test_a_whole_keyword_phrase_outranks_a_match_by_name_only() -> None:
+def test_keyword_phrase_outranks_a_match_by_name_only() -> None:
     entries = catalog(
         [
             pack("quarterly.figures.report.sheet.mail", "Unrelated."),
@@ -67,46 +67,46 @@ def test_a_whole_keyword_phrase_outranks_a_match_by_name_only() -> None:
     assert ranking.scores[0].score > ranking.scores[1].score
 
 
-def test_a_phrase_of_words_that_most_entries_have_still_counts() -> None:
+def test_phrase_of_common_words_counts() -> None:
     crowd = [pack(f"get.record{n:03}", "Get a record.") for n in range(150)]
     entries = catalog([*crowd, pack("zeta", "Get a record.", intent_keywords=["get record"])])
     assert ids(rank(entries, "get the record please"))[0] == "zeta"
 
 
-def test_a_phrase_with_capitals_inside_a_word_is_matched_without_them() -> None:
+def test_camel_case_phrase_matches_lower_case() -> None:
     entries = catalog([pack("powerpoint.make", "x"), pack("zeta", "x", intent_keywords=["make the PowerPoint"])])
     assert ids(rank(entries, "make the powerpoint"))[0] == "zeta"
 
 
-def test_a_word_and_its_own_synonym_are_not_a_phrase() -> None:
+def test_word_and_its_synonym_are_not_a_phrase() -> None:
     entries = catalog(
         [pack("a", "x", intent_keywords=["draw a picture"]), pack("z", "x", intent_keywords=["the picture"])]
     )
     assert ids(rank(entries, "what is on this picture"))[0] == "z"
 
 
-def test_half_a_keyword_phrase_is_no_phrase() -> None:
+def test_partial_keyword_phrase_does_not_match() -> None:
     entries = catalog([pack("report", "x"), pack("zeta", "x", intent_keywords=["quarterly tax report"])])
     assert ids(rank(entries, "the report")) == ["report", "zeta"]
 
 
-def test_a_phrase_of_stop_words_is_matched_word_by_word() -> None:
+def test_phrase_of_stop_words_is_matched_verbatim() -> None:
     entries = catalog([pack("alpha", "x"), pack("omega", "x", intent_keywords=["what can you do"])])
     assert ids(rank(entries, "Hello, what can you do?"))[0] == "omega"
     assert rank(entries, "what do you can").scores[0].score == 0
 
 
-def test_a_pipeline_outranks_the_pack_it_supersedes_when_the_pack_is_named() -> None:
+def test_pipeline_outranks_its_superseded_pack_if_the_pack_is_named() -> None:
     ranked = ids(rank(GARDEN, "run seed.order"))
     assert ranked.index("new-bed") < ranked.index("seed.order")
 
 
-def test_a_pipeline_gets_no_lead_over_a_pack_that_is_not_named() -> None:
+def test_pipeline_gets_no_lead_over_a_pack_that_is_not_named() -> None:
     ranked = ids(rank(GARDEN, "buy something from a nursery"))
     assert ranked.index("seed.order") < ranked.index("new-bed")
 
 
-def test_superseding_a_pack_that_the_catalog_lacks_still_counts() -> None:
+def test_superseding_a_missing_pack_counts() -> None:
     entries = catalog([pack("alpha", "x")], [pipeline("omega", "y", supersedes=["old.pack"])])
     assert ids(rank(entries, "run old.pack"))[0] == "omega"
 
@@ -117,7 +117,7 @@ def test_equal_scores_are_ordered_by_id() -> None:
 
 
 @pytest.mark.parametrize("request_text", ["", "   \n", "?!", "the of and"])
-def test_a_request_without_terms_scores_everything_zero_and_orders_by_id(request_text: str) -> None:
+def test_request_without_terms_scores_zero_and_orders_by_id(request_text: str) -> None:
     ranking = rank(GARDEN, request_text)
     assert {score.score for score in ranking.scores} == {0.0}
     assert ids(ranking) == sorted(entry.id for entry in GARDEN.entries)
@@ -127,13 +127,13 @@ def test_a_request_without_terms_scores_everything_zero_and_orders_by_id(request
     "variant",
     ["CHECK MY SOIL", "check my soil!!!", "Check, my soil?", "  check\tmy - soil. ", "«check my soil»"],
 )
-def test_letter_case_and_punctuation_change_nothing(variant: str) -> None:
+def test_case_and_punctuation_are_ignored(variant: str) -> None:
     plain = rank(GARDEN, "check my soil")
     other = rank(GARDEN, variant)
     assert [(s.id, s.score, s.matched) for s in other.scores] == [(s.id, s.score, s.matched) for s in plain.scores]
 
 
-def test_a_camel_case_name_is_found_by_its_words_and_by_its_lower_case() -> None:
+def test_camel_case_name_matches_its_words_and_lower_case() -> None:
     entries = catalog([pack("getTideTable", ""), pack("getTrainTable", ""), pack("sailBoat", "")])
     assert ids(rank(entries, "when is the tide"))[0] == "getTideTable"
     assert ids(rank(entries, "gettraintable"))[0] == "getTrainTable"
@@ -167,21 +167,21 @@ def test_other_scripts_and_accents_match(request_text: str, best: str) -> None:
     assert ids(rank(entries, request_text))[0] == best
 
 
-def test_a_rare_word_counts_for_more_than_a_common_one() -> None:
+def test_rare_word_has_more_weight_than_a_common_one() -> None:
     entries = catalog(
         [pack(f"tool{n}", "Manage a customer record.") for n in range(9)] + [pack("zz", "Print a record sleeve.")]
     )
     assert ids(rank(entries, "customer sleeve"))[0] == "zz"
 
 
-def test_length_alone_does_not_decide() -> None:
+def test_long_entry_does_not_win_by_length() -> None:
     padding = " ".join(f"filler{n} of the long text" for n in range(60))
     entries = catalog([pack("a.long", f"Repair a bicycle. {padding}"), pack("b.short", "Repair a bicycle.")])
     assert ids(rank(entries, "repair a bicycle"))[0] == "b.short"
     assert rank(entries, "repair a bicycle").scores[1].score > 0
 
 
-def test_a_limitation_hardly_speaks_for_an_entry() -> None:
+def test_limitation_has_little_weight() -> None:
     entries = catalog([pack("a", "Cut hedges.", limitations=["no moles"]), pack("b", "Catch moles.")])
     assert ids(rank(entries, "moles"))[0] == "b"
 
@@ -202,12 +202,12 @@ def test_every_field_of_the_full_metadata_is_searched() -> None:
     assert [ids(rank(entries, word))[0] for word in ("fig", "grape", "hazelnut")] == ["a6"] * 3
 
 
-def test_everyday_synonyms_match_behind_the_word_itself() -> None:
+def test_synonym_ranks_below_the_word_itself() -> None:
     entries = catalog([pack("a", "Sort a list."), pack("b", "Edit a picture."), pack("c", "Edit an illustration.")])
     assert ids(rank(entries, "an illustration")) == ["c", "b", "a"]
 
 
-def test_in_a_large_catalog_terms_that_many_have_still_tell_the_best_apart() -> None:
+def test_common_terms_still_rank_a_large_catalog() -> None:
     crowd = [
         pack(f"get.record{n:04}", f"Get a record of the {'north' if n % 3 else 'south'} archive.") for n in range(3000)
     ]
@@ -219,7 +219,7 @@ def test_in_a_large_catalog_terms_that_many_have_still_tell_the_best_apart() -> 
     assert keys == sorted(keys) and ranking == rank(entries, "get me the record of a heron in the south archive")
 
 
-def test_a_case_asks_for_its_kind_and_not_the_other_way_round() -> None:
+def test_specific_word_matches_its_broader_term_only() -> None:
     entries = catalog([pack("a", "Show the weather."), pack("b", "Collect rain in a barrel."), pack("c", "Paint.")])
     assert [score.id for score in rank(entries, "will it be foggy?").scores if score.score] == ["a"]
     assert [score.id for score in rank(entries, "the weather").scores if score.score] == ["a"]
@@ -228,7 +228,7 @@ def test_a_case_asks_for_its_kind_and_not_the_other_way_round() -> None:
 # -- several clauses -------------------------------------------------------------------------------------
 
 
-def test_every_clause_that_asks_names_its_best_entry() -> None:
+def test_every_requesting_clause_has_a_best_entry() -> None:
     ranking = rank(GARDEN, "Identify the plant on this photo, check my soil, and plan the watering of the beds")
     assert [GARDEN.entries[index].id for index in ranking.clause_best] == [
         "plant.identify",
@@ -238,11 +238,11 @@ def test_every_clause_that_asks_names_its_best_entry() -> None:
     assert len(ranking.clauses) == 3
 
 
-def test_a_single_clause_has_no_vote() -> None:
+def test_single_clause_has_no_vote() -> None:
     assert rank(GARDEN, "check my soil").clause_best == ()
 
 
-def test_a_short_clause_is_not_drowned_by_a_long_one() -> None:
+def test_short_clause_counts_next_to_a_long_one() -> None:
     decoys = [pack(f"cup{n}", "Describe a porcelain cup with a handle and a saucer.") for n in range(20)]
     entries = catalog([*decoys, pack("clock", "Set an alarm.")])
     request = "Describe the porcelain cup with the broken handle and its saucer, then set an alarm"
@@ -252,14 +252,14 @@ def test_a_short_clause_is_not_drowned_by_a_long_one() -> None:
 # -- explanation and shape -------------------------------------------------------------------------------
 
 
-def test_the_best_entries_say_what_matched() -> None:
+def test_best_entries_explain_their_matches() -> None:
     best = rank(GARDEN, "please check my soil").scores[0]
     assert best.id == "soil.test"
     assert best.matched[0] == "keyword:check my soil"
     assert "name:soil" in best.matched
 
 
-def test_entries_without_a_match_explain_nothing() -> None:
+def test_entries_without_match_have_no_explanation() -> None:
     assert rank(GARDEN, "check my soil").scores[-1].matched == ()
 
 
@@ -269,13 +269,13 @@ def test_top_k_of_a_ranking_keeps_the_order() -> None:
     assert top_k(scores, 0) == scores == top_k(scores, 99)
 
 
-def test_a_clear_winner_is_confident_and_silence_is_not() -> None:
+def test_clear_winner_has_confidence_and_no_match_has_none() -> None:
     assert rank(GARDEN, "which insect is this").is_confident()
     assert not rank(GARDEN, "").is_confident()
     assert rank(catalog([pack("a", "x")]), "nothing").is_confident()
 
 
-def test_an_empty_catalog_ranks_to_nothing() -> None:
+def test_empty_catalog_has_an_empty_ranking() -> None:
     assert rank(catalog([]), "anything").scores == ()
 
 
@@ -287,12 +287,12 @@ def test_an_empty_catalog_ranks_to_nothing() -> None:
         {"steps": [None, {"pack": 3}, ["x"]], "supersedes": ["", "?"]},
     ],
 )
-def test_metadata_of_any_shape_is_read_as_far_as_it_goes(metadata: dict[str, Any]) -> None:
+def test_metadata_of_any_shape_is_accepted(metadata: dict[str, Any]) -> None:
     entries = Catalog.from_data({"packs": [{"name": "a", "metadata": metadata}]}, "test")
     assert ids(rank(entries, "a b x")) == ["a"]
 
 
-def test_the_hook_contributes_a_ranker_named_lexical() -> None:
+def test_hook_contributes_the_ranker_lexical() -> None:
     (ranker,) = helmdeck_rankers()
     assert ranker.name == "lexical"
     assert ranker.index(GARDEN).rank("check my soil").scores[0].id == "soil.test"
@@ -308,7 +308,7 @@ WORDS = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(st.one_of(ANY_TEXT, WORDS.map(" ".join)))
-def test_a_ranking_is_a_permutation_best_first_and_the_same_every_time(request_text: str) -> None:
+def test_ranking_is_a_deterministic_permutation_best_first(request_text: str) -> None:
     index = LexicalIndex(GARDEN)
     ranking = index.rank(request_text)
     assert sorted(score.index for score in ranking.scores) == list(range(len(GARDEN)))
@@ -328,7 +328,7 @@ def test_any_text_can_be_a_catalog(texts: list[tuple[str, str]], request_text: s
 
 @settings(max_examples=60, deadline=None)
 @given(WORDS, st.sampled_from(["lower", "upper", "title"]))
-def test_letter_case_never_matters(words: list[str], change: str) -> None:
+def test_case_is_ignored(words: list[str], change: str) -> None:
     request_text = " ".join(words)
     changed = getattr(request_text, change)()
     assert [(s.id, s.score) for s in rank(GARDEN, changed).scores] == [
@@ -341,7 +341,7 @@ def test_letter_case_never_matters(words: list[str], change: str) -> None:
     st.lists(st.sampled_from("tide table boat sail fish net harbour".split()), min_size=1, max_size=5, unique=True),
     st.data(),
 )
-def test_a_said_phrase_always_beats_a_name(name_words: list[str], data: st.DataObject) -> None:
+def test_matching_phrase_always_beats_a_name(name_words: list[str], data: st.DataObject) -> None:
     phrase = data.draw(st.lists(st.sampled_from(name_words), min_size=1, unique=True))
     entries = catalog([pack(".".join(name_words), "zzz"), pack("target", "yyy", intent_keywords=[" ".join(phrase)])])
     assert ids(rank(entries, " ".join(name_words)))[0] == "target"
@@ -356,7 +356,7 @@ def test_a_said_phrase_always_beats_a_name(name_words: list[str], data: st.DataO
         ("suggest a good cellar", "wine.cellar"),  # what people say whatever they want counts for less
     ],
 )
-def test_words_that_a_catalog_does_not_have_find_what_was_meant(request_: str, first: str) -> None:
+def test_misspelt_and_related_words_match(request_: str, first: str) -> None:
     entries = catalog(
         [
             pack("suggestion.box", "Suggest something good."),
@@ -369,7 +369,7 @@ def test_words_that_a_catalog_does_not_have_find_what_was_meant(request_: str, f
     assert ids(rank(entries, request_))[0] == first
 
 
-def test_a_deployment_sets_how_much_a_field_counts(deck_with):
+def test_field_weights_are_configurable(deck_with):
     request = "water the beds"
     config = {"selection": {"rankers": {"lexical": {"description": 0.0, "name": 9.0, "clause_vote": 0.0}}}}
     plain, set_ = deck_with(), deck_with(config=config)
@@ -379,6 +379,6 @@ def test_a_deployment_sets_how_much_a_field_counts(deck_with):
     assert plain.rank(request) == deck_with().rank(request)
 
 
-def test_a_weight_that_does_not_exist_is_a_mistake_that_names_those_that_do(deck_with):
+def test_unknown_weight_is_a_mistake_with_the_valid_names(deck_with):
     with pytest.raises(ConfigError, match="clause_vote"):
         deck_with(config={"selection": {"rankers": {"lexical": {"descripton": 1.0}}}})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from helmdeck_plugins.lexical.request import Reading, read
 from helmdeck_plugins.lexical.text import split_identifier, stem, terms, words
+from tests.work_support import WorkCounter
 
 DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
 REQUEST = "Please translate the following text into Greek, then mail the result to my sister."
@@ -43,7 +43,7 @@ def asks(reading: Reading, word: str) -> float:
         ("", ""),
     ],
 )
-def test_identifiers_are_split_where_the_letter_case_changes(text: str, expected: str) -> None:
+def test_identifiers_are_split_at_case_changes(text: str, expected: str) -> None:
     assert split_identifier(text) == expected
 
 
@@ -72,7 +72,7 @@ def test_short_and_odd_words_survive_stemming(word: str) -> None:
     assert stem(word) or not word
 
 
-def test_scripts_without_blanks_give_pairs_of_characters() -> None:
+def test_scripts_without_spaces_yield_character_pairs() -> None:
     assert terms("翻译文本") == ["翻译", "译文", "文本"]
 
 
@@ -80,7 +80,7 @@ def test_vowel_signs_do_not_split_words() -> None:
     assert words("मौसम की जानकारी") == ["मौसम", "की", "जानकारी"]
 
 
-def test_a_run_of_encoded_data_is_no_word() -> None:
+def test_encoded_data_is_not_a_word() -> None:
     assert terms("x" * 500) == []
 
 
@@ -98,11 +98,11 @@ def test_a_run_of_encoded_data_is_no_word() -> None:
         ("Find a hotel; I would also like to book a table", ["Find a hotel", "I would also like to book a table"]),
     ],
 )
-def test_a_clause_starts_at_a_verb_after_a_joint(request_text: str, expected: list[str]) -> None:
+def test_clause_starts_at_a_verb_after_a_conjunction(request_text: str, expected: list[str]) -> None:
     assert [clause.text for clause in read(request_text).clauses] == expected
 
 
-def test_a_clause_without_a_verb_does_not_ask() -> None:
+def test_clause_without_verb_is_no_request() -> None:
     assert [clause.asks for clause in read("The hall is red. Paint it blue.").clauses] == [False, True]
 
 
@@ -112,7 +112,7 @@ def test_verbs_of_the_catalog_start_clauses_too() -> None:
     assert len(read(text, frozenset({"sort", "frobnicate"})).clauses) == 2
 
 
-def test_addresses_count_as_what_they_are() -> None:
+def test_urls_and_addresses_are_single_tokens() -> None:
     found = read("send https://shop.example/apples to eva@pears.example").weights
     assert "url" in found and "email" in found
     assert "appl" not in found and "pear" not in found
@@ -123,7 +123,7 @@ def test_addresses_count_as_what_they_are() -> None:
 
 @pytest.mark.parametrize("joint", ["\n\n", "\n", " "])
 @pytest.mark.parametrize("order", ["before", "after"])
-def test_a_pasted_announcement_is_told_from_the_request(order: str, joint: str) -> None:
+def test_pasted_announcement_is_separated_from_the_request(order: str, joint: str) -> None:
     text = NEWS + joint + REQUEST if order == "before" else REQUEST + joint + NEWS
     reading = read(text)
     assert asks(reading, "Greek") > 0.8
@@ -133,14 +133,14 @@ def test_a_pasted_announcement_is_told_from_the_request(order: str, joint: str) 
     assert "harbour" in reading.document
 
 
-def test_a_request_inside_a_document_is_found() -> None:
+def test_request_inside_a_document_is_found() -> None:
     head, tail = NEWS.rsplit("\n\n", 1)
     reading = read(f"{head}\n\n{REQUEST}\n\n{tail}")
     assert asks(reading, "Greek") > 0.8
     assert asks(reading, "crossing") < 0.1
 
 
-def test_a_request_around_a_document_is_found() -> None:
+def test_request_around_a_document_is_found() -> None:
     reading = read(
         f"Please translate this text into Greek:\n\n{NEWS}\n\nAnd then mail the result to my sister, please."
     )
@@ -148,13 +148,13 @@ def test_a_request_around_a_document_is_found() -> None:
     assert asks(reading, "bicycles") < 0.2
 
 
-def test_a_short_text_is_all_request() -> None:
+def test_short_text_is_entirely_request() -> None:
     reading = read("My cat is ill. She is nine. Find a vet.")
     assert set(reading.weights.values()) == {1.0}
     assert reading.document == ""
 
 
-def test_a_long_request_of_many_tasks_is_not_cut() -> None:
+def test_long_request_with_many_tasks_is_not_split() -> None:
     text = (
         "I would like to know the weather in Oslo on Friday. Please also find me a train from Bergen that arrives "
         "before noon. Then I need a hotel near the station for two nights. Can you book a table for four people at a "
@@ -166,24 +166,24 @@ def test_a_long_request_of_many_tasks_is_not_cut() -> None:
     assert len([clause for clause in reading.clauses if clause.asks]) >= 6
 
 
-def test_a_document_alone_keeps_some_words() -> None:
+def test_document_without_request_keeps_some_words() -> None:
     assert any(weight > 0 for weight in read(NEWS).weights.values())
 
 
-def test_a_very_long_document_does_not_hide_the_request_behind_it() -> None:
+def test_request_after_a_very_long_document_is_found() -> None:
     reading = read("\n\n".join([NEWS] * 60) + "\n\n" + REQUEST)
     assert asks(reading, "Greek") > 0.8
     assert asks(reading, "harbour") < 0.1
 
 
-def test_letter_case_does_not_change_what_is_found() -> None:
+def test_case_does_not_change_the_split() -> None:
     text = f"{NEWS}\n\n{REQUEST}"
     assert read(text.upper()).weights == read(text.lower()).weights
 
 
 @pytest.mark.parametrize("document", sorted(path.name for path in DOCUMENTS.glob("*.txt")))
 @pytest.mark.parametrize("order", ["before", "after"])
-def test_documents_that_ask_themselves_leave_the_request_its_weight(document: str, order: str) -> None:
+def test_documents_with_questions_do_not_outweigh_the_request(document: str, order: str) -> None:
     parts = [(DOCUMENTS / document).read_text(encoding="utf-8").strip(), REQUEST]
     relevant = frozenset(terms("translate text Greek mail result sister"))
 
@@ -196,7 +196,7 @@ def test_documents_that_ask_themselves_leave_the_request_its_weight(document: st
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(st.characters(exclude_categories=()), max_size=900))
-def test_any_text_can_be_read(text: str) -> None:
+def test_any_text_is_accepted(text: str) -> None:
     reading = read(text)
     assert all(0 < weight <= 1 for weight in reading.weights.values())
     assert reading == read(text)
@@ -204,7 +204,5 @@ def test_any_text_can_be_read(text: str) -> None:
 
 
 @pytest.mark.parametrize("unit", [".", "a", "@", "a@", "?", "'", "://", "a.", "(", "\n", ", and ", "読", "1. ", "> "])
-def test_a_megabyte_of_anything_is_read_in_a_moment(unit: str) -> None:
-    started = time.perf_counter()
-    read(unit * (1_000_000 // len(unit)))
-    assert time.perf_counter() - started < 5  # half a second is usual; a quadratic scan takes minutes
+def test_work_grows_linearly_with_the_request(work_counter: WorkCounter, unit: str) -> None:
+    work_counter.assert_linear(lambda length: read(unit * (length // len(unit))), 40_000)

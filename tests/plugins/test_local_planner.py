@@ -117,7 +117,7 @@ def tools(answer: dict[str, Any]) -> list[str]:
 # -- plans -------------------------------------------------------------------------------------------------
 
 
-def test_every_asking_clause_gets_a_step_in_order() -> None:
+def test_every_requesting_clause_gets_a_step_in_order() -> None:
     answer = ask("Preheat the oven, find a recipe with leeks, and send it by mail to my aunt")
     assert tools(answer) == ["oven.preheat", "recipe.find", "mail.send"]
     assert [step["order"] for step in answer["steps"]] == [1, 2, 3]
@@ -135,27 +135,27 @@ def test_the_same_tool_is_not_planned_twice() -> None:
     assert tools(ask("Find a recipe with leeks. Then find a recipe with plums.")) == ["recipe.find"]
 
 
-def test_a_pipeline_that_does_all_that_is_asked_wins() -> None:
+def test_pipeline_that_covers_all_clauses_is_chosen() -> None:
     answer = ask("find a recipe for Monday and write a shopping list")
     assert tools(answer) == ["helmdeck__pipeline-run"]
     assert answer["steps"][0]["args"]["id"] == "weekly-dinner"
     assert answer["complexity"] == "pipeline-direct"
 
 
-def test_a_pipeline_wins_by_its_own_keywords() -> None:
+def test_pipeline_is_chosen_by_its_keywords() -> None:
     assert ask("please plan my dinners")["steps"][0]["args"]["id"] == "weekly-dinner"
 
 
-def test_a_pipeline_that_leaves_a_clause_undone_does_not_win() -> None:
+def test_pipeline_that_misses_a_clause_is_not_chosen() -> None:
     answer = ask("find a recipe, write a shopping list, and preheat the oven")
     assert tools(answer) == ["recipe.find", "shopping.list", "oven.preheat"]
 
 
-def test_a_pipeline_is_not_run_for_one_of_its_packs() -> None:
+def test_pipeline_is_not_chosen_for_one_of_its_packs() -> None:
     assert tools(ask("find a recipe")) == ["recipe.find"]
 
 
-def test_a_clause_that_nothing_fits_is_a_visible_gap() -> None:
+def test_clause_without_match_is_a_gap() -> None:
     answer = ask("Preheat the oven and repair my tractor")
     assert tools(answer) == ["oven.preheat", "unknown"]
     assert answer["steps"][1]["rationale"].startswith("gap: ")
@@ -163,16 +163,16 @@ def test_a_clause_that_nothing_fits_is_a_visible_gap() -> None:
 
 
 @pytest.mark.parametrize("request_text", ["", "hm", "repair my tractor", "\ud800\x00"])
-def test_a_request_that_nothing_fits_is_a_gap_and_not_an_empty_plan(request_text: str) -> None:
+def test_request_without_match_is_a_gap_and_not_an_empty_plan(request_text: str) -> None:
     assert tools(ask(request_text)) == ["unknown"]
 
 
-def test_steps_that_were_run_are_not_planned_again() -> None:
+def test_executed_steps_are_not_planned_again() -> None:
     request = "Preheat the oven, find a recipe with leeks, and send it by mail to my aunt"
     assert tools(ask(request, done=["oven.preheat"])) == ["recipe.find", "mail.send"]
 
 
-def test_single_pick_gives_the_next_step_only() -> None:
+def test_single_pick_returns_the_next_step_only() -> None:
     request = "Preheat the oven, find a recipe with leeks, and send it by mail to my aunt"
     first = ask(request, variant="single_pick")
     assert (tools(first), first["more_steps_likely"]) == (["oven.preheat"], True)
@@ -184,19 +184,19 @@ def test_single_pick_gives_the_next_step_only() -> None:
     assert (nothing["steps"], nothing["more_steps_likely"]) == ([], False)
 
 
-def test_a_pipeline_among_other_steps_is_not_run_twice() -> None:
+def test_executed_pipeline_among_other_steps_is_not_repeated() -> None:
     request = "Plan my dinners and preheat the oven"
     assert tools(ask(request)) == ["helmdeck__pipeline-run", "oven.preheat"]
     assert tools(ask(request, done=["helmdeck__pipeline-run"])) == ["oven.preheat"]
     assert tools(ask(request, done=["weekly-dinner", "oven.preheat"])) == []
 
 
-def test_a_gap_that_was_seen_does_not_come_again() -> None:
+def test_reported_gap_is_not_repeated() -> None:
     answer = ask("Repair my tractor and preheat the oven", variant="single_pick", done=["unknown"])
     assert (tools(answer), answer["more_steps_likely"]) == (["oven.preheat"], False)
 
 
-def test_a_pipeline_that_was_run_leaves_nothing_to_do() -> None:
+def test_executed_pipeline_leaves_no_steps() -> None:
     answer = ask("find a recipe and write a shopping list", "plan", "single_pick", done=["helmdeck__pipeline-run"])
     assert (answer["steps"], answer["more_steps_likely"]) == ([], False)
 
@@ -204,7 +204,7 @@ def test_a_pipeline_that_was_run_leaves_nothing_to_do() -> None:
 # -- arguments ---------------------------------------------------------------------------------------------
 
 
-def test_an_address_in_the_clause_becomes_the_argument_of_that_name() -> None:
+def test_url_in_a_clause_becomes_the_matching_argument() -> None:
     (step,) = ask("clip the page https://cook.example/leek.html.")["steps"]
     assert step["args"] == {"url": "https://cook.example/leek.html"}
 
@@ -214,7 +214,7 @@ def test_a_list_argument_gets_a_list() -> None:
     assert step["args"] == {"to": ["ada@cook.example"]}
 
 
-def test_one_of_two_addresses_is_not_guessed() -> None:
+def test_ambiguous_url_is_not_used() -> None:
     text = "See https://a.example and https://b.example. Clip the page."
     assert ask(text)["steps"][0]["args"] == {}
 
@@ -247,7 +247,7 @@ def test_a_route_prefers_the_covering_pipeline() -> None:
 
 
 @pytest.mark.parametrize("request_text", ["repair my tractor", ""])
-def test_a_route_warns_of_a_gap(request_text: str) -> None:
+def test_route_reports_a_gap(request_text: str) -> None:
     answer = ask(request_text, name="route")
     assert answer["recommendation"]["kind"] == "none"
     assert answer["gap_warning"]
@@ -272,7 +272,7 @@ DESK = writing_desk(
 )
 
 
-def test_a_text_that_must_be_given_is_the_document_for_material_and_the_clause_for_a_wish() -> None:
+def test_required_text_is_the_document_or_the_clause() -> None:
     asked = "draft a blog post about it, and generate an image"
     title = ANNOUNCEMENT.splitlines()[0]
     post, image = (step["args"] for step in ask(f"{ANNOUNCEMENT}\n\n{asked}", catalog=DESK)["steps"])
@@ -289,12 +289,12 @@ def test_a_text_that_must_be_given_is_the_document_for_material_and_the_clause_f
         "read the file at https://a.example/x.txt",
     ],
 )
-def test_a_value_in_a_request_does_not_hide_what_is_asked(request_text: str) -> None:
+def test_values_in_a_request_do_not_prevent_a_match(request_text: str) -> None:
     catalog = Catalog.from_data({"packs": [{"name": "read_file", "description": "Read a text file."}]}, "test")
     assert tools(ask(request_text, catalog=catalog)) == ["read_file"]
 
 
-def test_steps_beside_the_metadata_make_a_pipeline_win_as_well() -> None:
+def test_top_level_steps_count_for_a_pipeline() -> None:
     packs = [{"name": "tea.boil", "description": "Boil water."}, {"name": "tea.pour", "description": "Pour the tea."}]
     pipeline = {
         "id": "tea-time",
@@ -306,7 +306,7 @@ def test_steps_beside_the_metadata_make_a_pipeline_win_as_well() -> None:
     assert step["args"]["id"] == "tea-time"
 
 
-def test_without_a_document_there_is_no_material() -> None:
+def test_content_input_needs_a_document() -> None:
     post, image = (
         step["args"] for step in ask("draft a blog post on bees, and generate an image", catalog=DESK)["steps"]
     )
@@ -337,23 +337,23 @@ def test_the_response_ends_cleanly_and_costs_nothing() -> None:
     assert "\n" not in response.text
 
 
-def test_another_model_is_refused_with_the_name_of_the_one_that_exists() -> None:
+def test_unknown_model_error_names_the_only_model() -> None:
     with pytest.raises(InvalidRequest, match="local/lexical"):
         respond(ChatRequest(model="local/gpt", messages=()))
 
 
-def test_a_chat_without_a_task_is_refused() -> None:
+def test_chat_without_task_is_rejected() -> None:
     with pytest.raises(InvalidRequest, match="only plan and route"):
         respond(ChatRequest(model="local/lexical", messages=()))
 
 
-def test_a_task_of_another_kind_is_refused_by_name() -> None:
+def test_unsupported_task_is_named() -> None:
     task = Task(name="poem", variant="", model="local/lexical", request="x", catalog=KITCHEN)
     with pytest.raises(InvalidRequest, match="'poem'"):
         respond(ChatRequest(model="local/lexical", messages=(), task=task))
 
 
-def test_a_provider_serves_one_catalog_after_another() -> None:
+def test_provider_serves_several_catalogs() -> None:
     provider = planner()
     other = Catalog.from_data({"packs": [pack("tractor.repair", "Repair a tractor.")]}, "test")
     seen = []
@@ -391,7 +391,7 @@ ANNOUNCEMENT = (ROOT / "docs" / "examples" / "announcement.txt").read_text(encod
     ],
     ids=["alone", "after", "after-line", "after-blank", "before", "before-line"],
 )
-def test_three_wishes_about_an_announcement_become_three_steps(example: Catalog, request_text: str) -> None:
+def test_three_requests_about_an_announcement_become_three_steps(example: Catalog, request_text: str) -> None:
     assert tools(ask(request_text, catalog=example)) == ["helmdeck.memory_store", "blog.draft", "image.generate"]
 
 

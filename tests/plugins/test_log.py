@@ -26,18 +26,18 @@ def lines(answering, capsys):
     log.disable()
 
 
-def test_a_library_that_is_merely_used_writes_nothing(lines):
+def test_library_logs_nothing_by_default(lines):
     assert lines("", level=None) == ""
 
 
-def test_a_reduction_is_logged_with_model_tier_sizes_and_cuts(lines):
+def test_catalog_reduction_is_logged_with_model_tier_and_sizes(lines):
     text = lines(GOOD)
     (line,) = [line for line in text.splitlines() if "reduced" in line]
     for part in ("INFO", FREE, "'tier': 'C'", "'before_bytes': ", "'after_bytes': ", "lexical.top_n", "helmdeck.plan"):
         assert part in line
 
 
-def test_handlers_of_the_application_stay(answering):
+def test_handlers_of_the_application_are_kept(answering):
     from loguru import logger
 
     seen = []
@@ -52,16 +52,16 @@ def test_handlers_of_the_application_stay(answering):
     assert seen[-1] == "the application's own line" and any("reduced" in line for line in seen)
 
 
-def test_a_catalog_that_is_sent_whole_is_no_line(lines):
+def test_complete_catalog_is_not_logged_at_info(lines):
     assert "reduced" not in lines(GOOD, model="openai/gpt-4o")
 
 
-def test_a_failure_is_a_warning_with_its_cause_and_without_the_request(lines):
+def test_failure_is_a_warning_with_its_cause_and_without_the_request(lines):
     text = lines("", level="WARNING")
     assert "WARNING" in text and "likely_timeout" in text and "launch" not in text
 
 
-def test_an_attempt_that_failed_is_told_by_what_there_is_to_tell(chat_server, capsys):
+def test_failed_attempt_is_logged_without_empty_fields(chat_server, capsys):
     server = chat_server(lambda _: (503, {"x-request-id": "req_9"}, {"error": {"message": "down"}}))
     config = {
         "providers": {"vllm": {"base_url": server.base_url}},
@@ -80,11 +80,11 @@ def test_an_attempt_that_failed_is_told_by_what_there_is_to_tell(chat_server, ca
         assert part not in line
 
 
-def test_an_answered_call_is_a_line_for_debugging_only(lines):
+def test_finished_call_is_logged_at_debug(lines):
     assert "answered" in lines(GOOD, level="DEBUG") and "answered" not in lines(GOOD, level="INFO")
 
 
-def test_a_silent_deck_does_not_even_import_the_logging_library():
+def test_disabled_logging_does_not_import_the_library():
     code = (
         "import sys; from helmdeck_core import Helmdeck; "
         "Helmdeck(autoload=False, environ={}).plan('draft a post', model='local/lexical'); "

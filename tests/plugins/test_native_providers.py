@@ -136,7 +136,7 @@ def failures(case, server):
 
 
 @each
-def test_a_whole_answer_is_read(chat_server, case):
+def test_whole_answer_is_read(chat_server, case):
     response = asked(case, chat_server(lambda body: case.whole))
     assert (response.text, response.stop_reason) == ("Blåbær og 🫐", StopReason.TOOL_CALL)
     assert [(call.name, json.loads(call.arguments)) for call in response.tool_calls] == [("look", {"at": "Tromsø"})]
@@ -145,7 +145,7 @@ def test_a_whole_answer_is_read(chat_server, case):
 
 
 @each
-def test_a_stream_comes_to_the_whole_answer_wherever_it_is_cut(case):
+def test_streamed_answer_does_not_depend_on_chunk_boundaries(case):
     pieces = []
     answers = [lambda: case.whole, lambda: Chunks(pieces, headers={"content-type": case.kind})]
     with (
@@ -167,20 +167,20 @@ def test_a_stream_comes_to_the_whole_answer_wherever_it_is_cut(case):
 
 
 @each
-def test_a_stream_in_the_smallest_pieces_is_read(chat_server, case):
+def test_stream_of_single_bytes_is_read(chat_server, case):
     pieces = [case.stream[at : at + 1] for at in range(len(case.stream))]
     server = chat_server(lambda body: Chunks(pieces, headers={"content-type": case.kind}))
     assert asked(case, server, streamed)[1].text == "Blåbær og 🫐"
 
 
 @each
-def test_a_server_that_does_not_stream_is_read_all_the_same(chat_server, case):
+def test_whole_response_to_a_streaming_request_is_read(chat_server, case):
     deltas, response = asked(case, chat_server(lambda body: case.whole), streamed)
     assert "".join(delta.text for delta in deltas) == response.text == "Blåbær og 🫐"
 
 
 @each
-def test_a_stream_that_just_ends_is_unknown_and_one_that_breaks_off_fails(chat_server, case):
+def test_incomplete_stream_is_unknown_and_broken_stream_is_a_failure(chat_server, case):
     half = case.stream[: case.stream.index(b"og ")]
     kind = {"content-type": case.kind}
     deltas, response = asked(case, chat_server(lambda body: Chunks([half], headers=kind)), streamed)
@@ -193,7 +193,7 @@ def test_a_stream_that_just_ends_is_unknown_and_one_that_breaks_off_fails(chat_s
     assert caught.value.usage == response.usage
 
 
-def test_tokens_of_a_stream_that_breaks_off_are_told(chat_server):
+def test_usage_of_a_broken_stream_is_reported(chat_server):
     start = {"type": "message_start", "message": {"usage": {"input_tokens": 30, "output_tokens": 2}}}
     end = {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}
     bodies = {
@@ -209,14 +209,14 @@ def test_tokens_of_a_stream_that_breaks_off_are_told(chat_server):
 
 
 @each
-def test_an_empty_stream_is_unknown(chat_server, case):
+def test_empty_stream_is_unknown(chat_server, case):
     server = chat_server(lambda body: Chunks([], headers={"content-type": case.kind}))
     deltas, response = asked(case, server, streamed)
     assert (deltas, response.text, response.stop_reason) == ([], "", StopReason.UNKNOWN)
 
 
 @each
-def test_a_damaged_event_fails(chat_server, case):
+def test_damaged_event_is_a_failure(chat_server, case):
     bad = b'{"half": \n' if case.name == "ollama" else b'data: {"half": \n\n'
     server = chat_server(lambda body: Chunks([bad + case.stream], headers={"content-type": case.kind}))
     with pytest.raises(CallFailed, match="not JSON"):
@@ -224,7 +224,7 @@ def test_a_damaged_event_fails(chat_server, case):
 
 
 @each
-def test_a_reader_that_leaves_drops_the_connection(case):
+def test_closed_stream_closes_its_connection(case):
     def endless():
         yield case.stream[: case.stream.index(b"og ")]
         while True:
@@ -239,7 +239,7 @@ def test_a_reader_that_leaves_drops_the_connection(case):
 
     with chat_server(lambda body: Chunks(endless(), headers={"content-type": case.kind})) as server:
         over(case.name, server.base_url, leave, options=dict(case.options))
-        assert server.dropped.wait(10)
+        assert server.dropped.wait(60)
 
 
 # -- what is sent ---------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ KEYS = {
 
 
 @each
-def test_a_request_goes_to_its_address_with_the_key_in_its_header(chat_server, case):
+def test_request_has_its_path_and_key_header(chat_server, case):
     server = chat_server(lambda body: case.whole)
     asked(case, server)
     asked(case, server, streamed)
@@ -286,17 +286,17 @@ def test_version_betas_and_a_bearer_token_are_sent_to_anthropic(chat_server):
     assert "x-api-key" not in headers
 
 
-def test_a_local_ollama_needs_no_key(chat_server):
+def test_local_ollama_needs_no_key(chat_server):
     case = ollama()
     server = chat_server(lambda body: case.whole)
     complete("ollama", server.base_url, case.request(), api_key=None)
     assert "authorization" not in server.requests[0].headers
 
 
-def test_vertex_finds_the_address_of_its_region_and_needs_a_project():
+def test_vertex_base_url_depends_on_the_region_and_project_is_required():
     spec = SPECS["vertex"]
     assert spec.base_url is None
-    with pytest.raises(InvalidRequest, match="providers.vertex.options.project cannot be used: there is none"):
+    with pytest.raises(InvalidRequest, match="providers.vertex.options.project cannot be used: missing"):
         opened("vertex", None)
     for location, host in (("global", "aiplatform"), ("europe-west1", "europe-west1-aiplatform")):
         provider = opened("vertex", None, options={"project": "p", "location": location})
@@ -339,7 +339,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("name", "status", "headers", "body", "kind", "sub_cause"), FAILURES)
-def test_an_error_has_its_cause_whole_and_as_a_stream(chat_server, name, status, headers, body, kind, sub_cause):
+def test_error_has_its_cause_whole_and_streamed(chat_server, name, status, headers, body, kind, sub_cause):
     case = next(case for case in CASES if case.name == name)
     server = chat_server(lambda _: (status, headers, body))
     for failure in failures(case, server):
@@ -357,7 +357,7 @@ ERRORS = {
 
 
 @each
-def test_an_error_in_the_middle_of_a_stream_fails_and_hides_the_key(chat_server, case):
+def test_error_within_a_stream_is_a_failure_without_the_key(chat_server, case):
     half = case.stream[: case.stream.index(b"og ")].rpartition(b"\n")[0] + b"\n\n"
     server = chat_server(lambda _: Chunks([half, ERRORS[case.name]], headers={"content-type": case.kind}))
     with pytest.raises(CallFailed) as caught:
@@ -369,7 +369,7 @@ def test_an_error_in_the_middle_of_a_stream_fails_and_hides_the_key(chat_server,
 
 
 @each
-def test_an_error_that_repeats_the_key_does_not_show_it(chat_server, case):
+def test_key_in_an_error_is_redacted(chat_server, case):
     server = chat_server(lambda _: (401, {}, {"error": {"message": f"wrong key {KEY}"}}))
     for failure in failures(case, server):
         assert isinstance(failure, AuthFailed)
@@ -377,14 +377,14 @@ def test_an_error_that_repeats_the_key_does_not_show_it(chat_server, case):
 
 
 @each
-def test_an_error_with_status_200_is_one(chat_server, case):
+def test_error_with_status_200_is_a_failure(chat_server, case):
     server = chat_server(lambda _: {"error": {"message": "it went wrong"}})
     for failure in failures(case, server):
         assert (failure.detail, failure.sub_cause) == ("it went wrong", "error_in_200")
 
 
 @each
-def test_what_is_left_of_a_quota_is_told(chat_server, case):
+def test_quota_headers_are_reported(chat_server, case):
     told = {
         "anthropic-ratelimit-tokens-remaining": "5",
         "anthropic-priority-input-tokens-remaining": "4",
@@ -393,7 +393,7 @@ def test_what_is_left_of_a_quota_is_told(chat_server, case):
         "x-ms-is-spilled-over": "true",
     }
     headers = {"content-type": "application/json", "x-other": "7", **told}
-    assert asked(case, chat_server(lambda _: (200, headers, json.dumps(case.whole)))).quota == told
+    assert asked(case, chat_server(lambda _: (200, headers, json.dumps(case.whole)))).quota_metadata == told
 
 
 # -- models ---------------------------------------------------------------------------------------------------
@@ -408,7 +408,7 @@ def paged(*pages):
     return lambda body: left.pop(0)
 
 
-def test_models_of_anthropic_come_page_by_page(chat_server):
+def test_anthropic_models_are_listed_page_by_page(chat_server):
     first = {
         "data": [{"id": "a", "max_input_tokens": 9, "max_tokens": 4}, {"id": 7}],
         "has_more": True,
@@ -423,7 +423,7 @@ def test_models_of_anthropic_come_page_by_page(chat_server):
     assert server.requests[0].headers["x-api-key"] == KEY
 
 
-def test_models_of_gemini_are_those_that_generate(chat_server):
+def test_gemini_list_contains_only_generating_models(chat_server):
     models = [
         {
             "name": "models/g",
@@ -439,7 +439,7 @@ def test_models_of_gemini_are_those_that_generate(chat_server):
     assert [request.path for request in server.requests][1] == "/v1/models?pageSize=1000&pageToken=x%2Fy"
 
 
-def test_a_page_on_which_nothing_generates_does_not_end_the_list(chat_server):
+def test_page_without_generating_models_does_not_end_the_list(chat_server):
     embedding = {"name": "models/embedding", "supportedGenerationMethods": ["embedContent"]}
     pages = paged(
         {"models": [embedding], "nextPageToken": "2"}, {"nextPageToken": "3"}, {"models": [{"name": "models/g"}]}
@@ -447,7 +447,7 @@ def test_a_page_on_which_nothing_generates_does_not_end_the_list(chat_server):
     assert listed("gemini", chat_server(pages)) == (ModelInfo(id="g"),)
 
 
-def test_models_of_vertex_do_not_depend_on_the_project_and_come_page_by_page(chat_server):
+def test_vertex_models_are_listed_page_by_page_without_project(chat_server):
     first = {"publisherModels": [{"name": "publishers/google/models/g"}], "nextPageToken": "b"}
     server = chat_server(paged(first, {"publisherModels": [{"name": "publishers/google/models/h"}]}))
     assert listed("vertex", server, project="p") == (ModelInfo(id="g"), ModelInfo(id="h"))
@@ -455,19 +455,19 @@ def test_models_of_vertex_do_not_depend_on_the_project_and_come_page_by_page(cha
     assert [request.path for request in server.requests] == [path, f"{path}&pageToken=b"]
 
 
-def test_models_of_ollama_are_those_on_the_machine(chat_server):
+def test_ollama_lists_local_models(chat_server):
     server = chat_server(lambda body: {"models": [{"name": "q:8b"}, {"model": "r"}, {}]})
     assert listed("ollama", server) == (ModelInfo(id="q:8b"), ModelInfo(id="r"))
     assert server.requests[0].path == "/v1/api/tags"
 
 
-def test_a_list_of_models_that_never_ends_is_left(chat_server):
+def test_endless_model_list_is_truncated(chat_server):
     server = chat_server(lambda body: {"data": [{"id": "a"}], "has_more": True, "last_id": "a"})
     assert len(listed("anthropic", server)) == 20
 
 
 @pytest.mark.parametrize("name", ["anthropic", "gemini", "ollama"])
-def test_what_is_no_list_of_models_fails_or_is_empty(chat_server, name):
+def test_invalid_model_list_is_a_failure_or_empty(chat_server, name):
     with pytest.raises(TransientUnknown, match="not a list of models"):
         listed(name, chat_server(lambda body: (200, {}, "7")))
     with pytest.raises(AuthFailed):
@@ -475,5 +475,5 @@ def test_what_is_no_list_of_models_fails_or_is_empty(chat_server, name):
     assert listed(name, chat_server(lambda body: {"models": 7, "data": "x"})) == ()
 
 
-def test_the_settings_of_a_provider_show_no_key():
+def test_repr_of_settings_does_not_contain_the_key():
     assert KEY not in repr(ProviderSettings(name="anthropic", api_key=lambda: KEY))

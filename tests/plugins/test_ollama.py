@@ -21,8 +21,8 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_plugins.providers.ollama_request import Options, render, window
-from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
+from helmdeck_plugins.providers.ollama.request import Options, context_window, render
+from helmdeck_plugins.providers.ollama.response import OllamaAnswer
 from tests.plugins.natives_support import answered, asking, body_of, read, said, spoiled, spoken, summed, terms, user
 
 LOOK = ToolDefinition("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
@@ -39,7 +39,7 @@ def left_out(request):
 # -- what is sent ---------------------------------------------------------------------------------------------
 
 
-def test_a_plain_question_says_that_it_wants_no_stream():
+def test_minimal_request_disables_streaming():
     assert sent(asking("ollama/library/qwen3:8b")) == {
         "model": "library/qwen3:8b",
         "messages": [{"role": "user", "content": "say hello"}],
@@ -47,18 +47,18 @@ def test_a_plain_question_says_that_it_wants_no_stream():
     }
 
 
-def test_settings_stand_in_their_own_table():
+def test_settings_are_in_options():
     request = asking(
         "ollama/q", max_tokens=9, temperature=0.0, stop=("END",), extra={"options": {"seed": 7}, "think": True}
     )
     body = sent(request, num_ctx=8192)
     assert body["options"] == {"num_ctx": 8192, "num_predict": 9, "temperature": 0.0, "stop": ["END"], "seed": 7}
     assert body["think"] is True
-    assert window(request, Options(num_ctx=8192)) == 8192
-    assert window(asking("ollama/q", extra={"options": {"num_ctx": 512}}), Options(num_ctx=8192)) == 512
+    assert context_window(request, Options(num_ctx=8192)) == 8192
+    assert context_window(asking("ollama/q", extra={"options": {"num_ctx": 512}}), Options(num_ctx=8192)) == 512
 
 
-def test_calls_results_and_thoughts_of_a_turn_go_back():
+def test_calls_results_and_thinking_are_sent_back():
     call = ToolCall("c1", "look", '{"at": "sea"}')
     own = answered("ollama", {"message": {"content": "", "thinking": "hm"}, "done": True}).opaque
     body = sent(
@@ -76,14 +76,14 @@ def test_calls_results_and_thoughts_of_a_turn_go_back():
     ]
 
 
-def test_an_image_travels_as_data_and_a_url_is_refused():
+def test_image_is_sent_as_data_and_url_is_rejected():
     message = user("what?", ImagePart("image/png", b"x"), ImagePart("image/png", url="data:image/png;base64,eQ=="))
     assert sent(asking("ollama/q", message))["messages"][0]["images"] == ["eA==", "eQ=="]
-    with pytest.raises(InvalidRequest, match="fetches no images"):
+    with pytest.raises(InvalidRequest, match="does not fetch images"):
         sent(asking("ollama/q", user(ImagePart("image/png", url="https://img.example/a.png"))))
 
 
-def test_what_cannot_be_chosen_is_reported_and_none_sends_no_tool():
+def test_unsupported_tool_choice_is_reported_and_none_sends_no_tools():
     function = {"name": "look", "description": "Looks.", "parameters": LOOK.input_schema}
     for choice in (None, "auto", "look"):
         assert sent(asking("ollama/q", tools=(LOOK,), tool_choice=choice))["tools"] == [
@@ -106,19 +106,19 @@ CLOSED = {"type": "object", "properties": {}, "additionalProperties": False}
         (ResponseFormat("yaml"), None, ("response_format yaml left out",)),
     ],
 )
-def test_a_format_is_json_or_a_schema(wanted, expected, downgrades):
+def test_format_is_json_or_a_schema(wanted, expected, downgrades):
     request = asking("ollama/q", response_format=wanted)
     assert sent(request).get("format") == expected
     assert left_out(request) == downgrades
 
 
-def test_an_unfinished_answer_is_simply_the_last_message():
+def test_continued_answer_is_the_last_message():
     request = asking("ollama/q", user("count"), said(Role.ASSISTANT, "1 2"), continues=True)
     assert sent(request)["messages"][-1] == {"role": "assistant", "content": "1 2"}
 
 
 @pytest.mark.parametrize("options", [{"colour": "red"}, {"num_ctx": 0}, {"num_ctx": True}, {"num_ctx": "8k"}])
-def test_an_option_that_cannot_be_used_is_named(options):
+def test_invalid_option_is_named(options):
     with pytest.raises(InvalidRequest, match=f"providers.ollama.options.{next(iter(options))}"):
         Options.read(ProviderSettings(name="ollama", options=options))
 
@@ -145,17 +145,17 @@ LINES = [
 ]
 
 
-def test_a_stream_comes_to_what_the_whole_answer_says():
+def test_streamed_and_whole_answers_are_equal():
     deltas, response = read("ollama", *LINES)
     assert response == answered("ollama", WHOLE)
     assert summed(deltas) == spoken(response)
-    assert (response.text, response.reasoning, response.served_model) == ("Here it is.", "let me see", "q")
+    assert (response.text, response.reasoning_content, response.served_model) == ("Here it is.", "let me see", "q")
     assert response.usage == Usage(input_tokens=29, output_tokens=16)
     assert response.stop_reason is StopReason.TOOL_CALL
     assert response.tool_calls[0].arguments == '{"at":"sea"}'
 
 
-def test_the_older_form_is_read_too():
+def test_generate_api_response_is_read():
     response = answered("ollama", {"response": "He"}, {"response": "llo", "done": True, "done_reason": "stop"})
     assert (response.text, response.stop_reason) == ("Hello", StopReason.END_TURN)
 
@@ -171,12 +171,12 @@ def test_the_older_form_is_read_too():
         (None, StopReason.UNKNOWN, Disposition.RETRY),
     ],
 )
-def test_every_word_has_its_reason_and_what_can_be_done(word, reason, disposition):
+def test_every_native_stop_reason_has_a_reason_and_a_disposition(word, reason, disposition):
     response = answered("ollama", line("x", done=True, done_reason=word))
     assert (response.stop_reason, response.disposition, response.raw_stop_reason) == (reason, disposition, word)
 
 
-def test_done_without_a_reason_and_lines_that_just_end_are_unknown():
+def test_missing_done_reason_and_incomplete_stream_are_unknown():
     assert answered("ollama", line("half", done=True)).stop_reason is StopReason.UNKNOWN
     assert answered("ollama", line("half")).stop_reason is StopReason.UNKNOWN
 
@@ -188,35 +188,35 @@ def filled(read_tokens, written, word="length", window=512, prompt_bytes=0):
     return answer.finish()
 
 
-def test_a_window_that_ran_out_wants_a_smaller_prompt_and_not_more_output():
+def test_full_window_needs_a_smaller_prompt_and_not_more_output():
     full = filled(510, 2)
     assert (full.stop_reason, full.disposition) == (StopReason.MAX_TOKENS, Disposition.SHRINK)
     assert filled(100, 400).disposition is Disposition.LONGER
     assert filled(510, 2, window=None).disposition is Disposition.LONGER
 
 
-def test_a_prompt_that_was_cut_without_a_word_is_reported():
+def test_silently_truncated_prompt_is_reported():
     (hint,) = filled(512, 50, "stop").downgrades
-    assert hint == "the beginning of the prompt may be left out: 512 tokens were read; see num_ctx"
+    assert hint == "the start of the prompt may be left out: 512 tokens were read; see num_ctx"
     assert filled(2048, 50, "stop", window=None, prompt_bytes=100_000).downgrades
     assert filled(20_000, 50, "stop", window=None, prompt_bytes=100_000).downgrades == ()
     assert filled(0, 50, "stop", window=None, prompt_bytes=100_000).downgrades == ()
 
 
-def test_an_error_in_a_line_fails_and_tells_what_came_before():
+def test_error_line_keeps_received_text_and_usage():
     with pytest.raises(CallFailed, match="the runner has crashed") as caught:
         answered("ollama", line("half"), {"error": "the runner has crashed"})
     assert (caught.value.excerpt, caught.value.sub_cause) == ("half", "error_in_200")
 
 
 @pytest.mark.parametrize("event", [None, 7, "x", [], {}, {"choices": []}])
-def test_json_that_is_no_line_fails(event):
+def test_unrelated_json_line_is_a_failure(event):
     with pytest.raises(TransientUnknown, match="not one of Ollama's"):
         answered("ollama", event)
 
 
 @given(st.one_of(spoiled(LINES), spoiled([WHOLE])))
-def test_whatever_is_spoiled_an_answer_is_a_response_or_a_failure(events):
+def test_mutated_answer_is_a_response_or_a_failure(events):
     try:
         response = answered("ollama", *(events if isinstance(events, list) else [events]), max_tokens=5)
     except CallFailed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helmdeck_core import CallFailed, Disposition, StopReason, TransientUnknown
-from helmdeck_plugins.providers.openai_wire import ChatAnswer
+from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
 from tests.plugins.openai_support import events, joined, read_stream, terms
 
 
@@ -30,7 +30,7 @@ def streamed(*chunks, done=True):
     answer = ChatAnswer(terms())
     deltas = read_stream(answer, events(*chunks, done=done))
     response = answer.finish()
-    assert joined(deltas)[:2] == (response.text, response.reasoning)
+    assert joined(deltas)[:2] == (response.text, response.reasoning_content)
     return response
 
 
@@ -51,7 +51,7 @@ def both(*calls):
 
 @pytest.mark.parametrize("ids", [("", ""), ("a", ""), ("", "a"), ("a", "a"), (None, None), (7, "a")])
 @pytest.mark.parametrize("names", [("look", "see"), ("look", "look")])
-def test_every_call_has_an_id_of_its_own_and_its_own_arguments(ids, names):
+def test_every_tool_call_has_a_unique_id_and_its_own_arguments(ids, names):
     calls = [call(name, f'{{"n":{n}}}', id=given) for n, (name, given) in enumerate(zip(names, ids, strict=True))]
     for found in both(*calls):
         assert [(each.name, each.arguments) for each in found] == [(names[0], '{"n":0}'), (names[1], '{"n":1}')]
@@ -59,7 +59,7 @@ def test_every_call_has_an_id_of_its_own_and_its_own_arguments(ids, names):
         assert {given for given in ids if isinstance(given, str) and given} <= {each.id for each in found}
 
 
-def test_made_up_ids_differ_from_answer_to_answer_and_never_from_reading_to_reading():
+def test_generated_ids_are_unique_per_answer_and_deterministic():
     def ids(answer_id):
         return [each.id for each in whole(choice("tool_calls", tool_calls=[call(), call()]), id=answer_id).tool_calls]
 
@@ -67,7 +67,7 @@ def test_made_up_ids_differ_from_answer_to_answer_and_never_from_reading_to_read
     assert len({*ids("one"), *ids("two")}) == 4
 
 
-def test_a_call_that_is_sent_whole_once_more_at_the_end_is_one_call():
+def test_call_repeated_at_the_end_is_one_call():
     pieces = [
         {"index": 0, "id": "a", "function": {"name": "look", "arguments": '{"at":'}},
         {"index": 0, "function": {"arguments": "1}"}},
@@ -77,7 +77,7 @@ def test_a_call_that_is_sent_whole_once_more_at_the_end_is_one_call():
     assert [(each.id, each.arguments) for each in found] == [("a", '{"at":1}')]
 
 
-def test_pieces_of_parallel_calls_may_come_in_any_order():
+def test_interleaved_chunks_of_parallel_calls_are_separated():
     pieces = [
         {"index": 0, "id": "a", "function": {"name": "look", "arguments": ""}},
         {"index": 1, "id": "b", "function": {"name": "see", "arguments": '{"x"'}},
@@ -92,7 +92,7 @@ def test_pieces_of_parallel_calls_may_come_in_any_order():
 
 
 @pytest.mark.parametrize("indices", [(0, 1), (None, None), (1, 0), (1, 2)])
-def test_of_several_answers_one_is_read_and_nothing_of_the_others(indices):
+def test_only_one_of_several_choices_is_read(indices):
     texts = dict(zip(indices, ("first", "second"), strict=True))
     response = whole(
         *(choice(index=index, content=text) for index, text in zip(indices, ("first", "second"), strict=True))
@@ -104,7 +104,7 @@ def test_of_several_answers_one_is_read_and_nothing_of_the_others(indices):
         assert streamed(*chunks, chunk(reason="stop", index=indices[0])).text == "ab"
 
 
-def test_an_answer_whose_only_choice_has_another_number_is_read():
+def test_only_choice_is_read_whatever_its_index():
     assert whole(choice(index=3, content="hello")).text == "hello"
     assert streamed(chunk({"content": "hello"}, index=1), chunk(reason="stop", index=1)).text == "hello"
 
@@ -116,13 +116,13 @@ def test_an_answer_whose_only_choice_has_another_number_is_read():
     ("total", "output"),
     [(135, 103), (41, 9), (None, 9), (500, 9)],
 )
-def test_thoughts_that_are_counted_beside_the_answer_are_added_to_it(total, output):
+def test_separately_counted_reasoning_tokens_are_added_to_output(total, output):
     usage = {"prompt_tokens": 32, "completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 94}}
     found = whole(choice(content="a"), usage=usage if total is None else {**usage, "total_tokens": total}).usage
     assert (found.input_tokens, found.output_tokens, found.reasoning_tokens) == (32, output, 94)
 
 
-def test_counts_may_come_after_the_reason_and_null_counts_take_nothing_away():
+def test_late_usage_is_read_and_null_usage_is_ignored():
     usage = {"prompt_tokens": 3, "completion_tokens": 2}
     response = streamed(
         chunk({"content": "a"}, usage={"prompt_tokens": 3, "completion_tokens": 1}),
@@ -143,7 +143,7 @@ def test_counts_may_come_after_the_reason_and_null_counts_take_nothing_away():
         ({}, {}, Disposition.LONGER),
     ],
 )
-def test_where_the_prompt_left_no_room_for_a_token_more_output_would_not_help(usage, message, disposition):
+def test_prompt_that_fills_the_window_needs_shrinking(usage, message, disposition):
     response = whole(choice("length", **message), usage=usage)
     assert (response.stop_reason, response.disposition) == (StopReason.MAX_TOKENS, disposition)
 
@@ -151,7 +151,7 @@ def test_where_the_prompt_left_no_room_for_a_token_more_output_would_not_help(us
 # -- what is no text ------------------------------------------------------------------------------------------
 
 
-def test_content_that_has_no_place_in_a_response_is_named():
+def test_unsupported_content_is_reported():
     parts = [
         {"type": "text", "text": "look: "},
         {"type": "image_url", "image_url": {"url": "x"}},
@@ -163,12 +163,12 @@ def test_content_that_has_no_place_in_a_response_is_named():
         assert response.unread == ("image_url", "reference", "audio", "images")
 
 
-def test_forms_without_entries_are_no_content():
+def test_empty_objects_are_no_content():
     response = whole(choice(content="a", audio={"id": "", "data": "", "expires_at": 0}, images=[], executed_tools=None))
     assert response.unread == ()
 
 
-def test_a_filter_that_failed_is_told_also_in_the_middle_of_a_stream():
+def test_failed_content_filter_is_reported_also_within_a_stream():
     failed = {"error": {"code": "content_filter_error", "message": "The contents are not filtered"}}
     checked = {"hate": {"filtered": False}}
 
@@ -187,13 +187,13 @@ def test_a_filter_that_failed_is_told_also_in_the_middle_of_a_stream():
 @pytest.mark.parametrize(
     "end", [b"data: [DONE]\n\n", b"data: [DONE] \r\n\r\n", b"data:[DONE]", b"data:  [DONE]\n", b""]
 )
-def test_the_mark_at_the_end_may_be_written_in_any_way_or_be_missing(end):
+def test_done_mark_may_vary_or_be_missing(end):
     answer = ChatAnswer(terms())
     read_stream(answer, events(chunk({"content": "hi"}), chunk(reason="stop"), done=False) + end)
     assert answer.finish().stop_reason is StopReason.END_TURN
 
 
-def test_a_body_without_choices_says_what_it_says_and_keeps_its_counts():
+def test_body_without_choices_keeps_its_message_and_usage():
     answer = ChatAnswer(terms())
     with pytest.raises(TransientUnknown, match="maintenance at noon") as caught:
         list(answer.read({"message": "maintenance at noon", "usage": {"prompt_tokens": 7}}))
@@ -201,7 +201,7 @@ def test_a_body_without_choices_says_what_it_says_and_keeps_its_counts():
     assert answer.finish().usage.input_tokens == 7
 
 
-def test_an_error_beside_a_choice_keeps_the_reason_that_came_before_it():
+def test_error_next_to_a_choice_keeps_its_stop_reason():
     answer = ChatAnswer(terms())
     with pytest.raises(CallFailed) as caught:
         read_stream(

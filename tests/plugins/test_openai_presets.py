@@ -46,13 +46,13 @@ def sent(server, request=REQUEST, **given):
 
 
 @pytest.mark.parametrize("preset", ["vllm", "sglang", "fireworks"])
-def test_a_continuation_is_asked_for_by_fields(server, preset):
+def test_continuation_is_requested_by_fields(server, preset):
     body = sent(server, BEGUN, preset=preset).body
     assert (body["continue_final_message"], body["add_generation_prompt"]) == (True, False)
     assert body["messages"][-1] == {"role": "assistant", "content": "so"}
 
 
-def test_a_continuation_is_asked_for_by_a_mark_and_may_go_elsewhere(server):
+def test_continuation_is_requested_by_a_message_field_and_path(server):
     for preset, path, mark in (
         ("mistral", "/v1/chat/completions", "prefix"),
         ("deepseek", "/v1/beta/chat/completions", "prefix"),
@@ -64,14 +64,14 @@ def test_a_continuation_is_asked_for_by_a_mark_and_may_go_elsewhere(server):
     assert sent(server, preset="deepseek").path == "/v1/chat/completions"
 
 
-def test_a_continuation_may_need_nothing_but_its_last_message(server):
+def test_continuation_can_need_only_the_last_message(server):
     body = sent(server, BEGUN, preset="openrouter").body
     assert body["messages"][-1] == {"role": "assistant", "content": "so"}
     assert "continue_final_message" not in body
 
 
 @pytest.mark.parametrize("preset", ["openai", "groq", "xai", "llamacpp"])
-def test_who_cannot_continue_says_so_before_anything_is_sent(server, preset):
+def test_unsupported_continuation_is_rejected_before_sending(server, preset):
     with pytest.raises(InvalidRequest) as caught:
         sent(server, BEGUN, preset=preset)
     assert caught.value.sub_cause == "prefill_unsupported"
@@ -82,11 +82,11 @@ def test_who_cannot_continue_says_so_before_anything_is_sent(server, preset):
     ("options", "complaint"),
     [
         ({"prefill": "magic"}, "options.prefill"),
-        ({"has_stream_usage": "yes"}, "not true or false"),
-        ({"returned_fields": "all"}, "not a list of texts"),
+        ({"has_stream_usage": "yes"}, "not a boolean"),
+        ({"returned_fields": "all"}, "not a list of strings"),
     ],
 )
-def test_a_wrong_option_is_named(options, complaint):
+def test_invalid_option_is_named(options, complaint):
     with pytest.raises(InvalidRequest, match=complaint):
         opened("http://127.0.0.1:1/v1", options=options)
 
@@ -120,7 +120,7 @@ EVERY = ["look", "see"]
         ("zai/glm-5", "none", None, None, ()),
     ],
 )
-def test_a_tool_is_chosen_as_far_as_a_server_lets_one_choose(server, model, choice, tools, written, downgrades):
+def test_tool_choice_is_limited_to_supported_kinds(server, model, choice, tools, written, downgrades):
     request = attrs.evolve(REQUEST, model=model, tools=TOOLS, tool_choice=choice)
     [response] = ask(server.base_url, request, preset=model.partition("/")[0])
     body = server.requests[-1].body
@@ -142,33 +142,33 @@ def test_a_tool_is_chosen_as_far_as_a_server_lets_one_choose(server, model, choi
         ("vllm/tiny", ["a", "b", "c", "d", "e"], ()),
     ],
 )
-def test_stop_sequences_are_sent_as_far_as_a_server_takes_them(server, model, written, downgrades):
+def test_stop_sequences_are_limited_to_the_supported_number(server, model, written, downgrades):
     request = attrs.evolve(REQUEST, model=model, stop=tuple("abcde"))
     [response] = ask(server.base_url, request, preset=model.partition("/")[0])
     assert (server.requests[-1].body.get("stop"), response.downgrades) == (written, downgrades)
 
 
 @pytest.mark.parametrize("preset", ["openai", "azure", "groq", "xai", "cerebras", "moonshot", "snowflake"])
-def test_servers_that_deprecate_the_older_limit_get_the_newer_one(server, preset):
+def test_output_limit_uses_the_field_of_the_preset(server, preset):
     body = sent(server, attrs.evolve(REQUEST, model=f"{preset}/m", max_tokens=7), preset=preset).body
     assert body["max_completion_tokens"] == 7 and "max_tokens" not in body
 
 
 @pytest.mark.parametrize(("model", "is_sent"), [("kimi-k2.6", False), ("kimi-k3", False), ("moonshot-v1-8k", True)])
-def test_a_model_with_a_temperature_of_its_own_is_given_none(server, model, is_sent):
+def test_fixed_temperature_model_gets_no_temperature(server, model, is_sent):
     request = attrs.evolve(REQUEST, model=f"moonshot/{model}", temperature=0.0)
     [response] = ask(server.base_url, request, preset="moonshot")
     assert ("temperature" in server.requests[-1].body) is is_sent
     assert response.downgrades == (() if is_sent else ("temperature 0 left out",))
 
 
-def test_azure_takes_its_key_bare_in_a_header_of_its_own(server):
+def test_azure_key_is_sent_in_its_own_header(server):
     found = sent(server, preset="azure", api_key=lambda: "the-key")
     assert (found.path, found.headers["api-key"]) == ("/v1/chat/completions", "the-key")
     assert "authorization" not in found.headers
 
 
-def test_a_deployment_of_azure_stands_in_the_path(server):
+def test_azure_deployment_is_part_of_the_path(server):
     request = attrs.evolve(REQUEST, model="azure-deployments/my gpt/4")
     found = sent(server, request, preset="azure-deployments")
     assert found.path == "/v1/deployments/my%20gpt%2F4/chat/completions?api-version=2024-10-21"
@@ -176,10 +176,10 @@ def test_a_deployment_of_azure_stands_in_the_path(server):
     assert found.path.endswith("?api-version=2026-01-01")
 
 
-def test_a_preset_without_an_address_says_what_it_wants():
+def test_preset_without_a_base_url_says_that_it_needs_one():
     wanting = [spec for spec in PRESETS.values() if spec.base_url is None]
     assert wanting
-    assert all("wants a base_url" in spec.summary for spec in wanting)
+    assert all("needs a base_url" in spec.summary for spec in wanting)
 
 
 # -- formats and fields ---------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def test_a_preset_without_an_address_says_what_it_wants():
         ({"type": "object", "properties": {}, "additionalProperties": False}, True),
     ],
 )
-def test_only_a_schema_that_is_closed_in_every_part_is_strict(server, schema, is_strict):
+def test_only_fully_closed_schema_is_strict(server, schema, is_strict):
     request = attrs.evolve(REQUEST, response_format=ResponseFormat("json_schema", schema=schema))
     assert (
         sent(server, request, preset="openai").body["response_format"]["json_schema"].get("strict", False) is is_strict
@@ -203,7 +203,7 @@ def test_only_a_schema_that_is_closed_in_every_part_is_strict(server, schema, is
     assert "strict" not in sent(server, request, preset="vllm").body["response_format"]["json_schema"]
 
 
-def test_a_server_gets_back_what_it_wants_and_no_other_does(server):
+def test_returned_fields_are_sent_back_to_their_server_only(server):
     opaque = {"reasoning_details": [{"type": "reasoning.text", "text": "hm"}], "reasoning_content": "hm", "other": 1}
     request = ChatRequest(model="x/m", messages=(Message(Role.ASSISTANT, (TextPart("ok"),), opaque=opaque),))
     for preset, fields in (("openrouter", {"reasoning_details"}), ("deepseek", {"reasoning_content"}), ("groq", set())):
@@ -227,7 +227,7 @@ def listed(base_url, preset="vllm", **given):
 
 
 @pytest.mark.parametrize("is_bare", [True, False])
-def test_models_are_listed_with_their_limits_whatever_these_are_called(chat_server, is_bare):
+def test_listed_models_have_limits_from_any_field_name(chat_server, is_bare):
     rows = [
         {"id": "a", "context_length": 8000, "top_provider": {"max_completion_tokens": 500}},
         {"id": "b", "max_model_len": 4096},
@@ -253,7 +253,7 @@ def test_models_are_listed_with_their_limits_whatever_these_are_called(chat_serv
     assert server.requests[0].headers["authorization"] == "Bearer the-key"
 
 
-def test_a_list_that_is_none_is_a_failure(chat_server):
+def test_invalid_model_list_is_a_failure(chat_server):
     server = chat_server(lambda body: (200, {}, '"hello"'))
     with pytest.raises(TransientUnknown):
         listed(server.base_url)

@@ -15,7 +15,6 @@ from helmdeck_core import (
     ImagePart,
     InvalidRequest,
     Message,
-    ProviderSettings,
     ResponseFormat,
     Role,
     StopReason,
@@ -23,9 +22,9 @@ from helmdeck_core import (
     ToolCall,
     ToolDefinition,
 )
-from helmdeck_plugins.providers import openai
+from helmdeck_plugins.providers.openai_chat.presets import PRESETS as CHAT_PRESETS
 from helmdeck_provider_kit import in_context, looks_cut
-from helmdeck_testing import completion
+from helmdeck_testing import completion, provider_settings
 from tests.plugins.openai_support import PRESETS, Context, ask, look_up, parse_response
 
 
@@ -57,13 +56,13 @@ def parsed(message, finish_reason="stop", max_tokens=None, usage=None, **more):
 # -- what is sent ---------------------------------------------------------------------------------------------
 
 
-def test_the_model_is_what_follows_the_first_slash(server):
+def test_model_name_follows_the_first_slash(server):
     body = sent(server, asking("openrouter/openrouter/free"), preset="openrouter")
     assert body == {"model": "openrouter/free", "messages": [{"role": "user", "content": "say hello"}]}
     assert server.requests[0].path == "/v1/chat/completions"
 
 
-def test_every_role_and_a_tool_result_have_their_form(server):
+def test_roles_and_tool_results_are_translated(server):
     call = ToolCall("call_1", "look", '{"at": "sea"}')
     body = sent(
         server,
@@ -88,7 +87,7 @@ def test_every_role_and_a_tool_result_have_their_form(server):
     ]
 
 
-def test_an_image_travels_as_a_data_url_beside_its_text(server):
+def test_image_is_sent_as_data_url_next_to_the_text(server):
     body = sent(server, asking("vllm/tiny", user("what is this?", ImagePart("image/png", b"\x89PNG"))))
     url = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
     assert body["messages"][0]["content"] == [
@@ -97,13 +96,13 @@ def test_an_image_travels_as_a_data_url_beside_its_text(server):
     ]
 
 
-def test_an_image_without_data_and_url_is_refused_before_anything_is_sent(server):
+def test_image_without_data_and_url_is_rejected_before_sending(server):
     with pytest.raises(InvalidRequest, match="neither data nor a url"):
         ask(server.base_url, asking("vllm/tiny", user(ImagePart("image/png"))))
     assert server.requests == []
 
 
-def test_tools_choice_stop_temperature_and_extra_are_sent(server):
+def test_tools_tool_choice_stop_temperature_and_extra_are_sent(server):
     tool = ToolDefinition("look", "Looks.", {"type": "object"})
     body = sent(
         server,
@@ -116,22 +115,22 @@ def test_tools_choice_stop_temperature_and_extra_are_sent(server):
 
 
 @pytest.mark.parametrize("choice", ["auto", "none", "required"])
-def test_general_tool_choices_are_sent_as_they_are(server, choice):
+def test_general_tool_choices_are_sent_unchanged(server, choice):
     tool = ToolDefinition("look", "", {"type": "object"})
     assert sent(server, asking(tools=(tool,), tool_choice=choice))["tool_choice"] == choice
 
 
-def test_a_tool_choice_without_tools_is_not_sent(server):
+def test_tool_choice_without_tools_is_not_sent(server):
     assert "tool_choice" not in sent(server, asking(tool_choice="auto"))
 
 
-def test_the_output_limit_goes_where_the_preset_says(server):
+def test_output_limit_field_depends_on_the_preset(server):
     for preset, field in (("openai", "max_completion_tokens"), ("mistral", "max_tokens")):
         body = sent(server, asking(f"{preset}/m", max_tokens=9), preset=preset)
         assert {name: value for name, value in body.items() if "tokens" in name} == {field: 9}
 
 
-def test_a_deployment_may_change_a_quirk(server):
+def test_deployment_can_override_a_preset_option(server):
     body = sent(server, asking(max_tokens=9), options={"max_tokens_field": "n_predict"})
     assert body["n_predict"] == 9
 
@@ -139,18 +138,18 @@ def test_a_deployment_may_change_a_quirk(server):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"max_token_field": "x"}, "no such option; allowed: max_tokens_field"),
-        ({"max_tokens_field": 3}, "not a text"),
-        ({"response_formats": "json_object"}, "not a list of texts"),
+        ({"max_token_field": "x"}, "unknown option; allowed: max_tokens_field"),
+        ({"max_tokens_field": 3}, "not a non-empty string"),
+        ({"response_formats": "json_object"}, "not a list of strings"),
     ],
 )
-def test_a_wrong_option_is_named(options, complaint):
+def test_invalid_option_is_named(options, complaint):
     with pytest.raises(InvalidRequest, match=complaint) as caught:
         ask("http://127.0.0.1:9/v1", options=options)
     assert f"providers.vllm.options.{next(iter(options))}" in str(caught.value)
 
 
-def test_a_reasoning_model_gets_no_temperature_and_the_response_says_so(server):
+def test_temperature_of_a_reasoning_model_is_left_out_and_reported(server):
     [response] = ask(server.base_url, asking("openai/gpt-5-mini", temperature=0.0), preset="openai")
     assert "temperature" not in server.requests[0].body
     assert response.downgrades == ("temperature 0 left out",)
@@ -214,13 +213,13 @@ OFFERED = ResponseFormat("json_object", "plan", CLOSED)
         ("llamacpp", ResponseFormat("json_object", "plan", SCHEMA), {"type": "json_object"}, ()),
     ],
 )
-def test_a_response_format_is_sent_translated_or_left_out_and_reported(server, preset, wanted, expected, downgrades):
+def test_response_format_is_sent_translated_or_left_out_and_reported(server, preset, wanted, expected, downgrades):
     [response] = ask(server.base_url, asking(f"{preset}/m", response_format=wanted), preset=preset)
     assert server.requests[0].body.get("response_format") == expected
     assert response.downgrades == downgrades
 
 
-def test_a_deployment_says_with_the_order_of_formats_whether_an_offered_schema_is_taken(server):
+def test_order_of_response_formats_decides_about_optional_schemas(server):
     wanted = asking("openai/m", response_format=OFFERED)
     ask(server.base_url, wanted, preset="openai", options={"response_formats": ["json_object", "json_schema"]})
     assert server.requests[0].body["response_format"] == {"type": "json_object"}
@@ -229,7 +228,7 @@ def test_a_deployment_says_with_the_order_of_formats_whether_an_offered_schema_i
 PREFIXED = Message(Role.SYSTEM, (TextPart("rules", ends_prefix=True), TextPart(" and the rest")))
 
 
-def test_a_cached_prefix_is_marked_for_models_of_anthropic_behind_openrouter(server):
+def test_cached_prefix_is_marked_for_anthropic_behind_openrouter(server):
     body = sent(server, asking("openrouter/anthropic/claude", PREFIXED), preset="openrouter")
     assert body["messages"][0]["content"] == [
         {"type": "text", "text": "rules", "cache_control": {"type": "ephemeral"}},
@@ -240,15 +239,15 @@ def test_a_cached_prefix_is_marked_for_models_of_anthropic_behind_openrouter(ser
 @pytest.mark.parametrize(
     ("preset", "model"), [("openrouter", "openrouter/meta/llama"), ("openai", "openai/anthropic/claude")]
 )
-def test_everybody_else_gets_a_plain_string(server, preset, model):
+def test_other_models_get_a_plain_string(server, preset, model):
     assert sent(server, asking(model, PREFIXED), preset=preset)["messages"][0]["content"] == "rules and the rest"
 
 
-def test_half_a_surrogate_pair_is_replaced_because_no_wire_can_carry_it(server):
+def test_lone_surrogate_is_replaced(server):
     assert sent(server, asking("vllm/tiny", user("cut \ud83d")))["messages"][0]["content"] == "cut ?"
 
 
-def test_an_extra_field_that_json_cannot_say_is_refused(server):
+def test_extra_field_that_is_not_json_is_rejected(server):
     with pytest.raises(InvalidRequest, match="JSON cannot say"):
         ask(server.base_url, asking(extra={"x": object()}))
 
@@ -256,32 +255,32 @@ def test_an_extra_field_that_json_cannot_say_is_refused(server):
 # -- keys, headers, addresses ---------------------------------------------------------------------------------
 
 
-def test_the_key_is_read_for_each_request_and_sent_as_bearer(server):
+def test_key_is_read_for_each_request_and_sent_as_bearer(server):
     keys = iter(["first-key", "second-key\n"])
     ask(server.base_url, asking(), asking(), api_key=lambda: next(keys))
     assert [r.headers["authorization"] for r in server.requests] == ["Bearer first-key", "Bearer second-key"]
 
 
-def test_without_a_key_there_is_no_authorization(server):
+def test_no_key_means_no_authorization_header(server):
     ask(server.base_url)
     assert "authorization" not in server.requests[0].headers
 
 
-def test_headers_of_the_deployment_stand_over_ours(server):
+def test_configured_headers_override_defaults(server):
     ask(server.base_url, headers={"Authorization": "Token other", "X-Team": "blue"}, api_key=lambda: "key-1")
     assert server.requests[0].headers["authorization"] == "Token other"
     assert server.requests[0].headers["x-team"] == "blue"
 
 
 @pytest.mark.parametrize("key", ["", "  ", "sécret-key-4711", "two\nlines-4711"])
-def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(server, key):
+def test_key_that_is_invalid_in_a_header_is_rejected_and_not_shown(server, key):
     with pytest.raises(AuthFailed) as caught:
         ask(server.base_url, api_key=lambda: key)
     assert "4711" not in repr(caught.value) + str(caught.value)
     assert server.requests == []
 
 
-def test_a_header_that_cannot_be_sent_is_named_but_not_shown():
+def test_invalid_header_is_named_but_not_shown():
     with pytest.raises(InvalidRequest, match="X-Key") as caught:
         ask("http://127.0.0.1:9/v1", headers={"X-Key": "sécret"})
     assert "cret" not in repr(caught.value)
@@ -291,18 +290,18 @@ def test_a_header_that_cannot_be_sent_is_named_but_not_shown():
     "url",
     [None, "", "127.0.0.1:8000", "ftp://host/v1", "http://", "http://host:port/v1", "http://h/v1?key=1", "http://a b/"],
 )
-def test_a_base_url_that_cannot_be_used_names_its_setting(url):
+def test_invalid_base_url_error_names_the_setting(url):
     with pytest.raises(InvalidRequest, match=r"providers\.vllm\.base_url cannot be used"):
         ask(url)
 
 
-def test_a_password_in_the_base_url_is_refused_and_not_repeated():
+def test_password_in_base_url_is_rejected_and_not_shown():
     with pytest.raises(InvalidRequest) as caught:
         ask("http://me:hunter2@host/v1")
     assert "hunter2" not in repr(caught.value) + str(caught.value)
 
 
-def test_a_slash_at_the_end_of_the_base_url_does_not_matter(server):
+def test_trailing_slash_of_base_url_is_ignored(server):
     ask(server.base_url + "/")
     assert server.requests[0].path == "/v1/chat/completions"
 
@@ -312,12 +311,12 @@ def test_requests_share_one_connection(server):
     assert (len(server.requests), server.connections) == (3, 1)
 
 
-def test_a_preset_has_an_address_and_only_known_quirks():
+def test_presets_have_a_base_url_and_valid_options():
     context = Context()
 
     async def open_and_close():
-        for spec in openai.PRESETS:
-            settings = ProviderSettings(
+        for spec in CHAT_PRESETS:
+            settings = provider_settings(
                 name=spec.name, base_url=spec.base_url or "https://a.test", options=spec.options
             )
             await spec.open(settings, context).aclose()
@@ -328,15 +327,15 @@ def test_a_preset_has_an_address_and_only_known_quirks():
     )
 
 
-def test_no_repr_of_settings_shows_the_key():
-    settings = ProviderSettings(name="openai", api_key=lambda: "sk-very-secret", headers={"X-Key": "very-secret"})
+def test_repr_of_settings_does_not_contain_the_key():
+    settings = provider_settings("openai", api_key=lambda: "sk-very-secret", headers={"X-Key": "very-secret"})
     assert "secret" not in repr(settings)
 
 
 # -- what an answer means -------------------------------------------------------------------------------------
 
 
-def test_an_answer_carries_text_model_usage_quota_and_both_reasons(chat_server):
+def test_response_has_text_model_usage_quota_and_both_stop_reasons(chat_server):
     usage = {
         "prompt_tokens": 40,
         "completion_tokens": 12,
@@ -349,7 +348,7 @@ def test_an_answer_carries_text_model_usage_quota_and_both_reasons(chat_server):
     assert (response.text, response.served_model, response.raw_stop_reason) == ("hello", "loopback", "stop")
     assert response.stop_reason is response.strict_stop_reason is StopReason.END_TURN
     assert attrs.astuple(response.usage) == (40, 12, 32, 0, 5)
-    assert response.quota == {"x-ratelimit-remaining-requests": "41"}
+    assert response.quota_metadata == {"x-ratelimit-remaining-requests": "41"}
 
 
 @pytest.mark.parametrize(
@@ -363,21 +362,21 @@ def test_an_answer_carries_text_model_usage_quota_and_both_reasons(chat_server):
         ({"content": "a", "reasoning_content": None, "reasoning": {"effort": "low"}}, ""),
     ],
 )
-def test_reasoning_is_read_once_from_wherever_it_stands(message, expected):
+def test_reasoning_is_read_once_from_any_field(message, expected):
     response = parsed(message)
-    assert (response.text, response.reasoning) == ("a", expected)
+    assert (response.text, response.reasoning_content) == ("a", expected)
 
 
-def test_content_in_parts_is_sorted_into_text_and_reasoning():
+def test_content_parts_are_split_into_text_and_reasoning():
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
     response = parsed({"content": [thought, {"type": "text", "text": "he"}, {"type": "text", "text": "llo"}]})
-    assert (response.text, response.reasoning) == ("hello", "hm")
+    assert (response.text, response.reasoning_content) == ("hello", "hm")
 
 
 @pytest.mark.parametrize(
     "message", [{"content": None, "refusal": "no"}, {"content": [{"type": "refusal", "refusal": "no"}]}]
 )
-def test_a_refusal_with_a_clean_end_is_blocked_for_safety(message):
+def test_refusal_with_a_clean_stop_reason_is_safety_blocked(message):
     response = parsed(message)
     assert response.stop_reason is StopReason.SAFETY_BLOCKED
     assert (response.strict_stop_reason, response.raw_stop_reason) == (StopReason.END_TURN, "stop")
@@ -387,20 +386,20 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments"
 CUT_CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "se'}}
 
 
-def test_a_tool_call_with_a_clean_end_is_a_tool_call():
+def test_tool_call_with_a_clean_stop_reason_is_a_tool_call():
     response = parsed({"content": None, "tool_calls": [CALL]})
     assert (response.stop_reason, response.strict_stop_reason) == (StopReason.TOOL_CALL, StopReason.END_TURN)
     assert response.tool_calls == (ToolCall("c1", "look", '{"at": 1}'),)
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter", "abort", "model_length", "quantum_halt", None])
-def test_calls_in_a_turn_that_did_not_end_for_them_change_nothing(reason):
+def test_tool_calls_do_not_change_other_stop_reasons(reason):
     response = parsed({"content": None, "tool_calls": [CALL]}, reason)
     assert response.stop_reason is look_up(reason)
     assert response.stop_reason not in (StopReason.TOOL_CALL, StopReason.END_TURN)
 
 
-def test_cut_arguments_are_kept_as_the_model_wrote_them():
+def test_truncated_arguments_are_kept_verbatim():
     response = parsed({"content": None, "tool_calls": [CUT_CALL]}, "length")
     assert response.tool_calls[0].arguments == '{"at": "se'
 
@@ -421,31 +420,31 @@ def test_cut_arguments_are_kept_as_the_model_wrote_them():
         ({"tool_calls": {}}, []),
     ],
 )
-def test_calls_are_read_in_every_form_and_a_nameless_one_is_none(message, expected):
+def test_calls_are_read_in_every_format_and_need_a_name(message, expected):
     assert [(call.name, call.arguments) for call in parsed(message, "tool_calls").tool_calls] == expected
 
 
 @pytest.mark.parametrize(
     "reason", [None, "", "error", "load", "network_error", "insufficient_system_resource", "newly_coined"]
 )
-def test_no_reason_and_an_unknown_one_are_never_a_clean_end(reason):
+def test_unknown_or_missing_stop_reason_is_not_a_clean_end(reason):
     response = parsed({"content": "looks complete."}, reason)
     assert response.stop_reason is response.strict_stop_reason is StopReason.UNKNOWN
     assert response.raw_stop_reason == reason
 
 
 @pytest.mark.parametrize("message", [{"content": ""}, {"content": None}, {}])
-def test_a_filtered_choice_may_have_no_text_at_all(message):
+def test_filtered_choice_may_have_no_text(message):
     response = parsed(message, "content_filter")
     assert (response.text, response.stop_reason) == ("", StopReason.SAFETY_BLOCKED)
 
 
-def test_a_choice_without_a_message_is_read():
+def test_choice_without_message_is_read():
     body = b'{"choices": [{"index": 0, "finish_reason": "content_filter"}]}'
     assert parse_response(200, {}, body).stop_reason is StopReason.SAFETY_BLOCKED
 
 
-def test_a_full_window_behind_length_is_told_from_a_spent_budget():
+def test_full_context_window_reported_as_length_is_recognised():
     response = parsed({"content": "a"}, "length", native_finish_reason="model_context_window_exceeded")
     assert response.stop_reason is StopReason.CONTEXT_WINDOW_EXCEEDED
     assert response.strict_stop_reason is StopReason.MAX_TOKENS
@@ -463,7 +462,7 @@ def test_a_full_window_behind_length_is_told_from_a_spent_budget():
         ({"content": None, "tool_calls": [CUT_CALL]}, "tool_calls"),
     ],
 )
-def test_a_truncation_at_the_limit_that_denies_it_is_recognised(message, reason):
+def test_unreported_truncation_at_the_limit_is_recognised(message, reason):
     response = parsed(message, reason, max_tokens=300, usage={"completion_tokens": 300})
     assert response.stop_reason is StopReason.MAX_TOKENS
     assert response.raw_stop_reason == reason
@@ -472,19 +471,19 @@ def test_a_truncation_at_the_limit_that_denies_it_is_recognised(message, reason)
 @pytest.mark.parametrize(
     ("text", "used"), [('{"steps": []}', 300), ("positive", 300), ("It ends here.", 300), ('{"steps": [', 299)]
 )
-def test_a_whole_answer_and_one_below_the_limit_keep_their_clean_end(text, used):
+def test_complete_answers_keep_their_clean_stop_reason(text, used):
     response = parsed({"content": text}, "stop", max_tokens=300, usage={"completion_tokens": used})
     assert response.stop_reason is StopReason.END_TURN
 
 
-def test_nothing_is_ever_promoted_to_a_clean_end():
+def test_no_stop_reason_is_promoted_to_a_clean_end():
     for strict in StopReason:
         if strict is not StopReason.END_TURN:
             for at_limit in (False, True):
                 assert in_context(strict, text="done.", is_at_limit=at_limit) is not StopReason.END_TURN
 
 
-def test_only_the_end_of_a_text_decides_whether_it_looks_cut():
+def test_only_the_end_of_a_text_decides_about_truncation():
     assert not looks_cut("A whole sentence. " * 20)
     assert looks_cut("A whole sentence. " * 20 + "And half a")
 
@@ -500,7 +499,7 @@ def test_only_the_end_of_a_text_decides_whether_it_looks_cut():
         ({"prompt_tokens": 9, "num_cached_tokens": 8}, (9, 0, 8, 0)),
     ],
 )
-def test_usage_is_read_from_every_spelling_and_never_costs_the_answer(usage, expected):
+def test_usage_is_read_in_every_spelling_and_errors_are_ignored(usage, expected):
     response = parsed({"content": "a"}, usage=usage)
     assert response.text == "a"
     counts = response.usage
@@ -517,14 +516,14 @@ def test_usage_is_read_from_every_spelling_and_never_costs_the_answer(usage, exp
         b'  {"choices": [{"message": {"content": "ok"}, "finish_reason": "stop", "error": null}], "error": {}}\n',
     ],
 )
-def test_oddities_around_a_good_answer_do_not_cost_it(body):
+def test_irregular_fields_do_not_invalidate_a_good_answer(body):
     assert parse_response(200, {}, body).text == "ok"
 
 
 # -- through a deck -------------------------------------------------------------------------------------------
 
 
-def test_a_deck_reaches_a_server_by_its_configuration_alone(chat_server, deck_with, monkeypatch):
+def test_deck_reaches_a_server_by_configuration_only(chat_server, deck_with, monkeypatch):
     monkeypatch.setenv("MY_KEY", "key-of-mine")
     server = chat_server(lambda body: completion("hello"))
     table = {"kind": "openai", "base_url": server.base_url, "api_key": "env:MY_KEY"}
@@ -536,7 +535,7 @@ def test_a_deck_reaches_a_server_by_its_configuration_alone(chat_server, deck_wi
     assert server.requests[0].headers["authorization"] == "Bearer key-of-mine"
 
 
-def test_a_missing_key_fails_before_anything_is_sent(chat_server, deck_with, monkeypatch):
+def test_missing_key_fails_before_sending(chat_server, deck_with, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     server = chat_server(lambda body: completion("hello"))
     deck = deck_with(config={"providers": {"openai": {"base_url": server.base_url}}})

@@ -293,8 +293,9 @@ def test_without_any_provider_a_plan_is_an_internal_error(deck_with):
 
 def test_truncated_answer_is_never_a_plan(answering):
     text = json.dumps(reply(MEMORY, BLOG))
+    deck, provider = answering("", config={"recovery": {"cool_down_after": 0}})
     for cut in range(0, len(text) - 1, 7):
         response = ChatResponse(text=text[:cut], stop_reason=StopReason.MAX_TOKENS, raw_stop_reason="length")
-        deck, _ = answering(response)
+        provider.replies[:] = [response]
         with pytest.raises(LengthTruncated):
             deck.plan(ASK, model=FRONTIER)

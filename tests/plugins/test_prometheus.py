@@ -40,13 +40,13 @@ def test_attempts_are_counted_by_provider_model_and_cause(counted):
     assert counted["helmdeck_attempts_total", "b", "b/two", "none"] == 1
 
 
-def test_a_call_is_counted_once_with_who_answered_and_who_was_asked(counted):
+def test_call_is_counted_once_by_answering_and_requested_model(counted):
     assert counted["helmdeck_calls_total", "answered", "b", "b/two", "helmdeck.plan"] == 1
     assert counted["helmdeck_fallbacks_total", "a", "a/one"] == 1
     assert counted["helmdeck_call_duration_seconds_count", "answered", "helmdeck.plan"] == 1
 
 
-def test_tokens_and_cost_are_those_of_every_attempt(counted):
+def test_tokens_and_cost_are_summed_over_attempts(counted):
     assert counted["helmdeck_tokens_total", "a", "a/one", "input"] == 2_000
     assert counted["helmdeck_tokens_total", "b", "b/two", "cached_input"] == 800
     assert counted["helmdeck_tokens_total", "b", "b/two", "output"] == 1_000
@@ -62,7 +62,7 @@ def test_continuations_are_counted_and_timed(counted):
     assert not any(name == "helmdeck_truncation_exits_total" for name, *_ in counted)
 
 
-def test_an_answer_that_stays_cut_is_a_truncation_exit():
+def test_uncontinued_truncation_is_a_truncation_exit():
     provider = scripted_provider([Reply("a long answer that", stop_reason="length")] * 2, "a")
     config = {"events": {"sinks": ["prometheus"]}, "agent": {"continuation_max_attempts": 0}}
     with make_deck(provider, config=config) as deck:
@@ -79,13 +79,13 @@ def test_catalogs_stop_reasons_and_reasoning_are_counted(counted):
     assert counted["helmdeck_reasoning_stripped_characters_total", "b", "b/two"] > 10
 
 
-def test_a_failed_call_is_counted_by_its_cause():
+def test_failed_call_is_counted_by_cause():
     with failing_deck("prometheus") as deck:
         failing_plan(deck)
         assert samples(deck)["helmdeck_calls_total", "a", "a/one", "auth_failed", "helmdeck.plan"] == 1
 
 
-def test_promtool_finds_nothing_to_complain_about():
+def test_promtool_reports_no_problems():
     if shutil.which("promtool") is None:
         pytest.skip("promtool, which comes with Prometheus, is not installed")
     with eventful_deck("prometheus") as deck:
@@ -95,7 +95,7 @@ def test_promtool_finds_nothing_to_complain_about():
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_models_that_callers_invent_do_not_make_labels_without_end():
+def test_model_labels_are_bounded():
     config = {"events": {"sinks": ["prometheus"], "options": {"prometheus": {"max_models": 3}}}}
     with make_deck(scripted_provider([Reply("fine")] * 10, "a"), config=config) as deck:
         for model in ("a/\ud800", "a/" + "x" * 5_000, "nobody/here", *(f"a/{number}" for number in range(6))):
@@ -107,38 +107,38 @@ def test_models_that_callers_invent_do_not_make_labels_without_end():
     assert counted["helmdeck_attempts_total", "invalid_request", "other", "other"] == 1
 
 
-def test_each_deck_counts_for_itself():
+def test_each_deck_has_its_own_registry():
     with eventful_deck("prometheus") as one, eventful_deck("prometheus") as other:
         eventful_plan(one)
         assert ("helmdeck_history_failures_total",) in samples(other)
         assert not any(name == "helmdeck_calls_total" for name, *_ in samples(other))
 
 
-def test_a_missing_library_is_named_with_what_installs_it(monkeypatch):
+def test_missing_library_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(PluginError, match=r"pip install 'helmdeck\[prometheus\]'"):
         eventful_deck("prometheus")
 
 
-def test_a_sink_or_an_option_that_does_not_exist_is_a_mistake_that_lists_what_does():
+def test_unknown_sink_or_option_is_a_mistake_with_suggestions():
     with pytest.raises(ConfigError) as caught:
         make_deck(config={"events": {"sinks": ["promtheus"], "options": {"prometheus": {"max_model": 3}}}})
     first, second = caught.value.mistakes
-    assert "did you mean prometheus?" in first.problem and "runs" in first.allowed
+    assert "did you mean prometheus?" in first.problem and "traces" in first.allowed
     assert "did you mean max_models?" in second.problem
 
 
-def test_a_sink_that_runs_by_itself_need_not_be_named():
+def test_always_active_sink_cannot_be_enabled():
     with pytest.raises(ConfigError, match="no sink of this name can be switched on"):
         make_deck(config={"events": {"sinks": ["log"]}})
 
 
-def test_off_means_that_there_is_no_sink():
+def test_disabled_sink_is_not_created():
     with make_deck() as deck:
         assert deck.sink("prometheus") is None and deck.runtime.sinks == ()
 
 
-def test_threads_may_count_at_the_same_time():
+def test_concurrent_threads_are_counted():
     replies = [Reply(GOOD)] * 40
     with make_deck(scripted_provider(replies, "a"), config={"events": {"sinks": ["prometheus"]}}) as deck:
         threads = [

@@ -36,13 +36,13 @@ CLOSED = [
 ]
 
 
-def test_every_tag_has_a_name_of_its_own() -> None:
+def test_tags_have_unique_names() -> None:
     names = [tag.name for tag in TAGS]
     assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("block", CLOSED)
-def test_a_draft_in_a_block_is_not_the_answer(block: str) -> None:
+def test_draft_in_a_reasoning_block_is_not_the_answer(block: str) -> None:
     decoded = DECODER.decode(f"{block}\n{ANSWER}", dict)
     assert decoded.value == {"answer": 42}
     assert DRAFT in decoded.reasoning
@@ -50,7 +50,7 @@ def test_a_draft_in_a_block_is_not_the_answer(block: str) -> None:
 
 
 @pytest.mark.parametrize("block", CLOSED)
-def test_a_block_alone_is_an_empty_answer(block: str) -> None:
+def test_reasoning_block_alone_is_an_empty_answer(block: str) -> None:
     with pytest.raises(DecodeFailed) as caught:
         DECODER.decode(block, dict)
     assert caught.value.is_empty
@@ -58,14 +58,14 @@ def test_a_block_alone_is_an_empty_answer(block: str) -> None:
 
 
 @pytest.mark.parametrize("block", CLOSED)
-def test_a_draft_in_a_block_that_was_cut_is_not_the_answer(block: str) -> None:
+def test_draft_in_a_truncated_reasoning_block_is_not_the_answer(block: str) -> None:
     cut = block[: block.index(" or a < b")]
     with pytest.raises(DecodeFailed):
         DECODER.decode(cut, dict, StopReason.MAX_TOKENS)
 
 
 @pytest.mark.parametrize("block", CLOSED)
-def test_a_stream_takes_the_block_out(block: str) -> None:
+def test_reasoning_block_is_removed_from_a_stream(block: str) -> None:
     stream = DECODER.stream()
     pieces = [stream.feed(char) for char in block + ANSWER] + [stream.finish()]
     assert "".join(visible for visible, _ in pieces).strip() == ANSWER
@@ -84,11 +84,11 @@ def test_a_stream_takes_the_block_out(block: str) -> None:
         "assistantfinal",
     ],
 )
-def test_a_close_alone_ends_a_thought_that_began_in_the_prompt(close: str) -> None:
+def test_closing_tag_alone_ends_reasoning_that_started_in_the_prompt(close: str) -> None:
     assert DECODER.decode(f"{DRAFT}{close}{ANSWER}", dict).value == {"answer": 42}
 
 
-def test_a_fence_of_thought_that_was_cut_at_its_first_line_is_told_twice_alike() -> None:
+def test_truncated_reasoning_fence_reads_the_same_whole_and_streamed() -> None:
     strip = DECODER.strip
     once = strip("so ```reasoning\n")
     assert once.is_unclosed
@@ -108,7 +108,7 @@ def test_the_final_channel_is_the_answer(start: str, constrain: str, end: str) -
 @pytest.mark.parametrize(
     "word", ["<reason>", "<plan>", "<thinker>", "<thin", "< think>", "[REASON]", "[THINKS]", "<answer>"]
 )
-def test_other_words_in_brackets_are_text(word: str) -> None:
+def test_other_words_in_brackets_stay_text(word: str) -> None:
     text = f"{word} {ANSWER}"
     assert DECODER.strip(text).text == text
     assert DECODER.decode(text, dict).value == {"answer": 42}

@@ -27,7 +27,7 @@ from helmdeck_core import (
     ToolDefinition,
     TransientUnknown,
 )
-from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from helmdeck_plugins.providers.openai_responses.response import ResponsesAnswer
 from helmdeck_testing import Chunks
 from tests.plugins.openai_support import ask, events, joined, read_stream, streamed, terms
 
@@ -57,12 +57,12 @@ def whole(*output, status="completed", **more):
 
 
 def answer_of(read):
-    answer = ResponsesAnswer(terms(dialect="openai-responses"))
+    answer = ResponsesAnswer(terms(wire_format="openai-responses"))
     deltas = list(read(answer))
     response = answer.finish()
     calls = [(call.id, call.name, call.arguments) for call in response.tool_calls]
     text, reasoning, said = joined(deltas)
-    assert (text, reasoning) == (response.text, response.reasoning)
+    assert (text, reasoning) == (response.text, response.reasoning_content)
     assert [(*named, arguments or "{}") for *named, arguments in said] == calls
     return response
 
@@ -105,9 +105,9 @@ STREAM = [
 ]
 
 
-def test_a_response_carries_everything_that_its_items_say():
+def test_response_contains_all_output_items():
     found = read(whole(REASONING, MESSAGE, CALL))
-    assert (found.text, found.reasoning, found.served_model) == ("Grüße an", "hm", "m")
+    assert (found.text, found.reasoning_content, found.served_model) == ("Grüße an", "hm", "m")
     assert found.tool_calls == (ToolCall("c1", "look", '{"x": 1}'),)
     assert (found.stop_reason, found.strict_stop_reason) == (StopReason.TOOL_CALL, StopReason.END_TURN)
     usage = found.usage
@@ -116,7 +116,7 @@ def test_a_response_carries_everything_that_its_items_say():
 
 
 @given(st.sets(st.integers(1, len(STREAM) - 2)))
-def test_whichever_events_a_server_leaves_out_its_stream_comes_to_the_whole_response(left_out):
+def test_streamed_and_whole_responses_are_equal_if_events_are_missing(left_out):
     # Without its first piece a text is another one.
     left_out |= {number + 1 for number in left_out & {2, 6, 11}}
     kept = [each for number, each in enumerate(STREAM) if number not in left_out]
@@ -124,7 +124,7 @@ def test_whichever_events_a_server_leaves_out_its_stream_comes_to_the_whole_resp
 
 
 @given(st.lists(st.integers(0, 3_000), max_size=20))
-def test_where_the_network_cuts_a_stream_changes_nothing(places):
+def test_response_does_not_depend_on_chunk_boundaries(places):
     body = events(*STREAM, done=False)
     bounds = [0, *sorted(place % len(body) for place in places), len(body)]
     found = answer_of(
@@ -133,13 +133,13 @@ def test_where_the_network_cuts_a_stream_changes_nothing(places):
     assert found == stream(*STREAM)
 
 
-def test_items_that_are_numbered_anew_at_the_end_or_get_other_ids_come_once():
+def test_items_with_new_numbers_or_ids_at_the_end_are_read_once():
     said = [event("output_text.delta", output_index=0, item_id="msg", delta="Grüße an")]
     assert stream(*said, event("completed", response=whole(REASONING, MESSAGE))).text == "Grüße an"
     assert stream(*said, event("completed", response=whole({**MESSAGE, "id": "other"}))).text == "Grüße an"
 
 
-def test_a_stream_that_just_ends_is_not_known_to_be_finished():
+def test_stream_without_end_event_is_unknown():
     found = stream(*STREAM[:-1])
     assert (found.text, found.stop_reason, found.raw_stop_reason) == ("Grüße an", StopReason.UNKNOWN, None)
 
@@ -155,19 +155,19 @@ def test_a_stream_that_just_ends_is_not_known_to_be_finished():
         ("news", None, StopReason.UNKNOWN, "news"),
     ],
 )
-def test_the_state_is_the_reason(status, details, expected, raw):
+def test_status_is_the_stop_reason(status, details, expected, raw):
     found = read(whole(MESSAGE, status=status, incomplete_details=details))
     assert (found.stop_reason, found.raw_stop_reason) == (expected, raw)
 
 
-def test_a_call_in_a_turn_that_was_cut_stays_cut():
+def test_tool_call_in_a_truncated_turn_stays_truncated():
     found = read(
         whole({**CALL, "arguments": '{"x'}, status="incomplete", incomplete_details={"reason": "max_output_tokens"})
     )
     assert (found.stop_reason, found.tool_calls[0].arguments) == (StopReason.MAX_TOKENS, '{"x')
 
 
-def test_a_refusal_is_blocked_and_kept_beside_the_text():
+def test_refusal_is_safety_blocked_and_kept():
     refused = {**MESSAGE, "content": [{"type": "refusal", "refusal": "I cannot"}]}
     pieces = [
         event("refusal.delta", output_index=0, item_id="msg", delta="I "),
@@ -178,7 +178,7 @@ def test_a_refusal_is_blocked_and_kept_beside_the_text():
         assert (found.text, found.refusal, found.stop_reason) == ("", "I cannot", StopReason.SAFETY_BLOCKED)
 
 
-def test_a_custom_tool_takes_any_text():
+def test_custom_tool_accepts_any_string():
     custom = {"type": "custom_tool_call", "id": "ct", "call_id": "c9", "name": "sql", "input": "SELECT 1"}
     assert read(whole(custom)).tool_calls == (ToolCall("c9", "sql", "SELECT 1"),)
 
@@ -196,7 +196,7 @@ def test_a_custom_tool_takes_any_text():
         ("news", TransientUnknown),
     ],
 )
-def test_a_failed_response_has_the_class_of_its_code(code, kind):
+def test_failed_response_has_the_failure_class_of_its_code(code, kind):
     error = {"code": code, "message": "it broke"}
     found = failing(whole(status="failed", error=error))
     assert type(found) is kind
@@ -211,19 +211,19 @@ def test_a_failed_response_has_the_class_of_its_code(code, kind):
         assert caught.value.excerpt == "Grüße an"
 
 
-def test_a_failure_without_an_error_is_one():
-    assert "without saying why" in failing(whole(status="failed")).detail
+def test_failed_status_without_error_is_a_failure():
+    assert "without an error message" in failing(whole(status="failed")).detail
 
 
 @pytest.mark.parametrize("status", ["queued", "in_progress"])
-def test_what_is_not_done_yet_is_pending(status):
+def test_unfinished_response_is_pending(status):
     found = failing(whole(status=status))
     assert (type(found), found.sub_cause, found.raw_stop_reason) == (TransientUnknown, "pending", status)
     assert found.retryable
 
 
 @pytest.mark.parametrize("body", [[], "hello", None, {}, {"choices": []}])
-def test_json_that_is_no_response_is_called_so(body):
+def test_unrelated_json_is_reported(body):
     assert failing(body).sub_cause == "wrong_shape"
 
 
@@ -251,7 +251,7 @@ ANYTHING = st.recursive(
 
 
 @given(st.lists(st.dictionaries(FIELDS, ANYTHING), max_size=4))
-def test_whatever_a_server_sends_ends_in_a_response_or_a_failure(data):
+def test_any_stream_is_a_response_or_a_failure(data):
     try:
         stream(*data)
     except CallFailed as failure:
@@ -267,7 +267,7 @@ def sent(chat_server, request, preset="openai-responses", **given):
     return server.requests[0], response
 
 
-def test_a_request_has_the_form_of_the_interface(chat_server):
+def test_request_has_the_format_of_the_api(chat_server):
     look = ToolDefinition("look", "looks", {"type": "object"})
     messages = (
         Message(Role.SYSTEM, (TextPart("be kind"),)),
@@ -336,7 +336,7 @@ def test_a_request_has_the_form_of_the_interface(chat_server):
         (ResponseFormat("poem"), None, ("response_format poem left out",)),
     ],
 )
-def test_a_format_is_translated_or_left_out_and_reported(chat_server, wanted, form, downgrades):
+def test_response_format_is_translated_or_left_out_and_reported(chat_server, wanted, form, downgrades):
     request = ChatRequest(
         model="xai-responses/m", messages=(Message(Role.USER, (TextPart("x"),)),), response_format=wanted
     )
@@ -345,12 +345,12 @@ def test_a_format_is_translated_or_left_out_and_reported(chat_server, wanted, fo
     assert response.downgrades == downgrades
 
 
-def test_encrypted_reasoning_goes_back_where_it_stood():
+def test_encrypted_reasoning_is_sent_back_in_its_position():
     second = {**REASONING, "id": "rs2", "encrypted_content": "uvw"}
     found = read(whole(REASONING, MESSAGE, second, CALL))
     turn = Message(Role.ASSISTANT, (TextPart(found.text),), found.tool_calls, opaque=found.opaque)
     request = ChatRequest(model="r/gpt-5", messages=(turn,))
-    from helmdeck_plugins.providers.responses_request import Options, render
+    from helmdeck_plugins.providers.openai_responses.request import Options, render
 
     written = json.loads(render(request, Options(encrypting_models=("gpt-5",))).body)
     kinds = [(item.get("type") or item.get("role"), item.get("encrypted_content")) for item in written["input"]]
@@ -359,7 +359,7 @@ def test_encrypted_reasoning_goes_back_where_it_stood():
     assert "xyz" not in repr(found)
 
 
-def test_a_continuation_is_refused_before_anything_is_sent(chat_server):
+def test_continuation_is_rejected_before_sending(chat_server):
     request = ChatRequest(
         model="openai-responses/m", messages=(Message(Role.ASSISTANT, (TextPart("so"),)),), continues=True
     )
@@ -370,7 +370,7 @@ def test_a_continuation_is_refused_before_anything_is_sent(chat_server):
     assert server.requests == []
 
 
-def test_a_provider_streams_responses(chat_server):
+def test_provider_streams_responses(chat_server):
     server = chat_server(lambda body: Chunks([events(each, done=False, name=each["type"]) for each in STREAM]))
     request = ChatRequest(model="azure-responses/gpt-5", messages=(Message(Role.USER, (TextPart("x"),)),))
     deltas, response = streamed(server.base_url, request, preset="azure-responses", api_key=lambda: "the-key")

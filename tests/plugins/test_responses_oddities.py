@@ -8,16 +8,16 @@ import attrs
 import pytest
 
 from helmdeck_core import Message, Role, StopReason, TextPart
-from helmdeck_plugins.providers.responses_request import Options, render
-from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from helmdeck_plugins.providers.openai_responses.request import Options, render
+from helmdeck_plugins.providers.openai_responses.response import ResponsesAnswer
 from tests.plugins.openai_support import REQUEST, ask, events, joined, read_stream, terms
 
 
 def reading(read):
-    answer = ResponsesAnswer(terms(dialect="openai-responses"))
+    answer = ResponsesAnswer(terms(wire_format="openai-responses"))
     deltas = list(read(answer))
     response = answer.finish()
-    assert joined(deltas)[:2] == (response.text, response.reasoning)
+    assert joined(deltas)[:2] == (response.text, response.reasoning_content)
     return response
 
 
@@ -65,7 +65,7 @@ OUTPUT = [
 
 @pytest.mark.parametrize("ids", ["same", "other", None])
 @pytest.mark.parametrize("has_reasoning_in_front", [False, True])
-def test_what_the_end_repeats_is_known_again_also_under_other_numbers_and_ids(ids, has_reasoning_in_front):
+def test_repeated_items_are_recognised_with_other_numbers_and_ids(ids, has_reasoning_in_front):
     output = [{**item, "id": item["id"] if ids == "same" else ids and f"other-{item['id']}"} for item in OUTPUT]
     end = event("completed", response={"status": "completed", "output": output[not has_reasoning_in_front :]})
     response = stream(*PIECES, end)
@@ -73,7 +73,7 @@ def test_what_the_end_repeats_is_known_again_also_under_other_numbers_and_ids(id
     assert response.tool_calls[0].id == "a"
 
 
-def test_items_without_a_number_or_an_id_are_told_apart_by_when_they_begin():
+def test_items_without_number_and_id_are_separated_by_order():
     response = stream(
         event("output_item.added", item=call("look", "")),
         event("function_call_arguments.delta", delta='{"x":1}'),
@@ -88,16 +88,16 @@ def test_items_without_a_number_or_an_id_are_told_apart_by_when_they_begin():
 
 
 @pytest.mark.parametrize("arguments", ['{"x":1}', {"x": 1}])
-def test_arguments_may_be_an_object(arguments):
+def test_object_arguments_are_read(arguments):
     assert told(whole(call(arguments=arguments))) == ("", [("look", '{"x":1}')])
 
 
 @pytest.mark.parametrize("arguments", [None, "", {}, "null", "{}"])
-def test_no_arguments_are_an_empty_object(arguments):
+def test_missing_arguments_are_an_empty_object(arguments):
     assert told(whole(call(arguments=arguments))) == ("", [("look", "{}")])
 
 
-def test_a_content_may_be_a_bare_text():
+def test_content_can_be_a_string():
     assert whole({"type": "message", "content": "hello"}).text == "hello"
 
 
@@ -113,7 +113,7 @@ def test_a_content_may_be_a_bare_text():
         ("cancelled", None, StopReason.CANCELLED, "cancelled"),
     ],
 )
-def test_the_event_at_the_end_says_the_state_where_the_response_does_not(kind, why, reason, raw):
+def test_final_event_name_is_the_status_if_the_response_has_none(kind, why, reason, raw):
     response = stream(event(kind, response={"incomplete_details": why}))
     assert (response.stop_reason, response.raw_stop_reason) == (reason, raw)
 
@@ -121,7 +121,7 @@ def test_the_event_at_the_end_says_the_state_where_the_response_does_not(kind, w
 # -- items of other kinds -------------------------------------------------------------------------------------
 
 
-def test_what_the_server_ran_itself_is_named_and_is_no_call_of_ours():
+def test_server_side_tools_are_reported_and_not_tool_calls():
     search = {"type": "custom_tool_call", "id": "s", "call_id": "s", "name": "x_keyword_search", "input": '{"q":"x"}'}
     output = [
         {"type": "web_search_call", "id": "w"},
@@ -141,12 +141,12 @@ def test_what_the_server_ran_itself_is_named_and_is_no_call_of_ours():
         assert sorted(response.unread) == ["custom_tool_call", "mcp_call", "web_search_call"]
 
 
-def test_content_that_is_no_text_is_named():
+def test_unsupported_content_is_reported():
     content = [{"type": "output_text", "text": "here"}, {"type": "output_image", "url": "x"}]
     assert whole({"type": "message", "content": content}).unread == ("output_image",)
 
 
-def test_a_history_that_the_server_made_shorter_goes_back():
+def test_compacted_history_is_sent_back():
     short = {"type": "compaction", "id": "cmp", "encrypted_content": "xyz"}
     response = whole(short, said("ok"))
     answer = Message(Role.ASSISTANT, (TextPart(response.text),), opaque=response.opaque)
@@ -163,7 +163,7 @@ def test_a_history_that_the_server_made_shorter_goes_back():
         ("xai-responses/grok-3", None, 0.5),
     ],
 )
-def test_thoughts_are_asked_for_encrypted_where_a_model_gives_them(chat_server, model, includes, temperature):
+def test_encrypted_reasoning_is_requested_from_supporting_models(chat_server, model, includes, temperature):
     server = chat_server(lambda _: {"status": "completed", "output": [said("ok")]})
     ask(server.base_url, attrs.evolve(REQUEST, model=model, temperature=0.5), preset=model.partition("/")[0])
     body = server.requests[0].body

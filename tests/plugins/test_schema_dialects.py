@@ -11,8 +11,8 @@ from helmdeck_core import Catalog, Helmdeck, InvalidRequest, ProviderSettings, S
 from helmdeck_plugins.packs.checking import StepChecker
 from helmdeck_plugins.packs.plan import PlanAnswer
 from helmdeck_plugins.packs.route import RouteAnswer
-from helmdeck_plugins.providers.dialects import DIALECTS, OPENAI_MODELS, dialect_of
-from helmdeck_plugins.providers.openai_request import Quirks
+from helmdeck_plugins.providers.openai_chat.request import Options
+from helmdeck_plugins.providers.schema_dialects import DIALECTS, OPENAI_MODELS, dialect_of
 from tests.plugins.schema_support import (
     NARROW,
     RUN,
@@ -42,7 +42,7 @@ def checked(entries, plan):
 
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
-def test_every_plan_that_fits_the_schema_can_be_written_in_every_dialect_and_is_read_the_same(data):
+def test_every_valid_plan_is_valid_in_every_dialect_and_reads_the_same(data):
     entries = data.draw(catalogs())
     forms = forms_of(entries)
     plan = data.draw(values(forms["arguments"].schema, forms["arguments"].schema))
@@ -61,7 +61,7 @@ def test_every_plan_that_fits_the_schema_can_be_written_in_every_dialect_and_is_
 
 @settings(max_examples=30, deadline=None)
 @given(entries=catalogs())
-def test_every_schema_keeps_to_what_the_interface_takes(entries):
+def test_every_schema_uses_only_supported_keywords(entries):
     for dialect in NARROW.values():
         for form in (*forms_of(entries).values(), *forms_of(entries, "route").values()):
             found = form.narrowed(dialect)
@@ -71,7 +71,7 @@ def test_every_schema_keeps_to_what_the_interface_takes(entries):
 
 @EVERY
 @KINDS
-def test_the_schemas_of_the_example_catalog_keep_to_it_too(dialect, kind, everything):
+def test_schemas_of_the_example_catalog_use_only_supported_keywords(dialect, kind, everything):
     picked, passed = SchemaOffer(tuple(forms_of(everything, kind).values())).pick(dialect)
     schema = picked.narrowed(dialect).schema
     assert_is_taken(schema, dialect)
@@ -81,7 +81,7 @@ def test_the_schemas_of_the_example_catalog_keep_to_it_too(dialect, kind, everyt
 
 
 @EVERY
-def test_a_route_can_be_written_in_every_dialect(dialect, everything):
+def test_every_route_is_valid_in_every_dialect(dialect, everything):
     form = forms_of(everything, "route")["arguments"]
     route = {
         "recommendation": {"id": "web.scrape", "kind": "pack", "suggested_inputs": {"urls": ["u"]}, "why": "w"},
@@ -96,7 +96,7 @@ def test_a_route_can_be_written_in_every_dialect(dialect, everything):
 
 
 @EVERY
-def test_a_tool_that_does_not_exist_cannot_be_written_in_any(dialect, everything):
+def test_unknown_tool_is_invalid_in_every_dialect(dialect, everything):
     picked, _ = SchemaOffer(tuple(forms_of(everything).values())).pick(dialect)
     schema = picked.narrowed(dialect).schema
     for tool, args, is_possible in (
@@ -138,19 +138,19 @@ def many(number, inputs):
         ("gemini", 200, ["a", "b"], "arguments", ""),
     ],
 )
-def test_where_a_limit_is_reached_the_ids_are_left_and_then_any_json(name, number, inputs, form, why):
+def test_schema_above_the_limits_is_reduced_to_ids_then_to_any_json(name, number, inputs, form, why):
     picked, passed = SchemaOffer(tuple(forms_of(many(number, inputs)).values())).pick(DIALECTS[name])
     assert (picked.name if picked else None) == form
     assert why in "; ".join(passed)
 
 
-def test_an_interface_that_compiles_schemas_gets_the_smallest_where_the_next_request_has_another(everything):
+def test_slow_compiling_server_gets_the_smallest_schema(everything):
     offer = SchemaOffer(tuple(forms_of(everything).values()), is_steady=False)
     assert offer.pick(DIALECTS["openai"])[0].name == "ids"
     assert offer.pick(DIALECTS["json-schema"])[0].name == "arguments"
 
 
-def test_a_schema_is_put_into_a_dialect_once(everything):
+def test_schema_is_adapted_once_per_dialect(everything):
     form = forms_of(everything)["arguments"]
     assert form.narrowed(DIALECTS["openai"]) is form.narrowed(attrs.evolve(DIALECTS["openai"]))
     assert forms_of(everything)["arguments"] is form
@@ -161,7 +161,7 @@ def test_a_schema_is_put_into_a_dialect_once(everything):
     [("gpt-5.4", "openai"), ("gpt-4o", "openai"), ("gpt-4.1-mini", "openai"), ("o3-mini", "openai")]
     + [(model, None) for model in ("gpt-4-turbo", "gpt-4", "gpt-3.5-turbo", "gpt-4o-2024-05-13", "o1-mini")],
 )
-def test_the_longest_beginning_of_a_name_says_in_which_dialect(model, name):
+def test_longest_model_prefix_selects_the_dialect(model, name):
     found = dialect_of(model, OPENAI_MODELS)
     assert (found.name if found else None) == name
 
@@ -170,10 +170,10 @@ def test_the_longest_beginning_of_a_name_says_in_which_dialect(model, name):
     ("value", "complaint"),
     [
         ({"": "klingon"}, "found 'klingon' for ''; allowed: 'json-schema'"),
-        ({"": 1}, "not a table of texts"),
+        ({"": 1}, "not a table of strings"),
         ("x", "table"),
     ],
 )
-def test_a_dialect_that_there_is_not_is_named(value, complaint):
+def test_unknown_dialect_is_named(value, complaint):
     with pytest.raises(InvalidRequest, match=complaint):
-        Quirks.read(ProviderSettings(name="mine", options={"schema_dialects": value}))
+        Options.read(ProviderSettings(name="mine", options={"schema_dialects": value}))

@@ -63,7 +63,7 @@ NOT_CONTINUED = {"agent": {"continuation_max_attempts": 0}}
 """What is cut stays cut, so that each request gets the next reply."""
 
 
-def test_replies_come_in_order_and_requests_are_kept(deck_with):
+def test_replies_are_returned_in_order_and_requests_recorded(deck_with):
     script = scripted_provider(["one", Reply("two", stop_reason="length")])
     deck = deck_with(script, model="scripted/any", config=NOT_CONTINUED)
     answers = [deck.complete(asking(text)) for text in ("first", "second")]
@@ -75,13 +75,13 @@ def test_replies_come_in_order_and_requests_are_kept(deck_with):
     assert script.left == 0
 
 
-def test_any_model_name_is_served(deck_with):
+def test_every_model_name_is_served(deck_with):
     deck = deck_with(scripted_provider(["one", "two"]))
     assert deck.complete(asking(model="scripted/a")).served_model == "a"
     assert deck.complete(asking(model="scripted/b/c")).served_model == "b/c"
 
 
-def test_two_scripts_may_stand_side_by_side(deck_with):
+def test_two_scripts_can_be_used_together(deck_with):
     deck = deck_with(scripted_provider(["one"], name="first"), scripted_provider(["two"], name="second"))
     assert deck.complete(asking(model="second/x")).text == "two"
     assert deck.complete(asking(model="first/x")).text == "one"
@@ -93,25 +93,30 @@ def test_a_plan_can_be_scripted(deck_with):
     assert [step.tool for step in deck.plan("publish the post").steps] == ["blog.publish"]
 
 
-def test_a_script_that_has_run_out_says_so_and_no_fallback_can_hide_it(deck_with):
+def test_exhausted_script_raises_and_no_fallback_hides_it(deck_with):
     deck = deck_with(scripted_provider(["only"]))
     deck.complete(asking())
-    with pytest.raises(RepliesExhausted, match="it has 1 replies, and this is request 2, for 'scripted/any'") as caught:
+    with pytest.raises(RepliesExhausted, match="has 1 replies, but request 2, for 'scripted/any'") as caught:
         deck.complete(asking())
     assert not isinstance(caught.value, CallFailed)
     assert isinstance(caught.value, PluginError)
 
 
-def test_a_function_of_the_request_may_answer():
+def test_reply_can_be_a_function_of_the_request():
     assert ask(lambda request: request.messages[0].text.upper(), text="loud").text == "LOUD"
 
 
-def test_an_answer_carries_everything_that_the_script_gives():
+def test_response_has_all_fields_of_the_reply():
     calls = (ToolCall("1", "look", "{}"),)
     given = Reply("t", "stop", "why", calls, Usage(output_tokens=3), "m-1", 0.0, {"x-ratelimit-remaining": "1"}, ("d",))
     response = ask(given)
-    assert (response.text, response.reasoning, response.tool_calls, response.served_model) == ("t", "why", calls, "m-1")
-    assert (response.usage.output_tokens, dict(response.quota), response.downgrades) == (
+    assert (response.text, response.reasoning_content, response.tool_calls, response.served_model) == (
+        "t",
+        "why",
+        calls,
+        "m-1",
+    )
+    assert (response.usage.output_tokens, dict(response.quota_metadata), response.downgrades) == (
         3,
         {"x-ratelimit-remaining": "1"},
         ("d",),
@@ -119,14 +124,14 @@ def test_an_answer_carries_everything_that_the_script_gives():
     assert (response.stop_reason, response.strict_stop_reason) == (StopReason.TOOL_CALL, StopReason.END_TURN)
 
 
-def test_words_of_other_dialects_are_looked_up_in_the_deck(deck_with):
+def test_other_native_stop_reasons_are_looked_up_in_the_deck(deck_with):
     script = scripted_provider([Reply("x", "MAX_TOKENS"), Reply("x", "quantum_halt"), Reply("x", None)])
     deck = deck_with(script, config=NOT_CONTINUED)
     found = [deck.complete(asking()).stop_reason for _ in range(3)]
     assert found == [StopReason.MAX_TOKENS, StopReason.UNKNOWN, StopReason.UNKNOWN]
 
 
-def test_a_delayed_answer_can_be_cancelled_before_it_comes():
+def test_delayed_response_can_be_cancelled():
     async def run():
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
@@ -135,8 +140,8 @@ def test_a_delayed_answer_can_be_cancelled_before_it_comes():
     asyncio.run(run())
 
 
-def test_something_that_is_no_reply_is_named():
-    with pytest.raises(TypeError, match="a reply of the script is a int"):
+def test_invalid_reply_is_named():
+    with pytest.raises(TypeError, match="unexpected reply of type int"):
         ask(7)
 
 
@@ -144,7 +149,7 @@ def test_something_that_is_no_reply_is_named():
 
 
 @pytest.mark.parametrize("cause", list(FailureClass))
-def test_every_cause_can_be_raised_by_its_name(cause):
+def test_every_cause_can_be_raised_by_name(cause):
     with pytest.raises(CallFailed) as caught:
         ask(Fail(cause.value, retry_after_s=2.0, status=400, detail="d", sub_cause="s"))
     found = caught.value
@@ -152,12 +157,12 @@ def test_every_cause_can_be_raised_by_its_name(cause):
     assert (found.retry_after_s, found.status, found.detail, found.sub_cause) == (2.0, 400, "d", "s")
 
 
-def test_a_cause_that_does_not_exist_is_refused_at_once_with_those_that_do():
-    with pytest.raises(ValueError, match=r"no cause 'rate_limit'; causes: safety_filtered, .*rate_limited"):
+def test_unknown_cause_is_rejected_with_the_valid_ones():
+    with pytest.raises(ValueError, match=r"unknown cause 'rate_limit'; causes: safety_filtered, .*rate_limited"):
         Fail("rate_limit")
 
 
-def test_an_exception_of_ones_own_is_raised_with_its_facts(deck_with):
+def test_custom_exception_is_raised_with_its_fields(deck_with):
     mine = QuotaExhausted("no credit", detail="top up")
     deck = deck_with(scripted_provider([mine, mine]))
     for _ in range(2):
@@ -176,28 +181,28 @@ def test_an_exception_of_ones_own_is_raised_with_its_facts(deck_with):
         (draft_in_reasoning, "", StopReason.END_TURN),
     ],
 )
-def test_an_empty_answer_has_the_reason_of_its_mode(mode, text, stop_reason):
+def test_empty_answer_has_the_stop_reason_of_its_mode(mode, text, stop_reason):
     response = ask(mode())
     assert (response.text, response.stop_reason) == (text, stop_reason)
 
 
-def test_a_draft_stands_only_in_the_reasoning():
-    assert '"steps"' in ask(draft_in_reasoning()).reasoning
+def test_draft_is_only_in_the_reasoning():
+    assert '"steps"' in ask(draft_in_reasoning()).reasoning_content
 
 
 @pytest.mark.parametrize(("reason", "expected"), [("length", StopReason.MAX_TOKENS), ("stop", StopReason.END_TURN)])
-def test_cut_json_ends_at_the_limit_whatever_it_says(reason, expected):
+def test_truncated_json_ends_at_the_limit_with_any_stop_reason(reason, expected):
     response = ask(cut_json(reason), max_tokens=77)
     assert (response.stop_reason, response.usage.output_tokens) == (expected, 77)
     with pytest.raises(json.JSONDecodeError):
         json.loads(response.text)
 
 
-def test_a_whitespace_loop_is_an_open_bracket_and_nothing():
+def test_whitespace_loop_is_an_open_bracket_and_whitespace():
     assert ask(whitespace_loop()).text.strip() == "{"
 
 
-def test_an_error_in_a_200_is_raised_as_an_adapter_would():
+def test_error_in_200_is_raised_as_by_a_real_provider():
     with pytest.raises(TransientUnknown) as caught:
         ask(error_in_200())
     assert (caught.value.status, caught.value.sub_cause) == (200, "error_in_200")
@@ -259,25 +264,25 @@ def test_replies_are_read_from_a_file(deck_with, tmp_path):
     ("options", "complaint"),
     [
         ({}, "has no replies.*providers.scripted.options.replies"),
-        ({"reply": ["x"]}, "no option 'reply'"),
+        ({"reply": ["x"]}, "unknown option 'reply'"),
         ({"replies": "x"}, "replies cannot be used.*not a list"),
-        ({"replies": ["x", 7]}, r"replies\[1\] cannot be used.*not a text"),
-        ({"replies": [{"fail": "rate_limit"}]}, r"replies\[0\].*no cause 'rate_limit'"),
-        ({"replies": [{"mode": "explode"}]}, "no such mode; modes: empty_stop"),
-        ({"replies": [{"txt": "x"}]}, "no key 'txt'"),
+        ({"replies": ["x", 7]}, r"replies\[1\] cannot be used.*not a string"),
+        ({"replies": [{"fail": "rate_limit"}]}, r"replies\[0\].*unknown cause 'rate_limit'"),
+        ({"replies": [{"mode": "explode"}]}, "unknown mode; modes: empty_stop"),
+        ({"replies": [{"txt": "x"}]}, "unknown key 'txt'"),
         ({"replies": [{"text": 5}]}, "text is a int"),
         ({"replies": [{"text": "x", "usage": {"tokens": 5}}]}, "tokens"),
         ({"file": "/no/such/file"}, "cannot be read"),
         ({"file": 5}, "not a path"),
     ],
 )
-def test_a_mistake_in_the_script_names_its_place(deck_with, options, complaint):
+def test_mistake_in_the_script_names_its_location(deck_with, options, complaint):
     deck = deck_with(config={"providers": {"scripted": {"options": options}}}) if options else deck_with()
     with pytest.raises(InvalidRequest, match=complaint):
         deck.complete(asking())
 
 
-def test_a_line_that_is_no_json_names_its_number(deck_with, tmp_path):
+def test_invalid_json_line_names_its_number(deck_with, tmp_path):
     file = tmp_path / "replies.jsonl"
     file.write_text('"hello"\nhello\n', encoding="utf-8")
     with pytest.raises(InvalidRequest, match=r"replies\.jsonl:2 cannot be used.*not JSON"):
@@ -293,7 +298,7 @@ def post(url, body):
         return response.status, dict(response.headers), json.loads(response.read())
 
 
-def test_a_server_answers_and_records(chat_server):
+def test_server_responds_and_records(chat_server):
     server = chat_server(lambda body: (202, {"X-Yours": "2"}, {"echo": body["n"]}))
     status, headers, body = post(f"{server.base_url}/chat/completions", {"n": 1})
     assert (status, headers["x-yours"], body) == (202, "2", {"echo": 1})
@@ -302,7 +307,7 @@ def test_a_server_answers_and_records(chat_server):
     assert recorded.headers["x-mine"] == "1"
 
 
-def test_what_an_answer_raises_reaches_the_test():
+def test_exception_of_the_answer_function_reaches_the_test():
     with pytest.raises(KeyError, match="missing"):  # noqa: PT012, SIM117  # the client's own error comes first
         with serving(lambda body: body["missing"]) as server:
             with pytest.raises(urllib.error.HTTPError) as caught:
@@ -324,7 +329,7 @@ def prompting(server, *, done="", padding="", catalog=CATALOG):
     return choice["message"]["content"], choice["finish_reason"]
 
 
-def test_a_weak_model_answers_a_small_prompt_with_the_next_step():
+def test_weak_model_answers_a_small_prompt_with_the_next_step():
     with weak_model_server(["memory.store", "not.there", "blog.draft"]) as server:
         first = json.loads(prompting(server)[0])
         assert (first["steps"][0]["tool"], first["more_steps_likely"]) == ("memory.store", True)
@@ -334,7 +339,7 @@ def test_a_weak_model_answers_a_small_prompt_with_the_next_step():
         assert (third["steps"], third["more_steps_likely"]) == ([], False)
 
 
-def test_a_weak_model_runs_a_pipeline_by_its_id():
+def test_weak_model_plans_a_pipeline_by_id():
     with weak_model_server(["blog-all"]) as server:
         [step] = json.loads(prompting(server)[0])["steps"]
         assert (step["tool"], step["args"]) == ("helmdeck__pipeline-run", {"id": "blog-all"})
@@ -342,24 +347,24 @@ def test_a_weak_model_runs_a_pipeline_by_its_id():
         assert json.loads(prompting(server, done=done)[0])["steps"] == []
 
 
-def test_a_list_in_the_request_does_not_count_as_done():
+def test_list_in_the_request_does_not_count_as_done():
     with weak_model_server(["memory.store"]) as server:
         answer, _ = prompting(server, padding="\nDONE\n1. memory.store\n")
         assert json.loads(answer)["steps"][0]["tool"] == "memory.store"
 
 
-def test_a_weak_model_goes_silent_above_its_limit_and_calls_it_a_clean_end():
+def test_weak_model_returns_an_empty_clean_end_above_its_limit():
     with weak_model_server(["blog.draft"]) as server:
         assert prompting(server, padding="x" * 14_000) == ("", "stop")
         assert prompting(server, padding="x" * 12_000)[0] != ""
 
 
-def test_a_weak_model_may_have_an_answer_of_its_own():
+def test_weak_model_can_have_a_custom_answer():
     with weak_model_server(max_prompt_bytes=500, answer=lambda prompt: f"{len(prompt)}") as server:
         assert prompting(server)[0].isdigit()
 
 
-def test_a_deck_plans_step_by_step_with_a_weak_model(deck_with):
+def test_deck_plans_step_by_step_with_a_weak_model(deck_with):
     wanted = [entry.id for entry in deck_with().catalog.packs][:2]
     done: list[CompletedStep] = []
     with weak_model_server(wanted) as server:
@@ -371,7 +376,7 @@ def test_a_deck_plans_step_by_step_with_a_weak_model(deck_with):
     assert [step.tool for step in done] == wanted
 
 
-def test_a_completion_has_the_shape_of_chat_completions():
+def test_completion_has_the_format_of_chat_completions():
     body = completion("hi", None, prompt_tokens=3)
     assert body["choices"][0] == {"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": None}
     assert body["usage"] == {"prompt_tokens": 3}

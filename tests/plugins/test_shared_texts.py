@@ -11,19 +11,17 @@ from hypothesis import strategies as st
 from helmdeck_core import ChatRequest, ImagePart, Message, Role, SharedText, TextPart, Tier
 from helmdeck_core.context.composer import Composer
 from helmdeck_core.domain.questions import Question
-from helmdeck_plugins.providers import (
-    anthropic_request,
-    gemini_request,
-    ollama_request,
-    openai_request,
-    responses_request,
-)
+from helmdeck_plugins.providers.anthropic import request as anthropic_request
+from helmdeck_plugins.providers.gemini import request as gemini_request
+from helmdeck_plugins.providers.ollama import request as ollama_request
+from helmdeck_plugins.providers.openai_chat import request as openai_request
+from helmdeck_plugins.providers.openai_responses import request as responses_request
 from helmdeck_testing import make_deck
 
 RENDERS = {
-    "openai": lambda request: openai_request.render(request, openai_request.Quirks()),
+    "openai": lambda request: openai_request.render(request, openai_request.Options()),
     "openai with marks": lambda request: openai_request.render(
-        request, openai_request.Quirks(cache_marker_models=("",))
+        request, openai_request.Options(cache_marker_models=("",))
     ),
     "responses": lambda request: responses_request.render(request, responses_request.Options()),
     "anthropic": lambda request: anthropic_request.render(request, anthropic_request.Options()),
@@ -52,21 +50,21 @@ def without_sharing(message):
 
 
 @given(st.text(), st.text(), st.text())
-def test_a_text_is_the_same_json_whatever_is_shared_of_it(shared, rest, other):
+def test_shared_text_is_encoded_like_plain_text(shared, rest, other):
     plain = msgspec.json.encode(shared + rest)[1:-1]
     assert TextPart(shared + rest, shared=SharedText(shared)).json == plain
     assert TextPart(shared + rest).json == plain
     assert TextPart(shared + rest, shared=SharedText(other)).json == plain, "what is shared no longer fits the text"
 
 
-def test_sharing_is_no_difference_between_texts():
+def test_shared_and_plain_texts_are_equal():
     assert TextPart("ab", shared=SharedText("a")) == TextPart("ab")
     assert "shared" not in repr(TextPart("ab", shared=SharedText("a")))
 
 
 @pytest.mark.parametrize("image", [(), (IMAGE,)], ids=["words", "words and an image"])
 @pytest.mark.parametrize("render", RENDERS.values(), ids=RENDERS)
-def test_every_adapter_sends_the_same_bytes_as_without_sharing(render, image):
+def test_every_format_sends_the_same_bytes_with_shared_texts(render, image):
     parts = (TextPart(f"{HARD}{HARD}", shared=SharedText(HARD)), TextPart(HARD), *image)
     system = Message(Role.SYSTEM, (TextPart(HARD, ends_prefix=True, shared=SharedText(HARD)),))
     request = ChatRequest(model="acme/any", messages=(system, Message(Role.USER, parts)), max_tokens=9)
@@ -77,7 +75,7 @@ def test_every_adapter_sends_the_same_bytes_as_without_sharing(render, image):
 
 @pytest.mark.parametrize("render", RENDERS.values(), ids=RENDERS)
 @pytest.mark.parametrize("where", ["shared", "rest", "another part"])
-def test_half_a_surrogate_pair_is_replaced_wherever_it_stands(render, where):
+def test_lone_surrogate_is_replaced_anywhere(render, where):
     half = {where: "\ud800"}
     shared = SharedText(f"a{half.get('shared', '')}")
     part = TextPart(f"{shared.text} b{half.get('rest', '')}", shared=shared)
@@ -100,7 +98,7 @@ def texts(value):
 
 
 @pytest.mark.parametrize("caches", [True, False])
-def test_requests_over_one_catalog_share_what_does_not_depend_on_them(composer, caches):
+def test_requests_with_one_catalog_share_its_text(composer, caches):
     fields = {"tier": Tier.A, "input_tokens": 100_000, "max_catalog_bytes": None, "supports_prefix_cache": caches}
     first, second = messages(composer, "draft a post", **fields), messages(composer, "translate it", **fields)
     shared = [part.shared for message in first for part in message.parts]
@@ -115,13 +113,13 @@ def test_requests_over_one_catalog_share_what_does_not_depend_on_them(composer, 
     assert first[1].text.endswith("draft a post\n</request>")
 
 
-def test_a_catalog_that_was_chosen_for_one_request_is_not_kept(composer):
+def test_selected_catalog_is_not_cached(composer):
     _, user = messages(composer, tier=Tier.C, max_catalog_bytes=4_000, supports_prefix_cache=False)
     assert '"packs":[' in user.text
     assert user.parts[0].shared is None
 
 
-def test_half_a_surrogate_pair_in_instructions_never_gets_into_a_message(composer):
+def test_lone_surrogate_in_instructions_never_reaches_a_message(composer):
     budget = composer.runtime.budgets.find("vllm/any").budget
     asked = Question(
         caller="test", task="x", type=dict, request="go", instructions="be \ud800 kind", needs_catalog=False

@@ -1,4 +1,4 @@
-"""The tables of native stop reasons: an unknown word is never a clean end, in no dialect and in none at all."""
+"""The tables of native stop reasons: an unknown word is never a clean end, in no wire format and in none at all."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from helmdeck_core import DISPOSITIONS, Disposition, StopReason, StopReasonTable, hookimpl
 from helmdeck_plugins import stop_reasons
-from helmdeck_plugins.providers import anthropic, gemini, ollama, openai
+from helmdeck_plugins.providers import anthropic, gemini, ollama, openai_chat
 
 TABLES = {
     table.name: table.reasons
-    for plugin in (openai, anthropic, gemini, ollama, stop_reasons)
+    for plugin in (openai_chat, anthropic, gemini, ollama, stop_reasons)
     for table in plugin.helmdeck_stop_reasons()
 }
 
@@ -72,10 +72,10 @@ ROWS = [
     ("openai-responses", "in_progress", StopReason.UNKNOWN),
     ("xai", "REASON_MAX_CONTEXT", StopReason.CONTEXT_WINDOW_EXCEEDED),
     ("xai", "REASON_TIME_LIMIT", StopReason.UNKNOWN),
-    ("no-such-dialect", "stop", StopReason.UNKNOWN),
+    ("no-such-format", "stop", StopReason.UNKNOWN),
 ]
 
-WITHOUT_DIALECT = [
+WITHOUT_WIRE_FORMAT = [
     ("stop", StopReason.END_TURN),
     ("end_turn", StopReason.END_TURN),
     ("COMPLETE", StopReason.END_TURN),
@@ -94,17 +94,17 @@ WITHOUT_DIALECT = [
 ]
 
 
-@pytest.mark.parametrize(("dialect", "raw", "expected"), ROWS)
-def test_a_native_word_has_its_meaning_in_its_dialect(deck_with, dialect, raw, expected):
-    assert deck_with().runtime.normalise_stop(raw, dialect) is expected
+@pytest.mark.parametrize(("wire_format", "raw", "expected"), ROWS)
+def test_native_stop_reason_is_normalised_by_its_table(deck_with, wire_format, raw, expected):
+    assert deck_with().runtime.normalise_stop(raw, wire_format) is expected
 
 
-@pytest.mark.parametrize(("raw", "expected"), WITHOUT_DIALECT)
-def test_a_word_without_a_dialect_is_looked_up_in_all(deck_with, raw, expected):
+@pytest.mark.parametrize(("raw", "expected"), WITHOUT_WIRE_FORMAT)
+def test_reason_without_table_name_is_looked_up_in_all_tables(deck_with, raw, expected):
     assert deck_with().runtime.normalise_stop(raw, "") is expected
 
 
-def test_no_word_means_different_things_in_two_dialects():
+def test_no_native_reason_has_two_meanings():
     meanings: dict[str, set[StopReason]] = {}
     for reasons in TABLES.values():
         for word, reason in reasons.items():
@@ -112,7 +112,7 @@ def test_no_word_means_different_things_in_two_dialects():
     assert {word: found for word, found in meanings.items() if len(found) > 1} == {}
 
 
-def test_every_table_is_written_in_lower_case_and_lists_no_unknown():
+def test_tables_are_lower_case_and_list_no_unknown():
     for reasons in TABLES.values():
         assert all(word == word.casefold().strip() != "" for word in reasons)
         assert StopReason.UNKNOWN not in reasons.values()
@@ -122,12 +122,12 @@ KNOWN = frozenset(word for reasons in TABLES.values() for word in reasons)
 
 
 @given(st.text())
-def test_a_word_that_no_table_lists_is_unknown_everywhere(raw):
+def test_unlisted_reason_is_unknown_everywhere(raw):
     found = {reasons.get(raw.strip().casefold(), StopReason.UNKNOWN) for reasons in TABLES.values()}
     assert found == {StopReason.UNKNOWN} or raw.strip().casefold() in KNOWN
 
 
-def test_another_plugin_may_replace_a_dialect(deck_with):
+def test_plugin_can_replace_a_table(deck_with):
     class Mine:
         @hookimpl
         def helmdeck_stop_reasons(self):
@@ -139,7 +139,7 @@ def test_another_plugin_may_replace_a_dialect(deck_with):
 
 
 class Paused:
-    """A dialect in which one unknown word asks for the same turn again."""
+    """A wire format in which one unknown word asks for the same turn again."""
 
     @hookimpl
     def helmdeck_stop_reasons(self):
@@ -163,10 +163,10 @@ class Paused:
         ("stop", StopReason.END_TURN, Disposition.FINAL),
     ],
 )
-def test_a_word_says_what_can_be_done_unless_the_answer_outranks_it(deck_with, raw, reason, expected):
+def test_native_reason_has_a_disposition_unless_the_response_overrides_it(deck_with, raw, reason, expected):
     assert deck_with(Paused()).runtime.disposition_of(raw, reason, "acme") is expected
 
 
 @pytest.mark.parametrize("reason", StopReason)
-def test_every_reason_means_something_that_can_be_done(reason):
+def test_every_stop_reason_has_a_disposition(reason):
     assert reason in DISPOSITIONS

@@ -69,26 +69,26 @@ def compacted(cap, data=None):
 
 
 @pytest.mark.parametrize("cap", [None, 0, -5])
-def test_without_a_cap_the_catalog_is_unchanged(cap):
+def test_catalog_is_unchanged_without_a_cap(cap):
     data, record, _ = compacted(cap)
     assert data == GUIDE
     assert record.dropped == () and record.before_bytes == record.after_bytes
 
 
-def test_a_catalog_within_the_cap_loses_nothing():
+def test_catalog_within_the_cap_is_unchanged():
     size = len(Catalog.from_data(GUIDE, "x").encode())
     data, record, _ = compacted(size)
     assert data == GUIDE and record.dropped == ()
 
 
-def test_the_bytes_that_are_measured_are_the_bytes_that_are_sent():
+def test_measured_bytes_are_the_sent_bytes():
     for cap in range(200, 1_100, 50):
         _, record, guide = compacted(cap)
         rung, _ = guide.compact(cap)
         assert record.after_bytes == len(guide.whole(rung).encode())
 
 
-def test_fields_go_in_the_fixed_order_and_no_step_runs_after_the_cap_is_met():
+def test_steps_run_in_order_and_stop_at_the_cap():
     _, _, guide = compacted(None)
     for number, total in enumerate(totals(guide)[: len(SPEC_ORDER) + 1]):
         _, record, _ = compacted(total)
@@ -96,7 +96,7 @@ def test_fields_go_in_the_fixed_order_and_no_step_runs_after_the_cap_is_met():
         assert record.after_bytes == total
 
 
-def test_an_impossible_cap_is_marked_with_both_sizes():
+def test_unreachable_cap_is_reported_with_both_sizes():
     data, record, guide = compacted(10)
     assert record.dropped[-1] == f"still_over_budget({totals(guide)[-1]}>10)"
     assert record.before_bytes == guide.full_bytes > record.after_bytes == totals(guide)[-1]
@@ -106,7 +106,7 @@ def test_an_impossible_cap_is_marked_with_both_sizes():
     ] == "grounded"
 
 
-def test_a_step_that_removes_nothing_leaves_no_label():
+def test_step_that_removes_nothing_has_no_label():
     _, record, _ = compacted(10, {"packs": [{"name": "a", "description": "One sentence only."}]})
     assert record.dropped == (f"still_over_budget({record.after_bytes}>10)",)
 
@@ -117,7 +117,7 @@ def test_the_input_is_never_changed():
     assert data == GUIDE
 
 
-def test_the_same_input_gives_the_same_bytes():
+def test_trimming_is_deterministic():
     assert len({prepared().whole(len(STEPS)) for _ in range(5)}) == 1
 
 
@@ -132,23 +132,23 @@ def test_schemas_become_field_names_in_source_order():
     assert metadata["inputs"] == ["zeta", "alpha"] and metadata["outputs"] == ["post", "notes"]
 
 
-def test_an_entry_without_metadata_passes_unharmed():
+def test_entry_without_metadata_is_unchanged():
     data, _, _ = compacted(10)
     assert data["packs"][1] == {"name": "bare.pack"}
 
 
-def test_unknown_metadata_survives():
+def test_unknown_metadata_is_kept():
     data, _, _ = compacted(10)
     assert data["packs"][0]["metadata"]["house_rule"] == "unknown to everybody"
 
 
-def test_unknown_keys_are_dropped_only_under_a_label():
+def test_unknown_keys_are_removed_only_with_a_label():
     tool = {"name": "t", "annotations": {"readOnlyHint": True}, "description": "Reads. Slowly."}
     data, record, _ = compacted(10, {"packs": [tool]})
     assert "entry.extra_fields" in record.dropped and "annotations" not in data["packs"][0]
 
 
-def test_schemas_of_tools_are_thinned_before_they_go():
+def test_tool_schemas_are_reduced_before_removal():
     schema = {
         "type": "object",
         "title": "statusArguments",
@@ -196,23 +196,27 @@ def test_schemas_of_tools_are_thinned_before_they_go():
         ("Version 2. Then more.", "Version 2."),
     ],
 )
-def test_the_first_sentence_ends_where_a_reader_would_end_it(text, first):
+def test_first_sentence_ends_at_its_real_end(text, first):
     assert first_sentence(text) == first
 
 
 @pytest.mark.parametrize(
-    "text", ["e.g. " * 40_000, "a" * 200_000 + ". B", "x. y" * 50_000, "... " * 50_000, "J. " * 60_000]
+    "text_of",
+    [
+        lambda count: "e.g. " * count,
+        lambda count: "a" * count + ". B",
+        lambda count: "x. y" * count,
+        lambda count: "... " * count,
+        lambda count: "J. " * count,
+    ],
+    ids=["abbreviations", "one word", "no gaps", "dots", "initials"],
 )
-def test_long_texts_take_no_longer_than_their_length(text):
-    import time
-
-    started = time.process_time()
-    first_sentence(text)
-    assert time.process_time() - started < 2.0, "a quadratic scan takes minutes"
+def test_work_for_a_first_sentence_grows_linearly(work_counter, text_of):
+    work_counter.assert_linear(lambda count: first_sentence(text_of(count)), 2_000)
 
 
 @given(st.text(max_size=200))
-def test_a_first_sentence_is_a_beginning_of_the_text_and_trimming_twice_changes_nothing(text):
+def test_first_sentence_is_a_prefix_and_trimming_is_idempotent(text):
     first = first_sentence(text)
     assert text.strip().startswith(first.strip())
     assert first_sentence(first) == first
@@ -242,7 +246,7 @@ def entries(draw):
 
 
 @given(entries())
-def test_no_step_grows_an_entry_or_breaks_the_dispatch_graph(entry):
+def test_no_step_enlarges_an_entry_or_removes_required_fields(entry):
     guide = PreparedCatalog(Catalog([entry]), STEPS)
     assert totals(guide) == sorted(totals(guide), reverse=True)
     for rung in range(guide.last_rung + 1):

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import CallFailed, Disposition, StopReason
-from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
-from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
-from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
-from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
-from helmdeck_plugins.providers.openai_wire import ChatAnswer
-from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from helmdeck_plugins.providers.anthropic.response import MessageAnswer
+from helmdeck_plugins.providers.error_rules import ERROR_RULES, QUOTA_HEADERS
+from helmdeck_plugins.providers.gemini.response import GeminiAnswer
+from helmdeck_plugins.providers.ollama.response import OllamaAnswer
+from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
+from helmdeck_plugins.providers.openai_responses.response import ResponsesAnswer
 from helmdeck_provider_kit import ReaderContext
 
 TERMS = ReaderContext(
-    words=ERROR_WORDS,
+    words=ERROR_RULES,
     quota_headers=QUOTA_HEADERS,
     normalise=lambda raw: StopReason.END_TURN if raw else StopReason.UNKNOWN,
     dispose=lambda raw, reason: Disposition.FINAL,
@@ -120,7 +120,7 @@ def places(value):
 
 @st.composite
 def streams(draw, kind):
-    """Events of a dialect, some of them with a field set to something else, or without one."""
+    """Events of a wire format, some of them with a field set to something else, or without one."""
     found = []
     for event in draw(st.lists(st.sampled_from(EVENTS[kind]), min_size=1, max_size=6)):
         event = copy.deepcopy(event)
@@ -147,7 +147,7 @@ def read(kind, events, *, quickly):
 
 
 @pytest.mark.parametrize("kind", EVENTS)
-def test_an_event_read_quickly_says_what_it_says_read_as_any_other(kind):
+def test_fast_path_and_general_path_yield_the_same(kind):
     @given(streams(kind))
     def law(events):
         assert read(kind, events, quickly=True) == read(kind, events, quickly=False)
@@ -156,7 +156,7 @@ def test_an_event_read_quickly_says_what_it_says_read_as_any_other(kind):
 
 
 @pytest.mark.parametrize("kind", EVENTS)
-def test_a_piece_of_text_is_read_quickly(kind, monkeypatch):
+def test_text_deltas_use_the_fast_path(kind, monkeypatch):
     answer = kind(TERMS)
     text = json.dumps(EVENTS[kind][0]).encode()
     for event in EVENTS[kind][:2]:

@@ -18,7 +18,7 @@ from helmdeck_core import (
     RateLimited,
     SafetyFiltered,
 )
-from helmdeck_plugins.providers.openai_wire import ChatAnswer
+from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
 from tests.plugins.openai_support import events, parse_response, read_stream, terms
 
 
@@ -130,22 +130,22 @@ IN_A_200 = [
         *((*case, ContextWindowExceeded) for case in TOO_LONG),
     ],
 )
-def test_an_error_of_a_vendor_has_its_cause_whatever_status_it_comes_with(status, body, kind):
+def test_vendor_error_has_its_cause_with_any_status(status, body, kind):
     assert type(failure(status, body)) is kind
 
 
 @pytest.mark.parametrize(("status", "body", "kind", "sub_cause"), OTHERS)
-def test_an_error_of_a_vendor_has_its_finer_cause(status, body, kind, sub_cause):
+def test_vendor_error_has_its_sub_cause(status, body, kind, sub_cause):
     found = failure(status, body)
     assert (type(found), found.sub_cause) == (kind, sub_cause)
 
 
 @pytest.mark.parametrize(("body", "kind"), IN_A_200)
-def test_an_error_in_a_200_has_the_cause_that_its_words_name(body, kind):
+def test_error_in_a_200_is_classified_by_its_message(body, kind):
     assert type(failure(200, body)) is kind
 
 
-def test_an_error_event_in_a_stream_keeps_what_the_model_wrote():
+def test_error_event_in_a_stream_keeps_the_generated_text():
     told = error("the call is none", code="tool_use_failed", status_code=400, failed_generation="<function=look>")
     answer = ChatAnswer(terms())
     with pytest.raises(ConstrainedDeadlock) as caught:
@@ -166,5 +166,5 @@ def test_an_error_event_in_a_stream_keeps_what_the_model_wrote():
         "response_format of type json_schema is not supported",
     ],
 )
-def test_a_request_that_is_wrong_in_another_way_is_not_taken_for_one_that_is_too_long(message):
+def test_other_invalid_requests_are_no_context_window_errors(message):
     assert type(failure(400, error(message))) is InvalidRequest

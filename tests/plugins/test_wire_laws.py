@@ -1,4 +1,4 @@
-"""What changes nothing, whatever the dialect: fields to come, the order of keys, how a stream is cut, framed and ended."""
+"""What changes nothing, whatever the wire format: fields to come, the order of keys, how a stream is cut, framed and ended."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import CallFailed
-from helmdeck_plugins.providers.anthropic_wire import MessageAnswer
-from helmdeck_plugins.providers.error_words import ERROR_WORDS, QUOTA_HEADERS
-from helmdeck_plugins.providers.gemini_wire import GeminiAnswer
-from helmdeck_plugins.providers.ollama_wire import OllamaAnswer
-from helmdeck_plugins.providers.openai_wire import ChatAnswer
-from helmdeck_plugins.providers.responses_wire import ResponsesAnswer
+from helmdeck_plugins.providers.anthropic.response import MessageAnswer
+from helmdeck_plugins.providers.error_rules import ERROR_RULES, QUOTA_HEADERS
+from helmdeck_plugins.providers.gemini.response import GeminiAnswer
+from helmdeck_plugins.providers.ollama.response import OllamaAnswer
+from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
+from helmdeck_plugins.providers.openai_responses.response import ResponsesAnswer
 from helmdeck_provider_kit import EventFeed, ReaderContext
 from helmdeck_testing import make_deck
 from tests.plugins.natives_support import cut, ndjson, paths, replaced, sse
 
 RUNTIME = make_deck().runtime
-each = pytest.mark.parametrize("dialect", ["openai", "openai-responses", "anthropic", "gemini", "ollama"])
+each = pytest.mark.parametrize("wire_format", ["openai", "openai-responses", "anthropic", "gemini", "ollama"])
 
 ANSWERS = {
     "openai": ChatAnswer,
@@ -119,25 +119,25 @@ STREAMS = {
 }  # fmt: skip
 
 
-def framed(dialect, events, *, done=True):
+def framed(wire_format, events, *, done=True):
     """The bytes of a stream."""
-    if dialect == "ollama":
+    if wire_format == "ollama":
         return ndjson(*events)
-    body = sse(*events, named=dialect in ("anthropic", "openai-responses"))
-    return body + b"data: [DONE]\n\n" * (done and dialect == "openai")
+    body = sse(*events, named=wire_format in ("anthropic", "openai-responses"))
+    return body + b"data: [DONE]\n\n" * (done and wire_format == "openai")
 
 
-def read(dialect, *pieces):
+def read(wire_format, *pieces):
     """What a stream comes to; its arguments as values, since servers write them as they like."""
-    answer = ANSWERS[dialect](
+    answer = ANSWERS[wire_format](
         ReaderContext(
-            words=ERROR_WORDS,
+            words=ERROR_RULES,
             quota_headers=QUOTA_HEADERS,
-            normalise=lambda raw: RUNTIME.normalise_stop(raw, dialect),
-            dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, dialect),
+            normalise=lambda raw: RUNTIME.normalise_stop(raw, wire_format),
+            dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, wire_format),
         )
     )
-    events = EventFeed(answer, has_lines=dialect == "ollama")
+    events = EventFeed(answer, has_lines=wire_format == "ollama")
     for piece in pieces:
         for _ in events.feed(piece):
             pass
@@ -148,14 +148,16 @@ def read(dialect, *pieces):
     return attrs.evolve(response, tool_calls=tuple(calls))
 
 
-def expected(dialect):
-    return read(dialect, framed(dialect, STREAMS[dialect]))
+def expected(wire_format):
+    return read(wire_format, framed(wire_format, STREAMS[wire_format]))
 
 
-def test_all_dialects_say_the_same():
-    found = [attrs.evolve(expected(dialect), raw_stop_reason="", strict_stop_reason=None) for dialect in STREAMS]
+def test_all_formats_yield_the_same_response():
+    found = [
+        attrs.evolve(expected(wire_format), raw_stop_reason="", strict_stop_reason=None) for wire_format in STREAMS
+    ]
     assert all(response == found[0] for response in found)
-    assert (found[0].text, found[0].reasoning, found[0].served_model) == (TEXT, THOUGHT, "m")
+    assert (found[0].text, found[0].reasoning_content, found[0].served_model) == (TEXT, THOUGHT, "m")
     assert [(call.id, call.name, call.arguments) for call in found[0].tool_calls] == [
         ("c1", "look", json.loads(WRITTEN))
     ]
@@ -182,12 +184,12 @@ def _at(value, path):
 
 @each
 @given(data=st.data())
-def test_fields_to_come_change_nothing_wherever_they_stand(dialect, data):
-    stream = STREAMS[dialect]
+def test_unknown_fields_are_ignored_everywhere(wire_format, data):
+    stream = STREAMS[wire_format]
     for place in data.draw(st.lists(st.sampled_from(_objects(stream)), min_size=1, max_size=4)):
         name, value = data.draw(NEW), data.draw(VALUES)
         stream = replaced(stream, place, {name: value, **_at(stream, place)})
-    assert read(dialect, framed(dialect, stream)) == expected(dialect)
+    assert read(wire_format, framed(wire_format, stream)) == expected(wire_format)
 
 
 def _turned(value):
@@ -197,14 +199,14 @@ def _turned(value):
 
 
 @each
-def test_the_order_of_keys_changes_nothing(dialect):
-    assert read(dialect, framed(dialect, _turned(STREAMS[dialect]))) == expected(dialect)
+def test_order_of_keys_is_ignored(wire_format):
+    assert read(wire_format, framed(wire_format, _turned(STREAMS[wire_format]))) == expected(wire_format)
 
 
 @each
 @given(data=st.data())
-def test_what_goes_missing_gives_a_response_or_a_failure_and_never_more_text_or_calls(dialect, data):
-    stream, whole = STREAMS[dialect], expected(dialect)
+def test_removed_data_never_adds_text_or_calls(wire_format, data):
+    stream, whole = STREAMS[wire_format], expected(wire_format)
     places = [path for path in paths(stream) if len(path) > 1 and path[-1] != "thought"]
     for place in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=3)):
         try:
@@ -212,7 +214,7 @@ def test_what_goes_missing_gives_a_response_or_a_failure_and_never_more_text_or_
         except (KeyError, IndexError, TypeError):  # another one took the place away
             continue
     try:
-        response = read(dialect, framed(dialect, stream))
+        response = read(wire_format, framed(wire_format, stream))
     except CallFailed:
         return
     except json.JSONDecodeError:  # of our own: a call whose arguments lost a piece
@@ -228,23 +230,23 @@ PING = b": keep-alive\n\n"
 
 @each
 @given(places=st.lists(st.integers(0, 5_000), max_size=20), end=st.sampled_from([b"\n", b"\r\n", b"\r"]))
-def test_where_a_stream_is_cut_and_how_its_lines_end_changes_nothing(dialect, places, end):
-    body = framed(dialect, STREAMS[dialect]).replace(b"\n", end)
-    assert read(dialect, *cut(body, places)) == expected(dialect)
+def test_chunk_boundaries_and_line_endings_are_ignored(wire_format, places, end):
+    body = framed(wire_format, STREAMS[wire_format]).replace(b"\n", end)
+    assert read(wire_format, *cut(body, places)) == expected(wire_format)
 
 
 @each
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
-def test_a_mark_of_byte_order_and_a_missing_end_change_nothing(dialect, bom):
-    body = framed(dialect, STREAMS[dialect], done=False)
+def test_byte_order_mark_and_missing_end_are_ignored(wire_format, bom):
+    body = framed(wire_format, STREAMS[wire_format], done=False)
     for end in (b"", b"\n", b"\n\n"):
-        assert read(dialect, bom + body.rstrip(b"\n") + end) == expected(dialect)
+        assert read(wire_format, bom + body.rstrip(b"\n") + end) == expected(wire_format)
 
 
-@pytest.mark.parametrize("dialect", [dialect for dialect in STREAMS if dialect != "ollama"])
-def test_comments_ids_pauses_events_without_data_and_json_over_lines_change_nothing(dialect):
+@pytest.mark.parametrize("wire_format", [wire_format for wire_format in STREAMS if wire_format != "ollama"])
+def test_other_sse_fields_and_multi_line_data_are_handled(wire_format):
     pieces = [PING]
-    for number, event in enumerate(STREAMS[dialect]):
+    for number, event in enumerate(STREAMS[wire_format]):
         written = json.dumps(event, indent=1).replace("\n", "\ndata: ")
         pieces += [
             f"id: {number}\nretry: 3000\ndata: {written}\n\n".encode(),
@@ -252,5 +254,5 @@ def test_comments_ids_pauses_events_without_data_and_json_over_lines_change_noth
             b"event: message\ndata:\n\n",
             PING,
         ]
-    assert read(dialect, b"".join(pieces)) == expected(dialect)
-    assert read(dialect, *pieces) == expected(dialect)
+    assert read(wire_format, b"".join(pieces)) == expected(wire_format)
+    assert read(wire_format, *pieces) == expected(wire_format)

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from helmdeck_core import Task, adapt_schema, load_catalog_file
 from helmdeck_plugins.packs.checking import StepChecker
 from helmdeck_plugins.packs.constraints import plan_forms
-from helmdeck_plugins.providers.dialects import DIALECTS, LLAMA_CPP_PYTHON
+from helmdeck_plugins.providers.schema_dialects import DIALECTS, LLAMA_CPP_PYTHON
 
 CONTEXT = 2048
 SEEDS = range(4)

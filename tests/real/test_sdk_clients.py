@@ -1,4 +1,4 @@
-"""The servers that fail on demand speak their dialects: the vendors' own clients read them, and fail as they do.
+"""The servers that fail on demand use their wire formats: the vendors' own clients read them, and fail as they do.
 
 An SDK that is not installed is skipped: ``pip install openai anthropic google-genai ollama cohere boto3``.
 """
@@ -40,7 +40,7 @@ class Sdk(NamedTuple):
     :ivar stops: its words for a finished, a cut and a withheld answer.
     """
 
-    dialect: ServerFormat
+    server_format: ServerFormat
     package: str
     connect: Callable[[Any, str], tuple[Callable[[], Read], Callable[[], Read]]]
     refused: tuple[str, str, str]
@@ -287,9 +287,9 @@ if not INSTALLED:
     pytest.skip(f"none of these SDKs is installed: {', '.join(SDKS)}", allow_module_level=True)
 
 
-@pytest.mark.parametrize("name", [name for name in SDKS if name not in INSTALLED])
+@pytest.mark.parametrize("name", [name for name in SDKS if name not in INSTALLED] or ["none"])
 def test_it_is_installed(name):
-    pytest.skip(f"the SDK {name} is not installed")
+    pytest.skip(f"the SDKs that are not installed: {name}")
 
 
 @pytest.fixture(params=INSTALLED)
@@ -305,7 +305,7 @@ def asking(request, sdk) -> Callable[[str], contextlib.AbstractContextManager[Ca
 
     @contextlib.contextmanager
     def start(mode: str) -> Iterator[Callable[[], Read]]:
-        with failing_server(sdk.dialect, mode) as server:
+        with failing_server(sdk.server_format, mode) as server:
             yield sdk.connect(server.base_url)[STREAM[request.param]]
 
     return start
@@ -320,7 +320,7 @@ def test_thoughts_are_read_apart_from_the_text(sdk, asking):
     with asking("draft_in_reasoning") as ask:
         answer = ask()
     assert (answer.text, answer.stop) == ("", sdk.stops[0])
-    assert answer.reasoning.startswith("I could answer {") and answer.reasoning.endswith("but first")
+    assert answer.reasoning_content.startswith("I could answer {") and answer.reasoning_content.endswith("but first")
 
 
 def test_a_cut_answer_says_that_it_was_cut(sdk, asking):
@@ -330,8 +330,8 @@ def test_a_cut_answer_says_that_it_was_cut(sdk, asking):
 
 
 def test_a_withheld_answer_says_so(sdk, asking):
-    if "empty_content_filter" in sdk.dialect.lacks:
-        pytest.skip(f"{sdk.dialect.name} has no words for it")
+    if "empty_content_filter" in sdk.server_format.lacks:
+        pytest.skip(f"{sdk.server_format.name} has no words for it")
     with asking("empty_content_filter") as ask:
         assert ask()[:3] == ("", "", sdk.stops[2])
 
@@ -351,7 +351,7 @@ def test_a_refusal_has_the_name_that_the_vendor_gives_it_and_its_words(sdk, aski
 
 def test_an_error_inside_of_a_stream_is_raised_with_its_words(sdk):
     with (
-        failing_server(sdk.dialect, "error_in_200") as server,
+        failing_server(sdk.server_format, "error_in_200") as server,
         pytest.raises(Exception, match="upstream error") as caught,
     ):
         sdk.connect(server.base_url)[1]()

@@ -1,4 +1,4 @@
-"""Every adapter of the repository, with the keys that it sends and the dialect that its servers speak."""
+"""Every adapter of the repository, with the keys that it sends and the wire format of its servers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Adapter:
     """A provider, its settings, and what its servers speak."""
 
     kind: str
-    dialect: ServerFormat
+    server_format: ServerFormat
     settings: dict = attrs.field(factory=lambda: {"api_key": "env:PLANTED"})
 
 

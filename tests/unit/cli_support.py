@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -168,4 +169,9 @@ def start(*words: str, folder: Path, env: dict[str, str], **options: Any) -> sub
     """Start a real process."""
     command = [sys.executable, "-m", "helmdeck_core.cli", *words]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-    return subprocess.Popen(command, cwd=folder, env=env, **{**pipes, **options})
+    # A process inherits an ignored SIGINT, which a shell gives to jobs in the background.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(command, cwd=folder, env=env, **{**pipes, **options})
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,133 +1,17 @@
-"""A server for tests on their own loop, which says to the byte what it is told to, and a client for it."""
+"""Replies to the byte, in steps, for servers of tests, and the connections of a transport that are in use."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import enum
 import socket
 import struct
 
-from helmdeck_core import ProviderSettings
-from helmdeck_provider_kit.client import Client
-
-OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
-CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
-
-
-class Served(asyncio.Protocol):
-    """One connection of the server's: every request gets the next of the answers, the last one again and again."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._got = b""
-
-    def connection_made(self, transport):
-        self.transport = transport
-        self._server.connections.append(self)
-
-    def data_received(self, data):
-        self._got += data
-        head, end, rest = self._got.partition(b"\r\n\r\n")
-        lines = dict(line.split(b": ", 1) for line in head.lower().split(b"\r\n")[1:]) if end else {}
-        if end and len(rest) >= int(lines.get(b"content-length", 0)):
-            self._got = b""
-            self._server.heads.append(head)
-            self._server.last = self
-            self._server.answer(self)
-
-    def connection_lost(self, exc):
-        self._server.gone.append(self)
-
-
-class Server:
-    """A server on the test's own loop.
-
-    :param answers: bytes, or what is called with the connection.
-    """
-
-    def __init__(self, *answers, host="127.0.0.1", **options) -> None:
-        self.answers = list(answers)
-        self.host = host
-        self.options = options
-        self.connections = []
-        self.gone = []
-        self.heads = []
-
-    @property
-    def open(self):
-        """How many connections there are."""
-        return len(self.connections) - len(self.gone)
-
-    async def __aenter__(self):
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: Served(self), self.host, 0, **self.options)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_):
-        self._server.close()
-        for each in self.connections:
-            each.transport.abort()
-        await asyncio.sleep(0)
-
-    def answer(self, connection):
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if callable(answer):
-            answer(connection)
-        else:
-            connection.transport.write(answer)
-
-
-@contextlib.asynccontextmanager
-async def client_at(server, **options):
-    """A client, and that none of its connections is left behind it."""
-    settings = ProviderSettings(name="test", base_url=f"http://127.0.0.1:{server.port}", **options)
-    client = Client(settings, is_secure=False, proxy=None)
-    client.base_url = settings.base_url
-    try:
-        yield client
-    finally:
-        await client.aclose()
-        await until(lambda: server.open == 0)
-
-
-async def begin(client, method="POST", body=b"{}"):
-    return await client.send(method, f"{client.base_url}/x", {}, body)
-
-
-async def ask(client, **request):
-    """Status and body of a whole answer."""
-    reply = await begin(client, **request)
-    try:
-        return reply.status, b"".join([piece async for piece in reply])
-    finally:
-        await reply.aclose()
-
-
-async def until(holds):
-    async with asyncio.timeout(5):
-        while not holds():  # noqa: ASYNC110  # it is about what the other side does
-            await asyncio.sleep(0)
-
-
-async def turns(count=20):
-    """Give the other side its turns on the loop."""
-    for _ in range(count):
-        await asyncio.sleep(0)
-
-
-def closing(answer):
-    """Answer, and close."""
-
-    def act(connection):
-        connection.transport.write(answer)
-        connection.transport.close()
-
-    return act
-
-
-# -- answers in steps -----------------------------------------------------------------------------------------
+from helmdeck_testing.byte_server import CHUNKED as CHUNKED
+from helmdeck_testing.byte_server import OK as OK
+from helmdeck_testing.byte_server import ByteServer as Server  # noqa: F401
+from helmdeck_testing.byte_server import then_close as then_close
+from helmdeck_testing.byte_server import until as until
 
 
 class Step(enum.Enum):
@@ -177,7 +61,11 @@ def chunked(body, size=64, *, ends=True, **headers):
     return head + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n" * ends
 
 
-def busy(asker):
-    """How many connections of a transport, or of its client, have an answer under way."""
-    client = getattr(asker, "_client", asker)
-    return 0 if client is None else len(client._session.connector._acquired)
+def busy(connection):
+    """How many connections of a provider have a response under way."""
+    transport = connection._transport
+    if transport is None:
+        return 0
+    if (session := getattr(transport, "_session", None)) is not None:
+        return len(session.connector._acquired)
+    return len(transport._all) - len(transport._idle)

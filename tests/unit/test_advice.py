@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helmdeck_core import FAILURES, CallFailed, ChatRequest, Disposition, FailureClass, Message, Role, TextPart, Usage
-from helmdeck_core.cli import results
+from helmdeck_core.cli import failure_lines
 from helmdeck_core.errors.attempts import NO_RULE, Attempt
 from helmdeck_core.errors.hints import ANY_PROVIDER, FINER
 from helmdeck_testing import Fail, Reply, completion, cut_json, draft_in_reasoning, make_deck, scripted_provider
@@ -116,7 +116,7 @@ def test_an_attempt_that_was_not_sent_says_so_as_data():
     assert Attempt(number=1, model="a/one", is_sent=False).to_dict()["is_sent"] is False
 
 
-def test_the_trail_tells_how_long_was_waited():
+def test_the_attempts_of_a_failure_say_how_long_was_waited(virtual_time):
     failure = fail([Fail("provider_unavailable", status=503, retry_after_s=0.1)] * 3)
     assert [attempt.then for attempt in failure.attempts[:2]] == ["again after 0.1 s"] * 2
     assert failure.attempts[0].status == 503
@@ -186,18 +186,18 @@ def test_a_name_that_holds_a_secret_is_not_told(chat_server):
 
 
 def shown(failure, code=12):
-    return "\n".join(results.failure(failure, code))
+    return "\n".join(failure_lines(failure, code))
 
 
 def test_what_the_model_said_is_shown_where_one_is_told_to_read_it():
     failure = fail([Reply("I'm sorry, but I can't help with that.")] * 2)
     assert "read what it says" in failure.advice()[1]
-    assert "answer      starts with: I'm sorry, but I can't help with that." in shown(failure)
+    assert "response    starts with: I'm sorry, but I can't help with that." in shown(failure)
 
 
 def test_one_attempt_has_a_trail_too_unless_nothing_was_sent():
     once = fail([Reply("")])
-    assert "tried       1. a/one: likely_timeout/empty_though_finished, then given up" in shown(once)
+    assert "attempts    1. a/one: likely_timeout/empty_though_finished, then given up" in shown(once)
     assert "tried" not in shown(fail([], config={"budgets": {"a/": {"input_tokens": 300}}}))
 
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from helmdeck_core.cli import exits
+from helmdeck_core.cli import ExitCode
 from tests.unit.cli_support import PLUGIN, Cli, environment, leave_the_machine, start
 
 
@@ -20,7 +20,7 @@ def stub(installed_plugin, monkeypatch, tmp_path):
 @pytest.mark.parametrize("words", [("plan", "--model", "stub/interrupt", "hello"), ("run", "stub.stop")])
 def test_an_interrupt_inside_a_call_ends_with_130(capsys, stub, words):
     done = Cli(capsys)(*words)
-    assert (done.code, done.out, done.err) == (exits.INTERRUPTED, "", "helmdeck: interrupted\n")
+    assert (done.code, done.out, done.err) == (ExitCode.INTERRUPTED, "", "helmdeck: interrupted\n")
 
 
 def test_an_interrupt_is_data_with_json(capsys, stub):
@@ -47,7 +47,7 @@ def test_a_signal_while_a_server_holds_the_answer_cancels_the_call(tmp_path, stu
         finally:
             process.kill()
             process.wait()
-    assert (process.returncode, out, err) == (exits.INTERRUPTED, b"", b"helmdeck: interrupted\n")
+    assert (process.returncode, out, err) == (ExitCode.INTERRUPTED, b"", b"helmdeck: interrupted\n")
     assert closed.exists(), "the provider was not closed"
 
 
@@ -69,7 +69,7 @@ def test_a_signal_cancels_a_call_over_http(tmp_path, stub):
         finally:
             process.kill()
             process.wait()
-    assert (process.returncode, out, err) == (exits.INTERRUPTED, b"", b"helmdeck: interrupted\n")
+    assert (process.returncode, out, err) == (ExitCode.INTERRUPTED, b"", b"helmdeck: interrupted\n")
 
 
 def test_a_signal_while_a_document_is_read_ends_with_130(tmp_path, stub):
@@ -90,4 +90,4 @@ def test_a_signal_while_a_document_is_read_ends_with_130(tmp_path, stub):
     finally:
         process.kill()
         process.wait()
-    assert (process.returncode, out, err) == (exits.INTERRUPTED, b"", b"helmdeck: interrupted\n")
+    assert (process.returncode, out, err) == (ExitCode.INTERRUPTED, b"", b"helmdeck: interrupted\n")

@@ -4,13 +4,21 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
 from helmdeck_core import __version__
-from helmdeck_core.cli import COMMANDS, exits, main, split
+from helmdeck_core.cli import ExitCode, exit_code_of, main
+from helmdeck_core.cli.exit_codes import BY_CAUSE, MEANINGS
+from helmdeck_core.cli.registry import CommandRegistry
+from helmdeck_core.cli.runner import split
+from helmdeck_core.config.types import PluginsConfig
 from helmdeck_core.errors import FAILURES, FailureClass, PackError, PackErrorCode
-from tests.unit.cli_support import PLUGIN, Cli, environment, leave_the_machine, start
+from tests.unit.cli_support import PLUGIN, ROOT, Cli, environment, leave_the_machine, start
+
+REGISTRY = CommandRegistry.load(PluginsConfig(autoload=False))
+COMMANDS = {name: owned.value.summary for name, owned in REGISTRY.commands.items()}
 
 
 @pytest.fixture(autouse=True)
@@ -46,13 +54,13 @@ def with_stub(installed_plugin, monkeypatch):
     ],
 )
 def test_global_options_may_stand_before_the_command(words, command, rest):
-    assert split(words) == (command, rest)
+    assert split(words, REGISTRY.groups) == (command, rest)
 
 
 def test_an_option_of_a_command_before_it_is_an_error_that_says_so(cli):
     done = cli("--model", "x/y", "plan", "hello")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "helmdeck: --model is not a global option; the options of a command stand behind the command\n"
+    assert done.err == "helmdeck: --model is not a global option; put the options of a command after the command\n"
 
 
 def test_version(cli):
@@ -64,7 +72,7 @@ def test_help_lists_every_command_and_every_exit_code(cli):
     done = cli("--help")
     assert done.code == 0
     assert all(f"  {name} " in done.out and summary in done.out for name, summary in COMMANDS.items())
-    assert all(f"{code:>5}  {meaning}" in done.out for code, meaning in exits.MEANINGS.items())
+    assert all(f"{code:>5}  {meaning}" in done.out for code, meaning in MEANINGS.items())
 
 
 def test_without_a_command_the_help_goes_to_standard_error(cli):
@@ -105,7 +113,7 @@ def test_an_unknown_command_gets_a_suggestion(cli, words, meant):
 
 def test_an_unknown_option_names_where_the_options_are(cli):
     done = cli("plan", "--frob", "x")
-    assert done == (2, "", "helmdeck: unrecognized arguments: --frob; `helmdeck plan --help` shows what there is\n")
+    assert done == (2, "", "helmdeck: unrecognized arguments: --frob; see `helmdeck plan --help`\n")
 
 
 # -- commands of plugins -----------------------------------------------------------------------------------
@@ -132,7 +140,7 @@ def test_a_blocked_plugin_brings_no_command(cli, with_stub):
 )
 def test_a_fault_of_a_plugins_command_names_the_plugin(cli, with_stub, command, fault):
     done = cli(command)
-    assert (done.code, done.out) == (exits.PLUGIN, "")
+    assert (done.code, done.out) == (ExitCode.PLUGIN, "")
     assert done.err.startswith(
         f"helmdeck: plugin 'stub' (distribution stub 1.0) failed in helmdeck_commands: command '{command}': {fault}"
     )
@@ -146,8 +154,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_on_request(cli, monkeyp
     done = cli("hooks")
     assert (done.code, done.out) == (1, "")
     assert (
-        done.err
-        == "helmdeck: unexpected ZeroDivisionError: division by zero; --log-level DEBUG shows where it happened\n"
+        done.err == "helmdeck: unexpected ZeroDivisionError: division by zero; --log-level DEBUG shows the traceback\n"
     )
     assert "Traceback" in cli("hooks", "--log-level", "debug").err
     assert "Traceback" not in cli("hooks", "--log-level", "info").err
@@ -160,9 +167,21 @@ def test_a_plugin_that_cannot_be_loaded_is_named_and_help_still_works(cli, insta
     assert done.code == 3
     assert "plugin 'broken' (distribution broken 1.0) cannot be loaded" in done.err
     assert "--disable-plugin broken" in done.err
+    assert "broken 1.0" in done.out and "cannot be loaded" in done.out and "tool_calls" in done.out
+    data = cli("plugins", "list", "--json").data
+    assert "ModuleNotFoundError" in {row["name"]: row["error"] for row in data["plugins"]}["broken"]
+    assert cli("plugins", "show", "broken").code == 3
+    check = cli("config", "check", "--json")
+    assert check.code == 2
+    (mistake,) = check.data["error"]["mistakes"]
+    assert "'broken'" in mistake["problem"] and "--disable-plugin broken" in mistake["problem"]
+    hooks = cli("hooks")
+    assert hooks.code == 3 and "helmdeck_packs" in hooks.out and "--disable-plugin broken" in hooks.err
+    assert cli("plan", "remember this").code == 3, "a missing override could change the result"
+    assert cli("config", "sample").code == 0
     shown = cli("--help")
     assert shown.code == 0
-    assert "plugin 'broken'" in shown.out
+    assert "plugin 'broken'" in shown.out and "--disable-plugin broken" in shown.out
     assert cli("plna").err.startswith("helmdeck: there is no command 'plna'; did you mean `helmdeck plan`?")
     assert cli("xyzzy").code == 3
     assert cli("--disable-plugin", "broken", "plugins", "list").code == 0
@@ -172,16 +191,16 @@ def test_a_plugin_that_cannot_be_loaded_is_named_and_help_still_works(cli, insta
 
 
 def test_every_failure_class_has_an_exit_code_of_its_own_from_10_on():
-    codes = [exits.BY_CAUSE[cause] for cause in FailureClass]
+    codes = [BY_CAUSE[cause] for cause in FailureClass]
     assert codes == list(range(10, 10 + len(codes)))
-    assert len(exits.MEANINGS) == len(set(codes)) + 8
-    assert exits.NO_STEP not in codes
+    assert len(MEANINGS) == len(set(codes)) + 8
+    assert ExitCode.NO_STEP not in codes
 
 
 @pytest.mark.parametrize("cause", FailureClass)
 def test_the_exit_code_and_the_json_tell_the_cause(cli, with_stub, cause):
     done = cli("plan", "--model", f"stub/{cause.value}", "hello", "--json")
-    assert done.code == exits.BY_CAUSE[cause]
+    assert done.code == BY_CAUSE[cause]
     error = done.data["error"]
     assert (error["cause"], error["exit_code"]) == (cause.value, done.code)
     assert {"hint", "next_action", "message", "model"} <= error.keys()
@@ -197,8 +216,8 @@ def test_a_fault_of_a_plugin_names_it(cli, with_stub):
 
 
 def test_a_pack_that_fails_and_a_pack_with_wrong_input_differ():
-    assert exits.code_of(PackError("p", PackErrorCode.INVALID_INPUT, "d")) == exits.USAGE
-    assert exits.code_of(PackError("p", PackErrorCode.HANDLER_FAILED, "d")) == exits.PACK
+    assert exit_code_of(PackError("p", PackErrorCode.INVALID_INPUT, "d")) == ExitCode.USAGE
+    assert exit_code_of(PackError("p", PackErrorCode.HANDLER_FAILED, "d")) == ExitCode.PACK
 
 
 def test_json_may_stand_anywhere_and_errors_come_as_data_too(cli):
@@ -215,13 +234,17 @@ def test_a_request_that_says_json_is_not_the_option(cli):
 
 # -- real processes ----------------------------------------------------------------------------------------
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+NOT_AT_START_UP = {line.partition(">")[0] for line in PROJECT["dependencies"]} - {"attrs", "msgspec", "pluggy"}
+"""The libraries that are imported where they are used, which takes longer than all of the start-up."""
+
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["hooks"], ["hooks", "--help"], ["config", "sample"]])
-def test_start_up_imports_nothing_heavy(tmp_path, words):
+def test_start_up_imports_only_the_libraries_that_it_needs(tmp_path, words):
     code = (
         "import sys\nfrom helmdeck_core.cli import main\n"
         f"assert main({words!r}) == 0\n"
-        "sys.exit(' '.join({'httpx', 'loguru', 'cattrs', 'jsonschema'} & sys.modules.keys()))"
+        f"sys.exit(' '.join({NOT_AT_START_UP} & sys.modules.keys()))"
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, timeout=60)
@@ -242,7 +265,7 @@ def test_a_reader_that_goes_away_is_no_error_message(tmp_path, words):
     process = start(*words, folder=tmp_path, env=environment(HELMDECK_PLUGIN_AUTOLOAD="0"), stdout=writing)
     os.close(writing)
     _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (exits.BROKEN_PIPE, b"")
+    assert (process.returncode, err) == (ExitCode.BROKEN_PIPE, b"")
 
 
 def test_a_poor_terminal_encoding_stops_nothing(tmp_path):

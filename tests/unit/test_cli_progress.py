@@ -22,7 +22,7 @@ def test_the_line_counts_seconds_and_follows_what_is_said():
     stream, times = Terminal(), iter([0.0, 12.3, 13.0])
     progress = Progress("asking a/b", stream, lambda: next(times))
     progress.draw()
-    progress.say("checking\nthe plan")
+    progress.update("checking\nthe plan")
     progress.draw()
     assert stream.getvalue() == f"{CLEAR}asking a/b (12 s){CLEAR}checking the plan (13 s)"
 

@@ -11,7 +11,6 @@ from helmdeck_core import (
     ChatResponse,
     ContinuationAttempt,
     ContinuationTerminated,
-    EventSink,
     InvalidRequest,
     Message,
     NativeContinuation,
@@ -26,27 +25,13 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
-from helmdeck_testing import Fail, Reply, completion, make_deck, scripted_provider
+from helmdeck_testing import EventRecorder, Fail, Reply, completion, make_deck, scripted_provider
 
 PLAN = (
     '{"steps": [{"order": 1, "tool": "blog.draft", "args": {"brief": "the tide tables"}, "rationale": "it is asked for"}], '
     '"complexity": "single-action", "reasoning": "one step"}'
 )
 TOOL = ToolDefinition("search", "Searches.", {"type": "object"})
-
-
-class Recorder:
-    """A sink that keeps the events of continued answers."""
-
-    def __init__(self) -> None:
-        self.events = []
-
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="recorder", handle=self.events.append)]
-
-    def of(self, *kinds):
-        return [event for event in self.events if isinstance(event, kinds)]
 
 
 def asking(**more) -> ChatRequest:
@@ -58,19 +43,20 @@ def part(text: str, stop: str = "length", **more) -> Reply:
 
 
 def test_truncated_response_to_a_written_request_is_completed():
-    script, recorder = scripted_provider([part("The tide comes in tw"), part("ice a day.", "stop")]), Recorder()
+    script, recorder = scripted_provider([part("The tide comes in tw"), part("ice a day.", "stop")]), EventRecorder()
     with make_deck(script, recorder) as deck:
         response = deck.complete(asking())
     assert response.text == "The tide comes in twice a day."
     assert response.usage == Usage(input_tokens=14, output_tokens=200)
-    assert response.continuation.to_dict() == {"outcome": "completed", "attempts": 1, "parts": [20, 10]}
+    assert response.continuation.to_dict() == {"terminal_reason": "completed", "attempts": 1, "parts": [20, 10]}
     observed = recorder.of(StopReasonObserved)
     assert [(event.raw_stop_reason, event.iteration) for event in observed] == [("length", 1), ("stop", 2)]
     assert len({event.call_id for event in recorder.of(StopReasonObserved, ContinuationTerminated)}) == 1
     (attempt,) = recorder.of(ContinuationAttempt)
-    assert (attempt.index, attempt.tokens, attempt.chars, attempt.left_tokens) == (1, 100, 20, 300)
+    assert (attempt.attempt_index, attempt.output_tokens, attempt.output_chars) == (1, 100, 20)
+    assert (attempt.remaining_tokens, attempt.remaining_chars) == (300, 120_000 - 20)
     (ended,) = recorder.of(ContinuationTerminated)
-    assert (ended.outcome, ended.attempts) == (TerminalReason.COMPLETED, 1)
+    assert (ended.terminal_reason, ended.attempts) == (TerminalReason.COMPLETED, 1)
 
 
 def test_truncated_plan_is_completed_and_decoded():
@@ -83,7 +69,7 @@ def test_truncated_plan_is_completed_and_decoded():
 
 
 def test_complete_response_is_returned_unchanged_after_one_request():
-    script, recorder = scripted_provider([Reply("  as it is \n")]), Recorder()
+    script, recorder = scripted_provider([Reply("  as it is \n")]), EventRecorder()
     with make_deck(script, recorder) as deck:
         assert deck.complete(asking()).text == "  as it is \n"
     assert len(script.requests) == 1
@@ -91,12 +77,12 @@ def test_complete_response_is_returned_unchanged_after_one_request():
 
 
 def test_limits_come_from_the_configuration():
-    script, recorder = scripted_provider([part("a b"), part(" c d")]), Recorder()
+    script, recorder = scripted_provider([part("a b"), part(" c d")]), EventRecorder()
     with make_deck(script, recorder, config={"agent": {"continuation_max_attempts": 1}}) as deck:
         response = deck.complete(asking())
     assert response.text == "a b c d"
     assert response.stop_reason is StopReason.MAX_TOKENS
-    assert recorder.of(ContinuationTerminated)[0].outcome is TerminalReason.RETRY_LIMIT
+    assert recorder.of(ContinuationTerminated)[0].terminal_reason is TerminalReason.RETRY_LIMIT
 
 
 def test_failed_continuation_keeps_the_partial_response():
@@ -108,12 +94,12 @@ def test_failed_continuation_keeps_the_partial_response():
     assert "provider_unavailable" in response.continuation.notice
 
 
-def test_timeout_of_a_continuation_keeps_the_partial_response():
+def test_timeout_of_a_continuation_keeps_the_partial_response(virtual_time):
     script = scripted_provider([part("half of"), Reply("never comes", delay_s=60)])
     with make_deck(script, config={"recovery": {"deadline_s": 0.4}}) as deck:
         response = deck.complete(asking())
     assert response.text == "half of"
-    assert response.continuation.outcome is TerminalReason.PROVIDER_ERROR
+    assert response.continuation.terminal_reason is TerminalReason.PROVIDER_ERROR
     assert response.continuation.cause == "likely_timeout"
 
 
@@ -166,22 +152,22 @@ def test_longest_prefix_decides_on_native_continuation():
 def test_truncated_tool_calls_are_repaired_once_and_reported():
     cut, whole = ToolCall("c1", "search", '{"q": "ti'), ToolCall("c1", "search", '{"q": "tides"}')
     script = scripted_provider([part("", tool_calls=(cut,)), part("", "tool_calls", tool_calls=(whole,))])
-    recorder = Recorder()
+    recorder = EventRecorder()
     with make_deck(script, recorder) as deck:
         response = deck.complete(asking(tools=(TOOL,)))
     assert response.tool_calls == (whole,)
     (repair,) = recorder.of(ToolPayloadRepair)
-    assert (repair.issue, repair.repairs, repair.is_repaired) == ("cut", 1, True)
+    assert (repair.parse_issue, repair.repair_attempts, repair.is_successful) == ("cut", 1, True)
 
 
 def test_tool_calls_that_stay_truncated_are_not_returned():
     cut = ToolCall("c1", "search", '{"q": "ti')
-    script, recorder = scripted_provider([part("Looking.", tool_calls=(cut,))] * 2), Recorder()
+    script, recorder = scripted_provider([part("Looking.", tool_calls=(cut,))] * 2), EventRecorder()
     with make_deck(script, recorder) as deck:
         response = deck.complete(asking(tools=(TOOL,)))
     assert response.tool_calls == ()
     assert response.text == "Looking."
-    assert recorder.of(ToolPayloadRepair)[0].is_repaired is False
+    assert recorder.of(ToolPayloadRepair)[0].is_successful is False
 
 
 def test_continuations_over_http_are_joined(chat_server):
@@ -203,7 +189,7 @@ def test_text_that_ends_in_whitespace_only_is_not_continued():
         assert deck.complete(asking()).continuation is None
     script = scripted_provider([part("The tide comes"), part(" in" + " \n" * 500)])
     with make_deck(script) as deck:
-        assert deck.complete(asking()).continuation.outcome is TerminalReason.NO_PROGRESS
+        assert deck.complete(asking()).continuation.terminal_reason is TerminalReason.NO_PROGRESS
 
 
 # -- streams -----------------------------------------------------------------------------------------------------------
@@ -219,7 +205,7 @@ def streamed(*replies, **options) -> tuple[str, str, ChatResponse]:
     """The text of the pieces, their reasoning, and the response."""
     with make_deck(scripted_provider(replies), **options) as deck:
         *pieces, response = deck.stream(asking())
-    return "".join(piece.text for piece in pieces), "".join(piece.reasoning for piece in pieces), response
+    return "".join(piece.text for piece in pieces), "".join(piece.reasoning_content for piece in pieces), response
 
 
 @pytest.mark.parametrize(
@@ -236,7 +222,7 @@ def streamed(*replies, **options) -> tuple[str, str, ChatResponse]:
 def test_continued_stream_has_no_seam(more):
     text, _, response = streamed(part(ANSWER[:100]), part(more, "stop"))
     assert text == response.text == ANSWER
-    assert response.continuation.outcome is TerminalReason.COMPLETED
+    assert response.continuation.terminal_reason is TerminalReason.COMPLETED
 
 
 def test_complete_stream_is_not_continued():
@@ -248,7 +234,7 @@ def test_complete_stream_is_not_continued():
 def test_chunks_before_a_failed_continuation_are_kept():
     text, _, response = streamed(part("half of"), Fail("provider_unavailable"))
     assert text == response.text == "half of"
-    assert response.continuation.outcome is TerminalReason.PROVIDER_ERROR
+    assert response.continuation.terminal_reason is TerminalReason.PROVIDER_ERROR
 
 
 def test_repaired_tool_call_comes_with_the_response_without_chunks():

@@ -78,7 +78,7 @@ def test_variables_are_read_as_the_type_that_their_key_wants(tmp_path, variable,
 
 def test_maxima_are_laid_over_the_defaults(tmp_path):
     write(tmp_path, "[selection.max_entries]\nC = 8")
-    assert load_config(start=tmp_path).config.selection.max_entries == {Tier.A: 0, Tier.B: 25, Tier.C: 8}
+    assert load_config(start=tmp_path).config.selection.max_entries == {Tier.C: 8}
 
 
 FIVE = """

@@ -12,7 +12,6 @@ from helmdeck_core import (
     ChatRequest,
     Continuation,
     ContinuationTerminated,
-    EventSink,
     FilterFailed,
     LengthTruncated,
     LikelyTimeout,
@@ -22,9 +21,8 @@ from helmdeck_core import (
     TerminalReason,
     TextPart,
     Usage,
-    hookimpl,
 )
-from helmdeck_testing import Fail, Reply, make_deck, scripted_provider
+from helmdeck_testing import EventRecorder, Fail, Reply, make_deck, scripted_provider
 
 ASK = "write about our launch and make something of it"
 SURE = "draft a blog post"
@@ -34,18 +32,6 @@ A_DOLLAR = {"input_cost_usd_per_mtok": 1.0, "output_cost_usd_per_mtok": 10.0}
 FILTERED = {"allows_llm_filter": True, "filter_model": "b/small"}
 
 
-class Recorder:
-    def __init__(self):
-        self.events = []
-
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="recorder", handle=self.events.append)]
-
-    def of(self, kind):
-        return [event for event in self.events if isinstance(event, kind)]
-
-
 @pytest.fixture
 def deck_of():
     with contextlib.ExitStack() as stack:
@@ -53,7 +39,7 @@ def deck_of():
         def make(a=(), b=(), budgets=None, **config):
             scripts = scripted_provider(a, "a"), scripted_provider(b, "b")
             prices = {"a/": A_DOLLAR, "b/": A_DOLLAR, **(budgets or {})}
-            recorder = Recorder()
+            recorder = EventRecorder()
             deck = stack.enter_context(make_deck(*scripts, recorder, config={"budgets": prices, **config}))
             deck.a, deck.b, deck.recorder = *scripts, recorder
             return deck
@@ -152,11 +138,11 @@ def test_usage_of_a_stopped_response_is_estimated_and_marked(deck_of):
     assert plan.cost_usd == first.cost_usd + last.cost_usd
 
 
-def test_usage_of_a_timed_out_stream_is_estimated(deck_of):
-    slow = Reply("word " * 1_000, piece_delay_s=0.02)
-    for reply, is_estimated in ((slow, True), (Reply("word", delay_s=9.0), False)):
+def test_cost_of_a_timed_out_stream_is_estimated_if_it_sent_anything(virtual_time, deck_of):
+    slow = Reply("word " * 1_000, piece_delay_s=2.0)
+    for reply, is_estimated in ((slow, True), (Reply("word", delay_s=900.0), False)):
         with pytest.raises(LikelyTimeout) as caught:
-            list(deck_of([reply]).stream(written("x" * 400), limits=CallLimits(deadline_s=0.15)))
+            list(deck_of([reply]).stream(written("x" * 400), limits=CallLimits(deadline_s=15.0)))
         (attempt,) = caught.value.attempts
         assert attempt.is_estimated is is_estimated
         assert micro(attempt.cost_usd) == (100 if is_estimated else None)
@@ -206,9 +192,9 @@ def test_continuation_is_not_sent_beyond_the_cost_limit(deck_of):
     deck = deck_of([used("The tide comes", 1_000, 100, stop="length")])
     response = deck.complete(written(), limits=CallLimits(max_cost_usd=0.002))
     assert response.text == "The tide comes" and isinstance(response.continuation, Continuation)
-    assert response.continuation.outcome is TerminalReason.COST_LIMIT and response.continuation.attempts == 0
+    assert response.continuation.terminal_reason is TerminalReason.COST_LIMIT and response.continuation.attempts == 0
     (told,) = deck.recorder.of(ContinuationTerminated)
-    assert told.outcome is TerminalReason.COST_LIMIT
+    assert told.terminal_reason is TerminalReason.COST_LIMIT
     deck = deck_of([used("The tide comes", 1_000, 90, stop="length"), used(" in.")])
     assert deck.complete(written(), limits=CallLimits(max_cost_usd=0.002)).text == "The tide comes in."
 

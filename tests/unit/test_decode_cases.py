@@ -10,9 +10,11 @@ import pytest
 
 from benchmarks.peers_decode import is_same
 from helmdeck_core import DecodeFailed, Decoder, StopReason, schema_problems
-from helmdeck_plugins import decode, reasoning
+from helmdeck_plugins import json_repair, reasoning, refusals
 
-DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), decode.helmdeck_decode_steps())
+DECODER = Decoder(
+    reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps(), refusals.helmdeck_refusal_patterns()
+)
 FILE = Path(__file__).parents[1] / "data" / "decode" / "cases.jsonl"
 CASES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 STOPS = {"stop": StopReason.END_TURN, "length": StopReason.MAX_TOKENS, None: None}

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from helmdeck_core import DecodeFailed, Decoder, StopReason
-from helmdeck_plugins import decode, reasoning
+from helmdeck_plugins import json_repair, reasoning
 
-DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), decode.helmdeck_decode_steps())
+DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps())
 
 
 class Step(msgspec.Struct):

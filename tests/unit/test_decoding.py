@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import time
 from typing import Any, TypedDict
 
 import attrs
@@ -16,9 +15,10 @@ from hypothesis import strategies as st
 
 from helmdeck_core import DecodeFailed, Decoder, DecodeStep, FailureClass, ReasoningTag, StopReason
 from helmdeck_core.errors import FAILURES
-from helmdeck_plugins import decode, reasoning
+from helmdeck_plugins import json_repair, reasoning
+from tests.work_support import WorkCounter
 
-DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), decode.helmdeck_decode_steps())
+DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps())
 STRICT = Decoder(reasoning.helmdeck_reasoning_tags(), [])
 
 NOTE = 'braces } and { and \\ and "quotes"'
@@ -429,17 +429,15 @@ HOSTILE_WITHIN = [
 
 
 @pytest.mark.parametrize(("before", "piece", "behind"), [*(("", piece, "") for piece in HOSTILE), *HOSTILE_WITHIN])
-def test_hostile_text_is_answered_in_linear_time(before: str, piece: str, behind: str) -> None:
-    def seconds(length: int) -> float:
-        count = length // len(piece + behind)
-        start = time.process_time()
-        with contextlib.suppress(DecodeFailed):
-            DECODER.decode(before + piece * count + behind * count, Plan)
-        return time.process_time() - start
+def test_work_on_hostile_text_grows_linearly(work_counter: WorkCounter, before: str, piece: str, behind: str) -> None:
+    decoder = Decoder(reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps())
 
-    # Four times the text: quadratic time would be sixteen times as much.
-    short, long = min(seconds(20_000) for _ in range(3)), min(seconds(80_000) for _ in range(3))
-    assert long < 10 * short + 0.005
+    def read(length: int) -> None:
+        count = length // len(piece + behind)
+        with contextlib.suppress(DecodeFailed):
+            decoder.decode(before + piece * count + behind * count, Plan)
+
+    work_counter.assert_linear(read, 3_000)
 
 
 def test_when_too_much_is_broken_no_draft_is_the_answer() -> None:
@@ -458,14 +456,12 @@ def test_when_too_much_is_broken_no_draft_is_the_answer() -> None:
         '{"a": ' + "9" * 10_000 + "}",
         '{"a":' * 20_000 + "1" + "}" * 20_000,
         "{" * 100_000,
-        "x" * 50_000_000,
+        "x" * 5_000_000,
     ],
-    ids=["nul", "nul-inside", "surrogate", "not-utf8", "not-text", "huge-number", "deep", "brackets", "50MB"],
+    ids=["nul", "nul-inside", "surrogate", "not-utf8", "not-text", "huge-number", "deep", "brackets", "5MB"],
 )
 def test_unreadable_input_is_a_failure_and_nothing_else(text: str | bytes) -> None:
-    start = time.process_time()
     failed(text, type=Plan)
-    assert time.process_time() - start < 5
 
 
 def test_a_key_that_is_given_twice_has_its_last_value() -> None:

@@ -21,25 +21,22 @@ from helmdeck_core import (
     StreamingProvider,
     TextPart,
     ToolCallDelta,
-    hookimpl,
 )
 from helmdeck_provider_kit import one_by_one, together
-from helmdeck_testing import make_deck
+from helmdeck_testing import StubProvider, make_deck, plugin_with
 
 REQUEST = ChatRequest(model="bulk/x", messages=(Message(Role.USER, (TextPart("hello"),)),), max_tokens=100)
 ANSWER = ChatResponse(text="so it is", stop_reason=StopReason.END_TURN)
-SO, IT, IS, HM = ChatDelta("so"), ChatDelta(" it"), ChatDelta(" is"), ChatDelta(reasoning="hm")
+SO, IT, IS, HM = ChatDelta("so"), ChatDelta(" it"), ChatDelta(" is"), ChatDelta(reasoning_content="hm")
 
 
-class Bulk:
+class Bulk(StubProvider):
     """A provider whose batches are given."""
 
     def __init__(self, *batches):
+        super().__init__(AssertionError("asked for a whole answer"))
         self._batches = batches
         self.is_closed = False
-
-    async def complete(self, request):
-        raise AssertionError("asked for a whole answer")
 
     def stream(self, request):
         return one_by_one(self.batches(request))
@@ -54,17 +51,10 @@ class Bulk:
         finally:
             self.is_closed = True
 
-    async def aclose(self):
-        pass
-
 
 def deck_with(provider, **config):
-    class Plugin:
-        @hookimpl
-        def helmdeck_providers(self):
-            return [ProviderSpec(name="bulk", open=lambda settings, context: provider)]
-
-    return make_deck(Plugin(), config={"recovery": {"max_attempts": 1}, **config})
+    spec = ProviderSpec(name="bulk", open=lambda settings, context: provider)
+    return make_deck(plugin_with(helmdeck_providers=[spec]), config={"recovery": {"max_attempts": 1}, **config})
 
 
 def streamed(provider, request=REQUEST, **config):
@@ -115,7 +105,7 @@ def test_single_chunk_is_yielded_without_delay(has_batches):
         drip = Drip()
         if not has_batches:
             drip.batches, drip.stream = None, lambda request: one_by_one(Drip.batches(drip, request))
-        async with asyncio.timeout(5), deck_with(drip) as deck:
+        async with asyncio.timeout(60), deck_with(drip) as deck:
             pieces = deck.astream(REQUEST)
             assert await anext(pieces) == SO
             more.set()
@@ -138,7 +128,7 @@ def test_leaving_during_a_batch_closes_its_source():
     assert asyncio.run(run())
 
 
-THOUGHTS = [ChatDelta(reasoning=str(number) * 100) for number in range(9)]
+THOUGHTS = [ChatDelta(reasoning_content=str(number) * 100) for number in range(9)]
 BLANKS = [SO, *[ChatDelta(" " * 100)] * 20]
 IN_JSON = attrs.evolve(REQUEST, response_format=ResponseFormat("json_object"))
 
@@ -162,7 +152,7 @@ def test_limit_applies_within_a_batch(request_, pieces, cause, given):
 
 
 def test_reasoning_after_visible_output_in_a_batch_is_not_limited():
-    batch = [ChatDelta(reasoning="1" * 100), SO, *(ChatDelta(reasoning="1" * 100) for _ in range(9))]
+    batch = [ChatDelta(reasoning_content="1" * 100), SO, *(ChatDelta(reasoning_content="1" * 100) for _ in range(9))]
     *pieces, _ = streamed(Bulk(batch, ANSWER), budgets={"bulk/": {"is_hybrid_reasoning": True}})
     assert pieces == batch
 

@@ -29,6 +29,7 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
+from helmdeck_testing import EventRecorder
 
 FREE = "openrouter/openrouter/free"
 FRONTIER = "openai/gpt-4o"
@@ -39,20 +40,6 @@ GOOD = '{"steps":[{"order":1,"tool":"blog.draft","args":{"brief":"b"},"rationale
 
 def answer(text, stop=StopReason.END_TURN, raw="stop", **more):
     return ChatResponse(text=text, stop_reason=stop, raw_stop_reason=raw, **more)
-
-
-class Recorder:
-    """An event sink."""
-
-    def __init__(self):
-        self.events = []
-
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="recorder", handle=self.events.append)]
-
-    def of(self, kind):
-        return [event for event in self.events if isinstance(event, kind)]
 
 
 # -- layout ------------------------------------------------------------------------------------------------
@@ -289,7 +276,7 @@ def test_other_exceptions_of_a_provider_name_its_plugin(answering):
 @pytest.fixture
 def recorded(answering):
     def run(*replies, model=FREE, times=1):
-        recorder = Recorder()
+        recorder = EventRecorder()
         deck, _ = answering(*replies, beside=(recorder,))
         for _ in range(times):
             try:

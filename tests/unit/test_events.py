@@ -33,23 +33,11 @@ from helmdeck_core import (
     log,
 )
 from helmdeck_core.domain import events as module
-from helmdeck_testing import Fail, Reply, make_deck, scripted_provider
+from helmdeck_testing import EventRecorder, Fail, Reply, make_deck, scripted_provider
 from tests.plugins.observing_support import GOOD, eventful_deck, eventful_plan, failing_deck, failing_plan
 
 EVENTS = typing.get_args(module.Event)
 HELLO = ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart("hello"),)),))
-
-
-class Recorder:
-    def __init__(self):
-        self.events = []
-
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="recorder", handle=self.events.append)]
-
-    def of(self, kind):
-        return [event for event in self.events if isinstance(event, kind)]
 
 
 def test_every_event_has_a_name_of_its_own():
@@ -61,7 +49,7 @@ def test_every_event_has_a_name_of_its_own():
 
 
 def test_a_call_is_told_from_its_start_to_its_end_under_one_id():
-    recorder = Recorder()
+    recorder = EventRecorder()
     with eventful_deck(beside=(recorder,)) as deck:
         plan = eventful_plan(deck)
     assert isinstance(recorder.events[0], CallStarted) and isinstance(recorder.events[-1], CallFinished)
@@ -78,7 +66,7 @@ def test_a_call_is_told_from_its_start_to_its_end_under_one_id():
 
 
 def test_a_request_that_goes_out_tells_the_budget_and_what_was_changed():
-    recorder = Recorder()
+    recorder = EventRecorder()
     with eventful_deck(beside=(recorder,)) as deck:
         eventful_plan(deck)
     first, _, third, last = recorder.of(RequestSent)
@@ -88,7 +76,7 @@ def test_a_request_that_goes_out_tells_the_budget_and_what_was_changed():
 
 
 def test_events_are_plain_data_where_that_is_wanted():
-    recorder = Recorder()
+    recorder = EventRecorder()
     with eventful_deck(beside=(recorder,)) as deck:
         eventful_plan(deck)
     for event in recorder.events:
@@ -97,7 +85,7 @@ def test_events_are_plain_data_where_that_is_wanted():
 
 
 def test_a_stream_is_told_like_any_other_answer():
-    recorder = Recorder()
+    recorder = EventRecorder()
     replies = [Reply("a long answer that", stop_reason="length"), Reply(" ends here")]
     with make_deck(scripted_provider(replies, "a"), recorder) as deck:
         assert list(deck.stream(HELLO))
@@ -108,7 +96,7 @@ def test_a_stream_is_told_like_any_other_answer():
 
 
 def test_a_stream_that_its_reader_leaves_is_told_as_aborted():
-    recorder = Recorder()
+    recorder = EventRecorder()
     with make_deck(scripted_provider([Reply("one word after the other")], "a"), recorder) as deck:
         pieces = deck.stream(HELLO)
         next(pieces)
@@ -117,7 +105,7 @@ def test_a_stream_that_its_reader_leaves_is_told_as_aborted():
 
 
 def test_a_reader_that_stops_after_the_last_piece_has_aborted_nothing():
-    recorder = Recorder()
+    recorder = EventRecorder()
     with make_deck(scripted_provider([Reply("short")], "a"), recorder) as deck:
 
         async def read():
@@ -130,7 +118,7 @@ def test_a_reader_that_stops_after_the_last_piece_has_aborted_nothing():
 
 
 def test_a_call_that_is_cancelled_is_told_once_as_aborted():
-    recorder = Recorder()
+    recorder = EventRecorder()
 
     async def cancelled(deck):
         call = asyncio.create_task(deck.acomplete(HELLO))
@@ -149,7 +137,7 @@ def test_a_call_that_is_cancelled_is_told_once_as_aborted():
 
 def test_an_attempt_that_failed_before_a_call_was_aborted_is_told_too():
     """The next model's filter call hangs, so that nobody knew yet what follows on the attempt before."""
-    recorder = Recorder()
+    recorder = EventRecorder()
     small = {"tier": "C", "max_catalog_bytes": 4_000, "allows_llm_filter": True}
     config = {
         "fallback": {"a/": ["b/two"]},
@@ -181,7 +169,7 @@ def test_a_plugin_that_fails_in_the_middle_is_told_as_aborted():
         def helmdeck_providers(self):
             return [ProviderSpec(name="a", open=lambda settings, context: 1 / 0)]
 
-    recorder = Recorder()
+    recorder = EventRecorder()
     with make_deck(Broken(), recorder) as deck, pytest.raises(PluginError):
         deck.complete(HELLO)
     assert [event.error for event in recorder.of(CallAborted)] == ["PluginError"]
@@ -210,7 +198,7 @@ def test_a_sink_that_fails_does_not_hide_a_cancellation():
 
 
 def test_a_filter_call_names_the_call_that_it_helps_and_says_why_it_failed_in_our_words():
-    recorder = Recorder()
+    recorder = EventRecorder()
     config = {
         "selection": {"confidence": 1.0, "filter": True},
         "budgets": {"a/": {"tier": "C", "max_catalog_bytes": 4_000, "allows_llm_filter": True}},
@@ -235,15 +223,15 @@ def test_no_sink_shows_a_word_of_a_request_an_answer_a_provider_or_a_key(tmp_pat
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
-    recorder, shown = Recorder(), []
+    recorder, shown = EventRecorder(), []
     try:
         for make, call in ((eventful_deck, eventful_plan), (failing_deck, failing_plan)):
-            options = {"runs": {"file": str(tmp_path / "runs.db")}}
+            options = {"traces": {"file": str(tmp_path / "traces.db")}}
             monkeypatch.setattr("helmdeck_core.log._enabled", True)
             log.enable("TRACE")
-            with make("prometheus", "otel", "runs", options=options, beside=(recorder,)) as deck:
+            with make("prometheus", "otel", "traces", options=options, beside=(recorder,)) as deck:
                 call(deck)
-                shown += [deck.sink("prometheus").render().decode(), repr([each.to_dict() for each in deck.runs()])]
+                shown += [deck.sink("prometheus").render().decode(), repr([each.to_dict() for each in deck.traces()])]
     finally:
         log.disable()
         provider.shutdown()
@@ -277,7 +265,7 @@ def test_where_nobody_listens_no_event_is_made(made, make, call):
         assert deck.runtime.sinks == ()
         call(deck)
     assert made == []
-    with make(beside=(Recorder(),)) as deck:
+    with make(beside=(EventRecorder(),)) as deck:
         call(deck)
     assert len(made) >= 5
 

@@ -4,8 +4,18 @@ import json
 
 import pytest
 
-from helmdeck_core import InvariantRestored, PluginError, Tier
-from helmdeck_testing import make_deck
+from helmdeck_core import (
+    CallFailed,
+    ChatRequest,
+    InvariantRestored,
+    Message,
+    PluginError,
+    QuotaExhausted,
+    Role,
+    TextPart,
+    Tier,
+)
+from helmdeck_testing import Chunks, EventRecorder, make_deck
 
 ACME = '''
 """Everything that a small company adds: a provider, a budget row, a trim step, a reasoning tag."""
@@ -126,23 +136,15 @@ def helmdeck_trim_steps():
 
 
 def test_a_third_partys_step_that_drops_supersedes_is_corrected_and_named(installed_plugin):
-    from helmdeck_core import EventSink, hookimpl
-
-    events = []
-
-    class Sink:
-        @hookimpl
-        def helmdeck_event_sinks(self):
-            return [EventSink(name="test", handle=events.append)]
-
+    recorder = EventRecorder()
     installed_plugin("helmdeck-vandal", {"vandal": "vandal_plugin"}, {"vandal_plugin": VANDAL})
-    with make_deck(Sink(), autoload=True, config={"selection": {"max_entries": {"C": 40}}}) as deck:
+    with make_deck(recorder, autoload=True, config={"selection": {"max_entries": {"C": 40}}}) as deck:
         selection = deck.select("research a topic and write a grounded post with sources", model="x/y")
     sent = {row["id"]: row["metadata"].get("supersedes") for row in json.loads(selection.text)["pipelines"]}
     assert sent, "the request is one for pipelines"
     assert sent == {entry.id: list(entry.supersedes) or None for entry in selection.entries if entry.id in sent}
     assert "invariant_restored(vandal.supersedes:metadata.supersedes)" in selection.record.dropped
-    assert {(e.plugin, e.step) for e in events if isinstance(e, InvariantRestored)} == {("vandal", "vandal.supersedes")}
+    assert {(e.plugin, e.step) for e in recorder.of(InvariantRestored)} == {("vandal", "vandal.supersedes")}
 
 
 def test_a_warning_names_the_plugin_whose_step_was_corrected(installed_plugin, capsys):
@@ -230,3 +232,74 @@ def test_an_asking_order_of_installed_packages_does_not_depend_on_metadata_order
     with make_deck(autoload=True) as deck:
         names = [info.name for info in deck.runtime.plugins.infos if info.source == "entry point"]
     assert names == sorted(names) and {"aaa", "mmm", "zzz"} <= set(names)
+
+
+REFUSAL = r"""
+from helmdeck_core import RefusalPattern, hookimpl
+
+@hookimpl
+def helmdeck_refusal_patterns():
+    return [RefusalPattern(language="nl", pattern=r"(?:het spijt me, (?:maar )?)?(?:dat kan ik|ik kan dat) niet")]
+"""
+
+
+def test_a_package_adds_refusals_in_one_more_language(installed_plugin):
+    text = "Het spijt me, maar dat kan ik niet doen."
+    with make_deck() as deck, pytest.raises(CallFailed) as before:
+        deck.decode(text, dict)
+    installed_plugin("helmdeck-refusals-nl", {"refusals_nl": "refusals_nl"}, {"refusals_nl": REFUSAL})
+    with make_deck(autoload=True) as deck, pytest.raises(CallFailed) as after:
+        deck.decode(text, dict)
+    assert (before.value.sub_cause, after.value.sub_cause) == ("no_json", "refusal")
+    assert len(REFUSAL.strip().splitlines()) < 30
+
+
+VENDOR = """
+from helmdeck_core import ProviderSpec, QuotaExhausted, Usage, hookimpl
+from helmdeck_provider_kit import Cause, ErrorFields, ErrorRules, HttpProvider, Rendered, ResponseReader, WireFormat, encoded
+
+RULES = ErrorRules(
+    fields=ErrorFields(message=("why.text",), words=("why.codes.id",), delays=("why.pause",), unwrapped={"kind": "fault"}),
+    words={"e-42": Cause(QuotaExhausted)},
+)
+
+class Answer(ResponseReader):
+    def feed(self, event):
+        self._raise_error(event)
+        yield from self._say(event["said"])
+
+    def usage(self):
+        return Usage()
+
+def open_acme(settings, context):
+    return HttpProvider(settings, context, WireFormat(
+        name="acme", words=RULES, headers=lambda key: {}, path=lambda request: "/ask", end_mark=b"-- end --",
+        render=lambda request: Rendered(encoded({"ask": request.messages[0].text}, {})),
+        answer=lambda request, terms: Answer(terms), models_path="/models", models=lambda page: ((), "")))
+
+@hookimpl
+def helmdeck_providers():
+    return [ProviderSpec(name="acme", open=open_acme)]
+"""
+
+
+def test_a_package_reads_the_errors_and_the_end_mark_of_its_vendor(installed_plugin, chat_server):
+    fault = {"kind": "fault", "why": {"text": "spent", "codes": [{"id": "E-42"}], "pause": "90s"}}
+    installed_plugin("helmdeck-acme", {"acme": "acme_vendor"}, {"acme_vendor": VENDOR})
+    server = chat_server(
+        lambda body: (
+            Chunks([b'data: {"said": "hi"}\n\ndata: -- end --\n\n']) if "tides" in str(body) else (200, {}, fault)
+        )
+    )
+    config = {"providers": {"acme": {"base_url": server.base_url}}}
+    with make_deck(autoload=True, config=config) as deck:
+
+        def ask(text):
+            return ChatRequest(model="acme/x", messages=(Message(Role.USER, (TextPart(text),)),))
+
+        with pytest.raises(QuotaExhausted) as caught:
+            deck.complete(ask("boats"))
+        assert (caught.value.detail, caught.value.retry_after_s) == ("spent", 90.0)
+        *_, response = deck.stream(ask("tides"))
+        assert response.text == "hi"
+    assert len(VENDOR.strip().splitlines()) < 30

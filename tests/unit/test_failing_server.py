@@ -8,7 +8,15 @@ import urllib.request
 
 import pytest
 
-from helmdeck_testing import DIALECTS, MODES, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, ScriptedAnswer, failing_server
+from helmdeck_testing import (
+    MODES,
+    OLLAMA,
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    SERVER_FORMATS,
+    ScriptedAnswer,
+    failing_server,
+)
 from helmdeck_testing.servers import Recorded
 
 
@@ -36,18 +44,18 @@ def test_a_cut_answer_says_that_it_used_the_limit_of_the_request(failing_server)
 
 
 @pytest.mark.parametrize(
-    ("dialect", "mode", "words"),
-    [(OPENAI_CHAT, "gone", "there is no mode 'gone'; modes: good, "), (OLLAMA, "empty_content_filter", "has no words")],
+    ("server_format", "mode", "words"),
+    [(OPENAI_CHAT, "gone", "unknown mode 'gone'; modes: good, "), (OLLAMA, "empty_content_filter", "does not support")],
 )
-def test_a_mode_that_does_not_exist_fails_the_test_that_asked_for_it(dialect, mode, words):
-    with failing_server(dialect, mode) as server, pytest.raises(ValueError, match=words):
+def test_a_mode_that_does_not_exist_fails_the_test_that_asked_for_it(server_format, mode, words):
+    with failing_server(server_format, mode) as server, pytest.raises(ValueError, match=words):
         server.respond(Recorded("POST", "/", {}, {}))
 
 
-@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
-def test_without_a_reason_the_events_are_the_beginning_of_those_with_one(dialect):
+@pytest.mark.parametrize("server_format", SERVER_FORMATS.values(), ids=SERVER_FORMATS)
+def test_without_a_reason_the_events_are_the_beginning_of_those_with_one(server_format):
     said = {"text": "a text of several pieces", "reasoning": "a thought of several pieces"}
-    begun, whole = dialect.events(ScriptedAnswer(stop=None, **said)), dialect.events(ScriptedAnswer(**said))
+    begun, whole = server_format.events(ScriptedAnswer(stop=None, **said)), server_format.events(ScriptedAnswer(**said))
     ends = {line for line in whole if line not in begun}
     assert ends
     assert [line for line in whole if line not in ends] == list(begun)

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import (
-    EventSink,
     HistoryFailed,
     HistoryStoreSpec,
     PlanRecord,
@@ -15,7 +14,12 @@ from helmdeck_core import (
     hookimpl,
     intent_sha,
 )
-from helmdeck_core.context.history_prior import LABEL, MOST_PRIORS, with_prior
+from helmdeck_core.context.history_prior import LABEL, with_prior
+from helmdeck_plugins import selection
+from helmdeck_testing import EventRecorder
+
+WEIGHTS = {weight.name: weight.value for weight in selection.helmdeck_weights()}
+MOST_PRIORS = int(WEIGHTS["history.entries"])
 
 FREE = "openrouter/openrouter/free"
 ASK = "draft a blog post about our launch"
@@ -40,7 +44,7 @@ def ranked(values):
 def test_top_ranked_entries_keep_their_order(values, planned, most):
     ranking = ranked(values)
     planned = [index for index in planned if index < len(values)]
-    with_weight = with_prior(ranking, planned)
+    with_weight = with_prior(ranking, planned, WEIGHTS)
     new = [score.index for score in with_weight.scores]
     assert sorted(new) == sorted(range(len(values)))
     assert [s.score for s in with_weight.scores] == sorted((s.score for s in with_weight.scores), reverse=True)
@@ -52,15 +56,15 @@ def test_top_ranked_entries_keep_their_order(values, planned, most):
 
 
 def test_history_prior_does_not_overtake_the_best_match():
-    scores = with_prior(ranked([10.0, 7.0, 1.0, 0.0]), [3, 2]).scores
+    scores = with_prior(ranked([10.0, 7.0, 1.0, 0.0]), [3, 2], WEIGHTS).scores
     assert [(score.index, score.score) for score in scores] == [(0, 10.0), (1, 7.0), (2, 3.5), (3, 2.5)]
     assert scores[2].matched == (LABEL,) and scores[0].matched == ()
 
 
 def test_history_prior_alone_ranks_when_nothing_matches():
     ranking = ranked([0.0, 0.0, 0.0])
-    assert with_prior(ranking, []) is ranking
-    assert with_prior(ranking, [2]).scores[0].index == 2
+    assert with_prior(ranking, [], WEIGHTS) is ranking
+    assert with_prior(ranking, [2], WEIGHTS).scores[0].index == 2
 
 
 @pytest.fixture
@@ -107,14 +111,10 @@ def test_unreadable_history_does_not_fail_a_plan(answering):
         def add(self, record):
             raise AssertionError("it rests")
 
-        @hookimpl
-        def helmdeck_event_sinks(self):
-            return [EventSink(name="recorder", handle=events.append)]
-
-    events = []
-    deck, _ = answering(plan_with("blog.draft"), beside=(Broken(),), config={"history": {"url": "broken:x"}})
+    recorder = EventRecorder()
+    deck, _ = answering(plan_with("blog.draft"), beside=(Broken(), recorder), config={"history": {"url": "broken:x"}})
     assert deck.plan(ASK, model=FREE).is_usable
-    (failed,) = [event for event in events if isinstance(event, HistoryFailed)]
+    (failed,) = recorder.of(HistoryFailed)
     assert "the disk is gone" in failed.detail
 
 

@@ -5,32 +5,43 @@ import pytest
 from helmdeck_core import (
     Budget,
     BudgetRow,
+    CallFailed,
     Catalog,
     CatalogSource,
     ChatRequest,
+    ChatResponse,
     Command,
+    ContinuationAnnouncement,
     DecodeStep,
+    ErrorRuleSet,
     EventSink,
     HistoryStoreSpec,
+    InvalidRequest,
     Message,
     NativeContinuation,
     Pack,
     PluginError,
+    PromptText,
     PromptVariant,
     ProviderSpec,
     Ranker,
     Ranking,
     ReasoningTag,
+    RefusalPattern,
     Role,
     Score,
+    SecretPattern,
     StopReason,
     StopReasonTable,
     TextPart,
+    Tier,
+    TierDefaults,
     ToolCallFormat,
     TrimStep,
+    Weight,
     hookimpl,
 )
-from helmdeck_testing import Fail, Reply, scripted_provider
+from helmdeck_testing import Fail, Reply, StubProvider, plugin_with, scripted_provider
 
 FREE = "openrouter/openrouter/free"
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"}}]}'
@@ -38,12 +49,7 @@ GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"}}]}'
 
 def contributing(hook, *values):
     """A plugin that contributes values through one hook."""
-
-    def implementation(self):
-        return list(values)
-
-    implementation.__name__ = hook
-    return type("Acme", (), {hook: hookimpl(implementation)})()
+    return plugin_with(**{hook: list(values)})
 
 
 def test_helmdeck_native_continuations_say_who_takes_an_unfinished_answer(deck_with):
@@ -53,6 +59,55 @@ def test_helmdeck_native_continuations_say_who_takes_an_unfinished_answer(deck_w
     messages = (Message(Role.USER, (TextPart("go"),)),)
     assert deck.complete(ChatRequest(model="scripted/any", messages=messages)).text == "half"
     assert script.requests[1].continues
+
+
+def continued(deck):
+    messages = (Message(Role.USER, (TextPart("go"),)),)
+    return deck.complete(ChatRequest(model="scripted/any", messages=messages))
+
+
+def test_helmdeck_continuation_announcements_are_removed_in_one_more_language(deck_with):
+    more = "Natuurlijk, ik ga verder:\n\nlf of it"
+    dutch = ContinuationAnnouncement(language="nl", openers=("natuurlijk",), phrases=("ga verder",))
+    announcements = contributing("helmdeck_continuation_announcements", dutch)
+    replies = [Reply("The first ha", "length"), Reply(more)]
+    assert continued(deck_with(announcements, scripted_provider(replies))).text == "The first half of it"
+    assert continued(deck_with(scripted_provider(replies))).text == "The first ha" + more
+    replies = [Reply("The first ha", "length"), Reply("Sure, continuing:\n\nlf of it")]
+    assert continued(deck_with(announcements, scripted_provider(replies))).text == "The first half of it"
+
+
+def test_helmdeck_prompt_texts_replace_one_hint_and_leave_the_others(deck_with):
+    hint = PromptText(name="continuation.hint", text="Weiter.")
+    script = scripted_provider([Reply("ha", "length"), Reply("lf", "length"), Reply("", "length")])
+    deck = deck_with(
+        contributing("helmdeck_prompt_texts", hint), script, config={"agent": {"continuation_max_attempts": 1}}
+    )
+    response = continued(deck)
+    assert script.requests[1].messages[-1].text == "Weiter."
+    assert response.continuation.notice == "the answer is cut: it was still not complete after 1 continuations"
+
+
+def test_without_a_continuation_hint_a_truncated_answer_stays_as_it_is(deck_with):
+    script = scripted_provider([Reply("ha", "length"), Reply("lf")])
+    deck = deck_with(contributing("helmdeck_prompt_texts", PromptText(name="continuation.hint", text="")), script)
+    assert continued(deck).text == "ha"
+    assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (PromptText(name="continuation.hnit", text="x"), "there is no text of this name; allowed: .*continuation.hint"),
+        (
+            PromptText(name="notice.retry_limit", text="after {tries}"),
+            "placeholders of .* are wrong; allowed: attempts, cause",
+        ),
+    ],
+)
+def test_unusable_prompt_texts_name_their_plugin_at_start_up(deck_with, text, problem):
+    with pytest.raises(PluginError, match=f"plugin 'acme-1'.*PromptText '{text.name}': .*{problem}"):
+        deck_with(contributing("helmdeck_prompt_texts", text))
 
 
 def test_helmdeck_prices_say_what_a_call_cost(deck_with):
@@ -81,20 +136,12 @@ def test_helmdeck_recovery_rules_say_what_is_tried_after_a_failure(deck_with):
 
 
 def test_helmdeck_providers_serves_models_under_its_name(deck_with):
-    class Parrot:
-        async def complete(self, request):
-            from helmdeck_core import ChatResponse
-
-            return ChatResponse(text=GOOD, stop_reason=StopReason.END_TURN)
-
-        async def aclose(self):
-            pass
-
-    deck = deck_with(contributing("helmdeck_providers", ProviderSpec(name="parrot", open=lambda s, c: Parrot())))
+    parrot = ProviderSpec(name="parrot", open=lambda settings, context: StubProvider(GOOD))
+    deck = deck_with(contributing("helmdeck_providers", parrot))
     assert deck.plan("draft a post", model="parrot/any").steps[0].tool == "blog.draft"
 
 
-def test_helmdeck_stop_reasons_teaches_a_dialect(deck_with):
+def test_helmdeck_stop_reasons_teaches_a_wire_format(deck_with):
     table = StopReasonTable(name="acme", reasons={"Enough": StopReason.MAX_TOKENS})
     deck = deck_with(contributing("helmdeck_stop_reasons", table))
     assert deck.runtime.normalise_stop("ENOUGH", "acme") is StopReason.MAX_TOKENS
@@ -103,9 +150,81 @@ def test_helmdeck_stop_reasons_teaches_a_dialect(deck_with):
     assert deck.runtime.normalise_stop(None, "acme") is StopReason.UNKNOWN
 
 
+def test_helmdeck_error_rules_reach_the_providers_that_they_name(deck_with):
+    class Provider:
+        def __init__(self, settings):
+            opened[settings.name] = [rules.name for rules in settings.error_rules]
+
+        async def complete(self, request):
+            return ChatResponse(text="done", stop_reason=StopReason.END_TURN)
+
+        async def aclose(self):
+            pass
+
+    opened = {}
+    specs = [ProviderSpec(name=name, open=lambda settings, _: Provider(settings)) for name in ("acme", "other")]
+    rules = [ErrorRuleSet(name="late", order=1), ErrorRuleSet(name="named", providers=("acme",))]
+    deck = deck_with(contributing("helmdeck_providers", *specs), contributing("helmdeck_error_rules", *rules))
+    for name in ("acme", "other"):
+        deck.complete(ChatRequest(model=f"{name}/any", messages=(Message(Role.USER, (TextPart("go"),)),)))
+    assert opened == {"acme": ["named", "late"], "other": ["late"]}
+
+
 def test_helmdeck_budget_rows_adds_models(deck_with):
     row = BudgetRow(prefix="acme/", budget=Budget(model="", output_tokens=77))
     assert deck_with(contributing("helmdeck_budget_rows", row)).budget("acme/x").budget.output_tokens == 77
+
+
+def test_helmdeck_tier_defaults_replace_one_tier_and_leave_the_others(deck_with):
+    ours = TierDefaults(tier=Tier.C, max_catalog_bytes=9_000, prompt_variant="full_steps", max_entries=7)
+    deck = deck_with(
+        contributing("helmdeck_tier_defaults", ours),
+        config={"budgets": {"acme/": {"tier": "C"}, "own/": {"tier": "B"}}},
+    )
+    assert deck.budget("acme/x").prompt_variant == "full_steps"
+    assert deck.runtime.selection(Tier.C, "acme/x").max_entries == 7
+    assert deck.budget("openrouter/openrouter/free").budget.max_catalog_bytes == 10_000, "a row's own limit stays"
+    assert deck.budget("own/x").budget.max_catalog_bytes == 22_000
+    moved = deck_with(
+        contributing("helmdeck_tier_defaults", ours), config={"budgets": {"openai/gpt-4o": {"tier": "C"}}}
+    )
+    found = moved.budget("openai/gpt-4o")
+    assert (found.budget.max_catalog_bytes, found.asks_for_json) == (9_000, True)
+
+
+def test_without_tier_defaults_no_tier_has_a_limit(deck_with):
+    deck = deck_with(config={"plugins": {"disable": ["budgets"]}})
+    assert deck.runtime.selection(Tier.C, "any/x").max_entries == 0
+    assert deck.plan("draft a post").prompt_variant_used == "full_steps"
+
+
+def test_helmdeck_weights_change_what_a_planned_entry_gains(deck_with):
+    def gain(*plugins):
+        deck = deck_with(*plugins)
+        library, budget = deck._engine.library, deck.budget(FREE).budget
+        planned = library.catalog.entries[-1].id
+        before, after = (
+            {score.id: score.score for score in library.select(budget, "write", 0, ids).ranking.scores}
+            for ids in ((), (planned,))
+        )
+        return (after[planned] - before[planned]) / max(before.values())
+
+    assert gain() == pytest.approx(0.25)
+    assert gain(contributing("helmdeck_weights", Weight(name="history.gain", value=0.5))) == pytest.approx(0.5)
+    assert gain(contributing("helmdeck_weights", Weight(name="history.entries", value=0))) == 0
+
+
+@pytest.mark.parametrize(
+    ("weight", "problem"),
+    [
+        (Weight(name="history.gian", value=1), "there is no weight of this name; allowed: .*history.gain"),
+        (Weight(name="history.gain", value=-1), "found -1; allowed: a finite number from 0"),
+        (Weight(name="history.gain", value=float("nan")), "found nan; allowed: a finite number from 0"),
+    ],
+)
+def test_unusable_weights_name_their_plugin_at_start_up(deck_with, weight, problem):
+    with pytest.raises(PluginError, match=f"plugin 'acme-1'.*Weight '{weight.name}': {problem}"):
+        deck_with(contributing("helmdeck_weights", weight))
 
 
 def test_helmdeck_model_budget_answers_before_the_built_in_and_once_per_model(deck_with):
@@ -173,6 +292,25 @@ def test_helmdeck_prompt_variants_are_chosen_by_a_budget(answering):
     assert provider.requests[0].messages[0].text == "Plan in verse."
 
 
+def test_a_prompt_variant_without_a_rendering_uses_that_of_its_task(answering):
+    variant = PromptVariant(task="plan", variant="terse", instructions="Plan tersely.")
+    plugins = (
+        contributing("helmdeck_prompt_variants", variant),
+        contributing("helmdeck_prompt_texts", PromptText(name="catalog.heading", text="TOOLBOX")),
+    )
+    deck, provider = answering(GOOD, beside=plugins, config={"budgets": {FREE: {"prompt_variant": "terse"}}})
+    deck.plan("draft a post", model=FREE)
+    user = provider.requests[0].messages[-1].text
+    assert user.startswith("TOOLBOX\n")
+    assert user.endswith("REQUEST\n<request>\ndraft a post\n</request>")
+
+
+def test_a_task_needs_one_variant_with_a_rendering(deck_with):
+    variant = PromptVariant(task="haiku", variant="only", instructions="Write verse.")
+    with pytest.raises(PluginError, match="PromptVariant 'haiku.only': no variant of task 'haiku' has a render"):
+        deck_with(contributing("helmdeck_prompt_variants", variant))
+
+
 def test_helmdeck_reasoning_tags_are_stripped(deck_with):
     tag = ReasoningTag(name="acme.musing", open="<musing>", close=("</musing>",))
     text = '<musing>maybe {"steps": []}</musing>{"a": 1}'
@@ -189,12 +327,30 @@ def test_helmdeck_decode_steps_read_what_strict_decoding_refused(deck_with):
     assert (decoded.value, decoded.step, decoded.repairs) == ({"a": 1}, "acme.colons", ("acme.colons",))
 
 
+def test_helmdeck_refusal_patterns_recognise_one_more_language(deck_with):
+    dutch = RefusalPattern(
+        language="nl", pattern=r"(?:het spijt me, (?:maar )?)?(?:dat|ik) (?:kan|mag) (?:ik )?(?:dat )?niet"
+    )
+    deck = deck_with(contributing("helmdeck_refusal_patterns", dutch))
+    for text in ("Het spijt me, maar dat kan ik niet doen.", "I cannot help with that."):
+        with pytest.raises(CallFailed) as caught:
+            deck.decode(text, dict)
+        assert caught.value.sub_cause == "refusal"
+
+
+def test_malformed_refusal_patterns_name_their_plugin_at_start_up(deck_with):
+    for pattern, problem in (("ik (kan", "is not a regular expression"), ("(?:nee)?", "matches the empty string")):
+        plugin = contributing("helmdeck_refusal_patterns", RefusalPattern(language="nl", pattern=pattern))
+        with pytest.raises(PluginError, match=f"plugin 'acme-1'.*RefusalPattern 'nl': .*{problem}"):
+            deck_with(plugin)
+
+
 def test_helmdeck_tool_call_formats_are_found_in_text(deck_with):
-    dialect = ToolCallFormat(name="acme", open=("<<run ",), close=(">>",), head=r"(?P<name>\w+) ")
-    deck = deck_with(contributing("helmdeck_tool_call_formats", dialect))
+    call_format = ToolCallFormat(name="acme", open=("<<run ",), close=(">>",), head=r"(?P<name>\w+) ")
+    deck = deck_with(contributing("helmdeck_tool_call_formats", call_format))
     found = deck.tool_calls('I look. <<run search {"q": "a >> b"}>>')
     assert (found.text, found.calls[0].call.name, found.calls[0].args) == ("I look.", "search", {"q": "a >> b"})
-    assert found.calls[0].dialect == "acme"
+    assert found.calls[0].format == "acme"
 
 
 @pytest.mark.parametrize(
@@ -213,8 +369,8 @@ def test_helmdeck_tool_call_formats_that_cannot_work_name_their_plugin(deck_with
 
 
 def test_helmdeck_tool_call_formats_whose_translation_fails_name_their_plugin(deck_with):
-    dialect = ToolCallFormat(name="acme", open=("@@",), translate=lambda text: 1 / 0)
-    deck = deck_with(contributing("helmdeck_tool_call_formats", dialect))
+    call_format = ToolCallFormat(name="acme", open=("@@",), translate=lambda text: 1 / 0)
+    deck = deck_with(contributing("helmdeck_tool_call_formats", call_format))
     with pytest.raises(PluginError, match="plugin 'acme-1'.*ZeroDivisionError"):
         deck.tool_calls("@@{a}")
 
@@ -257,10 +413,42 @@ def test_helmdeck_history_stores_keep_records_under_their_scheme(answering):
     assert [record.model for record in deck.plan_history()] == [FREE]
 
 
+def test_helmdeck_secret_patterns_redact_keys_that_no_deployment_knows(chat_server, deck_with):
+    server = chat_server(
+        lambda body: (400, {}, {"error": {"message": "key acme:0123-4567 and AIzaSyabcdef012345 are revoked"}})
+    )
+    config = {"providers": {"vllm": {"base_url": server.base_url}}}
+    plugin = contributing("helmdeck_secret_patterns", SecretPattern(name="acme", pattern=r"\bacme:[\d-]{6,}"))
+    messages = (Message(Role.USER, (TextPart("go"),)),)
+    for deck, detail in (
+        (deck_with(plugin, config=config), "key [redacted] and [redacted] are revoked"),
+        (deck_with(config=config), "key acme:0123-4567 and [redacted] are revoked"),
+    ):
+        with pytest.raises(CallFailed) as caught:
+            deck.complete(ChatRequest(model="vllm/any", messages=messages))
+        assert caught.value.detail == detail
+
+
+def test_keys_in_failures_of_any_provider_are_redacted(deck_with):
+    class Careless:
+        async def complete(self, request):
+            raise InvalidRequest("wrong", detail="the key sk-abcdef012345 is revoked")
+
+        async def aclose(self):
+            pass
+
+    deck = deck_with(contributing("helmdeck_providers", ProviderSpec(name="careless", open=lambda s, c: Careless())))
+    with pytest.raises(InvalidRequest) as caught:
+        deck.complete(ChatRequest(model="careless/any", messages=(Message(Role.USER, (TextPart("go"),)),)))
+    assert caught.value.detail == "the key [redacted] is revoked"
+
+
 def test_helmdeck_commands_are_collected(deck_with):
     command = Command(name="brew", summary="brews", configure=lambda parser: None, run=lambda arguments: 0)
     deck = deck_with(contributing("helmdeck_commands", command))
-    assert [owned.value.name for owned in deck.runtime.contributions["helmdeck_commands"]] == ["brew"]
+    owners = {owned.value.name: owned.plugin for owned in deck.runtime.contributions["helmdeck_commands"]}
+    assert owners.keys() > {"brew", "plan", "config show"}
+    assert owners["plan"] == "command_plan" != owners["brew"]
 
 
 @pytest.mark.parametrize("is_active", [True, False])

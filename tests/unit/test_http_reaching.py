@@ -10,20 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from helmdeck_core import LikelyTimeout, ProviderSettings, ProviderUnavailable
-from helmdeck_provider_kit import Transport
-from tests.unit.http_support import CHUNKED, OK, Server, busy, closing, until
+from helmdeck_core import LikelyTimeout, ProviderUnavailable
+from helmdeck_provider_kit import HttpConnection
+from helmdeck_testing import provider_settings
+from tests.unit.http_support import CHUNKED, OK, Server, busy, then_close, until
+
+pytestmark = pytest.mark.usefixtures("transport")
 
 CERTIFICATE = Path(__file__).parents[1] / "data" / "tls"
 """Of localhost and 127.0.0.1, signed by itself, until 2126."""
 
 
 def settings(**given):
-    return ProviderSettings(name="test", **given)
+    return provider_settings("test", **given)
 
 
 async def refused(given):
-    transport = Transport(given)
+    transport = HttpConnection(given)
     try:
         with pytest.raises(ProviderUnavailable) as caught:
             await transport.post("/x", b"{}")
@@ -52,7 +55,7 @@ def test_a_server_that_does_not_take_the_connection_in_time_cannot_be_reached(de
 
 def test_a_limit_of_the_whole_that_ends_while_connecting_is_one_of_the_whole(deaf):
     async def run():
-        transport = Transport(settings(base_url=deaf, timeout_s=0.01))
+        transport = HttpConnection(settings(base_url=deaf, timeout_s=0.01))
         with pytest.raises(LikelyTimeout) as caught:
             await transport.post("/x", b"{}")
         await transport.aclose()
@@ -66,7 +69,7 @@ def test_a_refused_connection_says_so():
         port = listening.getsockname()[1]
     found = asyncio.run(refused(settings(base_url=f"http://127.0.0.1:{port}/v1")))
     assert str(found).startswith("the provider cannot be reached")
-    assert "ClientConnectorError" in found.detail
+    assert "ConnectFailed" in found.detail
     assert "Connection refused" in found.detail
 
 
@@ -102,8 +105,8 @@ def test_a_certificate_that_the_environment_trusts_is_taken_and_the_connection_s
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE / "cert.pem"))
 
     async def run():
-        async with Server(OK, CHUNKED + b"1\r\na\r\n", closing(OK[:-1]), ssl=secured()) as server:
-            transport = Transport(settings(base_url=f"https://localhost:{server.port}/v1"))
+        async with Server(OK, CHUNKED + b"1\r\na\r\n", then_close(OK[:-1]), ssl=secured()) as server:
+            transport = HttpConnection(settings(base_url=f"https://localhost:{server.port}/v1"))
             assert (await transport.post("/x", b"x" * 300_000)).body == b"ok"
             async with transport.stream("/x", b"{}") as answer:
                 assert await anext(answer) == b"a"

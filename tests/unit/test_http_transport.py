@@ -8,10 +8,13 @@ import threading
 
 import pytest
 
-from helmdeck_core import InvalidRequest, LikelyTimeout, ProviderSettings, ProviderUnavailable, TransientUnknown
-from helmdeck_provider_kit import Transport
-from helmdeck_testing import Chunks, Ending
+from helmdeck_core import InvalidRequest, LikelyTimeout, ProviderUnavailable, TransientUnknown
+from helmdeck_provider_kit import HttpConnection
+from helmdeck_testing import Chunks, Ending, provider_settings
 from tests.unit.http_support import CHUNKED, Server, busy
+from tests.virtual_time_support import advance_running_loop
+
+pytestmark = pytest.mark.usefixtures("transport")
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -20,13 +23,13 @@ def using(base_url, use, **settings):
     """Run ``use(transport)`` and look that it leaves no task and no connection behind."""
 
     async def run():
-        transport = Transport(ProviderSettings(name="test", base_url=base_url, **settings))
+        transport = HttpConnection(provider_settings("test", base_url=base_url, **settings))
         try:
             result = await use(transport)
             gc.collect()
             # What the collector closes ends in tasks of the loop's own, which have to end as well.
             others = asyncio.all_tasks() - {asyncio.current_task()}
-            await asyncio.wait_for(asyncio.gather(*others, return_exceptions=True), 5)
+            await asyncio.wait_for(asyncio.gather(*others, return_exceptions=True), 60)
             assert busy(transport) == 0
             return result
         finally:
@@ -44,7 +47,7 @@ def forever(*, until=None):
     """Pieces without end, each only after the client could have gone."""
     yield b"data: 1\n\n"
     if until is not None:
-        until.wait(10)
+        until.wait(60)
     while True:
         yield b"x" * 10_000
 
@@ -54,7 +57,7 @@ def test_pieces_arrive_before_the_answer_is_complete(chat_server):
 
     def pieces():
         yield b"one"
-        assert first_read.wait(10)
+        assert first_read.wait(60)
         yield b"two"
 
     server = chat_server(lambda body: Chunks(pieces()))
@@ -120,20 +123,20 @@ def test_a_cancelled_reader_leaves_nothing_behind(chat_server, with_head):
         if with_head:
             return Chunks(waiting())
         reading.set()
-        gone.wait(10)
+        gone.wait(60)
         return {}
 
     def waiting():
         yield b"first"
         reading.set()
-        gone.wait(10)
+        gone.wait(60)
         yield from forever()
 
     server = chat_server(answer)
 
     async def use(transport):
         task = asyncio.create_task(stream(transport))
-        await asyncio.to_thread(reading.wait, 10)
+        await asyncio.to_thread(reading.wait, 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -147,7 +150,7 @@ def test_a_pause_that_is_too_long_is_a_likely_timeout_and_names_its_option(chat_
 
     def pieces():
         yield b"first"
-        gone.wait(10)
+        gone.wait(60)
 
     server = chat_server(lambda body: Chunks(pieces()))
 
@@ -179,10 +182,10 @@ def test_the_time_that_the_reader_takes_is_never_cancelled(chat_server):
     async def use(transport):
         async with transport.stream("/x", b"{}") as answer:
             await anext(answer)
-            await asyncio.sleep(0.1)  # longer than both limits, in the reader's own time
+            await advance_running_loop(1_000)  # longer than both limits, in the reader's own time
             return True
 
-    assert using(server.base_url, use, timeout_s=0.08, idle_timeout_s=0.04)
+    assert using(server.base_url, use, timeout_s=80.0, idle_timeout_s=40.0)
 
 
 def streamed(act, *, timeout_s=100.0, idle_timeout_s=5.0):
@@ -192,7 +195,7 @@ def streamed(act, *, timeout_s=100.0, idle_timeout_s=5.0):
         async with Server(CHUNKED) as server:
             base_url = f"http://127.0.0.1:{server.port}"
             limits = {"timeout_s": timeout_s, "idle_timeout_s": idle_timeout_s}
-            transport = Transport(ProviderSettings(name="test", base_url=base_url, **limits))
+            transport = HttpConnection(provider_settings("test", base_url=base_url, **limits))
             try:
                 async with transport.stream("/x", b"{}") as answer:
                     return await act(answer, server.last.transport)
@@ -203,32 +206,21 @@ def streamed(act, *, timeout_s=100.0, idle_timeout_s=5.0):
     return asyncio.run(run())
 
 
-async def pass_by(seconds):
-    """Let time pass on the loop's clock, without waiting for it; what is on its way arrives."""
-    loop = asyncio.get_running_loop()
-    for _ in range(20):
-        await asyncio.sleep(0)
-    clock = loop.time
-    loop.time = lambda: clock() + seconds
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
 def test_a_pause_counts_only_where_somebody_waits_and_not_before_the_first_piece():
     async def act(answer, server):
         first = asyncio.create_task(anext(answer))
-        await pass_by(20)
+        await advance_running_loop(20)
         server.write(b"1\r\na\r\n")
         assert await first == b"a"
-        await pass_by(20)  # the reader's own time
+        await advance_running_loop(20)  # the reader's own time
         second = asyncio.create_task(anext(answer))
-        await pass_by(4)
+        await advance_running_loop(4)
         server.write(b"1\r\nb\r\n")
         assert await second == b"b"
         third = asyncio.create_task(anext(answer))
-        await pass_by(4)
+        await advance_running_loop(4)
         assert not third.done()
-        await pass_by(1)
+        await advance_running_loop(1)
         with pytest.raises(LikelyTimeout, match="nothing new within 5 s"):
             await third
 
@@ -238,7 +230,7 @@ def test_a_pause_counts_only_where_somebody_waits_and_not_before_the_first_piece
 def test_what_came_before_the_time_was_over_is_still_given():
     async def act(answer, server):
         server.write(b"1\r\na\r\n")
-        await pass_by(101)
+        await advance_running_loop(101)
         assert await anext(answer) == b"a"
         with pytest.raises(LikelyTimeout, match="no complete answer within 100 s"):
             await anext(answer)
@@ -249,7 +241,7 @@ def test_what_came_before_the_time_was_over_is_still_given():
 def test_a_reader_that_is_cancelled_takes_nothing_and_the_next_one_gets_all():
     async def act(answer, server):
         reader = asyncio.create_task(anext(answer))
-        await pass_by(0)
+        await advance_running_loop(0)
         reader.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reader
@@ -263,7 +255,7 @@ def test_pieces_that_come_while_the_reader_is_busy_are_one():
     async def act(answer, server):
         for char in (b"a", b"b", b"c"):
             server.write(b"1\r\n%b\r\n" % char)
-            await pass_by(0)
+            await advance_running_loop(0)
         assert await anext(answer) == b"abc"
 
     streamed(act)
@@ -372,7 +364,7 @@ def test_a_proxy_that_the_environment_names_is_used_for_other_hosts(chat_server,
             return None
 
     async def run():
-        transport = Transport(ProviderSettings(name="test", base_url="http://models.acme.example/v1"))
+        transport = HttpConnection(provider_settings("test", base_url="http://models.acme.example/v1"))
         try:
             return await post(transport)
         finally:

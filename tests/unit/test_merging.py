@@ -9,7 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmdeck_core.calls.continuation.merge import SeamStream, merge
+from helmdeck_core.calls.continuation.merge import Merger
+from helmdeck_plugins import continuation
+
+MERGER = Merger(continuation.helmdeck_continuation_announcements())
 
 PROSE = (
     "The pilot read the gauge twice and wrote the lower figure down. Nobody on the bridge asked her why, because "
@@ -23,10 +26,10 @@ CODE = "```python\ndef depth(reading, offset):\n    if reading is None:\n       
 
 def joined(answer: str, more: str) -> str:
     """The merge, which must be the same whole and in pieces."""
-    merged = merge(answer, more)
+    merged = MERGER.merge(answer, more)
     assert merged.text == answer + merged.added
     for size in (1, 7, 64):
-        stream = SeamStream(answer)
+        stream = MERGER.stream(answer)
         pieces = [stream.feed(more[start : start + size]) for start in range(0, len(more), size)]
         assert "".join([*pieces, stream.finish()]) == merged.added
     return merged.text
@@ -110,7 +113,7 @@ def test_text_that_repeats_for_reasons_of_its_own_stays(answer, more):
 
 
 def test_what_was_dropped_is_told():
-    merged = merge(PROSE, "Sure, continuing:\n\nharbour, which had been" + REST)
+    merged = MERGER.merge(PROSE, "Sure, continuing:\n\nharbour, which had been" + REST)
     assert merged.kinds == ("announcement", "repetition")
     assert merged.added == REST
     assert merged.dropped == len("Sure, continuing:\n\nharbour, which had been")
@@ -118,12 +121,12 @@ def test_what_was_dropped_is_told():
 
 def test_a_cut_continuation_that_came_no_further_than_the_answer_adds_nothing():
     again = PROSE[: len(PROSE) // 2]
-    assert merge(PROSE, again, is_cut=True).added == ""
-    assert merge(PROSE, again).added == again
+    assert MERGER.merge(PROSE, again, is_cut=True).added == ""
+    assert MERGER.merge(PROSE, again).added == again
 
 
 def test_a_stream_shows_its_first_new_text_before_it_ends():
-    stream = SeamStream(PROSE)
+    stream = MERGER.stream(PROSE)
     shown = stream.feed(REST + " And so on." * 60)
     assert shown.startswith(REST)
     assert stream.feed(" The end.") == " The end."
@@ -131,7 +134,7 @@ def test_a_stream_shows_its_first_new_text_before_it_ends():
 
 def test_a_stream_that_repeats_the_answer_shows_nothing_of_it():
     answer = "\n\n".join(f"Part {number}. {PROSE} for {number} days." for number in range(3)) + PROSE
-    stream = SeamStream(answer)
+    stream = MERGER.stream(answer)
     shown = [stream.feed(answer[start : start + 50]) for start in range(0, len(answer), 50)]
     assert "".join(shown) == ""
     assert stream.feed(REST) + stream.finish() == REST
@@ -145,11 +148,11 @@ texts = st.text(alphabet=st.sampled_from('ab \n`|-{"é\u0301好👩\u200d'), max
 @example("```", "```\n", 1)
 @example("", "anything", 2)
 def test_any_two_texts_join_and_nothing_is_made_up(answer, more, size):
-    merged = merge(answer, more)
+    merged = MERGER.merge(answer, more)
     assert merged.text == answer + merged.added
     assert merged.added in more
     assert merged.dropped == len(more) - len(merged.added)
-    stream = SeamStream(answer)
+    stream = MERGER.stream(answer)
     pieces = [stream.feed(more[start : start + size]) for start in range(0, len(more), size)]
     assert "".join([*pieces, stream.finish()]) == merged.added
 
@@ -159,5 +162,5 @@ WORDS = " ".join(hashlib.sha256(str(number).encode()).hexdigest()[: 5 + number %
 
 @given(cut=st.integers(200, len(WORDS) - 10), overlap=st.integers(16, 150))
 def test_a_text_without_repetitions_is_joined_exactly_from_any_overlap(cut, overlap):
-    assert merge(WORDS[:cut], WORDS[cut - overlap :]).text == WORDS
-    assert merge(WORDS[:cut], WORDS[cut:]).text == WORDS
+    assert MERGER.merge(WORDS[:cut], WORDS[cut - overlap :]).text == WORDS
+    assert MERGER.merge(WORDS[:cut], WORDS[cut:]).text == WORDS

@@ -4,7 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmdeck_core import Budget, BudgetRow, BudgetTable, InvalidRequest, ModelId, Tier, resolve_variant
+from helmdeck_core import Budget, BudgetRow, BudgetTable, InvalidRequest, ModelId, Tier
+from helmdeck_testing import make_deck
+
+BUDGETS = make_deck().runtime.budgets
 
 
 def row(prefix: str, order: int = 0) -> BudgetRow:
@@ -44,12 +47,12 @@ def test_the_empty_prefix_is_the_fallback_and_a_table_without_it_answers_none():
 
 @pytest.mark.parametrize(("tier", "variant"), [(Tier.A, "full_steps"), (Tier.B, "full_steps"), (Tier.C, "single_pick")])
 def test_the_tier_chooses_the_prompt_variant(tier, variant):
-    assert resolve_variant(Budget(model="x", tier=tier)) == variant
+    assert BUDGETS.prompt_variant(Budget(model="x", tier=tier)) == variant
 
 
 @pytest.mark.parametrize("tier", list(Tier))
 def test_an_explicit_prompt_variant_outranks_the_tier(tier):
-    assert resolve_variant(Budget(model="x", tier=tier, prompt_variant="mine")) == "mine"
+    assert BUDGETS.prompt_variant(Budget(model="x", tier=tier, prompt_variant="mine")) == "mine"
 
 
 @pytest.mark.parametrize("cap", [0, -1, None])

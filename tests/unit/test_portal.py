@@ -6,8 +6,9 @@ import threading
 
 import pytest
 
-from helmdeck_core import Cancelled, ChatResponse, Pack, PackError, PluginError, StopReason, hookimpl
+from helmdeck_core import Cancelled, Pack, PackError, PluginError, hookimpl
 from helmdeck_core.deck.portal import Portal
+from helmdeck_testing import StubProvider
 
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"}}]}'
 ASK = "draft a blog post"
@@ -130,10 +131,7 @@ def test_a_provider_that_cannot_be_closed_is_named_and_the_others_are_closed(ans
     deck, _ = answering(GOOD)
     closed = []
 
-    class Stubborn:
-        async def complete(self, request):
-            return ChatResponse(text=GOOD, stop_reason=StopReason.END_TURN)
-
+    class Stubborn(StubProvider):
         async def aclose(self):
             closed.append(True)
             raise OSError("socket gone")
@@ -142,7 +140,7 @@ def test_a_provider_that_cannot_be_closed_is_named_and_the_others_are_closed(ans
         for name in ("fake", "openai"):
             await deck.aplan(ASK, model=f"{name}/x")
         pools = next(iter(deck._engine.pool._open.values()))
-        pools["fake"] = pools["openai"] = Stubborn()
+        pools["fake"] = pools["openai"] = Stubborn(GOOD)
         with pytest.raises(PluginError, match="provider '(fake|openai)' cannot be closed: OSError: socket gone"):
             await deck.aclose()
 

@@ -6,29 +6,27 @@ from helmdeck_core import (
     CallFinished,
     CallLimits,
     CostUnknown,
-    EventSink,
     LikelyTimeout,
     PriceSource,
     ProviderUnavailable,
     Usage,
     hookimpl,
 )
-from helmdeck_core.cli import results
 from helmdeck_plugins import prices
-from helmdeck_testing import Reply, make_deck, scripted_provider
+from helmdeck_plugins.commands.results import footer
+from helmdeck_testing import EventRecorder, Reply, make_deck, scripted_provider
 
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"}}]}'
 USAGE = Usage(input_tokens=1_000_000, output_tokens=100_000, cached_input_tokens=400_000)
 PRICES = {"input_cost_usd_per_mtok": 2.0, "output_cost_usd_per_mtok": 10.0, "cached_input_cost_usd_per_mtok": 0.5}
 
 
-class Watching:
-    def __init__(self, **costs):
-        self.events, self.costs, self.asked = [], costs, []
+class Watching(EventRecorder):
+    """Records events, and contributes prices by model."""
 
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="watching", handle=self.events.append)]
+    def __init__(self, **costs):
+        super().__init__()
+        self.costs, self.asked = costs, []
 
     @hookimpl
     def helmdeck_prices(self):
@@ -37,9 +35,6 @@ class Watching:
             return self.costs.get(model)
 
         return [PriceSource(name="ours", cost_usd=cost)]
-
-    def of(self, kind):
-        return [event for event in self.events if isinstance(event, kind)]
 
 
 def deck_of(watching, *replies, budget=None, **config):
@@ -144,12 +139,12 @@ def test_what_the_cache_saved_is_told_whoever_knows_the_price():
             plan = deck.plan("draft a post", model="acme/x")
         assert plan.saved_usd == (None if saved is None else pytest.approx(saved))
         assert plan.to_dict().get("saved_usd") == plan.saved_usd
-        shown = "\n".join(results.footer(plan))
-        assert ("the cache saved 0.600000" in shown) is (saved is not None)
+        shown = "\n".join(footer(plan))
+        assert ("caching saved 0.600000" in shown) is (saved is not None)
 
 
 def test_a_price_that_nobody_knows_is_not_shown_as_nothing():
     with deck_of(Watching(), Reply(GOOD, usage=USAGE)) as deck:
         plan = deck.plan("draft a post", model="acme/x")
     assert plan.cost_usd is None and "cost_usd" not in plan.to_dict()
-    assert "dollars" not in "\n".join(results.footer(plan))
+    assert "dollars" not in "\n".join(footer(plan))

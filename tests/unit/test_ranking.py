@@ -13,6 +13,7 @@ from helmdeck_core import LazyScores, Ranking, Score, score_margin, should_escal
 from helmdeck_core.context.history_prior import with_prior
 from helmdeck_core.domain.ranking import is_unsure
 
+WEIGHTS = {"history.gain": 0.25, "history.entries": 3}
 IDS = ["d", "a", "c", "b"]
 
 
@@ -59,7 +60,7 @@ def test_lazy_scores_are_the_tuple_that_they_stand_for(
 def test_what_was_planned_before_weighs_the_same_in_lazy_scores(found: dict[int, float], planned: list[int]) -> None:
     ranking = Ranking(lazy(found, explain=lambda index: (f"name:{index}",)))
     eager = attrs.evolve(ranking, scores=tuple(ranking.scores))
-    assert tuple(with_prior(ranking, planned).scores) == tuple(with_prior(eager, planned).scores)
+    assert tuple(with_prior(ranking, planned, WEIGHTS).scores) == tuple(with_prior(eager, planned, WEIGHTS).scores)
 
 
 @pytest.mark.parametrize(("best", "expected"), [((), 0.0), ((0.0, 0.0), 0.0), ((3.0,), 1.0), ((4.0, 1.0), 0.75)])

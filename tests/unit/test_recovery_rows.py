@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-import time
 
 import attrs
 import pytest
@@ -22,6 +21,7 @@ from helmdeck_core import (
     TextPart,
 )
 from helmdeck_testing import MODES, OPENAI_CHAT, Chunks, FailingServer, ScriptedAnswer, make_deck
+from helmdeck_testing.fault_server import RETRY_AFTER_S
 
 PLAN = '{"steps": [{"tool": "blog.draft", "args": {"brief": "b"}}]}'
 ASK = "draft a blog post"
@@ -71,10 +71,13 @@ def servers():
             bad, good = FailingServer(OPENAI_CHAT, mode), FailingServer(OPENAI_CHAT, text=PLAN)
             stack.callback(bad.close)
             stack.callback(good.close)
+            limits = {"timeout_s": 0.3} if mode == "slow_think" else {}
+            # A Retry-After that is longer than the deadline is not waited for.
+            deadline_s = RETRY_AFTER_S - 0.1 if mode == "rate_limited" else 60.0
             config = {
-                "providers": {"vllm": {"base_url": bad.base_url}, "lmstudio": {"base_url": good.base_url}},
+                "providers": {"vllm": {"base_url": bad.base_url, **limits}, "lmstudio": {"base_url": good.base_url}},
                 "fallback": {"vllm/": ["lmstudio/m"]},
-                "recovery": {"deadline_s": 0.8 if mode == "slow_think" else 5.0, "backoff_s": 0.001},
+                "recovery": {"deadline_s": deadline_s, "backoff_s": 0.001},
                 "budgets": {"vllm/": {**STRICT, **budget}},
             }
             return stack.enter_context(make_deck(config=config)), bad, good
@@ -107,7 +110,7 @@ def test_plan_recovers_as_the_table_defines(servers, mode, thinks):
 
 @pytest.mark.parametrize("mode", [mode for mode in PLANS if mode not in ANSWERS])
 @pytest.mark.parametrize("streams", [False, True])
-def test_written_request_falls_back_unchanged(servers, mode, streams):
+def test_fallback_gets_a_written_request_unchanged(servers, mode, streams):
     deck, bad, good = servers(mode)
     if streams and mode in SPOKEN:
         pieces = deck.stream(WRITTEN)
@@ -123,14 +126,14 @@ def test_written_request_falls_back_unchanged(servers, mode, streams):
 
 
 @pytest.mark.parametrize("mode", ANSWERS)
-def test_plain_text_is_passed_on_and_not_marked_complete(servers, mode):
+def test_truncated_plain_text_is_returned_and_not_marked_as_finished(servers, mode):
     deck, _, good = servers(mode)
     response = deck.complete(WRITTEN)
     assert response.stop_reason in ("MaxTokens", "Unknown") and good.requests == []
 
 
 @pytest.mark.parametrize("streams", [False, True])
-def test_refusal_is_reported_without_a_fallback(servers, streams):
+def test_refusal_is_an_error_without_fallback(servers, streams):
     deck, bad, good = servers("empty_content_filter")
     for ask in (lambda: deck.plan(ASK, model="vllm/m"), lambda: list(deck.stream(WRITTEN))):
         with pytest.raises(CallFailed) as caught:
@@ -151,13 +154,12 @@ def test_empty_answer_after_a_tool_result_is_valid(servers):
     assert len(bad.requests) == 3 and good.requests == []
 
 
-def test_wait_beyond_the_deadline_is_skipped(servers):
+def test_retry_after_beyond_the_deadline_is_an_immediate_error(servers):
     deck, _, good = servers("rate_limited")
     good.mode = "rate_limited"
-    start = time.monotonic()
-    with pytest.raises(RateLimited, match="longer than what is left of the deadline"):
-        deck.complete(WRITTEN, limits=CallLimits(deadline_s=2.0))
-    assert time.monotonic() - start < 1.0
+    with pytest.raises(RateLimited, match="longer than what is left of the deadline") as caught:
+        deck.complete(WRITTEN, limits=CallLimits(deadline_s=RETRY_AFTER_S - 0.5))
+    assert [attempt.waited_s for attempt in caught.value.attempts] == [0.0, 0.0]
 
 
 def test_concurrent_calls_share_the_circuit_breaker(servers):
@@ -172,7 +174,7 @@ def test_concurrent_calls_share_the_circuit_breaker(servers):
     assert len(bad.requests) < 24 + 2 * 24 / 3, "alone each of them would have asked three times"
 
 
-def test_endless_whitespace_closes_the_connection(chat_server):
+def test_endless_whitespace_is_cancelled_and_the_connection_closed(chat_server):
     is_over = threading.Event()
 
     def blanks(_):
@@ -188,6 +190,6 @@ def test_endless_whitespace_closes_the_connection(chat_server):
         with make_deck(config=config) as deck, pytest.raises(CallFailed) as caught:
             list(deck.stream(request))
         assert caught.value.sub_cause == "whitespace_loop"
-        assert server.dropped.wait(5.0)
+        assert server.dropped.wait(60)
     finally:
         is_over.set()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from helmdeck_core import DecodeFailed, Decoder, FailureClass, StopReason
-from helmdeck_plugins import decode, reasoning
+from helmdeck_plugins import json_repair, reasoning, refusals
 
-DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), decode.helmdeck_decode_steps())
+DECODER = Decoder(
+    reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps(), refusals.helmdeck_refusal_patterns()
+)
 
 
 def failed(text: str, stop: StopReason | None = StopReason.END_TURN) -> DecodeFailed:

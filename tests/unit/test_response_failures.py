@@ -10,32 +10,22 @@ from helmdeck_core import (
     CallFinished,
     ChatRequest,
     ChatResponse,
-    EventSink,
     Message,
     Role,
     StopReason,
     TextPart,
-    hookimpl,
 )
+from helmdeck_testing import EventRecorder
 
 FREE = "openrouter/openrouter/free"
 QUESTION = ChatRequest(model=FREE, messages=(Message(Role.USER, (TextPart("paint a boat"),)),))
-
-
-class Sink:
-    def __init__(self):
-        self.events = []
-
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="all", handle=self.events.append)]
 
 
 def answer(text, *unread):
     return ChatResponse(text=text, stop_reason=StopReason.END_TURN, raw_stop_reason="stop", unread=unread)
 
 
-def test_response_without_text_is_empty_and_lists_its_content_kinds(answering):
+def test_answer_without_text_is_empty_and_names_its_unsupported_content(answering):
     for act in (lambda deck: deck.complete(QUESTION), lambda deck: deck.plan("paint a boat", model=FREE)):
         deck, _ = answering(answer("", "image", "\x1b[31m"))
         with pytest.raises(CallFailed) as caught:
@@ -52,8 +42,8 @@ def test_failure_quotes_the_refusal_of_the_provider(answering, stop):
         assert caught.value.detail.endswith(r"the provider says: no boats\x1b on Sundays")
 
 
-def test_unread_content_is_reported_in_response_and_event(answering):
-    sink = Sink()
+def test_response_and_event_name_unsupported_content_beside_text(answering):
+    sink = EventRecorder()
     deck, _ = answering(answer("here it is", "image"), beside=(sink,))
     assert deck.complete(QUESTION).unread == ("image",)
     assert [event.unread for event in sink.events if isinstance(event, CallFinished)] == [("image",)]

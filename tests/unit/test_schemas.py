@@ -71,7 +71,7 @@ def test_problems_are_bounded_in_number_and_length():
     )
 )
 def test_no_value_makes_it_raise(value):
-    schema_problems(SCHEMA, value)
+    assert all(isinstance(problem, str) for problem in schema_problems(SCHEMA, value))
 
 
 # -- values that plainly fit ----------------------------------------------------------------------------------

@@ -27,9 +27,9 @@ from helmdeck_core import (
 )
 from helmdeck_core.config.load import load_config
 from helmdeck_core.config.types import Config, ProviderConfig, is_hidden
-from helmdeck_provider_kit import Transport
-from helmdeck_provider_kit.settings import Proxy
-from helmdeck_testing import make_deck
+from helmdeck_provider_kit import HttpConnection
+from helmdeck_provider_kit.settings import proxy_at
+from helmdeck_testing import EventRecorder, make_deck
 from tests.unit.cli_support import Cli, leave_the_machine
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
@@ -104,7 +104,7 @@ def test_nor_is_one_in_a_variable(variable, value, cli, monkeypatch):
 
 def test_headers_options_and_addresses_are_used_and_not_shown():
     given = {"headers": {"x-tenant": KEY}, "options": {"betas": [KEY], "auth": "bearer"}, "base_url": "http://h:1/v1"}
-    config = {"providers": {"anthropic": given}, "events": {"sinks": ["runs"], "options": {"runs": {"file": KEY}}}}
+    config = {"providers": {"anthropic": given}, "events": {"sinks": ["traces"], "options": {"traces": {"file": KEY}}}}
     deck = make_deck(config=config)
     found = deck.runtime.config
     provider = found.providers["anthropic"]
@@ -124,7 +124,7 @@ def test_an_open_provider_and_its_settings_show_no_secret():
     settings = ProviderSettings(
         name="x", base_url="http://127.0.0.1/v1", api_key=lambda: KEY, headers={"x": KEY}, options={"token": KEY}
     )
-    transport = Transport(settings)
+    transport = HttpConnection(settings)
     transport.secrets(KEY)
     shown = [repr(settings), repr(attrs.asdict(settings)), repr(vars(transport)), repr(transport)]
     shown.append(repr(attrs.evolve(settings, base_url=f"http://u:{KEY}@h")))
@@ -148,7 +148,7 @@ def test_a_provider_repeats_nothing_of_an_address_that_it_cannot_use():
         f"u:{KEY}@h",
     ):
         with pytest.raises(InvalidRequest) as caught:
-            Transport(ProviderSettings(name="x", base_url=url))
+            HttpConnection(ProviderSettings(name="x", base_url=url))
         assert KEY not in str(caught.value) or url.startswith("http://[")
         assert caught.value.__context__ is None
 
@@ -167,7 +167,6 @@ class Careless:
 
     def __init__(self, fails_at="open"):
         self.fails_at = fails_at
-        self.events = []
 
     def _store(self, target, keep_days):
         def fail(*_):
@@ -186,18 +185,15 @@ class Careless:
 
     @hookimpl
     def helmdeck_event_sinks(self):
-        return [
-            EventSink(name="careless", open=self._sink, options={"token": "", "url": ""}),
-            EventSink(name="listener", handle=self.events.append),
-        ]
+        return [EventSink(name="careless", open=self._sink, options={"token": "", "url": ""})]
 
 
 @pytest.mark.parametrize("fails_at", ["open", "add"])
 def test_a_history_that_fails_shows_no_password(fails_at):
-    careless = Careless(fails_at)
-    with make_deck(careless, config={"history": {"url": f"postgres://ann:{KEY}@host/db"}}) as deck:
+    recorder = EventRecorder()
+    with make_deck(Careless(fails_at), recorder, config={"history": {"url": f"postgres://ann:{KEY}@host/db"}}) as deck:
         deck.plan("remember this")
-    (event,) = [each for each in careless.events if isinstance(each, HistoryFailed)]
+    (event,) = recorder.of(HistoryFailed)
     assert "cannot reach //[redacted]@host/db" in event.detail and KEY not in repr(event)
     if fails_at == "open":
         with pytest.raises(PluginError) as caught:
@@ -224,8 +220,8 @@ def test_a_sink_that_cannot_be_opened_shows_no_secret_of_its_options():
     ],
 )
 def test_the_address_of_a_proxy_goes_without_its_name_and_password(url, address, told):
-    proxy = Proxy.at(url)
-    assert proxy.address == address
+    proxy = proxy_at(url)
+    assert proxy.url == address
     sent = proxy.headers.get("proxy-authorization")
     assert (sent and base64.b64decode(sent.removeprefix("Basic ")).decode()) == told
     assert KEY not in repr(proxy) and "Basic" not in repr(proxy)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmdeck_core import Decoder, ReasoningTag
+from tests.work_support import WorkCounter
 
-DECODER = Decoder(
-    [
-        ReasoningTag(name="muse", open="<muse>", close=("</muse>",), has_attributes=True),
-        ReasoningTag(name="aside", open="[ASIDE]", close=("[/ASIDE]",)),
-        ReasoningTag(name="inner", open="<|voice|>inner", close=("<|over|>",), closes_alone=False),
-        ReasoningTag(name="inner-text", open="<|voice|>inner<|text|>", close=("<|over|>",), closes_alone=False),
-        ReasoningTag(name="phrase", open="Let me think:", close=("My answer:", "My reply:"), closes_alone=False),
-        ReasoningTag(name="curtain", open="", close=("<|curtain|>",)),
-    ],
-    [],
-)
+TAGS = [
+    ReasoningTag(name="muse", open="<muse>", close=("</muse>",), has_attributes=True),
+    ReasoningTag(name="aside", open="[ASIDE]", close=("[/ASIDE]",)),
+    ReasoningTag(name="inner", open="<|voice|>inner", close=("<|over|>",), closes_alone=False),
+    ReasoningTag(name="inner-text", open="<|voice|>inner<|text|>", close=("<|over|>",), closes_alone=False),
+    ReasoningTag(name="phrase", open="Let me think:", close=("My answer:", "My reply:"), closes_alone=False),
+    ReasoningTag(name="curtain", open="", close=("<|curtain|>",)),
+]
+DECODER = Decoder(TAGS, [])
 
 strip = DECODER.strip
 
@@ -213,19 +210,13 @@ def test_visible_text_is_released_as_soon_as_it_cannot_be_part_of_a_mark() -> No
         "\n",
     ],
 )
-def test_the_time_grows_with_the_length_and_not_faster(piece: str) -> None:
-    def seconds(count: int) -> float:
-        start = time.process_time()
-        strip(piece * count)
-        streamed([piece * count])
-        return time.process_time() - start
+def test_work_grows_linearly_for_whole_and_streamed_text(work_counter: WorkCounter, piece: str) -> None:
+    decoder = Decoder(TAGS, [])
 
-    # Four times the text: quadratic time would be sixteen times as much.
-    short, long = min(seconds(2_000) for _ in range(3)), min(seconds(8_000) for _ in range(3))
-    assert long < 10 * short + 0.005
+    def read(count: int) -> None:
+        decoder.strip(piece * count)
+        stream = decoder.stream()
+        stream.feed(piece * count)
+        stream.finish()
 
-
-def test_the_end_of_a_stream_piece_is_looked_at_only_near_its_end() -> None:
-    start = time.process_time()
-    streamed(["<muse/>" * 100_000])
-    assert time.process_time() - start < 3
+    work_counter.assert_linear(read, 400)

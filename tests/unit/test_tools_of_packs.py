@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from helmdeck_core import (
@@ -11,7 +9,6 @@ from helmdeck_core import (
     CallStarted,
     ChatRequest,
     ConstrainedDeadlock,
-    EventSink,
     ImagePart,
     LengthTruncated,
     LikelyTimeout,
@@ -24,31 +21,27 @@ from helmdeck_core import (
     ToolDefinition,
     hookimpl,
 )
-from helmdeck_testing import Fail, Reply, make_deck, scripted_provider
+from helmdeck_testing import EventRecorder, Fail, Reply, make_deck, scripted_provider
 
 LOOK = ToolDefinition("look", "Looks at something.", {"type": "object", "properties": {"at": {"type": "string"}}})
 CALL = ToolCall("c1", "look", '{"at": "the tide"}')
 STRICT = {"a/": {"tier": "A", "wants_strict_json": True}}
 
 
-class Asks:
-    """A pack whose handler a test gives, and who is told of calls."""
+class Asks(EventRecorder):
+    """Contributes a pack with the given handler, and records events."""
 
     def __init__(self, handler):
+        super().__init__()
         self.handler = handler
-        self.started = []
 
     @hookimpl
     def helmdeck_packs(self):
         return [Pack(name="test.ask", version="1", description="Asks.", run=lambda context, _: self.handler(context))]
 
-    @hookimpl
-    def helmdeck_event_sinks(self):
-        return [EventSink(name="calls", handle=self._keep)]
-
-    def _keep(self, event):
-        if isinstance(event, CallStarted):
-            self.started.append((event.pack, event.caller))
+    @property
+    def started(self):
+        return [(event.pack, event.caller) for event in self.of(CallStarted)]
 
 
 def run(handler, *replies, budgets=None, **options):
@@ -75,7 +68,7 @@ def named(calls):
     return {"called": [call.name for call in calls]}
 
 
-def test_tools_and_images_of_a_question_reach_the_provider_and_nothing_holds_the_model_to_a_form():
+def test_question_with_tools_and_images_is_sent_without_a_response_format():
     picture = ImagePart("image/png", b"x")
     found, (request,), _ = run(asks(images=(picture,), tool_choice="auto"), '{"a": 1}', budgets=STRICT)
     assert found == {"value": {"a": 1}, "step": "strict"}
@@ -85,7 +78,7 @@ def test_tools_and_images_of_a_question_reach_the_provider_and_nothing_holds_the
     assert request.response_format is not None
 
 
-def test_calls_become_the_value_where_the_pack_reads_them():
+def test_tool_calls_become_the_value_where_the_pack_reads_them():
     found, _, _ = run(asks(read_calls=named), Reply("", tool_calls=(CALL,)))
     assert found == {"value": {"called": ["look"]}, "step": "tool_calls"}
     found, _, _ = run(asks(read_calls=named), '<tool_call>{"name": "look", "arguments": {}}</tool_call>')
@@ -95,19 +88,19 @@ def test_calls_become_the_value_where_the_pack_reads_them():
     assert run(asks(read_calls=lambda _: None), both)[0]["value"] == {"a": 1}
 
 
-def test_calls_that_nobody_reads_are_no_answer_and_are_called_what_they_are():
+def test_unread_tool_calls_are_an_error_that_names_them():
     with pytest.raises(ConstrainedDeadlock, match=r"test\.ask: the model called a tool .*read_calls") as caught:
         run(asks(), *[Reply("", tool_calls=(CALL,))] * 2)
     assert caught.value.sub_cause == "tool_call"
 
 
-def test_a_call_that_was_cut_is_never_a_value():
+def test_truncated_tool_call_is_never_a_value():
     cut = Reply("", "length", tool_calls=(ToolCall("c1", "look", '{"at": "th'),))
     with pytest.raises(LengthTruncated):
         run(asks(read_calls=named), *[cut] * 9)
 
 
-def test_tools_take_room_in_the_window():
+def test_tools_count_against_the_context_window():
     large = ToolDefinition("look", "Looks. " * 20_000, {})
     with pytest.raises(Exception, match="larger than the model's budget"):
         run(asks(tools=(large,)))
@@ -130,7 +123,7 @@ async def looks_once(context):
     return {"text": last.text, "attempts": len(last.attempts)}
 
 
-def test_a_pack_talks_with_a_model_that_calls_tools_as_whoever_asked_the_pack():
+def test_conversation_of_a_pack_keeps_the_caller_of_the_pack():
     found, requests, pack = run(looks_once, Reply("", tool_calls=(CALL,)), "Four metres.", caller="ada")
     assert found == {"text": "Four metres.", "attempts": 1}
     assert [request.model for request in requests] == ["a/one"] * 2
@@ -138,13 +131,13 @@ def test_a_pack_talks_with_a_model_that_calls_tools_as_whoever_asked_the_pack():
     assert pack.started == [("test.ask", "ada")] * 2
 
 
-def test_the_model_that_the_caller_asked_for_counts_unless_the_pack_names_one():
+def test_conversation_uses_the_model_of_the_caller_unless_the_pack_names_one():
     assert [request.model for request in run(looks_once, Reply("", tool_calls=(CALL,)), "4", model="a/two")[1]] == [
         "a/two"
     ] * 2
 
 
-def test_a_failure_of_it_starts_with_the_packs_name_and_an_empty_answer_may_be_allowed():
+def test_failure_in_a_conversation_starts_with_the_name_of_the_pack():
     async def asks_once(context):
         return {"text": (await context.complete(conversation(), allows_empty=True)).text}
 
@@ -153,12 +146,11 @@ def test_a_failure_of_it_starts_with_the_packs_name_and_an_empty_answer_may_be_a
         run(asks_once, Fail("likely_timeout"))
 
 
-def test_all_calls_of_a_pack_share_its_deadline():
+def test_all_calls_of_a_pack_share_its_deadline(virtual_time):
     async def asks_for_ever(context):
         while True:
             await context.complete(conversation())
 
-    start = time.monotonic()
     with pytest.raises(LikelyTimeout):
-        run(asks_for_ever, *[Reply("hm", delay_s=0.15)] * 9, limits=CallLimits(deadline_s=0.4))
-    assert time.monotonic() - start < 0.9
+        run(asks_for_ever, *[Reply("hm", delay_s=15.0)] * 9, limits=CallLimits(deadline_s=40.0))
+    assert virtual_time.passed_s == pytest.approx(40.0)

@@ -24,11 +24,13 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_core.calls.answer_shape import AnswerShapeCheck
+from helmdeck_core.calls.continuation.merge import Merger
 from helmdeck_core.calls.continuation.turn import SendRequest, Turn, TurnResult
 from helmdeck_core.domain.continuation import TRANSITIONS, ContinuationLimits, TerminalReason, Trigger, TurnState
 from helmdeck_testing import make_deck
 
 RUNTIME = make_deck().runtime
+MERGER = Merger(RUNTIME.announcements)
 SEARCH = ToolDefinition("search", "Searches.", {"type": "object", "properties": {"q": {"type": "string"}}})
 WHOLE_CALL = ToolCall("c1", "search", '{"q": "tides"}')
 CUT_CALL = ToolCall("c1", "search", '{"q": "tid')
@@ -42,10 +44,9 @@ def request(*, tools: tuple[ToolDefinition, ...] = (), max_tokens: int = 100) ->
 
 def turn(asked: ChatRequest | None = None, *, type: object = None, native: bool = False, **limits: int) -> Turn:
     asked = asked or request()
-    limits = {"max_completion_tokens": 400, **limits}
-    return Turn(
-        asked, ContinuationLimits(**limits), AnswerShapeCheck(RUNTIME, asked, type), takes_native=lambda: native
-    )
+    limits = {"max_completion_tokens": 400, "max_thought_share": 0.5, **limits}
+    judge = AnswerShapeCheck(RUNTIME, asked, type)
+    return Turn(asked, ContinuationLimits(**limits), judge, RUNTIME.texts, MERGER, takes_native=lambda: native)
 
 
 def said(text: str = "", stop: StopReason = StopReason.END_TURN, tokens: int = 10, **more: object) -> ChatResponse:
@@ -92,7 +93,7 @@ def test_truncated_response_is_continued_and_merged():
     assert response.stop_reason is StopReason.END_TURN
     assert response.usage.output_tokens == 110
     assert response.continuation is not None
-    assert response.continuation.outcome is TerminalReason.COMPLETED
+    assert response.continuation.terminal_reason is TerminalReason.COMPLETED
     assert response.continuation.attempts == 1
     assert this.path == [
         TurnState.REQUEST,
@@ -145,7 +146,7 @@ def test_limits_end_a_turn_with_a_partial_response_and_a_notice(limits, answers,
     response = finished(last)
     assert response.text == "".join(dict.fromkeys(answers))
     assert response.stop_reason is StopReason.MAX_TOKENS
-    assert response.continuation.outcome is outcome
+    assert response.continuation.terminal_reason is outcome
     assert response.continuation.attempts == attempts
     assert response.continuation.notice.startswith("the answer is cut")
 
@@ -169,7 +170,7 @@ def test_failure_during_a_turn_keeps_the_text_with_a_notice():
     response = finished(this.fail(ProviderUnavailable("gone")))
     assert response.text == "half of"
     assert response.stop_reason is StopReason.MAX_TOKENS
-    assert response.continuation.outcome is TerminalReason.PROVIDER_ERROR
+    assert response.continuation.terminal_reason is TerminalReason.PROVIDER_ERROR
     assert response.continuation.cause == "provider_unavailable"
 
 
@@ -194,7 +195,7 @@ def test_a_fatal_stop_is_never_continued(stop, outcome):
     later.feed(cut("half of"))
     response = finished(later.feed(said(" it", stop)))
     assert response.text == "half of it"
-    assert response.continuation.outcome is outcome
+    assert response.continuation.terminal_reason is outcome
 
 
 def test_paused_turn_is_sent_back_unchanged():
@@ -219,7 +220,7 @@ def test_json_that_is_only_repeated_ends_the_turn():
     this = turn(type=dict)
     this.feed(cut('{"a": "one lo'))
     response = finished(this.feed(cut('{"a": "one lo')))
-    assert response.continuation.outcome is TerminalReason.NO_PROGRESS
+    assert response.continuation.terminal_reason is TerminalReason.NO_PROGRESS
     assert response.continuation.attempts == 1
 
 
@@ -314,7 +315,7 @@ def test_failed_repair_leaves_text_and_notice_without_tool_calls(again):
     assert response.tool_calls == ()
     assert response.text == "I will look."
     assert response.stop_reason is StopReason.MAX_TOKENS
-    assert response.continuation.outcome is TerminalReason.TOOL_REPAIR_FAILED
+    assert response.continuation.terminal_reason is TerminalReason.TOOL_REPAIR_FAILED
     assert "was not run" in response.continuation.notice
 
 
@@ -331,7 +332,7 @@ def test_tool_results_continue_the_turn_with_its_counters():
     this.feed(cut("one"))
     this.feed(said(" two", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,)))
     this.results(request(tools=(SEARCH,)))
-    assert finished(this.feed(cut("three"))).continuation.outcome is TerminalReason.RETRY_LIMIT
+    assert finished(this.feed(cut("three"))).continuation.terminal_reason is TerminalReason.RETRY_LIMIT
 
 
 # -- any script ----------------------------------------------------------------------------------------------------------
@@ -357,7 +358,7 @@ ANSWERS = st.builds(
 def test_every_turn_ends_within_its_limits(script, has_tools, type):
     limits = ContinuationLimits(max_attempts=2, max_completion_tokens=300, max_output_chars=60, tool_repair_attempts=1)
     asked = request(tools=(SEARCH,) if has_tools else ())
-    this = Turn(asked, limits, AnswerShapeCheck(RUNTIME, asked, type))
+    this = Turn(asked, limits, AnswerShapeCheck(RUNTIME, asked, type), RUNTIME.texts, MERGER)
     answers = iter(itertools.chain(script, itertools.repeat(said("the end"))))
     requests, used, last = 1, 0, None
     while True:

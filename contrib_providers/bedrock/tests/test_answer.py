@@ -21,7 +21,7 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_provider_bedrock.answer import REASONS, ConverseAnswer
-from helmdeck_provider_bedrock.faults import read_body
+from helmdeck_provider_bedrock.faults import ERROR_RULES, read_body
 from helmdeck_provider_bedrock.request import OPAQUE
 from helmdeck_provider_bedrock.stream import FrameFeed
 from helmdeck_provider_kit import ReaderContext
@@ -45,6 +45,7 @@ def reader(**given):
         ReaderContext(
             normalise=lambda raw: REASONS.get(raw or "", StopReason.UNKNOWN),
             dispose=lambda raw, reason: Disposition.STOP,
+            words=ERROR_RULES,
             **given,
         )
     )
@@ -73,9 +74,9 @@ def cut(data, cuts):
 # -- in one piece ---------------------------------------------------------------------------------------------
 
 
-def test_text_reasoning_and_calls_are_told_apart():
+def test_text_reasoning_and_tool_calls_are_separated():
     response = unary(body(THOUGHT, {"text": "I look. "}, {"text": "Now."}, TOOL, stop="tool_use"))
-    assert (response.text, response.reasoning) == ("I look. Now.", "let me see")
+    assert (response.text, response.reasoning_content) == ("I look. Now.", "let me see")
     assert response.tool_calls == (ToolCall("t1", "get_tides", '{"port":"Oslo"}'),)
     assert (response.stop_reason, response.raw_stop_reason) == (StopReason.TOOL_CALL, "tool_use")
 
@@ -95,30 +96,30 @@ def test_text_reasoning_and_calls_are_told_apart():
         ("a_new_word", StopReason.UNKNOWN),
     ],
 )
-def test_a_reason_is_looked_up_and_kept(word, reason):
+def test_stop_reason_is_normalised_and_the_native_one_kept(word, reason):
     response = unary(body({"text": "x"}, stop=word))
     assert (response.stop_reason, response.strict_stop_reason, response.raw_stop_reason) == (reason, reason, word)
 
 
 @pytest.mark.parametrize("stop", [None, "", 7])
-def test_without_a_reason_the_turn_is_not_known_to_be_complete(stop):
+def test_missing_stop_reason_is_unknown(stop):
     response = unary(body({"text": "x"}, stop=stop))
     assert (response.stop_reason, response.raw_stop_reason) == (StopReason.UNKNOWN, None)
 
 
-def test_a_call_under_an_end_of_turn_is_a_call_and_under_any_other_reason_stays_where_it_is():
+def test_tool_call_changes_only_a_clean_stop_reason():
     assert unary(body(TOOL)).stop_reason is StopReason.TOOL_CALL
     assert unary(body(TOOL)).strict_stop_reason is StopReason.END_TURN
     for word in ("max_tokens", "guardrail_intervened", "malformed_tool_use"):
         assert unary(body(TOOL, stop=word)).stop_reason not in (StopReason.TOOL_CALL, StopReason.END_TURN)
 
 
-def test_a_turn_that_used_up_its_tokens_on_a_call_is_cut_whatever_it_says():
+def test_tool_call_at_the_output_limit_is_truncated():
     assert unary(body(TOOL, stop="tool_use"), max_tokens=2).stop_reason is StopReason.MAX_TOKENS
     assert unary(body(TOOL, stop="tool_use"), max_tokens=3).stop_reason is StopReason.TOOL_CALL
 
 
-def test_a_call_that_the_provider_ran_itself_is_not_ours_to_run():
+def test_server_side_tool_call_is_not_returned():
     own = {"toolUse": {**TOOL["toolUse"], "type": "server_tool_use"}}
     named = {"toolUse": {**TOOL["toolUse"], "type": "tool_use"}}
     response = unary(body(own, {"toolResult": {"toolUseId": "t1"}}, named))
@@ -126,33 +127,33 @@ def test_a_call_that_the_provider_ran_itself_is_not_ours_to_run():
     assert response.unread == ("server_tool_use", "toolResult")
 
 
-def test_content_of_another_kind_is_told(frame):
+def test_unknown_content_is_reported(frame):
     image = {"image": {"format": "png", "source": {"bytes": "aQ=="}}}
     start = frame("contentBlockStart", {"contentBlockIndex": 0, "start": {"image": {"format": "png"}}})
     for response in (unary(body({"text": "x"}, image)), streamed([start])[0]):
         assert response.unread == ("image",)
 
 
-def test_an_event_without_its_place_is_about_the_block_of_the_one_before(frame):
+def test_event_without_index_belongs_to_the_previous_block(frame):
     start = {"contentBlockIndex": 3, "start": {"toolUse": {"toolUseId": "t", "name": "now"}}}
     more = [{"delta": {"toolUse": {"input": piece}}} for piece in ('{"a":', "1}")]
     response, _ = streamed([frame("contentBlockStart", start), *(frame("contentBlockDelta", each) for each in more)])
     assert response.tool_calls[0].arguments == '{"a":1}'
 
 
-def test_calls_without_an_id_or_with_that_of_another_have_one_of_their_own():
+def test_every_tool_call_gets_a_unique_id():
     nameless = {"toolUse": {**TOOL["toolUse"], "toolUseId": None}}
     calls = unary(body(TOOL, TOOL, nameless)).tool_calls
     assert calls[0].id == "t1" and len({call.id for call in calls} - {""}) == 3
 
 
-def test_a_tool_without_arguments_is_called_with_an_empty_object():
+def test_missing_arguments_are_an_empty_object():
     for nothing in ({}, None, ""):
         call = {"toolUse": {"toolUseId": "t", "name": "now", "input": nothing}}
         assert unary(body(call)).tool_calls[0].arguments == "{}"
 
 
-def test_cached_tokens_are_added_to_the_input():
+def test_cached_tokens_are_part_of_input_tokens():
     usage = {"inputTokens": 10, "outputTokens": 4, "cacheReadInputTokens": 100, "cacheWriteInputTokens": 7}
     assert unary(body({"text": "x"}, usage=usage)).usage == Usage(
         input_tokens=117, output_tokens=4, cached_input_tokens=100, cache_write_tokens=7
@@ -163,21 +164,21 @@ def test_cached_tokens_are_added_to_the_input():
     assert unary(body({"text": "x"}, usage=older)).usage.cached_input_tokens == 100
 
 
-def test_text_with_citations_is_text():
+def test_text_with_citations_is_read_as_text():
     cited = {"citationsContent": {"content": [{"text": "High "}, {"text": "tide."}], "citations": [{"title": "x"}]}}
     assert unary(body(cited)).text == "High tide."
 
 
-def test_signed_and_hidden_reasoning_waits_to_go_back():
+def test_signed_and_redacted_reasoning_is_kept_for_the_next_turn():
     hidden = {"reasoningContent": {"redactedContent": "aGlkZGVu"}}
     unsigned = {"reasoningContent": {"reasoningText": {"text": "hm"}}}
     response = unary(body(THOUGHT, hidden, unsigned, {"text": "x"}))
-    assert response.reasoning == "let me seehm"
+    assert response.reasoning_content == "let me seehm"
     assert response.opaque == {OPAQUE: [THOUGHT, hidden]}
     assert not unary(body(unsigned)).opaque
 
 
-def test_hidden_reasoning_that_comes_in_pieces_goes_back_in_one(frame):
+def test_redacted_reasoning_chunks_are_joined(frame):
     deltas = [
         {"contentBlockIndex": 0, "delta": {"reasoningContent": {"redactedContent": part}}} for part in ("aGk=", "IQ==")
     ]
@@ -185,7 +186,7 @@ def test_hidden_reasoning_that_comes_in_pieces_goes_back_in_one(frame):
     assert response.opaque == {OPAQUE: [{"reasoningContent": {"redactedContent": "aGkh"}}]}
 
 
-def test_a_router_says_which_model_it_chose():
+def test_served_model_is_that_of_the_prompt_router():
     router = {"promptRouter": {"invokedModelId": "eu.model-small"}}
     assert unary(body({"text": "x"}, trace=router)).served_model == "eu.model-small"
 
@@ -200,13 +201,13 @@ def guarded(*actions, **more):
     return body({"text": "they live in {ADDRESS}"}, stop="guardrail_intervened", trace=trace, **more)
 
 
-def test_a_guardrail_that_only_masked_leaves_an_answer_that_is_final():
+def test_response_is_final_if_the_guardrail_only_masked():
     response = unary(guarded("ANONYMIZED", "ANONYMIZED", "NONE"))
     assert (response.stop_reason, response.disposition) == (StopReason.SAFETY_BLOCKED, Disposition.FINAL)
     assert response.text == "they live in {ADDRESS}"
 
 
-def test_a_guardrail_that_blocked_or_does_not_say_is_final_for_nobody():
+def test_response_is_not_final_if_the_guardrail_blocked_or_is_unclear():
     for data in (guarded("BLOCKED"), guarded("ANONYMIZED", "BLOCKED"), guarded(), body(stop="guardrail_intervened")):
         assert unary(data).disposition is Disposition.STOP
 
@@ -220,12 +221,12 @@ def test_a_guardrail_that_blocked_or_does_not_say_is_final_for_nobody():
         (7, Disposition.STOP),
     ],
 )
-def test_newer_answers_say_it_in_a_sentence(reason, disposition):
+def test_masking_is_read_from_the_action_reason(reason, disposition):
     trace = {"guardrail": {"actionReason": reason}}
     assert unary(body(stop="guardrail_intervened", trace=trace)).disposition is disposition
 
 
-def test_what_a_guardrail_masked_is_nowhere_in_the_response():
+def test_masked_text_is_nowhere_in_the_response():
     assert "Harbour" not in repr(unary(guarded("ANONYMIZED")))
 
 
@@ -271,7 +272,7 @@ STOPS = st.sampled_from(["end_turn", "tool_use", "max_tokens", "guardrail_interv
 
 
 @given(st.lists(TEXTS | CALLS | THOUGHTS, max_size=6), STOPS, st.lists(st.integers(0, 100_000), max_size=20))
-def test_a_stream_comes_to_the_same_response_however_it_is_cut(frame, content, stop, cuts):
+def test_response_does_not_depend_on_chunk_boundaries(frame, content, stop, cuts):
     for number, block in enumerate(content):
         if "toolUse" in block:
             block["toolUse"]["toolUseId"] = f"t{number}"
@@ -280,7 +281,7 @@ def test_a_stream_comes_to_the_same_response_however_it_is_cut(frame, content, s
     response, deltas = streamed(cut(stream, cuts))
     assert response == unary(data)
     assert "".join(delta.text for delta in deltas) == response.text
-    assert "".join(delta.reasoning for delta in deltas) == response.reasoning
+    assert "".join(delta.reasoning_content for delta in deltas) == response.reasoning_content
     called = [delta.tool_call for delta in deltas if delta.tool_call]
     for index, call in enumerate(response.tool_calls):
         assert "".join(piece.arguments for piece in called if piece.index == index) == call.arguments
@@ -289,7 +290,7 @@ def test_a_stream_comes_to_the_same_response_however_it_is_cut(frame, content, s
         ]
 
 
-def test_a_stream_that_ends_without_a_reason_is_an_unknown_turn_with_what_it_said(said):
+def test_stream_without_stop_reason_is_unknown_and_keeps_its_text(said):
     for missing in (2, 3, 4):
         response, _ = streamed(said("High ", "tide")[:-missing])
         assert (response.stop_reason, response.raw_stop_reason) == (StopReason.UNKNOWN, None)
@@ -297,13 +298,13 @@ def test_a_stream_that_ends_without_a_reason_is_an_unknown_turn_with_what_it_sai
     assert streamed([])[0].stop_reason is StopReason.UNKNOWN
 
 
-def test_a_stream_that_breaks_off_in_a_frame_is_an_unknown_turn_too(said):
+def test_stream_that_ends_within_a_frame_is_unknown(said):
     whole = b"".join(said("High ", "tide")[:-1])
     response, _ = streamed([whole[:-5]])
     assert (response.text, response.stop_reason) == ("High tide", StopReason.UNKNOWN)
 
 
-def test_a_call_that_broke_off_does_not_become_one_without_arguments(frame):
+def test_truncated_call_does_not_become_a_call_without_arguments(frame):
     start = frame(
         "contentBlockStart", {"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "t", "name": "now"}}}
     )
@@ -312,7 +313,7 @@ def test_a_call_that_broke_off_does_not_become_one_without_arguments(frame):
     assert streamed([start, stop])[0].tool_calls[0].arguments == "{}"
 
 
-def test_events_that_are_not_known_are_passed_over(frame, said):
+def test_unknown_events_are_ignored(frame, said):
     strange = frame("contentBlockSparkle", {"contentBlockIndex": 0, "delta": {"text": "no"}})
     assert streamed([strange, *said("yes"), strange])[0].text == "yes"
 
@@ -336,7 +337,7 @@ def test_events_that_are_not_known_are_passed_over(frame, said):
         ("sparkleException", {}, FailureClass.TRANSIENT_UNKNOWN),
     ],
 )
-def test_an_exception_in_the_stream_is_a_failure_that_keeps_what_had_come(frame, said, kind, data, cause):
+def test_exception_frame_is_a_failure_that_keeps_received_text(frame, said, kind, data, cause):
     with pytest.raises(CallFailed) as caught:
         streamed([*said("High tide")[:2], frame(kind, data, kind="exception")])
     failure = caught.value
@@ -345,20 +346,20 @@ def test_an_exception_in_the_stream_is_a_failure_that_keeps_what_had_come(frame,
     assert data.get("message", kind) in failure.detail
 
 
-def test_a_reason_that_came_before_the_exception_is_kept(frame, said):
+def test_stop_reason_before_an_exception_is_kept(frame, said):
     with pytest.raises(CallFailed) as caught:
         streamed([*said("x", stop="max_tokens"), frame("throttlingException", {"message": "wait"}, kind="exception")])
     assert (caught.value.stop_reason, caught.value.raw_stop_reason) == ("MaxTokens", "max_tokens")
 
 
-def test_an_error_without_a_model_is_a_failure_too(frame):
+def test_error_frame_is_a_failure(frame):
     told = frame("x", b"", kind="error", headers={":error-code": "InternalError", ":error-message": "it broke"}.items())
     with pytest.raises(CallFailed, match="it broke"):
         streamed([told])
 
 
 @pytest.mark.parametrize("payload", [b"{", b"[]", b'"x"', b"\xff"])
-def test_a_payload_that_is_no_object_is_damage(frame, said, payload):
+def test_payload_must_be_an_object(frame, said, payload):
     with pytest.raises(ProviderUnavailable, match="damaged") as caught:
         streamed([*said("High tide")[:2], frame("contentBlockDelta", payload)])
     assert (caught.value.sub_cause, caught.value.excerpt) == ("damaged_frame", "High tide")
@@ -400,13 +401,13 @@ def refused(status, data, kind=None, secrets=()):
         (503, None, "oh", FailureClass.PROVIDER_UNAVAILABLE),
     ],
 )
-def test_an_error_is_told_by_its_name_its_status_and_its_words(status, kind, message, cause):
+def test_error_is_classified_by_name_status_and_message(status, kind, message, cause):
     failure = refused(status, {"message": message}, kind)
     assert (failure.failure_class, failure.status) == (cause, status)
     assert message in failure.detail
 
 
-def test_an_error_may_be_spelled_in_other_ways():
+def test_error_fields_have_several_spellings():
     assert refused(400, {"Message": "spelled large"}).detail == "spelled large"
     old = refused(429, {"__type": "com.example#ModelNotReadyException", "message": "x"})
     assert old.failure_class is FailureClass.PROVIDER_UNAVAILABLE
@@ -415,7 +416,7 @@ def test_an_error_may_be_spelled_in_other_ways():
 
 
 @pytest.mark.parametrize("data", [[], {}, "x", 3, None, {"output": {}}, {"choices": []}])
-def test_json_that_is_no_answer_is_a_failure(data):
+def test_unrelated_json_is_a_failure(data):
     with pytest.raises(TransientUnknown, match="not one of Converse"):
         unary(data)
 
@@ -440,7 +441,7 @@ EVENTS = st.sampled_from("contentBlockStart contentBlockDelta contentBlockStop m
 
 
 @given(JSON)
-def test_any_json_gives_a_response_or_a_failure(data):
+def test_any_json_is_a_response_or_a_failure(data):
     try:
         assert isinstance(unary(data), ChatResponse)
     except CallFailed:
@@ -448,7 +449,7 @@ def test_any_json_gives_a_response_or_a_failure(data):
 
 
 @given(st.data())
-def test_an_answer_with_anything_in_any_place_gives_a_response_or_a_failure(data):
+def test_mutated_response_is_a_response_or_a_failure(data):
     answer = copy.deepcopy(body(THOUGHT, {"text": "x"}, TOOL, trace=guarded("ANONYMIZED")["trace"]))
     place = answer
     while True:
@@ -465,7 +466,7 @@ def test_an_answer_with_anything_in_any_place_gives_a_response_or_a_failure(data
 
 
 @given(st.lists(st.tuples(EVENTS, JSON), max_size=5))
-def test_a_stream_of_anything_gives_a_response_or_a_failure(frame, events):
+def test_any_stream_is_a_response_or_a_failure(frame, events):
     try:
         response, _ = streamed([frame(event, json.dumps(data).encode()) for event, data in events])
         assert isinstance(response, ChatResponse)
@@ -473,6 +474,6 @@ def test_a_stream_of_anything_gives_a_response_or_a_failure(frame, events):
         pass
 
 
-def test_a_context_error_is_not_taken_for_one_when_it_is_about_limits_of_rate():
+def test_rate_limit_error_is_no_context_window_error():
     failure = refused(429, {"message": "the context window of your plan: too many tokens per minute"})
     assert failure.failure_class is FailureClass.RATE_LIMITED

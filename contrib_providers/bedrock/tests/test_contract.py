@@ -80,7 +80,7 @@ CONVERSE = ServerFormat(
 class TestBedrock(ProviderContract):
     plugin = helmdeck_provider_bedrock
     name = "bedrock"
-    dialect = CONVERSE
+    server_format = CONVERSE
     settings = {"options": {"region": "eu-north-1"}}
     environ = {
         "AWS_ACCESS_KEY_ID": "AKIAQ7ZR0WM4XC9TB2LD",

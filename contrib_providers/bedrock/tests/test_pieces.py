@@ -30,15 +30,15 @@ def read(kind, frames):
 
 
 @given(st.lists(PIECES, max_size=4), st.booleans())
-def test_a_piece_read_quickly_says_what_it_says_read_as_any_other(frame, pieces, calls):
+def test_fast_path_and_general_path_yield_the_same(frame, pieces, calls):
     frames = [frame("contentBlockStart", START)] * calls + [frame("contentBlockDelta", piece) for piece in pieces]
     assert read(ConverseAnswer, frames) == read(Slowly, frames)
 
 
-def test_a_piece_of_text_or_reasoning_is_read_quickly(frame, monkeypatch):
+def test_text_and_reasoning_deltas_use_the_fast_path(frame, monkeypatch):
     monkeypatch.setattr(ConverseAnswer, "feed", None)
     pieces = {"text": "a"}, {"reasoningContent": {"text": "t"}}
     frames = [frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": piece}) for piece in pieces]
     deltas, response = read(ConverseAnswer, frames)
-    assert [(delta.text, delta.reasoning) for delta in deltas] == [("a", ""), ("", "t")]
-    assert (response.text, response.reasoning) == ("a", "t")
+    assert [(delta.text, delta.reasoning_content) for delta in deltas] == [("a", ""), ("", "t")]
+    assert (response.text, response.reasoning_content) == ("a", "t")

@@ -35,29 +35,29 @@ def sent(request, **options):
     return json.loads(render(request, cache_models=("anthropic.claude",), **options).body)
 
 
-def test_a_plain_request_holds_its_messages_and_nothing_else():
+def test_minimal_request_contains_only_messages():
     assert sent(ask()) == {"messages": [{"role": "user", "content": [{"text": "hi"}]}]}
 
 
-def test_the_model_stands_in_the_path_in_one_piece():
+def test_model_is_quoted_as_one_path_segment():
     assert path(ask()) == "/model/eu.anthropic.claude-x-v1%3A0/converse"
     assert path(ask(stream=True)).endswith("/converse-stream")
     profile = ask(model="bedrock/arn:aws:bedrock:eu-north-1:1:inference-profile/eu.model")
     assert path(profile) == "/model/arn%3Aaws%3Abedrock%3Aeu-north-1%3A1%3Ainference-profile%2Feu.model/converse"
 
 
-def test_limits_go_into_the_inference_configuration():
+def test_limits_are_in_inference_config():
     limits = sent(ask(max_tokens=9, temperature=0.0, stop=("END",)))["inferenceConfig"]
     assert limits == {"maxTokens": 9, "temperature": 0.0, "stopSequences": ["END"]}
 
 
-def test_instructions_stand_apart_from_the_conversation():
+def test_system_messages_are_a_separate_field():
     body = sent(ask(Message(Role.SYSTEM, (TextPart("be brief"),)), user("hi")))
     assert body["system"] == [{"text": "be brief"}]
     assert [message["role"] for message in body["messages"]] == ["user"]
 
 
-def test_a_cached_prefix_ends_in_a_cache_point_for_models_that_take_one():
+def test_cached_prefix_ends_with_a_cache_point():
     system = Message(Role.SYSTEM, (TextPart("be brief", ends_prefix=True), TextPart("today")))
     point = {"cachePoint": {"type": "default"}}
     assert sent(ask(system, user("hi")))["system"] == [{"text": "be brief"}, point, {"text": "today"}]
@@ -65,7 +65,7 @@ def test_a_cached_prefix_ends_in_a_cache_point_for_models_that_take_one():
     assert sent(other)["system"] == [{"text": "be brief"}, {"text": "today"}]
 
 
-def test_messages_of_one_side_become_one_because_the_sides_take_turns():
+def test_consecutive_messages_of_one_role_are_joined():
     results = [Message(Role.TOOL, (TextPart(text),), tool_call_id=text) for text in ("t1", "t2")]
     calls = Message(Role.ASSISTANT, (), (CALL, ToolCall("t2", "get_tides", "")))
     messages = sent(ask(user("a"), calls, *results, user("b")))["messages"]
@@ -75,7 +75,7 @@ def test_messages_of_one_side_become_one_because_the_sides_take_turns():
     assert messages[2]["content"][0]["toolResult"] == {"toolUseId": "t1", "content": [{"text": "t1"}]}
 
 
-def test_an_id_of_another_provider_is_written_with_the_letters_that_bedrock_takes():
+def test_invalid_characters_of_ids_are_replaced():
     call, result = (
         ToolCall("call|1.é", "get_tides", "{}"),
         Message(Role.TOOL, (TextPart("x"),), tool_call_id="call|1.é"),
@@ -85,14 +85,14 @@ def test_an_id_of_another_provider_is_written_with_the_letters_that_bedrock_take
     assert messages[2]["content"][0]["toolResult"]["toolUseId"] == "call_1__"
 
 
-def test_blank_texts_which_bedrock_refuses_are_not_sent():
+def test_whitespace_only_texts_are_left_out():
     body = sent(ask(user("", " \n"), Message(Role.ASSISTANT, (TextPart(""),)), user("hi")))
     assert body["messages"] == [{"role": "user", "content": [{"text": "hi"}]}]
     empty = Message(Role.TOOL, (), tool_call_id="t1")
     assert sent(ask(empty))["messages"][0]["content"][0]["toolResult"]["content"] == [{"text": "(empty)"}]
 
 
-def test_images_are_sent_as_bytes_or_from_a_bucket():
+def test_images_are_sent_as_data_or_s3_location():
     parts = (ImagePart("image/png", b"\x89"), ImagePart("image/jpeg", url="s3://bucket/tide.jpg"))
     first, second = sent(ask(Message(Role.USER, parts)))["messages"][0]["content"]
     assert first == {"image": {"format": "png", "source": {"bytes": base64.b64encode(b"\x89").decode()}}}
@@ -104,12 +104,12 @@ def test_images_are_sent_as_bytes_or_from_a_bucket():
 @pytest.mark.parametrize(
     ("part", "says"),
     [
-        (ImagePart("image/tiff", b"x"), "no image of type 'image/tiff'"),
-        (ImagePart("image/png", url="https://example.org/x.png"), "fetches no images"),
+        (ImagePart("image/tiff", b"x"), "does not support images of type 'image/tiff'"),
+        (ImagePart("image/png", url="https://example.org/x.png"), "does not fetch images"),
         (ImagePart("image/png"), "neither data nor a url"),
     ],
 )
-def test_an_image_that_bedrock_does_not_take_is_refused_before_it_is_sent(part, says):
+def test_unsupported_image_is_rejected_before_sending(part, says):
     with pytest.raises(InvalidRequest, match=says):
         render(ask(Message(Role.USER, (part,))))
 
@@ -123,27 +123,27 @@ def test_an_image_that_bedrock_does_not_take_is_refused_before_it_is_sent(part, 
         ("get_tides", {"tool": {"name": "get_tides"}}),
     ],
 )
-def test_tools_and_their_choice(choice, written):
+def test_tools_and_tool_choice_are_sent(choice, written):
     config = sent(ask(tools=(TIDES,), tool_choice=choice))["toolConfig"]
     spec = {"name": "get_tides", "description": "The tides of a port.", "inputSchema": {"json": {"type": "object"}}}
     assert config["tools"] == [{"toolSpec": spec}]
     assert config.get("toolChoice") == written
 
 
-def test_no_tool_may_be_called_so_none_is_offered_unless_the_conversation_holds_calls():
+def test_tool_choice_none_sends_no_tools_unless_there_are_calls():
     assert "toolConfig" not in sent(ask(tools=(TIDES,), tool_choice="none"))
     rendered = render(ask(user("a"), Message(Role.ASSISTANT, (), (CALL,)), tools=(TIDES,), tool_choice="none"))
     assert "toolChoice" not in json.loads(rendered.body)["toolConfig"]
     assert rendered.downgrades == ("tool_choice none left out",)
 
 
-def test_arguments_that_are_no_object_are_wrapped_because_bedrock_takes_objects_only():
+def test_non_object_arguments_are_wrapped():
     for text in ('{"port": "Os', "[1]", '"x"', "[" * 100_000):
         turn = sent(ask(Message(Role.ASSISTANT, (), (ToolCall("t1", "get_tides", text),))))["messages"][0]
         assert turn["content"][0]["toolUse"]["input"] == {"INVALID_JSON": text}
 
 
-def test_a_schema_goes_as_text_into_the_output_configuration():
+def test_schema_is_sent_as_string_in_output_config():
     wanted = ResponseFormat("json_schema", "plan", {"type": "object"})
     written = sent(ask(response_format=wanted))["outputConfig"]["textFormat"]
     assert written == {
@@ -161,13 +161,13 @@ def test_a_schema_goes_as_text_into_the_output_configuration():
         (ResponseFormat("json_schema", "plan", {"type": "object"}), {"has_schemas": False}),
     ],
 )
-def test_a_format_that_bedrock_does_not_have_is_left_out_and_reported(wanted, options):
+def test_unsupported_response_format_is_left_out_and_reported(wanted, options):
     rendered = render(ask(response_format=wanted), **options)
     assert "outputConfig" not in json.loads(rendered.body)
     assert rendered.downgrades == (f"response_format {wanted.kind} left out",)
 
 
-def test_signed_reasoning_goes_back_first_and_unchanged():
+def test_signed_reasoning_is_sent_back_first_and_unchanged():
     block = {"reasoningContent": {"reasoningText": {"text": "let me see", "signature": "c2ln"}}}
     message = Message(Role.ASSISTANT, (TextPart("I look."),), (CALL,), opaque={OPAQUE: [block], "other": 1})
     content = sent(ask(user("a"), message))["messages"][1]["content"]
@@ -175,22 +175,22 @@ def test_signed_reasoning_goes_back_first_and_unchanged():
     assert [next(iter(each)) for each in content] == ["reasoningContent", "text", "toolUse"]
 
 
-def test_an_answer_to_be_continued_ends_without_white_space():
+def test_continued_answer_has_no_trailing_whitespace():
     started = Message(Role.ASSISTANT, (TextPart("The tide is \n"),))
     assert sent(ask(user("a"), started, continues=True))["messages"][1]["content"] == [{"text": "The tide is"}]
 
 
-def test_extra_fields_are_sent_as_they_are_and_complete_what_is_there():
+def test_extra_fields_are_merged_unchanged():
     extra = {"inferenceConfig": {"topP": 0.5}, "guardrailConfig": {"guardrailIdentifier": "g1"}}
     body = sent(ask(max_tokens=9, extra=extra))
     assert body["inferenceConfig"] == {"maxTokens": 9, "topP": 0.5}
     assert body["guardrailConfig"] == {"guardrailIdentifier": "g1"}
 
 
-def test_text_with_half_a_surrogate_pair_is_sent_without_it():
+def test_lone_surrogate_is_replaced():
     assert sent(ask(user("a\ud800b")))["messages"][0]["content"] == [{"text": "a?b"}]
 
 
-def test_a_value_that_json_cannot_say_is_refused():
+def test_value_that_is_not_json_is_rejected():
     with pytest.raises(InvalidRequest, match="JSON cannot say"):
         render(ask(extra={"x": object()}))

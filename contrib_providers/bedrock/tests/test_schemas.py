@@ -63,7 +63,7 @@ def args_of(request):
     return items.get("anyOf", [items])[0]["properties"]["args"]
 
 
-def test_a_plan_is_held_to_its_tools_and_their_arguments_without_bounds(chat_server, deck_at):
+def test_plan_schema_has_tools_and_arguments_without_bounds(chat_server, deck_at):
     server = chat_server(lambda body: answer({"port": "Oslo"}))
     plan = deck_at(server).plan("tides of Oslo", model=CLAUDE)
     assert dict(plan.steps[0].args) == {"port": "Oslo"} and plan.downgrades == ()
@@ -79,7 +79,7 @@ def test_a_plan_is_held_to_its_tools_and_their_arguments_without_bounds(chat_ser
 
 
 @pytest.mark.parametrize(("model", "form"), [(CLAUDE, "ids"), (OTHER, "arguments")])
-def test_the_limits_of_claude_hold_for_claude_alone(chat_server, deck_at, model, form):
+def test_claude_limits_apply_to_claude_only(chat_server, deck_at, model, form):
     server = chat_server(lambda body: answer('{"port": "Oslo"}' if form == "ids" else {"port": "Oslo"}))
     plan = deck_at(server, optional=25).plan("tides of Oslo", model=model)
     assert dict(plan.steps[0].args) == {"port": "Oslo"}
@@ -94,7 +94,7 @@ def test_the_limits_of_claude_hold_for_claude_alone(chat_server, deck_at, model,
         "Schemas contains too many optional parameters (25), which would make grammar compilation inefficient.",
     ],
 )
-def test_a_schema_that_is_refused_is_left_out_the_next_time(chat_server, deck_at, message):
+def test_rejected_schema_is_left_out_of_the_next_request(chat_server, deck_at, message):
     def respond(body):
         if "outputConfig" in body:
             return 400, {"x-amzn-errortype": "ValidationException"}, {"message": message}
@@ -107,13 +107,13 @@ def test_a_schema_that_is_refused_is_left_out_the_next_time(chat_server, deck_at
     assert [bool(schema_of(request)) for request in server.requests] == [True, False, True, False, False, False]
 
 
-def test_a_deployment_may_do_without_schemas(chat_server, deck_at):
+def test_schemas_can_be_disabled_by_option(chat_server, deck_at):
     server = chat_server(lambda body: answer({"port": "Oslo"}))
     plan = deck_at(server, json_schema=False).plan("tides of Oslo", model=CLAUDE)
     assert schema_of(server.requests[0]) is None and plan.downgrades == ()
 
 
-def test_what_is_offered_can_be_explained_before_anyone_is_asked(chat_server, deck_at):
+def test_constraint_is_known_before_any_request(chat_server, deck_at):
     server = chat_server(lambda body: answer({}))
     told = deck_at(server, optional=25).explain("tides", model=CLAUDE).to_dict()["constraint"]
     assert (told["kind"], told["form"], told["ids"]) == ("json_schema", "ids", 1)
@@ -121,6 +121,6 @@ def test_what_is_offered_can_be_explained_before_anyone_is_asked(chat_server, de
 
 
 @pytest.mark.parametrize("kind", ["modelErrorException", "modelStreamErrorException"])
-def test_a_model_that_wrote_no_call_failed_itself(kind):
+def test_invalid_tool_call_is_a_failure_of_the_model(kind):
     found = exception_frame(kind, {"message": "Model produced invalid sequence as part of ToolUse."})
     assert isinstance(found, ConstrainedDeadlock) and found.sub_cause == "tool_use_failed"

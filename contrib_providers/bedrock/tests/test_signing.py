@@ -42,35 +42,35 @@ def sign(method="POST", url="https://example.amazonaws.com/", headers=(), body=b
         ),
     ],
 )
-def test_a_published_request_gets_its_published_signature(name, given, signature):
+def test_published_test_vectors_have_the_published_signature(name, given, signature):
     assert sign(**given)["authorization"].endswith(f"Signature={signature}")
 
 
-def test_the_scope_names_day_region_and_service():
+def test_scope_contains_day_region_and_service():
     assert sign()["authorization"].startswith(
         "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=host;x-amz-date, "
     )
 
 
-def test_the_time_is_that_of_greenwich():
+def test_timestamp_is_utc():
     elsewhere = THEN.astimezone(timezone(timedelta(hours=9)))
     assert sign(now=elsewhere) == sign()
     assert sign()["x-amz-date"] == "20150830T123600Z"
 
 
-def test_a_session_token_is_sent_and_signed():
+def test_session_token_is_sent_and_signed():
     headers = sign(keys=Credentials("AKID", "secret", "token"))
     assert headers["x-amz-security-token"] == "token"
     assert "SignedHeaders=host;x-amz-date;x-amz-security-token," in headers["authorization"]
 
 
-def test_a_port_of_its_own_is_part_of_the_host_and_the_usual_one_is_not():
+def test_only_a_non_default_port_is_part_of_the_host():
     plain = sign()["authorization"]
     assert sign(url="https://example.amazonaws.com:443/")["authorization"] == plain
     assert sign(url="https://example.amazonaws.com:8443/")["authorization"] != plain
 
 
-def test_a_path_that_is_quoted_is_quoted_once_more_in_what_is_signed():
+def test_signed_path_is_quoted_twice():
     # The figure is that of the AWS SDK for Python for the same request.
     headers = signed(
         "POST",
@@ -87,5 +87,5 @@ def test_a_path_that_is_quoted_is_quoted_once_more_in_what_is_signed():
     )
 
 
-def test_nothing_of_the_keys_is_in_a_repr():
+def test_repr_contains_no_credentials():
     assert repr(Credentials("AKID", "secret", "token")) == "Credentials()"

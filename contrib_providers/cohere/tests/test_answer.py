@@ -19,7 +19,7 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_provider_cohere.answer import MODELS, QUOTA_HEADERS, REASONS, WORDS, CohereAnswer, read_models
+from helmdeck_provider_cohere.answer import ERROR_RULES, MODELS, QUOTA_HEADERS, REASONS, CohereAnswer, read_models
 from helmdeck_provider_kit import EventFeed, ReaderContext, checked
 
 USAGE = {
@@ -45,7 +45,7 @@ def reader(**given):
         ReaderContext(
             normalise=lambda raw: REASONS.get((raw or "").casefold(), StopReason.UNKNOWN),
             dispose=lambda raw, reason: Disposition.FINAL,
-            words=WORDS,
+            words=ERROR_RULES,
             quota_headers=QUOTA_HEADERS,
             **given,
         )
@@ -101,45 +101,45 @@ def events_of(data):
 # -- in one piece ---------------------------------------------------------------------------------------------
 
 
-def test_text_and_reasoning_are_told_apart():
+def test_text_and_reasoning_are_separated():
     response = unary(body(THOUGHT, TEXT, {"type": "text", "text": " Now."}))
-    assert (response.text, response.reasoning) == ("High tide. Now.", "let me see")
+    assert (response.text, response.reasoning_content) == ("High tide. Now.", "let me see")
     assert (response.stop_reason, response.raw_stop_reason) == (StopReason.END_TURN, "COMPLETE")
 
 
-def test_tokens_are_those_that_were_really_read_and_written():
+def test_usage_is_tokens_and_not_billed_units():
     assert unary(body(TEXT)).usage == Usage(
         input_tokens=50, output_tokens=9, cached_input_tokens=32, reasoning_tokens=4
     )
 
 
-def test_calls_are_read_and_the_plan_for_them_is_neither_text_nor_reasoning():
+def test_tool_plan_is_neither_text_nor_reasoning():
     data = body(calls=[call(), call("", "now", "t2")], stop="TOOL_CALL")
     data["message"]["tool_plan"] = "I will look at the tides."
     response = unary(data)
     assert response.tool_calls == (ToolCall("t1", "get_tides", '{"port": "Oslo"}'), ToolCall("t2", "now", "{}"))
-    assert (response.text, response.reasoning, response.stop_reason) == ("", "", StopReason.TOOL_CALL)
+    assert (response.text, response.reasoning_content, response.stop_reason) == ("", "", StopReason.TOOL_CALL)
     assert response.opaque == {"cohere": {"tool_plan": "I will look at the tides."}}
 
 
-def test_the_reasoning_before_calls_is_kept_for_the_next_turn_and_that_before_an_answer_is_not():
+def test_reasoning_is_kept_for_the_next_turn_only_with_calls():
     assert unary(body(THOUGHT, calls=[call()], stop="TOOL_CALL")).opaque == {"cohere": {"thinking": "let me see"}}
     assert unary(body(THOUGHT, TEXT)).opaque == {}
 
 
-def test_calls_without_an_id_or_with_that_of_another_have_one_of_their_own():
+def test_every_tool_call_gets_a_unique_id():
     calls = unary(body(calls=[call(), call(), call(id=None)], stop="TOOL_CALL")).tool_calls
     assert calls[0].id == "t1" and len({each.id for each in calls} - {""}) == 3
 
 
-def test_arguments_that_come_as_an_object_are_read():
+def test_object_arguments_are_read():
     whole = {**call(), "function": {"name": "get_tides", "arguments": {"port": "Oslo"}}}
     start = {"type": "tool-call-start", "index": 0, "delta": {"message": {"tool_calls": whole}}}
     for response in (unary(body(calls=[whole])), streamed([sse(start)])[0]):
         assert json.loads(response.tool_calls[0].arguments) == {"port": "Oslo"}
 
 
-def test_content_of_another_kind_is_told():
+def test_unknown_content_is_reported():
     block = {"type": "image_url", "image_url": {"url": "https://example.org/x"}}
     start = {"type": "content-start", "index": 0, "delta": {"message": {"content": block}}}
     for response in (unary(body(TEXT, block)), streamed([sse(start)])[0]):
@@ -158,38 +158,38 @@ def test_content_of_another_kind_is_told():
         ("NEW_WORD", StopReason.UNKNOWN),
     ],
 )
-def test_a_reason_is_looked_up_and_kept(word, reason):
+def test_stop_reason_is_normalised_and_the_native_one_kept(word, reason):
     response = unary(body(TEXT, stop=word))
     assert (response.stop_reason, response.strict_stop_reason, response.raw_stop_reason) == (reason, reason, word)
 
 
 @pytest.mark.parametrize("stop", [None, "", 3])
-def test_without_a_reason_the_turn_is_not_known_to_be_complete(stop):
+def test_missing_stop_reason_is_unknown(stop):
     response = unary(body(TEXT, stop=stop))
     assert (response.stop_reason, response.raw_stop_reason) == (StopReason.UNKNOWN, None)
 
 
-def test_a_call_under_an_end_of_turn_is_a_call_and_under_any_other_reason_stays_where_it_is():
+def test_tool_call_changes_only_a_clean_stop_reason():
     assert unary(body(calls=[call()])).stop_reason is StopReason.TOOL_CALL
     assert unary(body(calls=[call()], stop="MAX_TOKENS")).stop_reason is StopReason.MAX_TOKENS
     assert unary(body(calls=[call()], stop="ERROR")).stop_reason is StopReason.UNKNOWN
 
 
-def test_a_turn_that_used_up_its_tokens_on_a_call_is_cut_whatever_it_says():
+def test_tool_call_at_the_output_limit_is_truncated():
     assert unary(body(calls=[call()], stop="TOOL_CALL"), max_tokens=9).stop_reason is StopReason.MAX_TOKENS
     assert unary(body(calls=[call()], stop="TOOL_CALL"), max_tokens=10).stop_reason is StopReason.TOOL_CALL
 
 
-def test_what_is_left_of_a_trial_key_and_warnings_are_kept():
+def test_quota_and_warning_headers_are_kept():
     headers = {"x-trial-endpoint-call-remaining": "19", "x-api-warning": "model is deprecated", "x-request-id": "1"}
-    assert dict(unary(body(TEXT), headers=headers).quota) == {
+    assert dict(unary(body(TEXT), headers=headers).quota_metadata) == {
         "x-trial-endpoint-call-remaining": "19",
         "x-api-warning": "model is deprecated",
     }
 
 
 @pytest.mark.parametrize("data", [[], {}, 3, None, {"message": "hello"}, {"choices": []}])
-def test_json_that_is_no_answer_is_a_failure(data):
+def test_unrelated_json_is_a_failure(data):
     with pytest.raises(TransientUnknown, match="not one of Cohere's chat"):
         unary(data)
 
@@ -210,7 +210,7 @@ STOPS = st.sampled_from(["COMPLETE", "TOOL_CALL", "MAX_TOKENS", "ERROR", "NEW"])
     STOPS,
     st.lists(st.integers(0, 99_999), max_size=20),
 )
-def test_a_stream_comes_to_the_same_response_however_it_is_cut(content, plan, calls, stop, cuts):
+def test_response_does_not_depend_on_chunk_boundaries(content, plan, calls, stop, cuts):
     calls = [{**each, "id": f"t{number}"} for number, each in enumerate(calls)]
     data = body(*content, calls=calls, stop=stop)
     data["message"]["tool_plan"] = plan
@@ -219,13 +219,13 @@ def test_a_stream_comes_to_the_same_response_however_it_is_cut(content, plan, ca
     response, deltas = streamed(stream[start:end] for start, end in pairwise(places))
     assert response == unary(data)
     assert "".join(delta.text for delta in deltas) == response.text
-    assert "".join(delta.reasoning for delta in deltas) == response.reasoning
+    assert "".join(delta.reasoning_content for delta in deltas) == response.reasoning_content
     called = [delta.tool_call for delta in deltas if delta.tool_call]
     named = [(piece.index, piece.id, piece.name) for piece in called if piece.name]
     assert named == [(index, each.id, each.name) for index, each in enumerate(response.tool_calls)]
 
 
-def test_a_stream_that_just_ends_is_an_unknown_turn_with_what_it_said():
+def test_stream_without_stop_reason_is_unknown_and_keeps_its_text():
     events = list(events_of(body(TEXT)))
     response, _ = streamed([sse(*events[:-1])])
     assert (response.text, response.stop_reason, response.raw_stop_reason) == ("High tide.", StopReason.UNKNOWN, None)
@@ -233,25 +233,25 @@ def test_a_stream_that_just_ends_is_an_unknown_turn_with_what_it_said():
     assert streamed([])[0].stop_reason is StopReason.UNKNOWN
 
 
-def test_a_last_event_without_its_line_end_counts():
+def test_last_event_without_line_break_is_read():
     response, deltas = streamed([sse(*events_of(body(TEXT)))[:-2]])
     assert (response.stop_reason, len(deltas)) == (StopReason.END_TURN, 5)
 
 
-def test_a_call_that_broke_off_does_not_become_one_without_arguments():
+def test_truncated_call_does_not_become_a_call_without_arguments():
     events = list(events_of(body(calls=[call("")], stop="TOOL_CALL")))
     assert streamed([sse(*events[:2])])[0].tool_calls[0].arguments == ""
     assert streamed([sse(*events[:3])])[0].tool_calls[0].arguments == "{}"
 
 
-def test_events_that_are_not_known_are_passed_over():
+def test_unknown_events_are_ignored():
     citation = {"type": "citation-start", "index": 0, "delta": {"message": {"citations": {"text": "tide"}}}}
     plan = {"type": "tool-plan-delta", "delta": {"message": {"tool_plan": "I will"}}}
     response, _ = streamed([sse(citation, plan, *events_of(body(TEXT)), {"type": "debug"})])
-    assert (response.text, response.reasoning) == ("High tide.", "")
+    assert (response.text, response.reasoning_content) == ("High tide.", "")
 
 
-def test_a_message_that_ends_with_an_error_is_a_failure_that_keeps_what_had_come():
+def test_error_at_the_end_is_a_failure_that_keeps_received_text():
     end = {"type": "message-end", "delta": {"error": "the model stopped", "finish_reason": "ERROR"}}
     with pytest.raises(CallFailed) as caught:
         streamed([sse(*list(events_of(body(TEXT)))[:-1], end)])
@@ -263,12 +263,12 @@ def test_a_message_that_ends_with_an_error_is_a_failure_that_keeps_what_had_come
 @pytest.mark.parametrize(
     "event", [{"type": "error", "error": {"message": "it broke"}}, {"type": "x", "error": "it broke"}]
 )
-def test_an_error_among_the_events_is_a_failure(event):
+def test_error_event_is_a_failure(event):
     with pytest.raises(CallFailed, match="it broke"):
         streamed([sse(event)])
 
 
-def test_an_event_that_is_no_json_is_damage():
+def test_event_must_be_json():
     start = sse(*list(events_of(body(TEXT)))[:-1])
     with pytest.raises(ProviderUnavailable, match="damaged") as caught:
         streamed([start + b"data: {oops\n\n"])
@@ -296,16 +296,16 @@ def test_an_event_that_is_no_json_is_damage():
         (503, {}, FailureClass.PROVIDER_UNAVAILABLE),
     ],
 )
-def test_an_error_is_told_by_its_status_and_its_words(status, data, cause):
+def test_error_is_classified_by_status_and_message(status, data, cause):
     with pytest.raises(CallFailed) as caught:
-        checked(status, {}, json.dumps(data).encode(), WORDS, ())
+        checked(status, {}, json.dumps(data).encode(), ERROR_RULES, ())
     assert (caught.value.failure_class, caught.value.status) == (cause, status)
 
 
 # -- models ---------------------------------------------------------------------------------------------------
 
 
-def test_models_come_with_their_window():
+def test_listed_models_have_their_context_window():
     page = {"models": [{"name": "a", "context_length": 256000.0}, {"name": "b"}, {}, 3], "next_page_token": "n"}
     assert read_models(page) == ([ModelInfo(id="a", input_tokens=256_000), ModelInfo(id="b")], f"{MODELS}&page_token=n")
     assert read_models({"models": None}) == ([], "")
@@ -323,7 +323,7 @@ KINDS = st.sampled_from("content-start content-delta tool-call-start tool-call-d
 
 
 @given(JSON)
-def test_any_json_gives_a_response_or_a_failure(data):
+def test_any_json_is_a_response_or_a_failure(data):
     try:
         assert isinstance(unary(data), ChatResponse)
     except CallFailed:
@@ -332,7 +332,7 @@ def test_any_json_gives_a_response_or_a_failure(data):
 
 
 @given(st.lists(st.tuples(KINDS, JSON, JSON), max_size=5))
-def test_a_stream_of_anything_gives_a_response_or_a_failure(events):
+def test_any_stream_is_a_response_or_a_failure(events):
     try:
         response, _ = streamed(
             [sse(*({"type": kind, "index": index, "delta": delta} for kind, index, delta in events))]
@@ -343,7 +343,7 @@ def test_a_stream_of_anything_gives_a_response_or_a_failure(events):
 
 
 @given(st.binary(max_size=100))
-def test_any_bytes_give_a_response_or_a_failure(data):
+def test_any_bytes_are_a_response_or_a_failure(data):
     try:
         assert isinstance(streamed([data])[0], ChatResponse)
     except CallFailed:

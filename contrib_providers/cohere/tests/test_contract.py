@@ -65,5 +65,5 @@ COHERE = ServerFormat(
 class TestCohere(ProviderContract):
     plugin = helmdeck_provider_cohere
     name = "cohere"
-    dialect = COHERE
+    server_format = COHERE
     environ = {"CO_API_KEY": ProviderContract.SECRET}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import CallFailed, Disposition, StopReason
-from helmdeck_provider_cohere.answer import WORDS, CohereAnswer
+from helmdeck_provider_cohere.answer import ERROR_RULES, CohereAnswer
 from helmdeck_provider_kit import ReaderContext
 
 VALUES = st.sampled_from([None, "", "a", 0, True, {}, {"text": "t"}, {"message": "no"}, ["a"]])
@@ -33,7 +33,7 @@ class Slowly(CohereAnswer):
 def read(events, kind=CohereAnswer):
     answer = kind(
         ReaderContext(
-            normalise=lambda raw: StopReason.UNKNOWN, dispose=lambda raw, reason: Disposition.FINAL, words=WORDS
+            normalise=lambda raw: StopReason.UNKNOWN, dispose=lambda raw, reason: Disposition.FINAL, words=ERROR_RULES
         )
     )
     try:
@@ -44,11 +44,11 @@ def read(events, kind=CohereAnswer):
 
 
 @given(st.lists(EVENTS | st.just(PIECE), max_size=4))
-def test_a_piece_read_quickly_says_what_it_says_read_as_any_other(events):
+def test_fast_path_and_general_path_yield_the_same(events):
     assert read(events) == read(events, Slowly)
 
 
-def test_a_piece_of_text_is_read_quickly(monkeypatch):
+def test_text_deltas_use_the_fast_path(monkeypatch):
     monkeypatch.setattr(CohereAnswer, "feed", None)
     deltas, response = read([PIECE])
     assert deltas[0][0].text == response.text == "a"

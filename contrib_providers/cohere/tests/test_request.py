@@ -34,17 +34,17 @@ def sent(request):
     return json.loads(render(request).body)
 
 
-def test_a_plain_request_holds_the_model_its_messages_and_nothing_else():
+def test_minimal_request_contains_model_and_messages_only():
     assert sent(ask()) == {"model": "command-x", "messages": [{"role": "user", "content": "hi"}], "stream": False}
     assert sent(ask(stream=True))["stream"] is True
 
 
-def test_limits_are_named_as_cohere_names_them():
+def test_limits_have_cohere_field_names():
     body = sent(ask(max_tokens=9, temperature=0.0, stop=("END",)))
     assert (body["max_tokens"], body["temperature"], body["stop_sequences"]) == (9, 0.0, ["END"])
 
 
-def test_calls_and_results_find_their_places():
+def test_tool_calls_and_results_are_sent():
     system = Message(Role.SYSTEM, (TextPart("be "), TextPart("brief", ends_prefix=True)))
     calls = Message(Role.ASSISTANT, (), (CALL,))
     result = Message(Role.TOOL, (TextPart("high"),), tool_call_id="t1")
@@ -58,7 +58,7 @@ def test_calls_and_results_find_their_places():
     ]
 
 
-def test_the_plan_and_the_reasoning_of_calls_go_back_with_them():
+def test_plan_and_reasoning_are_sent_back_with_calls():
     opaque = {"cohere": {"tool_plan": "first the tides", "thinking": "let me see"}}
     turn = sent(ask(user("a"), Message(Role.ASSISTANT, (), (CALL,), opaque=opaque)))["messages"][1]
     assert turn["tool_plan"] == "first the tides"
@@ -70,13 +70,13 @@ def test_the_plan_and_the_reasoning_of_calls_go_back_with_them():
         assert not turn.keys() & {"tool_plan", "content"}
 
 
-def test_more_stop_sequences_than_it_takes_are_left_out_and_told():
+def test_surplus_stop_sequences_are_left_out_and_reported():
     rendered = render(ask(stop=("a", "b", "c", "d", "e", "f", "g")))
     assert json.loads(rendered.body)["stop_sequences"] == ["a", "b", "c", "d", "e"]
     assert rendered.downgrades == ("2 of 7 stop sequences left out",)
 
 
-def test_images_stand_beside_the_text_of_a_user():
+def test_images_are_sent_in_user_messages_only():
     parts = (
         TextPart("what is it"),
         ImagePart("image/png", b"\x89"),
@@ -87,23 +87,23 @@ def test_images_stand_beside_the_text_of_a_user():
     assert content[1]["image_url"]["url"] == "data:image/png;base64,iQ=="
     with pytest.raises(InvalidRequest, match="neither data nor a url"):
         render(ask(Message(Role.USER, (ImagePart("image/png"),))))
-    with pytest.raises(InvalidRequest, match="from users only"):
+    with pytest.raises(InvalidRequest, match="in user messages only"):
         render(ask(Message(Role.TOOL, (ImagePart("image/png", b"x"),), tool_call_id="t1")))
 
 
 @pytest.mark.parametrize(
     ("choice", "written"), [(None, None), ("auto", None), ("required", "REQUIRED"), ("none", "NONE")]
 )
-def test_a_choice_of_tools_is_written_in_large_letters_or_not_at_all(choice, written):
+def test_tool_choice_is_upper_case_or_left_out(choice, written):
     body = sent(ask(tools=(TIDES, WINDS), tool_choice=choice))
     assert body.get("tool_choice") == written
     assert [tool["function"]["name"] for tool in body["tools"]] == ["get_tides", "get_winds"]
 
 
-def test_one_tool_that_has_to_be_called_is_the_only_one_offered():
+def test_named_tool_choice_sends_only_this_tool():
     body = sent(ask(tools=(TIDES, WINDS), tool_choice="get_winds"))
     assert ([tool["function"]["name"] for tool in body["tools"]], body["tool_choice"]) == (["get_winds"], "REQUIRED")
-    with pytest.raises(InvalidRequest, match="no tool 'get_moon'.*get_tides, get_winds"):
+    with pytest.raises(InvalidRequest, match="unknown tool 'get_moon'.*get_tides, get_winds"):
         render(ask(tools=(TIDES, WINDS), tool_choice="get_moon"))
 
 
@@ -120,29 +120,29 @@ def test_one_tool_that_has_to_be_called_is_the_only_one_offered():
         (ResponseFormat("grammar"), None, ("response_format grammar left out",)),
     ],
 )
-def test_a_format_is_sent_as_far_as_cohere_has_it(wanted, written, downgrades):
+def test_supported_response_format_is_sent(wanted, written, downgrades):
     rendered = render(ask(response_format=wanted))
     assert json.loads(rendered.body).get("response_format") == written
     assert rendered.downgrades == downgrades
 
 
-def test_a_format_beside_tools_is_left_out_because_cohere_refuses_it():
+def test_response_format_with_tools_is_left_out():
     rendered = render(ask(tools=(TIDES,), response_format=ResponseFormat("json_object")))
     assert "response_format" not in json.loads(rendered.body)
     assert rendered.downgrades == ("response_format json_object left out",)
 
 
-def test_an_answer_cannot_be_continued():
+def test_continuation_is_rejected():
     with pytest.raises(InvalidRequest, match="does not continue") as caught:
         render(ask(user("a"), Message(Role.ASSISTANT, (TextPart("b"),)), continues=True))
     assert caught.value.sub_cause == "prefill_unsupported"
 
 
-def test_extra_fields_are_sent_as_they_are():
+def test_extra_fields_are_sent_unchanged():
     assert sent(ask(extra={"safety_mode": "OFF"}))["safety_mode"] == "OFF"
     with pytest.raises(InvalidRequest, match="JSON cannot say"):
         render(ask(extra={"x": object()}))
 
 
-def test_text_with_half_a_surrogate_pair_is_sent_without_it():
+def test_lone_surrogate_is_replaced():
     assert sent(ask(user("a\ud800b")))["messages"][0]["content"] == "a?b"

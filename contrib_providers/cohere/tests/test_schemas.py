@@ -64,9 +64,7 @@ def step(tool, args):
     return closed({"tool": named, "args": args, "order": {"type": "integer"}, "rationale": why})
 
 
-def test_a_plan_is_held_to_its_tools_without_bounds_and_with_texts_for_objects_that_require_nothing(
-    chat_server, deck_at
-):
+def test_plan_schema_has_no_bounds_and_strings_for_objects_without_required_properties(chat_server, deck_at):
     server = chat_server(lambda body: answer('{"port": "Oslo"}'))
     found = deck_at(server).plan("tides of Oslo", model=MODEL)
     assert dict(found.steps[0].args) == {"port": "Oslo"} and found.downgrades == ()
@@ -85,7 +83,7 @@ def test_a_plan_is_held_to_its_tools_without_bounds_and_with_texts_for_objects_t
     assert server.requests[0].body["response_format"] == {"type": "json_object", "json_schema": schema}
 
 
-def test_a_schema_that_is_refused_is_left_out_the_next_time(chat_server, deck_at):
+def test_rejected_schema_is_left_out_of_the_next_request(chat_server, deck_at):
     def respond(body):
         if "tide.get" in json.dumps(body.get("response_format")) and "$defs" in json.dumps(body["response_format"]):
             return 400, {}, {"message": "invalid request: response_format.json_schema is too large"}
@@ -99,7 +97,7 @@ def test_a_schema_that_is_refused_is_left_out_the_next_time(chat_server, deck_at
     assert sent == [True, False, True, False, False, False], "two forms are tried, each once"
 
 
-def test_a_deployment_may_do_without_schemas(chat_server, deck_at):
+def test_schemas_can_be_disabled_by_option(chat_server, deck_at):
     server = chat_server(lambda body: answer({"port": "Oslo"}))
     deck_at(server, response_formats=["json_object"]).plan("tides of Oslo", model=MODEL)
     assert server.requests[0].body["response_format"] == {"type": "json_object"}
@@ -108,7 +106,7 @@ def test_a_deployment_may_do_without_schemas(chat_server, deck_at):
 @pytest.mark.parametrize(
     "options", [{"colour": "red"}, {"response_formats": "json_object"}, {"response_formats": ["x"]}]
 )
-def test_an_option_that_cannot_be_used_is_named(options):
+def test_invalid_option_is_named(options):
     settings = ProviderSettings(name="cohere", options=options)
     request = ChatRequest(
         model=MODEL,

@@ -53,7 +53,7 @@ def played(deck, *requests):
 # -- recording and replaying -----------------------------------------------------------------------------------
 
 
-def test_what_a_server_said_over_http_is_replayed_when_the_server_is_gone(deck_with, chat_server, tape):
+def test_http_response_is_replayed_without_the_server(deck_with, chat_server, tape):
     usage = {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 5}}
     server = chat_server(lambda body: {**completion("it rains"), "usage": usage, "model": "rain-1"})
     options = {"providers": {"tape": {"options": {"file": str(tape)}}, "openai": {"base_url": server.base_url}}}
@@ -75,7 +75,7 @@ def test_what_a_server_said_over_http_is_replayed_when_the_server_is_gone(deck_w
     assert not re.search("secret|authorization|header|127.0.0.1", tape.read_text(), re.IGNORECASE)
 
 
-def test_a_whole_plan_is_replayed_without_its_provider(deck_on):
+def test_plan_is_replayed_without_its_provider(deck_on):
     wanted = '{"steps": [{"tool": "blog.draft", "args": {"brief": "x"}, "rationale": "asked for"}]}'
     plan = deck_on("record", wanted).plan("draft a blog post about x", model=MODEL)
     again = deck_on("replay").plan("draft a blog post about x", model=MODEL)
@@ -83,7 +83,7 @@ def test_a_whole_plan_is_replayed_without_its_provider(deck_on):
     assert [step.tool for step in again.steps] == ["blog.draft"]
 
 
-def test_every_part_of_a_response_comes_back(deck_on):
+def test_all_response_fields_are_replayed(deck_on):
     reply = Reply(
         "naïve \ud800 \U0001f600",
         "tool_calls",
@@ -101,18 +101,18 @@ def test_every_part_of_a_response_comes_back(deck_on):
 
 
 @pytest.mark.parametrize("cause", list(FailureClass))
-def test_a_failure_is_replayed_as_what_it_was(deck_on, cause):
+def test_failure_is_replayed(deck_on, cause):
     with pytest.raises(FAILURES[cause]) as live:
         deck_on("record", Fail(cause, status=418, retry_after_s=2.5, detail="so it is", sub_cause="why")).complete(
             ask()
         )
     with pytest.raises(FAILURES[cause]) as replayed:
         deck_on("replay").complete(ask())
-    took = {"latency_s": 0, "attempts": None, "call_id": ""}
-    assert {**replayed.value.to_dict(), **took} == {**live.value.to_dict(), **took}
+    told = [attrs.evolve(each.value, latency_s=0.0, attempts=()).to_dict() for each in (live, replayed)]
+    assert {**told[0], "call_id": ""} == {**told[1], "call_id": ""}
 
 
-def test_equal_requests_are_replayed_in_recorded_order_and_then_the_last_one(deck_on):
+def test_equal_requests_replay_in_order_and_repeat_the_last(deck_on):
     assert played(deck_on("record", "one", Fail("rate_limited"), "three"), *[ask()] * 3) == [
         "one",
         "rate_limited",
@@ -121,35 +121,35 @@ def test_equal_requests_are_replayed_in_recorded_order_and_then_the_last_one(dec
     assert played(deck_on("replay"), *[ask()] * 5) == ["one", "rate_limited", "three", "three", "three"]
 
 
-def test_record_asks_every_time_and_adds_to_the_tape(deck_on):
+def test_record_mode_always_calls_the_provider(deck_on):
     played(deck_on("record", "one"), ask())
     assert played(deck_on("record", "two"), ask()) == ["two"]
     assert played(deck_on("replay"), ask(), ask()) == ["one", "two"]
 
 
-def test_auto_asks_only_for_what_is_not_on_the_tape(deck_on):
+def test_auto_mode_calls_the_provider_only_for_new_requests(deck_on):
     assert played(deck_on("auto", "one", "two"), ask("a"), ask("b"), ask("a")) == ["one", "two", "one"]
     assert played(deck_on("auto", "three"), ask("b"), ask("c"), ask("a")) == ["two", "three", "one"]
 
 
-def test_auto_never_takes_a_failure_for_the_last_word(deck_on):
+def test_auto_mode_does_not_replay_failures(deck_on):
     """Or a key that was missing once would be missing for ever, and a retry would meet its own recording."""
     assert played(deck_on("auto", Fail("rate_limited"), "one"), ask(), ask(), ask()) == ["rate_limited", "one", "one"]
     assert played(deck_on("auto"), ask(), ask(), ask()) == ["rate_limited", "one", "one"]
 
 
-def test_a_stream_and_a_whole_answer_are_one_request(deck_on):
+def test_streamed_and_whole_requests_have_one_key(deck_on):
     assert played(deck_on("auto", "one"), ask(stream=True), ask()) == ["one", "one"]
 
 
-def test_the_wrapped_provider_sees_its_own_model_id(deck_with, tape):
+def test_wrapped_provider_gets_its_own_model_id(deck_with, tape):
     script = scripted_provider(["one"])
     deck = deck_with(helmdeck_provider_tape, script, config={"providers": {"tape": {"options": {"file": str(tape)}}}})
     deck.complete(ask(model="tape/scripted/vendor/model:free", stream=True))
     assert [(request.model, request.stream) for request in script.requests] == [("scripted/vendor/model:free", True)]
 
 
-def test_equal_requests_at_the_same_time_are_asked_for_once(deck_with, tape):
+def test_concurrent_equal_requests_are_sent_once(deck_with, tape):
     # The shortest delay there is, so that the others get their turn while one is being answered.
     script = scripted_provider([Reply("one", delay_s=1e-9), Reply("two", delay_s=1e-9)])
     config = {"providers": {"tape": {"options": {"file": str(tape)}}}}
@@ -167,35 +167,37 @@ def test_equal_requests_at_the_same_time_are_asked_for_once(deck_with, tape):
 # -- requests that are not on the tape -------------------------------------------------------------------------
 
 
-def test_an_unknown_request_is_told_how_it_differs_from_the_nearest_one(deck_on):
+def test_unknown_request_error_shows_the_nearest_recorded_one(deck_on):
     far, near = ask("about cats", max_tokens=100), ask("about the dogs of Paris, in short", max_tokens=100)
     played(deck_on("record", "one", "two"), far, near)
-    with pytest.raises(InvalidRequest, match="does not hold this request") as failed:
+    with pytest.raises(InvalidRequest, match="the request is not on the tape") as failed:
         deck_on("replay").complete(ask("about the dogs of Rome, in short", max_tokens=200))
     assert "(line 2) differs in" in failed.value.detail
-    assert "max_tokens: 200 asked, 100 on the tape" in failed.value.detail
-    assert re.search(r"messages\[0\]\.parts\[0\]\.text: .*Rome.* asked, .*Paris.* on the tape", failed.value.detail)
+    assert "max_tokens: 200 in the request, 100 on the tape" in failed.value.detail
+    assert re.search(
+        r"messages\[0\]\.parts\[0\]\.text: .*Rome.* in the request, .*Paris.* on the tape", failed.value.detail
+    )
     assert 'providers.tape.options.mode = "auto"' in failed.value.detail
 
 
-def test_what_only_one_of_two_requests_has_is_named(deck_on):
+def test_difference_names_fields_of_one_request_only(deck_on):
     played(deck_on("record", "one"), ask(stop=("END",)))
-    with pytest.raises(InvalidRequest, match=r'stop\[0\]: "END" on the tape only') as failed:
+    with pytest.raises(InvalidRequest, match=r'stop\[0\]: "END" only on the tape') as failed:
         deck_on("replay").complete(ask(extra={"seed": 1}))
-    assert "extra.seed: 1 asked only" in failed.value.detail
+    assert "extra.seed: 1 only in the request" in failed.value.detail
     assert "[]" not in failed.value.detail
 
 
-def test_an_empty_tape_says_so(deck_on, tape):
+def test_empty_tape_is_reported(deck_on, tape):
     tape.parent.mkdir()
     tape.touch()
-    with pytest.raises(InvalidRequest, match="nothing is recorded on it"):
+    with pytest.raises(InvalidRequest, match="the tape is empty"):
         deck_on("replay").complete(ask())
 
 
-def test_whole_numbers_and_truth_values_are_not_taken_for_one_another(deck_on):
+def test_integers_and_booleans_are_distinguished(deck_on):
     played(deck_on("record", "one"), ask(extra={"logprobs": 1}))
-    with pytest.raises(InvalidRequest, match=r"extra\.logprobs: true asked, 1 on the tape"):
+    with pytest.raises(InvalidRequest, match=r"extra\.logprobs: true in the request, 1 on the tape"):
         deck_on("replay").complete(ask(extra={"logprobs": True}))
 
 
@@ -214,11 +216,11 @@ def test_whole_numbers_and_truth_values_are_not_taken_for_one_another(deck_on):
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_every_field_of_a_request_tells_two_apart(changed):
+def test_every_request_field_is_part_of_the_key(changed):
     assert key_of(recorded(attrs.evolve(ask(), **changed))) != key_of(recorded(ask()))
 
 
-def test_the_fields_are_all_that_a_request_has_but_for_two():
+def test_key_covers_all_fields_except_stream_and_task():
     assert {field.name for field in attrs.fields(ChatRequest)} - set(FIELDS) == {"stream", "task"}
 
 
@@ -226,7 +228,7 @@ def test_the_fields_are_all_that_a_request_has_but_for_two():
 
 
 @pytest.mark.parametrize("name", ["extra_headers", "Authorization", "api_key", "apiKey", "password", "access_token"])
-def test_what_is_secret_by_name_is_never_written(deck_on, tape, name):
+def test_fields_with_secret_names_are_never_recorded(deck_on, tape, name):
     request = ask(extra={"mcp": [{name: {"any": "hush-hush"}}], "max_completion_tokens": 5})
     played(deck_on("record", "one"), request)
     assert "hush" not in tape.read_text()
@@ -242,7 +244,7 @@ def exchange(text="hello", answer="one"):
     return Exchange(recorded(ask(text)), ChatResponse(text=answer, stop_reason=StopReason.END_TURN))
 
 
-def test_a_line_is_json_of_a_known_form(deck_on, tape):
+def test_line_is_json_with_the_documented_fields(deck_on, tape):
     played(deck_on("record", "one", Fail("rate_limited")), ask(), ask())
     answered, failed = map(json.loads, tape.read_text().splitlines())
     assert list(answered) == ["key", "request", "response", "tape"]
@@ -253,7 +255,7 @@ def test_a_line_is_json_of_a_known_form(deck_on, tape):
     assert failed["failure"]["cause"] == "rate_limited"
 
 
-def test_a_tape_is_read_back_as_it_was_written(tape):
+def test_tape_round_trips(tape):
     tape.parent.mkdir()
     Tape(tape).append(exchange())
     read = Tape(tape)
@@ -262,14 +264,14 @@ def test_a_tape_is_read_back_as_it_was_written(tape):
     assert [take.exchange.outcome for take in read] == [exchange().outcome]
 
 
-def test_a_cut_last_line_is_reported_and_skipped(deck_on, tape):
+def test_truncated_last_line_is_reported_and_skipped(deck_on, tape):
     played(deck_on("record", "one", "two"), ask("a"), ask("b"))
     tape.write_bytes(tape.read_bytes()[:-20])
-    with pytest.warns(TapeWarning, match=r"demo\.jsonl line 2: cut"):
+    with pytest.warns(TapeWarning, match=r"demo\.jsonl line 2: truncated"):
         assert played(deck_on("replay"), ask("a"), ask("b")) == ["one", "invalid_request"]
 
 
-def test_recording_goes_on_behind_a_cut_line(deck_on, tape):
+def test_recording_continues_after_a_truncated_line(deck_on, tape):
     played(deck_on("record", "one", "two"), ask("a"), ask("b"))
     tape.write_bytes(tape.read_bytes()[:-20])
     with pytest.warns(TapeWarning):
@@ -277,7 +279,7 @@ def test_recording_goes_on_behind_a_cut_line(deck_on, tape):
     assert played(deck_on("replay"), ask("a"), ask("b")) == ["one", "three"]
 
 
-def test_a_last_line_that_lacks_only_its_end_is_complete(deck_on, tape):
+def test_last_line_without_line_break_is_complete(deck_on, tape):
     played(deck_on("record", "one"), ask("a"))
     tape.write_bytes(tape.read_bytes().rstrip(b"\n"))
     assert played(deck_on("auto", "two"), ask("a"), ask("b")) == ["one", "two"]
@@ -297,7 +299,7 @@ def test_a_last_line_that_lacks_only_its_end_is_complete(deck_on, tape):
         ("[" * 100_000, "nested too deeply"),
     ],
 )
-def test_a_corrupt_line_is_an_error_that_names_file_and_line(deck_on, tape, line, why):
+def test_corrupt_line_error_names_file_and_line(deck_on, tape, line, why):
     played(deck_on("record", "one"), ask())
     good = tape.read_text()
     tape.write_text(f"{good}{line}\n{good}")
@@ -305,14 +307,14 @@ def test_a_corrupt_line_is_an_error_that_names_file_and_line(deck_on, tape, line
         deck_on("replay").complete(ask())
 
 
-def test_a_request_that_was_edited_by_hand_is_an_error(deck_on, tape):
+def test_edited_request_is_an_error(deck_on, tape):
     played(deck_on("record", "one"), ask("in Paris"))
     tape.write_text(tape.read_text().replace("Paris", "Rome"))
-    with pytest.raises(HelmdeckError, match=r"line 1: .* edited by hand"):
+    with pytest.raises(HelmdeckError, match=r"line 1: .* may have been edited"):
         deck_on("replay").complete(ask("in Rome"))
 
 
-def test_a_tape_that_was_started_anew_is_read_anew(deck_on, tape):
+def test_replaced_tape_is_read_again(deck_on, tape):
     deck = deck_on("auto", "one", "two", "three")
     played(deck, ask("a"), ask("b"))
     tape.write_text("")
@@ -320,7 +322,7 @@ def test_a_tape_that_was_started_anew_is_read_anew(deck_on, tape):
     assert len(tape.read_text().splitlines()) == 1
 
 
-def test_what_another_deck_records_meanwhile_is_replayed(deck_on):
+def test_exchange_recorded_by_another_deck_is_replayed(deck_on):
     one, other = deck_on("auto", "one"), deck_on("auto", "two")
     played(one, ask("a"))
     played(other, ask("b"))
@@ -364,20 +366,20 @@ def write(path, names, count, largest=0):
     return "".join(each.communicate()[1] for each in writers)
 
 
-def test_two_processes_record_on_one_tape_without_harm(tmp_path):
+def test_two_processes_can_record_on_one_tape(tmp_path):
     path = tmp_path / "shared.jsonl"
     assert write(path, ["one", "other"], 200) == ""
     lines = path.read_bytes().splitlines()
     assert len({from_line(line).key for line in lines}) == len(lines) == 400
 
 
-def test_a_disk_that_is_full_leaves_only_whole_lines(tmp_path):
+def test_full_disk_leaves_only_complete_lines(tmp_path):
     path = tmp_path / "full.jsonl"
     assert "OSError" in write(path, ["one"], 2, largest=15_000)
     assert [from_line(line).request for line in path.read_bytes().splitlines()] == [{"model": "one 0"}]
 
 
-def test_a_failure_from_a_tape_is_an_exception_like_any_other():
+def test_replayed_failure_is_a_regular_exception():
     exchange = from_line(to_line(Exchange(recorded(ask()), RateLimited("busy", retry_after_s=1))))
     with pytest.raises(RateLimited) as first:
         exchange.play()
@@ -387,7 +389,7 @@ def test_a_failure_from_a_tape_is_an_exception_like_any_other():
     assert pickle.loads(pickle.dumps(exchange.outcome)).to_dict() == first.value.to_dict()
 
 
-def test_a_failure_of_a_plugins_own_class_is_kept_by_its_cause():
+def test_failure_of_a_plugin_class_is_recorded_by_cause():
     @attrs.frozen
     class AcmeBusy(RateLimited):
         desk: int = 4
@@ -400,9 +402,7 @@ def test_a_failure_of_a_plugins_own_class_is_kept_by_its_cause():
 # -- secrets ---------------------------------------------------------------------------------------------------
 
 
-def test_no_key_and_no_header_of_the_wrapped_provider_gets_onto_the_tape_wherever_it_is_repeated(
-    deck_with, chat_server, tape, monkeypatch
-):
+def test_no_secret_of_the_wrapped_provider_is_recorded(deck_with, chat_server, tape, monkeypatch):
     key, tenant = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya", "Uu3Vv4Ww5Xx6Yy7Zz8Aa9Bb0"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     call = {"id": key, "function": {"name": "look", "arguments": json.dumps({"at": key, "for": tenant})}}
@@ -422,7 +422,7 @@ def test_no_key_and_no_header_of_the_wrapped_provider_gets_onto_the_tape_whereve
     assert key not in tape.read_text() and tenant not in tape.read_text()
 
 
-def test_a_key_that_is_a_word_of_the_request_makes_no_difference(deck_with, chat_server, tape, monkeypatch):
+def test_short_key_within_the_request_text_is_kept(deck_with, chat_server, tape, monkeypatch):
     server = chat_server(lambda body: completion("passed"))
     config = {"providers": {"tape": {"options": {"file": str(tape)}}, "openai": {"base_url": server.base_url}}}
     for key in ("sk-0123456789abcdef", "test"):

@@ -9,11 +9,13 @@ dropped: a word that stands twice can be seen, a word that is gone cannot.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 import attrs
 
 from helmdeck_core.calls.continuation.repetition import LINE_MARK, SURE, longest_repetition, repeated_length, squashed
+from helmdeck_core.domain.continuation import ContinuationAnnouncement
 
 HEAD = 400
 """Characters of a continuation that are needed to judge how it begins: an announcement, a fence, a repeated line."""
@@ -30,20 +32,6 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*+(")?', re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]+")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 _LAST_WORD = re.compile(r"[^\W\d_]+\Z")
-
-_GOING_ON = r"""(?: continu\w* | contin[uú]\w* | resum(?:e|ing) | pick(?:ing)?[ ]up | carry(?:ing)?[ ]on | left[ ]off | cut[ ]off
-    | (?:the[ ])?(?:rest|remainder|remaining) | fortsetz\w* | fortgesetzt | weiter | suite | reprend\w* | prosegu\w* | продолж\w* )"""
-_OPENER = r"""(?: sure | certainly | of[ ]course | ok(?:ay)? | understood | absolutely | apologies | sorry | here | i | let | right
-    | got[ ]it | as | below | natürlich | gerne? | hier | ich | bien[ ]sûr | voici | d'accord | je | claro | por | aquí | certo
-    | ecco | aqui | конечно )"""
-_ANNOUNCEMENT = re.compile(
-    rf"""
-    \s* [*_(\[<#>\- \t]* (?: {_OPENER} \b (?=[^\n]{{0,200}}?\b{_GOING_ON}\b) | {_GOING_ON} \b )
-        [^\n]{{0,220}}? [:.!…\])*]+ [ \t]* (?: \n{{1,2}} | \Z )
-    | \s* [^\n]{{0,40}} (?: 继续 | 接着 | 続き | 이어서 ) [^\n]{{0,40}} [:：。…] [ \t]* (?: \n{{1,2}} | \Z )
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
 
 
 @attrs.frozen
@@ -78,54 +66,105 @@ class Merged:
     kinds: tuple[str, ...] = ()
 
 
-def merge(answer: str, more: str, *, is_cut: bool = False) -> Merged:
-    """Join an answer that was cut with its continuation; nothing of the answer changes.
+class Merger:
+    """Joins truncated answers with their continuations.
 
-    :param answer: all that has been put together so far.
-    :param more: the visible text of the continuation.
-    :param is_cut: the continuation was cut as well.
+    :param announcements: how models announce that they continue, by language.
     """
-    seam = find_seam(answer, more, is_cut=is_cut)
-    added = more[seam.start :]
-    if seam.has_foreign_fence:
-        added = without_closing_fence(added)
-    return Merged(answer + added, added, len(more) - len(added), seam.kinds)
 
+    def __init__(self, announcements: Sequence[ContinuationAnnouncement] = ()) -> None:
+        self._announcements = tuple(announcements)
 
-def without_closing_fence(text: str) -> str:
-    """The text without a fence at its end."""
-    closing = _CLOSING.search(text)
-    return text[: closing.start()] if closing else text
+    @cached_property
+    def _announcement(self) -> re.Pattern[str] | None:
+        """Compiled at the first continuation: compiling costs more than start-up should."""
+        return announcement_pattern(self._announcements)
 
+    def merge(self, answer: str, more: str, *, is_cut: bool = False) -> Merged:
+        """Join a truncated answer with its continuation; nothing of the answer changes.
 
-def find_seam(answer: str, more: str, *, is_cut: bool = False) -> Seam:
-    """Find where a continuation goes on from the answer; linear in the length of both."""
-    if not answer or not more:
-        return Seam()
-    begun = _fence_again(answer, more)
-    if begun and longest_repetition(answer, more) <= begun:
-        return Seam(begun, ("repetition",))
-    for start, blank, kinds in _heads(answer, more):
-        length = repeated_length(answer, more[start:], blank, is_cut=is_cut)
-        if length:
-            stop = start + length
-            foreign = "fence" in kinds and not _open_fence(answer)
-            return Seam(stop, (*kinds, "repetition"), foreign, is_open=stop == len(more))
-    # Nothing is repeated: what can be dropped is what speaks for itself.
-    start, kinds = _introduction(answer, more)
-    if start:
-        return Seam(start, kinds, "fence" in kinds and not _open_fence(answer), is_open=start == len(more))
-    broken = _foreign_break(answer, more)
-    return Seam(broken, ("white space",)) if broken else Seam()
+        :param answer: all that has been put together so far.
+        :param more: the visible text of the continuation.
+        :param is_cut: the continuation was truncated as well.
+        """
+        seam = self.find_seam(answer, more, is_cut=is_cut)
+        added = more[seam.start :]
+        if seam.has_foreign_fence:
+            added = without_closing_fence(added)
+        return Merged(answer + added, added, len(more) - len(added), seam.kinds)
+
+    def stream(self, answer: str) -> SeamStream:
+        """Join a continuation that arrives in chunks.
+
+        :param answer: all that has been put together so far; what of it was shown is never released again.
+        """
+        return SeamStream(self, answer)
+
+    def find_seam(self, answer: str, more: str, *, is_cut: bool = False) -> Seam:
+        """Find where a continuation goes on from the answer; linear in the length of both."""
+        if not answer or not more:
+            return Seam()
+        begun = _fence_again(answer, more)
+        if begun and longest_repetition(answer, more) <= begun:
+            return Seam(begun, ("repetition",))
+        for start, blank, kinds in self._heads(answer, more):
+            length = repeated_length(answer, more[start:], blank, is_cut=is_cut)
+            if length:
+                stop = start + length
+                foreign = "fence" in kinds and not _open_fence(answer)
+                return Seam(stop, (*kinds, "repetition"), foreign, is_open=stop == len(more))
+        # Nothing is repeated: only announcements, fences and foreign line breaks can be dropped.
+        start, kinds = self._introduction(answer, more)
+        if start:
+            return Seam(start, kinds, "fence" in kinds and not _open_fence(answer), is_open=start == len(more))
+        broken = _foreign_break(answer, more)
+        return Seam(broken, ("white space",)) if broken else Seam()
+
+    def may_still_repeat(self, answer: str, more: str) -> bool:
+        """Whether the start of a continuation only repeats the answer so far, and may go on doing so."""
+        ours = squashed(answer)
+        rests = (squashed(more[start:]) for start, _, _ in self._heads(answer, more))
+        return any(len(rest) >= SURE and rest in ours for rest in rests)
+
+    def _heads(self, answer: str, more: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+        """The places in a continuation at which a repetition may start, with the blank before each and what was dropped."""
+        announced = self._announced(answer, more)
+        introduced, kinds = self._introduction(answer, more)
+        fence = _OPENING.match(more)
+        seen: set[int] = set()
+        for place, before in (
+            (0, ()),
+            (announced, ("announcement",)),
+            (introduced, kinds),
+            (fence.end() if fence else 0, ("fence",)),
+        ):
+            for start, dropped in ((place, before), (_blank_end(more, place), (*before, "white space"))):
+                if start not in seen:
+                    seen.add(start)
+                    yield start, more[place:start], dropped
+
+    def _introduction(self, answer: str, more: str) -> tuple[int, tuple[str, ...]]:
+        """Where the answer itself begins behind an announcement and a fence that was opened once more."""
+        start = self._announced(answer, more)
+        kinds: tuple[str, ...] = ("announcement",) if start else ()
+        fence = _OPENING.match(more, start)
+        if fence and _is_foreign_fence(answer, fence["language"]):
+            start, kinds = fence.end(), (*kinds, "fence")
+        return start, kinds
+
+    def _announced(self, answer: str, more: str) -> int:
+        """Where an announcement ends; 0 for none, such as ``continue`` in a loop."""
+        announced = self._announcement.match(more[: HEAD + 1]) if self._announcement else None
+        if announced is None or (more.lstrip()[:1].islower() and not answer.endswith((".", ":", "!", "?", "\n"))):
+            return 0
+        return announced.end()
 
 
 class SeamStream:
-    """Joins a continuation that arrives in pieces: releases what the answer lacks, as soon as the seam is certain.
+    """A continuation that arrives in chunks: releases what the answer lacks, as soon as the seam is certain."""
 
-    :param answer: all that has been put together so far; what of it was shown is never released again.
-    """
-
-    def __init__(self, answer: str) -> None:
+    def __init__(self, merger: Merger, answer: str) -> None:
+        self._merger = merger
         self._answer = answer
         self._held: list[str] = []
         self._size = 0
@@ -143,10 +182,10 @@ class SeamStream:
             return ""
         more = "".join(self._held)
         # What repeats the answer without having come to its end tells nothing yet; looks get rarer as it grows.
-        if _may_still_repeat(self._answer, more):
+        if self._merger.may_still_repeat(self._answer, more):
             self._next_look = 2 * self._size
             return ""
-        seam = find_seam(self._answer, more)
+        seam = self._merger.find_seam(self._answer, more)
         if seam.is_open:
             self._next_look = 2 * self._size
             return ""
@@ -156,7 +195,7 @@ class SeamStream:
         """Say that nothing follows; return what was still held back."""
         if self.seam is None:
             more = "".join(self._held)
-            released = self._settle(find_seam(self._answer, more, is_cut=is_cut), more)
+            released = self._settle(self._merger.find_seam(self._answer, more, is_cut=is_cut), more)
         else:
             released = ""
         rest, self._tail = self._tail, ""
@@ -181,22 +220,30 @@ class SeamStream:
 # -- how a continuation may begin ---------------------------------------------------------------------------------
 
 
-def _heads(answer: str, more: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
-    """The places in a continuation at which a repetition may start, with the blank before each and what was dropped."""
-    announced = _announced(answer, more)
-    introduced, kinds = _introduction(answer, more)
-    fence = _OPENING.match(more)
-    seen: set[int] = set()
-    for place, before in (
-        (0, ()),
-        (announced, ("announcement",)),
-        (introduced, kinds),
-        (fence.end() if fence else 0, ("fence",)),
-    ):
-        for start, dropped in ((place, before), (_blank_end(more, place), (*before, "white space"))):
-            if start not in seen:
-                seen.add(start)
-                yield start, more[place:start], dropped
+def announcement_pattern(announcements: Iterable[ContinuationAnnouncement]) -> re.Pattern[str] | None:
+    """One pattern for the announcements of all languages; ``None`` without any."""
+    every = tuple(announcements)
+    openers = _any_of(word for each in every for word in each.openers)
+    phrases = _any_of(word for each in every for word in each.phrases)
+    unspaced = _any_of(word for each in every for word in each.unspaced_phrases)
+    patterns = []
+    if phrases:
+        opened = rf"{openers}\b(?=[^\n]{{0,200}}?\b{phrases}\b)|" if openers else ""
+        patterns.append(rf"\s*[*_(\[<#>\- \t]*(?:{opened}{phrases}\b)[^\n]{{0,220}}?[:.!…\])*]+[ \t]*(?:\n{{1,2}}|\Z)")
+    if unspaced:
+        patterns.append(rf"\s*[^\n]{{0,40}}{unspaced}[^\n]{{0,40}}[:：。…][ \t]*(?:\n{{1,2}}|\Z)")
+    return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
+
+
+def _any_of(words: Iterable[str]) -> str:
+    found = "|".join(f"(?:{word})" for word in dict.fromkeys(words))
+    return f"(?:{found})" if found else ""
+
+
+def without_closing_fence(text: str) -> str:
+    """The text without a fence at its end."""
+    closing = _CLOSING.search(text)
+    return text[: closing.start()] if closing else text
 
 
 def _blank_end(text: str, start: int) -> int:
@@ -209,24 +256,6 @@ def _fence_again(answer: str, more: str) -> int:
     begun = _FENCE_BEGUN.search(answer)
     whole = _FENCE_MARK.match(more)
     return len(begun.group()) if begun and whole and more.startswith(begun.group()) else 0
-
-
-def _introduction(answer: str, more: str) -> tuple[int, tuple[str, ...]]:
-    """Where the answer itself begins behind an announcement and a fence that was opened once more."""
-    start = _announced(answer, more)
-    kinds: tuple[str, ...] = ("announcement",) if start else ()
-    fence = _OPENING.match(more, start)
-    if fence and _is_foreign_fence(answer, fence["language"]):
-        start, kinds = fence.end(), (*kinds, "fence")
-    return start, kinds
-
-
-def _announced(answer: str, more: str) -> int:
-    """Where an announcement ends; 0 for none, such as ``continue`` in a loop."""
-    announced = _ANNOUNCEMENT.match(more[: HEAD + 1])
-    if announced is None or (more.lstrip()[:1].islower() and not answer.endswith((".", ":", "!", "?", "\n"))):
-        return 0
-    return announced.end()
 
 
 def _is_foreign_fence(answer: str, language: str) -> bool:
@@ -246,13 +275,6 @@ def _open_fence(answer: str) -> bool:
         elif not fence["language"] and fence["mark"].startswith(mark):
             mark = ""
     return bool(mark)
-
-
-def _may_still_repeat(answer: str, more: str) -> bool:
-    """Whether a beginning only repeats the answer so far, and may go on doing so."""
-    ours = squashed(answer)
-    rests = (squashed(more[start:]) for start, _, _ in _heads(answer, more))
-    return any(len(rest) >= SURE and rest in ours for rest in rests)
 
 
 # -- line breaks that a continuation begins with ----------------------------------------------------------------------

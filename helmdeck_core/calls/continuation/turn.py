@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from helmdeck_core.calls.continuation.merge import merge
+from helmdeck_core.calls.continuation.merge import Merger
 from helmdeck_core.calls.continuation.repetition import longest_repetition, squashed
 from helmdeck_core.domain.chat import (
     DISPOSITIONS,
@@ -34,35 +34,14 @@ from helmdeck_core.domain.continuation import (
     Trigger,
     TurnState,
 )
+from helmdeck_core.domain.texts import NOTICE
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.errors import CallFailed
 from helmdeck_core.errors.attempts import AttemptRequest, FailureClass, RequestKind
 
-CONTINUE_HINT = (
-    "The output limit cut your last message. Go on with the very next character. Repeat nothing, announce nothing, and do "
-    "not open a code block that is open already. If you were about to call a tool, send one complete call and nothing else."
-)
-REPAIR_HINT = (
-    "Your last message ended before its tool call was complete, and nothing of it was run. Send the tool call once more, "
-    "complete, and nothing else."
-)
-THOUGHT_SHARE = 0.5
-"""When reasoning took more of the output than this, a larger limit helps more than a continuation."""
-
 SAME_START = 6
 """An object with the same first characters as the truncated one is that one written again."""
 
-_NOTICES: Mapping[TerminalReason, str] = {
-    TerminalReason.RETRY_LIMIT: "the answer is cut: it was still not complete after {attempts} continuations",
-    TerminalReason.BUDGET_EXHAUSTED: "the answer is cut: its budget of output is used up",
-    TerminalReason.COST_LIMIT: "the answer is cut: what the call may cost is used up",
-    TerminalReason.SAFETY_BLOCKED: "the answer is cut: the provider's safety filter stopped its continuation",
-    TerminalReason.CONTEXT_WINDOW_EXCEEDED: "the answer is cut: with its continuation it does not fit the model's window",
-    TerminalReason.PROVIDER_ERROR: "the answer is cut: its continuation failed ({cause})",
-    TerminalReason.NO_PROGRESS: "the answer is cut: asked to go on, the model only repeated it, or wrote blanks",
-    TerminalReason.UNKNOWN_STOP: "the answer is cut: its continuation stopped for a reason that is not known",
-    TerminalReason.TOOL_REPAIR_FAILED: "the tool call was cut and did not come whole when it was asked for again; it was not run",
-}
 _FATAL: Mapping[StopReason, TerminalReason] = {
     StopReason.SAFETY_BLOCKED: TerminalReason.SAFETY_BLOCKED,
     StopReason.CONTEXT_WINDOW_EXCEEDED: TerminalReason.CONTEXT_WINDOW_EXCEEDED,
@@ -99,16 +78,17 @@ class SendRequest:
     """Send a continuation, or a request for tool calls alone.
 
     :ivar is_native: the last message is the truncated response itself; a model that rejects it gets a hint instead.
-    :ivar left_tokens: output tokens left of the turn's budget.
+    :ivar remaining_tokens: output tokens that the turn may still use; characters likewise.
     """
 
     request: ChatRequest
     attempt: int
     is_repair: bool = False
     is_native: bool = False
-    tokens: int = 0
-    chars: int = 0
-    left_tokens: int = 0
+    output_tokens: int = 0
+    output_chars: int = 0
+    remaining_tokens: int = 0
+    remaining_chars: int = 0
 
 
 @attrs.frozen
@@ -131,6 +111,8 @@ class Turn:
     """One response and its continuations.
 
     :param request: the first request.
+    :param texts: hints and notices by name; see ``PromptText``.
+    :param merger: joins the response with its continuations.
     :param guard: forbids a request for other reasons than the limits of the turn.
     :param takes_native: whether the model continues its own truncated response when that is the last message.
     :ivar state: the current state; see ``TRANSITIONS``.
@@ -142,6 +124,8 @@ class Turn:
         request: ChatRequest,
         limits: ContinuationLimits,
         check: ShapeCheck,
+        texts: Mapping[str, str],
+        merger: Merger,
         *,
         takes_native: Callable[[], bool] = lambda: False,
         guard: RequestGuard | None = None,
@@ -151,6 +135,8 @@ class Turn:
         self._request = request
         self._limits = limits
         self._check = check
+        self._texts = texts
+        self._merger = merger
         self._takes_native = takes_native
         self._guard = guard or _allow
         self._first: ChatResponse | None = None
@@ -231,7 +217,9 @@ class Turn:
         """Return the same continuation with a hint, for a model that rejects its own truncated response as last message."""
         self._paid(self.state, cause=FailureClass.INVALID_REQUEST)
         self._takes_native = lambda: False
-        return attrs.evolve(send, request=self._hinted(CONTINUE_HINT, send.request.max_tokens), is_native=False)
+        return attrs.evolve(
+            send, request=self._hinted(self._texts["continuation.hint"], send.request.max_tokens), is_native=False
+        )
 
     # -- evaluating ------------------------------------------------------------------------------------------
 
@@ -240,8 +228,8 @@ class Turn:
         self._last = response
         self._usage += response.usage
         self._latency_s += response.latency_s
-        if response.reasoning:
-            self._reasoning.append(response.reasoning)
+        if response.reasoning_content:
+            self._reasoning.append(response.reasoning_content)
         if self._first is None:
             self._first, self._text = response, response.text
             self._parts.append(len(response.text))
@@ -271,7 +259,7 @@ class Turn:
         For a structured response the join that makes it complete is the right one.
         """
         answer = self.answer
-        merged = merge(answer, more, is_cut=response.stop_reason is StopReason.MAX_TOKENS)
+        merged = self._merger.merge(answer, more, is_cut=response.stop_reason is StopReason.MAX_TOKENS)
         if self._check.shape(self._text) is not Shape.CUT:
             return merged.added, merged.dropped
         for added in (merged.added, more, more[longest_repetition(answer, more) :]):
@@ -322,7 +310,11 @@ class Turn:
         if self._has_stalled:
             limit = self._left()
         is_native = is_paused or self._takes_native()
-        request = self._resumed(response, limit) if is_native else self._hinted(CONTINUE_HINT, limit)
+        hint = self._texts["continuation.hint"]
+        if not (is_native or hint):
+            self._move(Trigger.NOT_WORTH_IT)
+            return self._finished(TerminalReason.COMPLETED)
+        request = self._resumed(response, limit) if is_native else self._hinted(hint, limit)
         if forbidden := self._guard(request, RequestKind.CONTINUATION, self._usage):
             return self._partial(forbidden, Trigger.LIMIT)
         self._move(Trigger.UNDER_LIMITS)
@@ -330,11 +322,12 @@ class Turn:
         return self._send(request, self._attempts, is_native=is_native and not is_paused)
 
     def _repair(self) -> TurnAction:
-        if self._repairs >= self._limits.tool_repair_attempts:
+        hint, error = self._texts["continuation.repair_hint"], self._texts["continuation.repair_error"]
+        if self._repairs >= self._limits.tool_repair_attempts or not hint:
             return self._partial(TerminalReason.TOOL_REPAIR_FAILED, Trigger.LIMIT)
         if self._left() <= 0:
             return self._partial(TerminalReason.BUDGET_EXHAUSTED, Trigger.LIMIT)
-        hint = " ".join([REPAIR_HINT, *(f"What was wrong: {error}." for error in self._broken[:3])])
+        hint = " ".join(filter(None, [hint, *(error.format(error=each) for each in self._broken[:3])]))
         # The payload exceeded the limit before.
         limit = min(2 * (self._request.max_tokens or self._left()), self._left())
         request = self._hinted(hint, limit, has_tools=True)
@@ -347,15 +340,15 @@ class Turn:
     def _send(
         self, request: ChatRequest, attempt: int, *, is_repair: bool = False, is_native: bool = False
     ) -> SendRequest:
-        tokens = self._usage.output_tokens
-        return SendRequest(request, attempt, is_repair, is_native, tokens, len(self._text), self._left())
+        tokens, chars, most = self._usage.output_tokens, len(self._text), self._limits.max_output_chars
+        return SendRequest(request, attempt, is_repair, is_native, tokens, chars, self._left(), max(0, most - chars))
 
     def _is_worth_it(self, response: ChatResponse) -> bool:
         """Whether a continuation can be cheaper than a retry."""
         shape, usage = self._check.shape(self._text), response.usage
         if shape is Shape.BROKEN or not self.answer.strip() or self._check.is_loop(self._text):
             return False
-        return shape is Shape.TEXT or usage.reasoning_tokens <= THOUGHT_SHARE * usage.output_tokens
+        return shape is Shape.TEXT or usage.reasoning_tokens <= self._limits.max_thought_share * usage.output_tokens
 
     def _left(self) -> int:
         return self._limits.max_completion_tokens - self._usage.output_tokens
@@ -379,7 +372,7 @@ class Turn:
             attrs.evolve(
                 last,
                 text=self._text,
-                reasoning="\n".join(self._reasoning),
+                reasoning_content="\n".join(self._reasoning),
                 usage=self._usage,
                 latency_s=self._latency_s,
                 tool_calls=self._calls,
@@ -396,12 +389,12 @@ class Turn:
     def _record(self, first: ChatResponse, outcome: TerminalReason, cause: str) -> Continuation:
         answer = AttemptRequest(kind=RequestKind.ANSWER, usage=first.usage, latency_s=first.latency_s)
         return Continuation(
-            outcome=outcome,
+            terminal_reason=outcome,
             attempts=self._attempts,
             repairs=self._repairs,
             parts=tuple(self._parts),
             dropped=self._dropped,
-            notice=_NOTICES.get(outcome, "").format(attempts=self._attempts, cause=cause),
+            notice=self._texts.get(NOTICE + outcome.value, "").format(attempts=self._attempts, cause=cause),
             cause=cause,
             issue=self._issue,
             requests=(answer, *self._more),

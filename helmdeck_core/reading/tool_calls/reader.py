@@ -26,10 +26,10 @@ Tools = Iterable[str | ToolDefinition]
 
 
 class ToolCallReader:
-    """Reads calls by the dialects, and strips reasoning by the tags, of the plugins."""
+    """Reads calls by the formats, and strips reasoning by the tags, of the plugins."""
 
-    def __init__(self, dialects: Sequence[ToolCallFormat], tags: Sequence[ReasoningTag], decoder: Decoder) -> None:
-        self._dialects = tuple(dialects)
+    def __init__(self, formats: Sequence[ToolCallFormat], tags: Sequence[ReasoningTag], decoder: Decoder) -> None:
+        self._formats = tuple(formats)
         self._tags = tuple(tags)
         self._decoder = decoder
         self._scanners: dict[tuple[str, ...], Scanner] = {}
@@ -51,7 +51,7 @@ class ToolCallReader:
 
         :param tools: the tools that were offered; ``None`` lets every name through.
         :param stop: why the model stopped; ``None`` when nobody says, and then only what is visibly cut counts as cut.
-        :param model: the model id, for dialects that only some models write.
+        :param model: the model id, for formats that only some models write.
         :param partial: also return the complete calls of an answer that was cut.
         """
         scanner = self._scanner(model)
@@ -65,7 +65,7 @@ class ToolCallReader:
         walked = walk(lined, Setting(scanner, self._marks, self._mend, stop, known.knows))
         sorter = _Sorter(known, text)
         for written in (*walked.calls, *walked.complete):
-            sorter.add(written.call, written.dialect.name, written.excerpt)
+            sorter.add(written.call, written.format.name, written.excerpt)
         visible = _joined(lined, walked.removed) if walked.removed else text
         return sorter.result(
             text=_without_leftovers(visible, scanner.leftovers),
@@ -95,7 +95,7 @@ class ToolCallReader:
 
     def _scanner(self, model: str) -> Scanner:
         model = model.lower()
-        active = [each for each in self._dialects if not each.models or any(word in model for word in each.models)]
+        active = [each for each in self._formats if not each.models or any(word in model for word in each.models)]
         key = tuple(each.name for each in active if each.models)
         if key not in self._scanners:
             self._scanners[key] = Scanner(active)
@@ -163,7 +163,7 @@ class _Sorter:
         self._text = text
         self._ids: set[str] = set()
 
-    def add(self, raw: RawCall, dialect: str, excerpt: str) -> None:
+    def add(self, raw: RawCall, call_format: str, excerpt: str) -> None:
         call_id, repairs = self._id(raw.id)
         excerpt = excerpt_of(raw.excerpt or excerpt)
         name = self._known.find(raw.name) if raw.name else None
@@ -182,9 +182,9 @@ class _Sorter:
             else:
                 corrected = raw.name if name != raw.name else None
                 call = ToolCall(call_id, name or "", arguments)
-                self.found.append(RecoveredCall(call, args, dialect, (*raw.repairs, *more, *repairs), corrected))
+                self.found.append(RecoveredCall(call, args, call_format, (*raw.repairs, *more, *repairs), corrected))
                 return
-        self.broken.append(MalformedCall(dialect, problem, error, raw.name, call_id, excerpt))
+        self.broken.append(MalformedCall(call_format, problem, error, raw.name, call_id, excerpt))
 
     def _arguments(self, raw: RawCall, name: str) -> tuple[str, dict[str, Any], tuple[str, ...]]:
         if raw.elements is None:
@@ -255,11 +255,11 @@ def _without_leftovers(text: str, leftovers: Sequence[ToolCallFormat]) -> str:
 
 def _start_of_leftover(text: str, end: int, leftovers: Sequence[ToolCallFormat]) -> int | None:
     """Where the leftover starts that ends here."""
-    for dialect in leftovers:
-        for mark, last in zip(dialect.open, dialect.close or dialect.open, strict=False):
+    for call_format in leftovers:
+        for mark, last in zip(call_format.open, call_format.close or call_format.open, strict=False):
             if text[max(0, end - len(last)) : end].lower() != last.lower():
                 continue
-            start = text.rfind(mark.removesuffix(">"), 0, end) if dialect.close else end - len(last)
+            start = text.rfind(mark.removesuffix(">"), 0, end) if call_format.close else end - len(last)
             if start >= 0:
                 return start
     return None

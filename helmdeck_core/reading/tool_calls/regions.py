@@ -58,14 +58,14 @@ class RegionReader:
         self._usual_close = ""
         self._next_close: dict[re.Pattern[str], re.Match[str] | None] = {}
 
-    def read(self, dialect: Compiled, mark: str, start: int, attributes: Mapping[str, str]) -> Region | None:
-        """Read by one dialect from behind its opening mark; ``None`` when this is none of its calls."""
-        self._usual_close = dialect.close_of(mark)
+    def read(self, call_format: Compiled, mark: str, start: int, attributes: Mapping[str, str]) -> Region | None:
+        """Read by one format from behind its opening mark; ``None`` when this is none of its calls."""
+        self._usual_close = call_format.close_of(mark)
         name, call_id = attributes.get("name", ""), attributes.get("id", "")
-        if dialect.data.head:
-            head = dialect.head.match(self._text, start, self._end)
+        if call_format.data.head:
+            head = call_format.head.match(self._text, start, self._end)
             if head is None:
-                return None if dialect.data.models else self._begun(start)
+                return None if call_format.data.models else self._begun(start)
             groups = head.groupdict()
             name, call_id = (groups.get("name") or "").strip(), groups.get("id") or ""
             if groups.get("value") is not None:
@@ -73,11 +73,11 @@ class RegionReader:
             start = head.end()
         elif not name and self._rest_is_blank(start):
             return self._cut(start)
-        if dialect.data.argument:
-            return self._elements(dialect, start, name, call_id) if name else None
-        if dialect.data.translate is not None:
-            return self._translated(dialect, start)
-        return self._named(dialect, start, name, call_id) if name else self._unnamed(dialect, start)
+        if call_format.data.argument:
+            return self._elements(call_format, start, name, call_id) if name else None
+        if call_format.data.translate is not None:
+            return self._translated(call_format, start)
+        return self._named(call_format, start, name, call_id) if name else self._unnamed(call_format, start)
 
     # -- what is not there --------------------------------------------------------------------------------------
 
@@ -103,21 +103,21 @@ class RegionReader:
 
     # -- the end ------------------------------------------------------------------------------------------------
 
-    def _close(self, dialect: Compiled, start: int) -> tuple[int, tuple[str, ...]]:
+    def _close(self, call_format: Compiled, start: int) -> tuple[int, tuple[str, ...]]:
         """The end of a call whose arguments end here, and what is to be reported of it."""
         blanks = _BLANKS.match(self._text, start, self._end)
         position = blanks.end() if blanks else start
-        if own := dialect.close.match(self._text, position, self._end):
+        if own := call_format.close.match(self._text, position, self._end):
             return own.end(), self._oddity_of(own)
         if other := self._scanner.any_close.match(self._text, position, self._end):
-            return other.end(), ("other_close",) if dialect.data.close else ()
+            return other.end(), ("other_close",) if call_format.data.close else ()
         extra = _EXTRA.match(self._text, start, self._end)
         if extra and (close := self._scanner.any_close.match(self._text, extra.end(), self._end)):
             return close.end(), ("extra_brackets",)
-        return start, ("unclosed",) if dialect.data.close and dialect.data.needs_close else ()
+        return start, ("unclosed",) if call_format.data.close and call_format.data.needs_close else ()
 
     def _oddity_of(self, close: re.Match[str]) -> tuple[str, ...]:
-        """What is to be reported of a closing mark of the dialect: it may belong to another of the opening marks."""
+        """What is to be reported of a closing mark of the format: it may belong to another of the opening marks."""
         is_usual = not self._usual_close or "".join(close.group().split()).lower() == self._usual_close
         return () if is_usual else ("other_close",)
 
@@ -139,23 +139,23 @@ class RegionReader:
         end = _FENCE_END.match(self._text, position, self._end) if has_fence else None
         return end.end() if end else position
 
-    def _named(self, dialect: Compiled, start: int, name: str, call_id: str) -> Region | None:
+    def _named(self, call_format: Compiled, start: int, name: str, call_id: str) -> Region | None:
         """The name is known; what follows are its arguments as JSON, as plain text, or none."""
         position, has_fence = self._lead(start)
         first = self._text[position : min(position + 1, self._end)]
         if first and first in '{"':
             extent = extent_of(self._text, position, self._end)
             if extent.is_whole:
-                end, repairs = self._close(dialect, self._behind_fence(extent.end, has_fence=has_fence))
+                end, repairs = self._close(call_format, self._behind_fence(extent.end, has_fence=has_fence))
                 arguments = self._text[position : extent.end]
                 return Region(end, (RawCall(name, call_id, arguments, repairs=repairs),))
             if self._is_cut(extent.is_cut):
                 return self._cut(position, name)
-            return self._damaged(dialect, position, extent.end, name, call_id)
-        if close := dialect.close.match(self._text, position, self._end):
+            return self._damaged(call_format, position, extent.end, name, call_id)
+        if close := call_format.close.match(self._text, position, self._end):
             return Region(close.end(), (RawCall(name, call_id, "{}", repairs=self._oddity_of(close)),))
-        if dialect.data.plain and first:
-            return self._plain(dialect, start, name, call_id)
+        if call_format.data.plain and first:
+            return self._plain(call_format, start, name, call_id)
         if not first and self._end == len(self._text):
             return self._cut(start, name)
         return None
@@ -163,15 +163,15 @@ class RegionReader:
     def _is_cut(self, is_cut: bool) -> bool:
         return is_cut and self._end == len(self._text)
 
-    def _plain(self, dialect: Compiled, start: int, name: str, call_id: str) -> Region:
+    def _plain(self, call_format: Compiled, start: int, name: str, call_id: str) -> Region:
         found = _PLAIN_END.search(self._text, start, self._end)
         end = found.start() if found else self._end
         if end == len(self._text) and not self._is_ended:
             return self._cut(start, name)
         value = self._text[start:end].strip()
-        return Region(end, (RawCall(name, call_id, elements=((dialect.data.plain, value, False),)),))
+        return Region(end, (RawCall(name, call_id, elements=((call_format.data.plain, value, False),)),))
 
-    def _unnamed(self, dialect: Compiled, start: int) -> Region | None:
+    def _unnamed(self, call_format: Compiled, start: int) -> Region | None:
         """JSON that names the tools: one value or several."""
         position, has_fence = self._lead(start)
         calls: list[RawCall] = []
@@ -182,7 +182,7 @@ class RegionReader:
                 if self._is_cut(extent.is_cut):
                     complete = [*calls, *complete_items(self._text, position, self._end)]
                     return self._cut(position, complete=complete)
-                damaged = self._damaged(dialect, position, extent.end)
+                damaged = self._damaged(call_format, position, extent.end)
                 return attrs.evolve(damaged, calls=(*calls, *damaged.calls)) if damaged else None
             try:
                 calls += self._calls_of(self._text[position : extent.end])
@@ -195,7 +195,7 @@ class RegionReader:
                 break
         if not calls:
             return None
-        end, repairs = self._close(dialect, self._behind_fence(done, has_fence=has_fence))
+        end, repairs = self._close(call_format, self._behind_fence(done, has_fence=has_fence))
         return Region(end, [attrs.evolve(call, repairs=(*call.repairs, *repairs)) for call in calls])
 
     def _calls_of(self, text: str) -> list[RawCall]:
@@ -209,23 +209,23 @@ class RegionReader:
             return [RawCall(problem="malformed", error=f"the call is not JSON: {error}", excerpt=text[:200])]
 
     def _damaged(
-        self, dialect: Compiled, start: int, broken_at: int, name: str = "", call_id: str = ""
+        self, call_format: Compiled, start: int, broken_at: int, name: str = "", call_id: str = ""
     ) -> Region | None:
         """Something like JSON that stops to be JSON: mended where it is balanced, or broken."""
         at = self._text[broken_at : broken_at + 20]
         error = f"the JSON of the call is broken at {at!r}"
         blanks = _BLANKS.match(self._text, broken_at, self._end)
         position = blanks.end() if blanks else broken_at
-        for pattern in (dialect.close, self._scanner.any_close):
+        for pattern in (call_format.close, self._scanner.any_close):
             if missing := pattern.match(self._text, position, self._end):
                 # Right as far as it went: only a bracket is missing.
                 return self._broken(start, missing.end(), name, "malformed", error)
         end = loose_end(self._text, start, self._end)
         if end is None:
-            is_prose = not dialect.data.needs_close and not name
+            is_prose = not call_format.data.needs_close and not name
             return None if is_prose else self._broken(start, None, name, "malformed", error)
         mended = self._mend(self._text[start:end])
-        close_end, repairs = self._close(dialect, self._behind_fence(end, has_fence=True))
+        close_end, repairs = self._close(call_format, self._behind_fence(end, has_fence=True))
         if mended is None:
             return self._broken(start, close_end, name, "malformed", error)
         try:
@@ -242,31 +242,31 @@ class RegionReader:
         elements = ((head["key"], head["value"].strip(), False),)
         return Region(head.end(), (RawCall(name, elements=elements),))
 
-    def _elements(self, dialect: Compiled, start: int, name: str, call_id: str) -> Region | None:
+    def _elements(self, call_format: Compiled, start: int, name: str, call_id: str) -> Region | None:
         elements: list[tuple[str, str, bool]] = []
         position, _ = self._lead(start)
-        while opening := dialect.argument.match(self._text, position, self._end):
-            close = dialect.value_end.search(self._text, opening.end(), self._end)
+        while opening := call_format.argument.match(self._text, position, self._end):
+            close = call_format.value_end.search(self._text, opening.end(), self._end)
             if close is None:
-                return self._never_closed(dialect, start, opening, name)
+                return self._never_closed(call_format, start, opening, name)
             value = self._text[opening.end() : close.start()]
             groups = opening.groupdict()
-            if nested := self._unclosed_within(dialect, value):
+            if nested := self._unclosed_within(call_format, value):
                 error = f"the argument {groups['key']!r} is not closed before {nested!r}"
                 return self._broken(start, None, name, "ambiguous", error)
             elements.append((groups["key"].strip(), _unwrapped(value), groups.get("json") is not None))
             blanks = _BLANKS.match(self._text, close.end(), self._end)
             position = blanks.end() if blanks else close.end()
-        return self._end_of_elements(dialect, start, position, RawCall(name, call_id, elements=tuple(elements)))
+        return self._end_of_elements(call_format, start, position, RawCall(name, call_id, elements=tuple(elements)))
 
-    def _never_closed(self, dialect: Compiled, start: int, opening: re.Match[str], name: str) -> Region:
+    def _never_closed(self, call_format: Compiled, start: int, opening: re.Match[str], name: str) -> Region:
         """An argument without its end: forgotten where the call itself is closed, else cut."""
-        if self.close_behind(opening.end(), dialect.close) is None:
+        if self.close_behind(opening.end(), call_format.close) is None:
             return self._cut(start, name)
         return self._broken(start, None, name, "malformed", f"the argument {opening['key']!r} is never closed")
 
-    def _end_of_elements(self, dialect: Compiled, start: int, position: int, call: RawCall) -> Region | None:
-        if own := dialect.close.match(self._text, position, self._end):
+    def _end_of_elements(self, call_format: Compiled, start: int, position: int, call: RawCall) -> Region | None:
+        if own := call_format.close.match(self._text, position, self._end):
             return Region(own.end(), (attrs.evolve(call, repairs=self._oddity_of(own)),))
         if call.elements and (other := self._scanner.any_close.match(self._text, position, self._end)):
             return Region(other.end(), (attrs.evolve(call, repairs=("other_close",)),))
@@ -279,30 +279,30 @@ class RegionReader:
         )
         return self._broken(start, None, call.name, "malformed", error)
 
-    def _unclosed_within(self, dialect: Compiled, value: str) -> str:
+    def _unclosed_within(self, call_format: Compiled, value: str) -> str:
         """The opening of an argument inside a value, if nothing in the value closes it; empty when there is none."""
-        opened = [match.group() for match in dialect.argument.finditer(value)]
-        if not opened or value.lower().count(dialect.data.argument_close.lower()) >= len(opened):
+        opened = [match.group() for match in call_format.argument.finditer(value)]
+        if not opened or value.lower().count(call_format.data.argument_close.lower()) >= len(opened):
             return ""
         return opened[0]
 
-    def _translated(self, dialect: Compiled, start: int) -> Region | None:
+    def _translated(self, call_format: Compiled, start: int) -> Region | None:
         position, has_fence = self._lead(start)
-        if self._text[position : position + 1] != "{" or dialect.data.translate is None:
+        if self._text[position : position + 1] != "{" or call_format.data.translate is None:
             return None
         end = balanced_end(self._text, position, self._end)
         if end is None:
             # JSON, damaged or not, begins with a quote and is left to others.
             is_other = re.compile(r"\{\s*+[\"'}]").match(self._text, position) or self._end < len(self._text)
             return None if is_other else self._cut(position)
-        translated = dialect.data.translate(self._text[position:end])
+        translated = call_format.data.translate(self._text[position:end])
         if not translated:
             return None
         try:
             calls = calls_in(translated)
         except (Inert, *REFUSED):
             return None
-        end, repairs = self._close(dialect, self._behind_fence(end, has_fence=has_fence))
+        end, repairs = self._close(call_format, self._behind_fence(end, has_fence=has_fence))
         return Region(end, [attrs.evolve(call, repairs=(*call.repairs, *repairs)) for call in calls])
 
 

@@ -1,4 +1,4 @@
-"""Compiles dialects into one scanner for everything that a walk over an answer has to stop at."""
+"""Compiles formats into one scanner for everything that a walk over an answer has to stop at."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NEVER = re.compile(r"(?!)")
 
 @attrs.frozen(eq=False)
 class Compiled:
-    """A dialect with its patterns.
+    """A format with its patterns.
 
     :ivar value_end: the closing mark of an argument, where the next argument or a closing mark follows.
     """
@@ -48,8 +48,8 @@ class Compiled:
 class Sign:
     """What a position of the text may mean.
 
-    :ivar mark: the mark as the dialects write it; a bracket for JSON and a backtick for code.
-    :ivar opens: the dialects whose mark begins here, in order.
+    :ivar mark: the mark as the formats write it; a bracket for JSON and a backtick for code.
+    :ivar opens: the formats whose mark begins here, in order.
     :ivar closes: it is a closing mark.
     """
 
@@ -59,18 +59,18 @@ class Sign:
 
 
 class Scanner:
-    """The marks of the dialects that are active for a model; compiled when an answer first needs them."""
+    """The marks of the formats that are active for a model; compiled when an answer first needs them."""
 
-    def __init__(self, dialects: Sequence[ToolCallFormat]) -> None:
-        self._dialects = sorted(dialects, key=lambda dialect: (dialect.order, dialect.name))
+    def __init__(self, formats: Sequence[ToolCallFormat]) -> None:
+        self._formats = sorted(formats, key=lambda call_format: (call_format.order, call_format.name))
         self._calls = [
-            each for each in self._dialects if each.kind in (ToolCallFormatKind.CALL, ToolCallFormatKind.GROUP)
+            each for each in self._formats if each.kind in (ToolCallFormatKind.CALL, ToolCallFormatKind.GROUP)
         ]
-        self._closes = {mark.lower() for dialect in self._calls for mark in dialect.close}
+        self._closes = {mark.lower() for call_format in self._calls for mark in call_format.close}
         self._any_close = _either(mark for mark in self._closes if not mark.startswith("\n"))
-        self._words = [f'"{word}"' for dialect in self._calls for word in dialect.protocol]
+        self._words = [f'"{word}"' for call_format in self._calls for word in call_format.protocol]
         self.protocols = tuple(each for each in self._calls if each.protocol)
-        self.leftovers = tuple(each for each in self._dialects if each.kind is ToolCallFormatKind.LEFTOVER)
+        self.leftovers = tuple(each for each in self._formats if each.kind is ToolCallFormatKind.LEFTOVER)
 
     def finds(self, text: str) -> bool:
         """Whether a walk over the text could find anything. One scan; almost every answer ends here."""
@@ -94,46 +94,46 @@ class Scanner:
 
     @cached_property
     def any_close(self) -> re.Pattern[str]:
-        """A closing mark of any call, but for those that only mean something to their own dialect."""
+        """A closing mark of any call, but for those that only mean something to their own format."""
         return re.compile(self._any_close)
 
     @cached_property
     def introductions(self) -> tuple[re.Pattern[str], ...]:
         """What stands in the line before an example."""
-        return tuple(_pattern(each.head) for each in self._dialects if each.kind is ToolCallFormatKind.INTRODUCTION)
+        return tuple(_pattern(each.head) for each in self._formats if each.kind is ToolCallFormatKind.INTRODUCTION)
 
     @cached_property
     def _opening(self) -> re.Pattern[str]:
-        marks = {mark.lower() for dialect in self._dialects for mark in dialect.open}
+        marks = {mark.lower() for call_format in self._formats for mark in call_format.open}
         return compile_marks([_opening_atoms(mark) for mark in sorted(marks)])
 
     @cached_property
     def _signs(self) -> tuple[dict[str, Sign], re.Pattern[str]]:
         opens: dict[str, list[Compiled]] = {}
-        for dialect in self._dialects:
-            compiled = self._compile(dialect)
-            for mark in dialect.open:
+        for call_format in self._formats:
+            compiled = self._compile(call_format)
+            for mark in call_format.open:
                 opens.setdefault(mark.lower(), []).append(compiled)
         # The end of a fence is the end of code, whoever opened it.
         closes = sorted(mark for mark in self._closes - opens.keys() if not mark.startswith("\n"))
-        signs = [Sign(mark, tuple(dialects)) for mark, dialects in sorted(opens.items())]
+        signs = [Sign(mark, tuple(formats)) for mark, formats in sorted(opens.items())]
         atoms = [_opening_atoms(sign.mark) for sign in signs] + [_closing_atoms(mark) for mark in closes]
         signs += [Sign(mark, closes=True) for mark in closes] + [Sign(mark) for mark in (*_JSON, _CODE)]
         pattern = compile_marks([*atoms, *_JSON.values(), [_CODE]])
         return {f"m{number}": sign for number, sign in enumerate(signs)}, pattern
 
-    def _compile(self, dialect: ToolCallFormat) -> Compiled:
+    def _compile(self, call_format: ToolCallFormat) -> Compiled:
         value_end = ""
-        if dialect.argument:
+        if call_format.argument:
             # Groups may not be named twice, and here nobody asks for them.
-            following = re.sub(r"\(\?P<\w+>", "(?:", dialect.argument)
-            value_end = rf"{_either([dialect.argument_close])}(?=\s*+(?:{following}|{self._any_close}))"
+            following = re.sub(r"\(\?P<\w+>", "(?:", call_format.argument)
+            value_end = rf"{_either([call_format.argument_close])}(?=\s*+(?:{following}|{self._any_close}))"
         return Compiled(
-            dialect,
-            _pattern(dialect.head),
-            _pattern(dialect.argument),
+            call_format,
+            _pattern(call_format.head),
+            _pattern(call_format.argument),
             _pattern(value_end),
-            re.compile(_either(dialect.close)),
+            re.compile(_either(call_format.close)),
         )
 
 
@@ -164,20 +164,20 @@ def _either(marks: Iterable[str]) -> str:
     return f"(?i:{'|'.join(parts)})" if parts else "(?!)"
 
 
-def dialect_problem(dialect: ToolCallFormat) -> str | None:
-    """What is wrong with a dialect; ``None`` when nothing is."""
-    if not all((*dialect.open, *dialect.close)):
+def format_problem(call_format: ToolCallFormat) -> str | None:
+    """What is wrong with a format; ``None`` when nothing is."""
+    if not all((*call_format.open, *call_format.close)):
         return "a mark is empty"
     for field, group in (("head", "name"), ("argument", "key")):
-        source = getattr(dialect, field)
+        source = getattr(call_format, field)
         try:
             groups = re.compile(source).groupindex
         except re.error as error:
             return f"{field} is no regular expression: {error}"
-        if source and group not in groups and dialect.kind is not ToolCallFormatKind.INTRODUCTION:
+        if source and group not in groups and call_format.kind is not ToolCallFormatKind.INTRODUCTION:
             return f"{field} has no group {group!r}"
-    if bool(dialect.argument) != bool(dialect.argument_close):
+    if bool(call_format.argument) != bool(call_format.argument_close):
         return "argument and argument_close belong together"
-    if dialect.kind is ToolCallFormatKind.INTRODUCTION:
-        return None if dialect.head else "an introduction needs a head"
-    return None if dialect.open or dialect.protocol else "there is nothing to know it by: no mark, no protocol"
+    if call_format.kind is ToolCallFormatKind.INTRODUCTION:
+        return None if call_format.head else "an introduction needs a head"
+    return None if call_format.open or call_format.protocol else "there is nothing to know it by: no mark, no protocol"

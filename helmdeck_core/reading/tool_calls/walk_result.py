@@ -18,10 +18,10 @@ ENDED = frozenset((StopReason.END_TURN, StopReason.TOOL_CALL))
 
 @attrs.frozen
 class Written:
-    """A call as it stands in the text, and the dialect that it is written in."""
+    """A call as it stands in the text, and the format that it is written in."""
 
     call: RawCall
-    dialect: ToolCallFormat
+    format: ToolCallFormat
     excerpt: str = ""
 
 

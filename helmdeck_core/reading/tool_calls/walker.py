@@ -52,7 +52,7 @@ _LINE = 200
 class _Group:
     start: int
     end: int
-    dialect: Compiled
+    format: Compiled
     first_call: int
 
 
@@ -138,8 +138,8 @@ class _TextWalk:
         if self._is_example(start):
             return self._past_example(sign, end)
         attributes = _attributes(self._text[start:end])
-        for dialect in sign.opens:
-            position = self._by_dialect(dialect, sign, start, end, attributes)
+        for call_format in sign.opens:
+            position = self._by_format(call_format, sign, start, end, attributes)
             if position is not None:
                 return position
         if sign.mark.startswith("```"):
@@ -148,52 +148,54 @@ class _TextWalk:
             return self._pass_code(self._text.index("`", start))
         return self._pass_unreadable(sign, start, end)
 
-    def _by_dialect(
-        self, dialect: Compiled, sign: Sign, start: int, end: int, attributes: dict[str, str]
+    def _by_format(
+        self, call_format: Compiled, sign: Sign, start: int, end: int, attributes: dict[str, str]
     ) -> int | None:
-        kind = dialect.data.kind
+        kind = call_format.data.kind
         if kind is ToolCallFormatKind.CALL:
-            region = self._region(dialect, sign, start, end, attributes)
-            return self._take(region, dialect, start) if region else None
+            region = self._region(call_format, sign, start, end, attributes)
+            return self._take(region, call_format, start) if region else None
         if kind is ToolCallFormatKind.GROUP:
-            return self._open_group(dialect, start, end)
-        close = self._regions.close_behind(end, dialect.close)
+            return self._open_group(call_format, start, end)
+        close = self._regions.close_behind(end, call_format.close)
         if close:
             self._found.inert += 1
         return close.end() if close else None
 
-    def _region(self, dialect: Compiled, sign: Sign, start: int, end: int, attributes: dict[str, str]) -> Region | None:
+    def _region(
+        self, call_format: Compiled, sign: Sign, start: int, end: int, attributes: dict[str, str]
+    ) -> Region | None:
         if self._text.endswith("/>", start, end):
             name = attributes.get("name", "")
             return Region(end, (RawCall(name, attributes.get("id", ""), "{}"),)) if name else None
-        region = self._regions.read(dialect, sign.mark, end, attributes)
+        region = self._regions.read(call_format, sign.mark, end, attributes)
         knows = self._setting.knows
-        if region and dialect.data.models and knows is not None:
+        if region and call_format.data.models and knows is not None:
             # Such marks are also prose; only the name tells.
             return region if all(knows(call.name) for call in region.calls) else None
         return region
 
-    def _take(self, region: Region, dialect: Compiled, start: int) -> int:
+    def _take(self, region: Region, call_format: Compiled, start: int) -> int:
         found = self._found
         excerpt = self._text[start : start + 200]
-        found.calls += [Written(call, dialect.data, excerpt) for call in region.calls]
-        found.complete += [Written(call, dialect.data) for call in region.complete]
+        found.calls += [Written(call, call_format.data, excerpt) for call in region.calls]
+        found.complete += [Written(call, call_format.data) for call in region.complete]
         found.removed.append((start, region.end, ""))
         found.is_cut |= region.is_cut
         self._has_stopped = region.is_cut or region.is_last
         return region.end
 
     def _pass_unreadable(self, sign: Sign, start: int, end: int) -> int:
-        """A mark behind which no dialect can read anything: prose, unless it stands on lines of its own and is closed."""
-        dialect = next((each for each in sign.opens if each.data.kind in _CALLS and each.data.close), None)
-        close = self._regions.close_behind(end, dialect.close) if dialect else None
+        """A mark behind which no format can read anything: prose, unless it stands on lines of its own and is closed."""
+        call_format = next((each for each in sign.opens if each.data.kind in _CALLS and each.data.close), None)
+        close = self._regions.close_behind(end, call_format.close) if call_format else None
         inside = self._text[end : close.start()] if close else ""
-        if dialect is None or close is None or not inside.strip() or not self._stands_apart(start, close.end()):
+        if call_format is None or close is None or not inside.strip() or not self._stands_apart(start, close.end()):
             self._found.inert += any(each.data.kind in _CALLS for each in sign.opens)
             return end
         error = f"nothing between {sign.mark} and its end can be read as a call"
         call = RawCall(problem="malformed", error=error, excerpt=inside[:200])
-        return self._take(Region(close.end(), (call,), is_last=True), dialect, start)
+        return self._take(Region(close.end(), (call,), is_last=True), call_format, start)
 
     def _stands_apart(self, start: int, end: int) -> bool:
         """Whether a mark and its end are no words of a sentence: on lines of their own, or around something like a call."""
@@ -203,17 +205,17 @@ class _TextWalk:
 
     # -- groups ------------------------------------------------------------------------------------------------
 
-    def _open_group(self, dialect: Compiled, start: int, end: int) -> int | None:
+    def _open_group(self, call_format: Compiled, start: int, end: int) -> int | None:
         ink = _INK.search(self._text, end, self._end)
         if ink is None:
             if self._end < len(self._text):
                 return None
             call = RawCall(problem="cut", error="the list of calls ends before its first call")
-            return self._take(Region(self._end, (call,), is_cut=True), dialect, start)
+            return self._take(Region(self._end, (call,), is_cut=True), call_format, start)
         inner = self._scanner.match(self._text, ink.start(), self._end)
         if inner is None or not any(each.data.kind in _CALLS for each in inner.opens):
             return None
-        self._groups.append(_Group(start, end, dialect, len(self._found.calls)))
+        self._groups.append(_Group(start, end, call_format, len(self._found.calls)))
         return end
 
     def _pass_close(self, start: int, end: int) -> int:
@@ -231,8 +233,8 @@ class _TextWalk:
             if len(calls) == group.first_call:
                 continue
             self._found.removed.append((group.start, group.end, ""))
-            if not self._found.is_cut and group.dialect.data.needs_close:
-                if group.dialect.data.is_list and not self._setting.is_certain:
+            if not self._found.is_cut and group.format.data.needs_close:
+                if group.format.data.is_list and not self._setting.is_certain:
                     self._found.is_cut = True
                 calls[group.first_call :] = [_repaired(each, "unclosed") for each in calls[group.first_call :]]
 
@@ -264,19 +266,19 @@ class _TextWalk:
 
     def _pass_value(self, start: int, end: int) -> None:
         text = self._text[start:end]
-        for dialect in self._scanner.protocols:
-            calls = self._calls_of_value(dialect, text)
-            if not calls or (dialect.models and not self._is_everything(start, end, calls)):
+        for call_format in self._scanner.protocols:
+            calls = self._calls_of_value(call_format, text)
+            if not calls or (call_format.models and not self._is_everything(start, end, calls)):
                 continue
             if self._is_example(start):
                 self._example_end = end
                 return
-            self._found.calls += [Written(call, dialect, text[:200]) for call in calls]
+            self._found.calls += [Written(call, call_format, text[:200]) for call in calls]
             self._found.removed.append((start, end, content_of(text)))
             return
 
-    def _calls_of_value(self, dialect: ToolCallFormat, text: str) -> list[RawCall]:
-        words = dialect.protocol
+    def _calls_of_value(self, call_format: ToolCallFormat, text: str) -> list[RawCall]:
+        words = call_format.protocol
         if not any(f'"{word}"' in text for word in words):
             return []
         try:
@@ -297,15 +299,15 @@ class _TextWalk:
 
     def _pass_cut_json(self, start: int) -> int:
         """JSON that the text ends inside of: calls that were cut, a document, or a stray bracket."""
-        for dialect in self._scanner.protocols:
-            words = "|".join(map(re.escape, dialect.protocol))
+        for call_format in self._scanner.protocols:
+            words = "|".join(map(re.escape, call_format.protocol))
             says = re.compile(rf'"(?:{words})"\s*+:\s*+[\[{{]|"type"\s*+:\s*+"(?:{words})"')
-            if not dialect.models and says.search(self._text, start):
+            if not call_format.models and says.search(self._text, start):
                 excerpt = self._text[start : start + 200]
                 call = RawCall(problem="cut", error="the call ends in the middle", excerpt=excerpt)
                 complete = complete_items(self._text, start, self._end)
-                self._found.calls.append(Written(call, dialect, excerpt))
-                self._found.complete += [Written(each, dialect) for each in complete]
+                self._found.calls.append(Written(call, call_format, excerpt))
+                self._found.complete += [Written(each, call_format) for each in complete]
                 self._found.removed.append((start, self._end, ""))
                 self._found.is_cut = self._has_stopped = True
                 return self._end
@@ -322,7 +324,7 @@ class _TextWalk:
         ticks = len(code["ticks"])
         if self._is_code or ticks > _MOST_TICKS:
             return code.end("ticks")
-        if self._groups and (close := self._groups[-1].dialect.close.match(self._text, start, self._end)):
+        if self._groups and (close := self._groups[-1].format.close.match(self._text, start, self._end)):
             return self._pass_close(start, close.end())
         if ticks >= 3 and _LINE_BEGUN.search(self._text, max(0, start - 10), start):
             return self._pass_fence(start, code)

@@ -1,4 +1,4 @@
-"""The lexical ranker and ``local/lexical``, the planner that needs neither a model nor a network."""
+"""The lexical ranker and ``local/lexical``, a planner without a model or a network."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _open(settings: ProviderSettings, _context: ProviderContext) -> Provider:
 
 @hookimpl
 def helmdeck_rankers() -> Sequence[Ranker]:
-    """Rank by the words that a request and an entry share."""
+    """The lexical ranker."""
     return (
         Ranker(
             name="lexical",
@@ -44,7 +44,7 @@ def helmdeck_rankers() -> Sequence[Ranker]:
 
 @hookimpl
 def helmdeck_providers() -> Sequence[ProviderSpec]:
-    """Serve ``local/lexical``."""
+    """The provider of ``local/lexical``."""
     return (
         ProviderSpec(
             name="local",

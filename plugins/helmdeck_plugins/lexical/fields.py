@@ -1,4 +1,4 @@
-"""What an entry says about itself, by field: the texts that can be matched and how much each of them counts."""
+"""The searchable text of catalog entries, by field."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _METADATA_FIELDS: Final = (
 
 
 def field_words(entry: Entry) -> dict[str, list[str]]:
-    """The folded words of an entry by field, repeated as often as they occur; fields without any are left out."""
+    """Return the folded words of an entry by field, with repetitions; empty fields are left out."""
     found = {"name": name_words(entry)}
     for field, texts in _field_texts(entry):
         if texts:
@@ -27,20 +27,20 @@ def field_words(entry: Entry) -> dict[str, list[str]]:
 
 
 def name_words(entry: Entry) -> list[str]:
-    """The folded words of what an entry is called."""
+    """Return the folded words of an entry's id and name."""
     name = entry.data.get("name")
     texts = (entry.id, name) if isinstance(name, str) and name != entry.id else (entry.id,)
     return [word for text in texts for word in words(split_identifier(text))]
 
 
 def keyword_phrases(entry: Entry) -> list[str]:
-    """The phrases with which people ask for an entry."""
+    """Return the intent keywords of an entry."""
     return _texts(entry.metadata.get("intent_keywords"))
 
 
 def step_packs(entry: Entry) -> tuple[str, ...]:
-    """The packs that a pipeline runs, in order."""
-    # Steps stand in the metadata or beside it; the same is true of inputs.
+    """Return the packs of a pipeline's steps, in order."""
+    # Steps are in the metadata or at the top level; the same holds for inputs.
     steps = entry.metadata.get("steps", entry.data.get("steps"))
     if not isinstance(steps, (list, tuple)):
         return ()
@@ -49,7 +49,7 @@ def step_packs(entry: Entry) -> tuple[str, ...]:
 
 
 def input_properties(entry: Entry) -> Mapping[str, object]:
-    """The inputs of an entry by name, with what is known about each."""
+    """Return the inputs of an entry by name, with their schemas where known."""
     schema = entry.input_schema
     for found in (schema.get("properties") if schema else None, entry.metadata.get("inputs"), entry.data.get("inputs")):
         if found is None:
@@ -63,11 +63,11 @@ def input_properties(entry: Entry) -> Mapping[str, object]:
 
 
 def required_inputs(entry: Entry) -> frozenset[str]:
-    """The inputs that an entry cannot do without: those its schema says, or that have no default."""
+    """Return the required inputs of an entry: by its schema, else the inputs without a default."""
     if entry.input_schema is not None:
         return frozenset(_texts(entry.input_schema.get("required")))
     inputs = input_properties(entry)
-    return frozenset(name for name, what in inputs.items() if isinstance(what, Mapping) and "default" not in what)
+    return frozenset(name for name, schema in inputs.items() if isinstance(schema, Mapping) and "default" not in schema)
 
 
 def _field_texts(entry: Entry) -> Iterator[tuple[str, list[str]]]:
@@ -81,7 +81,7 @@ def _field_texts(entry: Entry) -> Iterator[tuple[str, list[str]]]:
 
 
 def _texts(value: object) -> list[str]:
-    """The texts in a metadata value, whatever shape a catalog gave it."""
+    """Return the strings in a metadata value of any shape."""
     if isinstance(value, (list, tuple)):
         found = (item if isinstance(item, str) else _first_text(item, ("name", "id")) for item in value)
         return [text for text in found if text]
@@ -99,7 +99,7 @@ def _first_text(item: object, keys: Iterable[str]) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The words of prose, in which ``PowerPoint`` is a word as well as two."""
+    """Return the words of prose; ``PowerPoint`` counts as one word and as two."""
     split = split_identifier(text)
     if split == text:
         return words(text)

@@ -1,6 +1,6 @@
 """The lexical ranker: BM25 over a catalog's full metadata, with keyword phrases, clause votes and supersedes.
 
-A request touches the postings of its own terms only.
+A request reads only the postings of its own terms.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from helmdeck_plugins.lexical.text import word_terms
 from helmdeck_plugins.lexical.weights import LEXICAL_WEIGHTS
 from helmdeck_plugins.lexical.words import KINDS, SYNONYMS
 
-# A synonym is a guess at what was meant, and a poorer one, by this much, where the catalog knows the word itself.
-_BESIDE: Final = 0.75
-# So is another form of a word that the catalog does not have; at most this many letters longer or shorter.
+# Factor for synonyms of words that the catalog contains.
+_KNOWN_WORD_SYNONYM: Final = 0.75
+# Weight of another form of a word that the catalog does not contain, and the maximum difference in length.
 _RELATIVE: Final = 0.6
 _RELATIVE_LETTERS: Final = 4
-# A phrase counts as said when all of its words are there as they are: more than a guess, in a sentence that asks.
-_SAID: Final = 0.75
-# An entry that comes close to the best one of a clause earns nearly as much of its vote.
+# Minimum strength of a phrase match: literal words, no synonyms, in a sentence that requests something.
+_PHRASE_MATCH: Final = 0.75
+# Minimum score, relative to the best entry of a clause, to get a part of its bonus.
 _CLOSE: Final = 0.6
-# How far a pipeline goes ahead of the pack that it replaces, in parts of the pack's score.
+# Lead of a pipeline over the pack that it supersedes, relative to the pack's score.
 _SUPERSEDES: Final = 0.1
-# The smallest step that keeps one entry visibly ahead of another.
-_AHEAD: Final = 1e-6
-# A sentence of three terms finds something by chance; this many terms are added to the length it is judged by.
+# Smallest lead of one entry over another.
+_MIN_LEAD: Final = 1e-6
+# Short sentences match by chance; this many terms are added to their length when scores are normalised.
 _CHANCE_TERMS: Final = 3
-# Explanations are read by people.
+# Maximum number of terms in an explanation.
 _EXPLAINED_TERMS: Final = 8
-# Entries that are looked at for one query before the best of them alone go on, and how many those are.
+# Postings read for a query before only the best entries are scored further, and the number of those.
 _TOUCHED: Final = 1_000
 _SURVIVORS: Final = 128
-# The same for a clause, which is there to name its best entries.
+# The same for a clause, of which only the best entries are used.
 _TOUCHED_BY_CLAUSE: Final = 200
 _SURVIVORS_OF_CLAUSE: Final = 48
-# And for a sentence, of which only the best score is asked.
+# The same for a sentence, of which only the best score is used.
 _TOUCHED_BY_SENTENCE: Final = 100
 _SURVIVORS_OF_SENTENCE: Final = 32
-# Terms whose expansions are kept; requests of any length must not fill the memory.
-_REMEMBERED_TERMS: Final = 20_000
+# Size limit of the cache of term expansions.
+_MAX_CACHED_TERMS: Final = 20_000
 
 
 def _synonym_table() -> dict[str, tuple[str, ...]]:
@@ -67,9 +67,9 @@ _SYNONYMS_OF: Final = _synonym_table()
 
 
 class LexicalIndex:
-    """One catalog, ready to be ranked. Immutable once built; safe to share between threads.
+    """The index of one catalog. Immutable and thread-safe.
 
-    :param weights: what differs from ``LEXICAL_WEIGHTS``.
+    :param weights: overrides of ``LEXICAL_WEIGHTS``.
     """
 
     def __init__(self, catalog: Catalog, **weights: float) -> None:
@@ -82,70 +82,73 @@ class LexicalIndex:
         self._expansions: dict[str, tuple[tuple[str, float], ...]] = {}
         self._fields = cache(self._postings.fields_of)
 
-    # -- what the ranker gives ----------------------------------------------------------------------------
+    # -- ranking ------------------------------------------------------------------------------------------
 
     def rank(self, request: str) -> Ranking:
-        """Order the catalog for one request."""
+        """Rank the catalog for a request."""
         return self.rank_reading(self.read(request))
 
     def read(self, request: str) -> Reading:
-        """Tell the request from a pasted document, with the catalog's help."""
+        """Separate the request from a pasted document, using the catalog's words."""
         return read(request, self._postings.verbs, self._relevance)
 
     def rank_reading(self, reading: Reading) -> Ranking:
-        """Order the catalog for a request that was read before."""
+        """Rank the catalog for a request that is already parsed."""
         query = self._expand(reading.weights)
         scores = self._accumulate(query, _TOUCHED, _SURVIVORS)
         asking = spelt_out(reading.asking_words)
-        said = self._said_phrases(query, asking)
-        _reward(scores, said)
+        matched = self._matching_phrases(query, asking)
+        _reward(scores, matched)
         best, confidence = self._vote(reading.clauses, scores)
-        self._lift_said(scores, said, query)
+        self._lift_phrases(scores, matched, query)
         self._lift_superseding(scores, asking)
         clauses = tuple([clause.text for clause in reading.clauses])
-        found = LazyScores(self._ids, scores, lambda index: self._matched(index, query, said), self._by_id)
+        found = LazyScores(self._ids, scores, lambda index: self._explain(index, query, matched), self._by_id)
         return Ranking(found, clauses, best, confidence)
 
     def clause_scores(self, clause: Clause) -> dict[int, float]:
-        """What each entry that matches at all scores for one clause."""
+        """Return the scores of all matching entries for one clause."""
         query = self._expand(dict.fromkeys(clause.terms, 1.0))
         scores = self._accumulate(query)
-        _reward(scores, self._said_phrases(query, ""))
+        _reward(scores, self._matching_phrases(query, ""))
         return scores
 
     def best_entry(self, scores: Mapping[int, float]) -> int | None:
-        """The index of the highest score, ties by id."""
+        """Return the index with the highest score; ties are broken by id."""
         top = max(scores.values(), default=0.0)
         return min((i for i, score in scores.items() if score == top), key=self._ids.__getitem__, default=None)
 
     def coverage(self, clause: Clause, index: int) -> float:
-        """How much of a clause's information an entry has, 0 to 1; a keyword phrase that is said counts as all of it."""
+        """Return the share of a clause's information that an entry covers, 0 to 1; a matching keyword phrase counts as 1."""
         query = self._expand(dict.fromkeys(clause.terms, 1.0))
-        if any(phrase.entry == index and strength >= _SAID for phrase, strength in self._said_phrases(query, "")):
+        if any(
+            phrase.entry == index and strength >= _PHRASE_MATCH
+            for phrase, strength in self._matching_phrases(query, "")
+        ):
             return 1.0
-        has = {term for field, found in self._fields(index).items() if field != "limitation" for term in found}
+        entry_terms = {term for field, found in self._fields(index).items() if field != "limitation" for term in found}
         idf, unknown = self._postings.idf, self._postings.unknown_idf
         total = found = 0.0
         for term in asked_terms(clause):
             weight = idf.get(term, unknown)
             total += weight
             parts = self._postings.compounds.get(term, (term,))
-            if not has.isdisjoint(parts):
+            if not entry_terms.isdisjoint(parts):
                 found += weight
-            elif not has.isdisjoint(_SYNONYMS_OF.get(term, ())):
+            elif not entry_terms.isdisjoint(_SYNONYMS_OF.get(term, ())):
                 found += weight * self._synonym
         return found / total if total else 0.0
 
     # -- scoring ------------------------------------------------------------------------------------------
 
     def _relevance(self, found: Sequence[str]) -> float:
-        """How well the best entry fits the terms of a sentence, long sentences being no better for their length."""
+        """Return the best score for the terms of a sentence, normalised by its length."""
         query = {term: 1.0 for term in found if term in self._postings.impacts}
         scores = self._accumulate(query, _TOUCHED_BY_SENTENCE, _SURVIVORS_OF_SENTENCE)
         return max(scores.values(), default=0.0) / math.sqrt(len(found) + _CHANCE_TERMS)
 
     def _expand(self, weights: Mapping[str, float]) -> dict[str, float]:
-        """Terms of the catalog that some terms stand for: themselves, parts of compounds, related forms, synonyms."""
+        """Expand terms to terms of the catalog: themselves, parts of compounds, related forms, synonyms."""
         query: dict[str, float] = {}
         get, known = query.get, self._expansions
         for term, weight in weights.items():
@@ -162,9 +165,9 @@ class LexicalIndex:
             shares |= dict.fromkeys(self._relatives(term), _RELATIVE)
         for other in _SYNONYMS_OF.get(term, ()):
             if other in impacts:
-                shares.setdefault(other, self._synonym * (_BESIDE if term in impacts else 1.0))
+                shares.setdefault(other, self._synonym * (_KNOWN_WORD_SYNONYM if term in impacts else 1.0))
         expansion = tuple(shares.items())
-        if len(self._expansions) < _REMEMBERED_TERMS:
+        if len(self._expansions) < _MAX_CACHED_TERMS:
             self._expansions[term] = expansion
         return expansion
 
@@ -173,7 +176,7 @@ class LexicalIndex:
         return spelling(self._postings.impacts)
 
     def _relatives(self, term: str) -> Iterator[str]:
-        """Terms of the catalog that go on where a term ends, or the other way round: ``forens`` and ``forensic``."""
+        """Yield catalog terms that extend a term, or are a prefix of it: ``forens`` and ``forensic``."""
         for other in self._postings.relatives.get(term[:BEGINNING], ()):
             if abs(len(other) - len(term)) <= _RELATIVE_LETTERS and (other.startswith(term) or term.startswith(other)):
                 yield other
@@ -181,10 +184,10 @@ class LexicalIndex:
     def _accumulate(
         self, query: Mapping[str, float], most: int = _TOUCHED_BY_CLAUSE, survivors: int = _SURVIVORS_OF_CLAUSE
     ) -> dict[int, float]:
-        """Add up what the entries earn for the terms of a query, the most telling terms first.
+        """Add up the scores of entries for the terms of a query, rarest terms first.
 
-        When many entries have been touched, only the best of them go on: what is left are terms that many entries have, and
-        none of those brings an entry to the top that no other term has brought near it.
+        After many postings only the best entries are scored further: the remaining terms are common, and cannot move an
+        entry to the top that no rarer term has brought near it.
         """
         impacts, common = self._postings.impacts, self._postings.common
         rows = sorted([(len(impacts[term]), term) for term in query if term not in common])
@@ -196,13 +199,15 @@ class LexicalIndex:
         for position, (size, term) in enumerate(rows):
             touched += size
             if touched > most and len(scores) >= survivors:
-                return self._carried_on(_best(scores, survivors), [term for _, term in rows[position:]], query)
+                return self._score_survivors(_best(scores, survivors), [term for _, term in rows[position:]], query)
             weight = query[term]
             for index, impact in impacts[term].items():
                 scores[index] = get(index, 0.0) + weight * impact
         return scores
 
-    def _carried_on(self, best: dict[int, float], terms: Sequence[str], query: Mapping[str, float]) -> dict[int, float]:
+    def _score_survivors(
+        self, best: dict[int, float], terms: Sequence[str], query: Mapping[str, float]
+    ) -> dict[int, float]:
         for term in terms:
             weight, found = query[term], self._postings.impacts[term]
             if len(found) < len(best):
@@ -214,25 +219,25 @@ class LexicalIndex:
                         best[index] += weight * found[index]
         return best
 
-    def _said_phrases(self, query: Mapping[str, float], asking: str) -> list[tuple[Phrase, float]]:
-        """Keyword phrases with all of their words in the request, and how surely they are meant, 0 to 1."""
-        said: list[tuple[Phrase, float]] = []
+    def _matching_phrases(self, query: Mapping[str, float], asking: str) -> list[tuple[Phrase, float]]:
+        """Return keyword phrases whose words are all in the request, with the strength of the match, 0 to 1."""
+        found: list[tuple[Phrase, float]] = []
         by_term = self._postings.phrases
         if by_term:
-            # One word and its own synonym do not make a phrase: "picture" alone is not "draw a picture".
+            # A word and its own synonym are no phrase: "picture" alone is not "draw a picture".
             literal = sum(weight > _RELATIVE for weight in query.values())
             for term in query:
                 for phrase in by_term.get(term, ()):
                     strength = min(query.get(part, 0.0) for part in phrase.parts)
-                    if strength >= _SAID or (strength > 0 and len(phrase.parts) <= literal):
-                        said.append((phrase, strength))
-        said += [(phrase, 1.0) for phrase in self._postings.verbatim if phrase.parts[0] in asking]
-        return said
+                    if strength >= _PHRASE_MATCH or (strength > 0 and len(phrase.parts) <= literal):
+                        found.append((phrase, strength))
+        found += [(phrase, 1.0) for phrase in self._postings.verbatim if phrase.parts[0] in asking]
+        return found
 
     def _vote(self, clauses: Sequence[Clause], scores: dict[int, float]) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        """Let every clause that asks lift the entries that are best for it.
+        """Raise the scores of the best entries of every clause that requests an action.
 
-        :returns: the best entry of each clause, and how far it stands out.
+        :returns: the best entry of each clause, and its margin.
         """
         voters = [clause for clause in clauses if clause.asks]
         if len(voters) < 2 or not scores:
@@ -255,39 +260,41 @@ class LexicalIndex:
             scores[index] = scores.get(index, 0.0) + worth * share
         return tuple(best), tuple(confidence)
 
-    def _lift_said(
-        self, scores: dict[int, float], said: Sequence[tuple[Phrase, float]], query: Mapping[str, float]
+    def _lift_phrases(
+        self, scores: dict[int, float], phrases: Sequence[tuple[Phrase, float]], query: Mapping[str, float]
     ) -> None:
-        """An entry whose whole keyword phrase was said outranks entries that share nothing but their name with it."""
-        asked_for = dict.fromkeys(phrase.entry for phrase, strength in said if strength >= _SAID)
-        if not asked_for:
+        """Rank entries with a matching keyword phrase above entries that match by name only."""
+        lifted = dict.fromkeys(phrase.entry for phrase, strength in phrases if strength >= _PHRASE_MATCH)
+        if not lifted:
             return
-        floor = min(scores[index] for index in asked_for)
-        rivals = [index for index, score in scores.items() if score >= floor and index not in asked_for]
+        floor = min(scores[index] for index in lifted)
+        rivals = [index for index, score in scores.items() if score >= floor and index not in lifted]
         ceiling = max((scores[index] for index in rivals if self._matches_by_name_only(index, query)), default=-1.0)
-        for index in asked_for:
+        for index in lifted:
             if scores[index] <= ceiling:
-                scores[index] = ceiling + _AHEAD * (1 + scores[index])
+                scores[index] = ceiling + _MIN_LEAD * (1 + scores[index])
 
     def _matches_by_name_only(self, index: int, query: Mapping[str, float]) -> bool:
         fields = self._fields(index).items()
         return all(field == "name" or query.keys().isdisjoint(found) for field, found in fields)
 
     def _lift_superseding(self, scores: dict[int, float], asking: str) -> None:
-        """A pipeline that replaces a pack goes ahead of it when the request names the pack."""
+        """Rank a pipeline above the pack that it supersedes if the request names the pack."""
         for pair in self._postings.superseded:
             if pair.name in asking:
                 replaced = max(scores.get(pair.pack, 0.0), scores.get(pair.pipeline, 0.0))
-                scores[pair.pipeline] = replaced * (1 + _SUPERSEDES) + _AHEAD
+                scores[pair.pipeline] = replaced * (1 + _SUPERSEDES) + _MIN_LEAD
 
     # -- the result ---------------------------------------------------------------------------------------
 
-    def _matched(self, index: int, query: Mapping[str, float], said: Sequence[tuple[Phrase, float]]) -> tuple[str, ...]:
-        """What an entry and the request share, as ``field:word``, what weighs most first."""
-        phrases = [f"keyword:{p.text}" for p, strength in said if p.entry == index and strength >= _SAID]
+    def _explain(
+        self, index: int, query: Mapping[str, float], phrases: Sequence[tuple[Phrase, float]]
+    ) -> tuple[str, ...]:
+        """Return the shared words of an entry and the request as ``field:word``, highest weight first."""
+        keywords = [f"keyword:{p.text}" for p, strength in phrases if p.entry == index and strength >= _PHRASE_MATCH]
         labels = self._postings.labels_of(index)
         found = [(-labels[term][1] * query[term], labels[term][0]) for term in query.keys() & labels.keys()]
-        return tuple(dict.fromkeys([*phrases, *(label for _, label in sorted(found))]))[:_EXPLAINED_TERMS]
+        return tuple(dict.fromkeys([*keywords, *(label for _, label in sorted(found))]))[:_EXPLAINED_TERMS]
 
 
 def _best(scores: Mapping[int, float], count: int) -> dict[int, float]:
@@ -295,10 +302,10 @@ def _best(scores: Mapping[int, float], count: int) -> dict[int, float]:
     return {index: score for index, score in scores.items() if score >= least}
 
 
-def _reward(scores: dict[int, float], said: Sequence[tuple[Phrase, float]]) -> None:
-    """Add the best of each entry's phrases: they are ways to ask for the same thing, so two of them are not twice as good."""
+def _reward(scores: dict[int, float], phrases: Sequence[tuple[Phrase, float]]) -> None:
+    """Add the worth of each entry's best phrase only: the phrases of an entry are alternatives."""
     best: dict[int, float] = {}
-    for phrase, strength in said:
+    for phrase, strength in phrases:
         best[phrase.entry] = max(best.get(phrase.entry, 0.0), phrase.worth * strength)
     for entry, worth in best.items():
         scores[entry] = scores.get(entry, 0.0) + worth

@@ -1,8 +1,8 @@
-"""Telling a request from a document that was pasted with it, wherever the document stands.
+"""Separates a request from a document that was pasted with it, at any position.
 
-Every way to lay a text out as request and document gets a score, as log-probability, and a sentence's chance to belong
-to the request is the share of the layouts in which it does. What speaks for a layout: the request asks more than the
-document does, their lengths are usual ones, and the text is set off where one meets the other. Letter case is no cue.
+Every possible layout of a text as request and document gets a score, a log-probability. The probability that a sentence
+belongs to the request is the share of the layouts in which it does. A layout scores high if the request contains more
+requesting sentences than the document, both have typical lengths, and a line break separates them. Case is not a signal.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from helmdeck_plugins.lexical.words import (
     WE,
 )
 
-# Below this many characters there is no room for a request and a document.
+# A shorter text contains no document.
 _SHORT_TEXT: Final = 400
-# A shorter stretch of sentences that do not ask is background ("I am planning a trip ..."), not a document.
+# Shorter text is background ("I am planning a trip ..."), not a document.
 _SHORT_DOCUMENT: Final = 280
-# Requests stand near the ends of long texts; what is further inside is not taken apart.
+# Requests are near the ends of long texts; the middle is not split into sentences.
 _END_CHARACTERS: Final = 8_000
 
-# Runs of marks are bounded: a line of ten thousand dots must not be scanned once per dot.
+# Runs of punctuation are bounded, so that a line of ten thousand dots is scanned only once.
 _END: Final = re.compile(
-    r"""[\n.!?\u2026\u3002\uff01\uff1f\u0964] (?:   # a set in front, because that is what the engine can skip to
+    r"""[\n.!?\u2026\u3002\uff01\uff1f\u0964] (?:   # a leading set lets the engine skip ahead
         (?<=\n) \n*+
       | (?<=[\u3002\uff01\uff1f\u0964]) [\u3002\uff01\uff1f\u0964]{0,7}
       | (?<=[.!?\u2026]) [.!?\u2026]{0,7} ["'\u201d\u2019)\]]{0,4} (?=\s|\Z)
@@ -46,12 +46,12 @@ _END: Final = re.compile(
 )
 _FULL_STOP: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964][\"'\u201d\u2019)\]]{0,4}$")
 _QUESTION: Final = re.compile(r"[?\uff1f\u061f][\"'\u201d\u2019)\]]{0,4}\s*$")
-# What numbers an item of a list is no sentence of its own.
+# A list number is not a sentence.
 _LIST_MARK: Final = re.compile(r"\W*[0-9a-zA-Z]{1,2}\.")
 
 
 class Gap(int, Enum):
-    """How a sentence is set off from the one before it."""
+    """Separation of a sentence from the previous one."""
 
     SAME_LINE = 0
     NEW_LINE = 1
@@ -65,8 +65,8 @@ _GAPS: Final = tuple(Gap)
 class Sentence:
     """A sentence, or a line without a full stop.
 
-    :ivar tokens: its folded words, and the separators between them.
-    :ivar words: its folded words.
+    :ivar tokens: folded words and the separators between them.
+    :ivar words: folded words.
     """
 
     text: str
@@ -76,12 +76,12 @@ class Sentence:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """Its terms, once each."""
+        """The unique terms."""
         return tuple(dict.fromkeys(term for word in self.words for term in word_terms(word)))
 
 
 def sentences(text: str) -> list[Sentence]:
-    """Take a text apart; the inside of a very long one stays one piece without words."""
+    """Split a text into sentences; the middle of a very long one stays one sentence without words."""
     if len(text) <= 2 * _END_CHARACTERS:
         return _split(text)
     head, inside, tail = text[:_END_CHARACTERS], text[_END_CHARACTERS:-_END_CHARACTERS], text[-_END_CHARACTERS:]
@@ -105,7 +105,7 @@ def _split(text: str) -> list[Sentence]:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int]]:
-    """The stretches between the ends of sentences, and the line breaks before each."""
+    """Yield the text between sentence ends, and the number of line breaks before each."""
     position = 0
     for match in _END.finditer(text):
         if text[match.start()] == "\n":
@@ -117,28 +117,28 @@ def _pieces(text: str) -> Iterator[tuple[str, int]]:
     yield text[position:].strip(), 0
 
 
-# -- does a sentence ask? ----------------------------------------------------------------------------------
+# -- strength of a request -----------------------------------------------------------------------------------
 #
-# Log-odds by what a sentence has. They are rough on purpose: they come from how people talk to assistants, not from
-# counting one collection of requests.
+# Log-odds by features of a sentence. They are rough on purpose: they reflect how people talk to assistants, and are not
+# fitted to one collection of requests.
 
 _BASE: Final = -1.5
 _COMMAND: Final = 1.8
-# "Book rides", beside "book a ride": the first word may be a noun.
+# "Book rides", unlike "book a ride": the first word may be a noun.
 _MAYBE_COMMAND: Final = 1.0
 _COURTESY: Final = 1.8
 _ASKING_WORDS: Final = 1.4
 _QUESTION_MARK: Final = 1.2
 _SPEAKER: Final = 1.0
-# One asks for oneself; "we" and "our" are how companies and societies write.
+# Users write "I"; "we" and "our" are typical of documents of organisations.
 _PLURAL_SPEAKER: Final = -0.8
 _QUOTED_OR_LETTER: Final = -2.0
 _QUOTES: Final = '"\u201c\u00bb>|'
-_MOST: Final = 2.5
+_MAX_STRENGTH: Final = 2.5
 
 
 def asking_strength(sentence: Sentence) -> float:
-    """How much a sentence sounds like asking an assistant, as log-odds; 0 is undecided."""
+    """Return the log-odds that a sentence is a request to an assistant; 0 is undecided."""
     found = sentence.words
     strength = _BASE + _command(found)
     if not PLEASE.isdisjoint(found):
@@ -153,7 +153,7 @@ def asking_strength(sentence: Sentence) -> float:
         strength += _QUESTION_MARK
     if sentence.text[0] in _QUOTES or not LETTER_WORDS.isdisjoint(found[:2]):
         strength += _QUOTED_OR_LETTER
-    return max(-_MOST, min(strength, _MOST))
+    return max(-_MAX_STRENGTH, min(strength, _MAX_STRENGTH))
 
 
 def _command(found: Sequence[str]) -> float:
@@ -166,54 +166,54 @@ def _command(found: Sequence[str]) -> float:
 
 
 def is_question(text: str) -> bool:
-    """Whether a text ends like a question."""
+    """Whether a text ends with a question mark."""
     return _QUESTION.search(text) is not None
 
 
-# -- where does the document stand? ------------------------------------------------------------------------
+# -- position of the document ------------------------------------------------------------------------------
 
-# Characters of a usual request and of a usual document, and how far (in units of e) they commonly stray. A document may
-# be any longer, a request hardly: in a manual that commands in every line, length is the only cue that is left.
+# Typical length of a request and of a document in characters, and their spread (in units of e). A document may be much
+# longer, a request hardly: in a manual with a command in every line, length is the only signal.
 _REQUEST_LENGTH: Final = 180.0
 _REQUEST_SPREAD: Final = 1.4
 _DOCUMENT_LENGTH: Final = 1000.0
 _DOCUMENT_SPREAD: Final = 0.5
-# A request without a document may well have several tasks, up to about this length.
+# A request without a document may contain several tasks, up to about this length.
 _ALONE_LENGTH: Final = 450.0
 _ALONE_SPREAD: Final = 0.4
-# Sentences of one writer are alike, so the evidence of many counts as that of a few.
+# Sentences of one author are similar, so the evidence of many counts as that of a few.
 _EVIDENCE_SENTENCES: Final = 4
-# Every letter has a paragraph that asks more than the others, so only a document that hardly ever asks can show a
-# request in its middle: up to this strength on average, and what each unit above it costs.
+# Every letter has a paragraph that sounds more like a request than the others, so a request in the middle needs a
+# document without requests: the maximum average strength, and the cost of each unit above it.
 _SILENT: Final = -1.2
 _SILENCE: Final = 5.0
-# How well request and document are set off from each other, by the gap between them.
+# Separation of request and document, by the gap between them.
 _GAP_STRENGTH: Final = (-1.5, 0.5, 1.0)
-# What gaps inside the request cost: most people ask in one paragraph, though many put each task on a line of its own.
+# Cost of gaps inside the request: most requests are one paragraph, though many have one task per line.
 _BREAK_COST: Final = (0.0, 0.0, 2.0)
-# Documents often start with a line that is no sentence: a title, a sender, a number.
+# Documents often start with a line that is not a sentence: a title, a sender, a number.
 _TITLE: Final = 3.5
-# A request beside a document has no more sentences than this, and one around it no more at either end.
+# Maximum number of sentences of a request next to a document, and at either end of a request around it.
 _LONGEST_REQUEST: Final = 16
 _LONGEST_END: Final = 4
 
-# A sentence this likely to belong to either side is in doubt. What a request is about, the catalog can often do, and
-# what a document is about, mostly not: that is looked up for the candidates and for the first and last sentences.
+# Sentences with a probability between this and its complement are ambiguous. The catalog matches requests better than
+# documents, so relevance is computed for ambiguous sentences and for the first and last ones.
 _DOUBT: Final = 0.05
 _ALWAYS_CANDIDATES: Final = 2
 _RELEVANCE: Final = 4.0
-# A candidate gains when it is at least this relevant, as a part of the most relevant one, and loses at most this much.
+# Relevance, relative to the best candidate, above which a candidate gains, and the maximum loss below it.
 _PIVOT: Final = 0.5
 _LEAST_RELEVANT: Final = -0.5
 
 
 class _Layout(NamedTuple):
-    """One way to read a text.
+    """One split of a text into request and document.
 
-    :ivar start: the stretch of sentences from here to before ``end`` is the request; the document, when it is ``around``.
-    :ivar is_inside: the request has the document on both sides.
-    :ivar size: sentences of the request.
-    :ivar fixed: its log-probability, up to a constant, apart from how much the sentences ask.
+    :ivar start: the sentences from here up to ``end`` are the request; the document, if ``is_around``.
+    :ivar is_inside: the document is on both sides of the request.
+    :ivar size: number of sentences of the request.
+    :ivar fixed: log-probability, up to a constant, without the strengths of the sentences.
     """
 
     start: int
@@ -224,7 +224,7 @@ class _Layout(NamedTuple):
     fixed: float
 
 
-# How likely it is that the request stands there, as log-probability.
+# Log-probabilities of the positions of a request.
 _ALONE: Final = 4.0
 _LAST: Final = -1.0
 _FIRST: Final = -1.1
@@ -233,9 +233,9 @@ _AROUND: Final = -5.0
 
 
 def asking_chances(found: Sequence[Sentence], relevance: Callable[[Sequence[str]], float] | None = None) -> list[float]:
-    """The chance of each sentence to belong to the request; all 1 when there is no document.
+    """Return the probability of each sentence to belong to the request; all 1 if there is no document.
 
-    :param relevance: how well some terms fit what the catalog can do; asked where the wording leaves doubt.
+    :param relevance: how well terms match the catalog; used for ambiguous sentences.
     """
     everything = [1.0] * len(found)
     if sum(len(sentence.text) for sentence in found) < _SHORT_TEXT:
@@ -257,7 +257,7 @@ def _with_relevance(
     chances: Sequence[float],
     relevance: Callable[[Sequence[str]], float],
 ) -> list[float]:
-    """Add to each candidate how well it fits the catalog, measured by the candidate that fits best."""
+    """Add to each candidate its relevance to the catalog, relative to the best candidate."""
     last = len(found) - _ALWAYS_CANDIDATES
     candidates = {
         i: relevance(sentence.terms)
@@ -287,7 +287,7 @@ def _chances(layouts: Sequence[_Layout], strengths: Sequence[float]) -> list[flo
                 score -= _SILENCE * (document / rest - _SILENT)
         scores.append(score)
     best = max(scores)
-    # Each layout adds its share where its stretch starts and takes it back where it ends.
+    # Each layout adds its share at its start and removes it at its end.
     changes = [0.0] * (count + 1)
     total = 0.0
     for (start, end, is_around, _, _, _), score in zip(layouts, scores, strict=True):
@@ -302,12 +302,12 @@ def _chances(layouts: Sequence[_Layout], strengths: Sequence[float]) -> list[flo
 
 
 def _layouts(found: Sequence[Sentence], strengths: Sequence[float]) -> list[_Layout]:
-    """The layouts worth a look, with what speaks for each apart from who asks."""
+    """Return the plausible layouts with their fixed scores."""
     count = len(found)
     lengths = list(accumulate([len(sentence.text) for sentence in found], initial=0))
     breaks = list(accumulate([_BREAK_COST[sentence.gap] for sentence in found], initial=0.0))
     whole = lengths[count]
-    # Where the change is, is one of many places: the more there are, the less is each of them worth.
+    # The boundary is one of many positions: the more there are, the less likely is each of them.
     edges = [_GAP_STRENGTH[sentence.gap] - log(count) for sentence in found]
     edges[0] = 0.0
     edges.append(0.0)
@@ -331,7 +331,7 @@ def _layouts(found: Sequence[Sentence], strengths: Sequence[float]) -> list[_Lay
         layouts.append(_Layout(start, count, False, False, size, _LAST + score))
         score = beside(0, size, lengths[size], breaks[size] - breaks[1], size)
         layouts.append(_Layout(0, size, False, False, size, _FIRST + score))
-    # Inside a document a request stands in a paragraph of its own, or people could not tell it either.
+    # Inside a document a request is a separate paragraph; otherwise a human could not recognise it either.
     paragraphs = [i for i in range(1, count) if found[i].gap is Gap.NEW_PARAGRAPH]
     for start, end in pairwise(paragraphs):
         if end - start <= longest:

@@ -1,7 +1,7 @@
 """``local/lexical``: a planner without a model or a network.
 
-It answers plan and route requests from the words of the request and of the catalog. It is a last resort that always
-answers, costs nothing and never names anything that the catalog does not have.
+It matches the words of a plan or route request with those of the catalog. As the last entry of a fallback chain it always
+works, costs nothing and never names an entry that is not in the catalog.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from helmdeck_plugins.lexical.steps import (
 MODEL: Final = "lexical"
 _SINGLE_PICK: Final = "single_pick"
 _ALTERNATIVES: Final = 3
-# An alternative that is this far behind the recommendation is noise.
-_WORTH_NAMING: Final = 0.25
+# Minimum score of an alternative, relative to the recommendation.
+_MIN_RELATIVE_SCORE: Final = 0.25
 
 
 class LexicalPlanner:
@@ -49,13 +49,13 @@ class LexicalPlanner:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        # The catalog of one deck stays the same object from request to request unless it was cut down.
+        # A deck passes the same catalog object with every request unless the catalog was trimmed.
         self._latest: tuple[Catalog, LexicalIndex] | None = None
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
         """Answer a plan or a route request.
 
-        :raises InvalidRequest: for another model than ``lexical``, and for anything but a plan or a route.
+        :raises InvalidRequest: the model is not ``lexical``, or the request is neither a plan nor a route.
         """
         started = time.perf_counter()
         task = self._task(request)
@@ -72,16 +72,16 @@ class LexicalPlanner:
         )
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there are no connections."""
 
     def _task(self, request: ChatRequest) -> Task:
         model = request.model.partition("/")[2]
         if model != MODEL:
-            raise self._refusal(request, f"there is no model {model!r} here; what exists is {self._name}/{MODEL}")
+            raise self._refusal(request, f"unknown model {model!r}; the only model is {self._name}/{MODEL}")
         task = request.task
         if task is None or task.name not in ("plan", "route"):
-            asked = "a chat without a task" if task is None else repr(task.name)
-            raise self._refusal(request, f"{self._name}/{MODEL} can answer only plan and route requests, not {asked}")
+            found = "a chat request without a task" if task is None else repr(task.name)
+            raise self._refusal(request, f"{self._name}/{MODEL} supports only plan and route requests, found {found}")
         return task
 
     def _refusal(self, request: ChatRequest, detail: str) -> InvalidRequest:
@@ -112,7 +112,7 @@ def _plan(lexical: LexicalIndex, task: Task) -> dict[str, Any]:
 
 
 def _open_steps(lexical: LexicalIndex, task: Task) -> list[dict[str, Any]]:
-    """The steps that are left to do."""
+    """Return the steps that are not done yet."""
     reading = lexical.read(task.request)
     picks = pick_entries(lexical, reading)
     if not picks and not task.done:
@@ -120,10 +120,10 @@ def _open_steps(lexical: LexicalIndex, task: Task) -> list[dict[str, Any]]:
     pipeline = covering_pipeline(lexical, reading, picks)
     if pipeline is not None:
         whole = Clause("; ".join(clause.text for clause in asking_clauses(reading)), (), asks=True)
-        ran = {step.tool for step in task.done}
-        if PIPELINE_RUN in ran or pipeline.id in ran:
+        executed = {step.tool for step in task.done}
+        if PIPELINE_RUN in executed or pipeline.id in executed:
             return []
-        if not ran:
+        if not executed:
             return [to_step(pipeline, whole, task.request, task.defaults, reading.document)]
     return [
         to_step(pick.entry, pick.clause, task.request, task.defaults, reading.document)
@@ -166,7 +166,7 @@ def _route(lexical: LexicalIndex, task: Task) -> dict[str, Any]:
 
 def _runners_up(lexical: LexicalIndex, reading: Reading) -> list[Entry]:
     leading = lexical.rank_reading(reading).leading(_ALTERNATIVES + 1)
-    return [lexical.entries[index] for index, score in leading if score >= _WORTH_NAMING * leading[0][1]]
+    return [lexical.entries[index] for index, score in leading if score >= _MIN_RELATIVE_SCORE * leading[0][1]]
 
 
 def _recommendation(entry: Entry | None, task: Task) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The inverted index: everything that depends on the catalog alone, computed once."""
+"""The inverted index of a catalog, computed once."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from helmdeck_plugins.lexical.fields import field_words, keyword_phrases
 from helmdeck_plugins.lexical.text import split_identifier, terms, word_terms, words
 from helmdeck_plugins.lexical.words import SMALL_TALK, VERBS
 
-# BM25: how soon more occurrences stop to matter, and how much a long text pays for its length.
+# BM25 parameters: term saturation (k1) and length normalisation (b).
 _SATURATION: Final = 1.2
 _LENGTH_PENALTY: Final = 0.6
-# What an entry earns when the request says its whole name, shared out by information: half a name earns half.
+# Score of an entry whose whole name is in the request; a part of the name earns its share of information.
 _NAME_COVER: Final = 2.0
-# What a keyword phrase earns when all of its words are said: so much, and so much per unit of its information.
+# Score of a matching keyword phrase: a base, plus the same per unit of its information.
 _PHRASE: Final = 2.0
-# Words that share fewer first letters than this are not related.
+# Minimum common prefix of related words.
 BEGINNING: Final = 4
-# A term that this many entries have, and one in this many, says nothing: in 3,000 tools half "retrieve" something.
+# A term is common if more entries have it than this number, and than one in this many: in 3,000 tools half "retrieve"
+# something.
 _CROWD: Final = 50
 _CROWD_SHARE: Final = 2
-# Characters of a description in which its first word ends.
+# Length of the start of a description that contains its first word, in characters.
 _OPENING: Final = 40
-# What is left of a word's information when people say it whatever they want.
+# Weight factor of words that occur in any request.
 _SMALL_TALK: Final = 0.6
-# A term that stands in limitations only: it may explain a match but not decide one.
+# IDF of terms that occur in limitations only: they may explain a match but not decide one.
 _NEGLIGIBLE_IDF: Final = 0.01
 
 
@@ -38,8 +39,8 @@ _NEGLIGIBLE_IDF: Final = 0.01
 class Phrase:
     """A keyword phrase of an entry.
 
-    :ivar parts: its terms; for a phrase of stop words alone, all of it, spelt out.
-    :ivar worth: what its entry earns when the request says all of it.
+    :ivar parts: the terms; for a phrase of stop words only, the whole phrase.
+    :ivar worth: score of a full match.
     """
 
     entry: int
@@ -50,7 +51,7 @@ class Phrase:
 
 @attrs.frozen
 class Superseded:
-    """A pack that a pipeline replaces; ``pack`` is -1 when the catalog does not have it, ``name`` its spelt-out name."""
+    """A pack that a pipeline supersedes; ``pack`` is -1 if the catalog does not contain it, ``name`` is its words."""
 
     pipeline: int
     pack: int
@@ -59,17 +60,17 @@ class Superseded:
 
 @attrs.frozen
 class Postings:
-    """What a request is looked up in.
+    """The inverted index.
 
-    :ivar idf: information of each term; a term of half the entries has next to none.
-    :ivar impacts: per term, what each of the entries that have it earns for it.
+    :ivar idf: inverse document frequency of each term.
+    :ivar impacts: score contribution by term and entry.
     :ivar phrases: keyword phrases by their most informative term.
-    :ivar verbatim: phrases that consist of stop words, looked up word by word.
-    :ivar relatives: the terms by their first letters, for words that the catalog has in another form.
-    :ivar verbs: words that can start a clause: those of everyday English, and those that entries start with.
-    :ivar common: terms of so many entries that they tell none of them from the others.
+    :ivar verbatim: phrases of stop words only, matched as strings.
+    :ivar relatives: terms by prefix, to match other forms of a word.
+    :ivar verbs: words that can start a clause: common English verbs, and first words of entries.
+    :ivar common: terms of too many entries to be informative.
     :ivar compounds: identifiers written as one word, with their parts.
-    :ivar weights: how much one occurrence counts, by field.
+    :ivar weights: weight of one occurrence by field.
     """
 
     entries: Sequence[Entry]
@@ -86,7 +87,7 @@ class Postings:
     weights: Mapping[str, float]
 
     def labels_of(self, index: int) -> dict[str, tuple[str, float]]:
-        """What each term of an entry is called where it weighs most, and how much: the field, and the word as it stands."""
+        """Return the label ``field:word`` of each term in its field of highest weight, and that weight."""
         labels: dict[str, tuple[str, float]] = {}
         found = field_words(self.entries[index])
         for field in sorted(found, key=lambda field: self.weights[field]):
@@ -96,15 +97,15 @@ class Postings:
         return labels
 
     def fields_of(self, index: int) -> dict[str, set[str]]:
-        """The terms of an entry by field."""
+        """Return the terms of an entry by field."""
         found = field_words(self.entries[index])
         return {field: {term for word in list_ for term in word_terms(word)} for field, list_ in found.items()}
 
 
 def build(entries: Sequence[Entry], weights: Mapping[str, float]) -> Postings:
-    """Index some entries.
+    """Index catalog entries.
 
-    :param weights: how much one occurrence counts, by field.
+    :param weights: weight of one occurrence by field.
     """
     frequencies: list[dict[str, float]] = []
     names: list[list[str]] = []
@@ -150,7 +151,7 @@ def build(entries: Sequence[Entry], weights: Mapping[str, float]) -> Postings:
 
 
 def spelt_out(found: Iterable[str]) -> str:
-    """Words as one text in which other such texts can be looked for."""
+    """Join words to a string that can be searched for other such strings."""
     return f" {' '.join(found)} "
 
 
@@ -192,7 +193,7 @@ def _phrases(
 
 
 def _compounds(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
-    """Identifiers as a request may run them together: all that is left of ``getWeather`` without letter case."""
+    """Return identifiers without word boundaries, as in a lower-cased ``getWeather``, with their parts."""
     compounds: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         for identifier in entry.id.split():
@@ -213,7 +214,7 @@ def _by_beginning(vocabulary: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _leading_words(entries: Sequence[Entry]) -> frozenset[str]:
-    """What phrases and descriptions start with: "crawl the site" and "Crawls a site" make a verb of "crawl"."""
+    """Return first words of phrases and descriptions: "crawl the site" and "Crawls a site" make "crawl" a verb."""
     phrases = (words(text) for entry in entries for text in keyword_phrases(entry))
     openings = (word for entry in entries for word in words(entry.description[:_OPENING])[:1])
     leading = {phrase[0] for phrase in phrases if len(phrase) > 1}

@@ -1,7 +1,7 @@
-"""What a request asks for: the weight of its words, and its clauses.
+"""Splits a request into weighted words and clauses.
 
-A request often carries a document that is ten times its length. The document must not outvote the request, so a word
-counts as much as its sentence is likely to belong to the request.
+A request often contains a document of ten times its length. To keep the document from dominating, the weight of a word is
+the probability that its sentence belongs to the request.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from helmdeck_plugins.lexical.layout import Sentence, asking_chances, is_questio
 from helmdeck_plugins.lexical.text import EMAIL, PATH, SEPARATORS, URL, terms, token_starts, word_terms
 from helmdeck_plugins.lexical.words import ASKING_PAIRS, BEFORE_VERB, JOINTS, PLEASE, VERBS, WISHES
 
-# A sentence less likely than this to ask is the document's.
+# Sentences with a lower probability belong to the document.
 _ASKING: Final = 0.5
-# What is split into clauses, each of them a step of a plan, has to be nearly as likely as the sentence that surely asks.
-_CLEARLY: Final = 0.75
+# Only sentences nearly as probable as the best one are split into clauses, each of which becomes a step of a plan.
+_MIN_RELATIVE_CHANCE: Final = 0.75
 _LEADING_JOINT: Final = re.compile(rf"^(?:(?:{'|'.join(sorted(JOINTS))})\b[\s,]*)+(?=\S)", re.IGNORECASE)
 _VALUE: Final = re.compile("|".join(pattern.pattern for pattern in (URL, EMAIL, PATH)))
 
 
 @attrs.frozen
 class Clause:
-    """A part of the request that is about one thing.
+    """A part of the request with one subject.
 
-    :ivar terms: its terms, once each, in order.
-    :ivar asks: it wants something done, so that it can stand for a step of its own.
+    :ivar terms: unique terms in order.
+    :ivar asks: the clause requests an action, so it can become a step.
     """
 
     text: str
@@ -40,18 +40,18 @@ class Clause:
 
 
 def asked_terms(clause: Clause) -> tuple[str, ...]:
-    """The terms that say what is asked for: addresses and paths are values, and no catalog describes them."""
+    """Return the terms of a clause without URLs, e-mail addresses and paths, which are values."""
     kept = set(terms(_VALUE.sub(" ", clause.text)))
     return tuple(term for term in clause.terms if term in kept) or clause.terms
 
 
 @attrs.frozen
 class Reading:
-    """A request as the ranker sees it.
+    """A parsed request.
 
-    :ivar weights: every term with its weight, 0 to 1, in order of appearance.
-    :ivar asking_words: the folded words of the asking sentences, in order.
-    :ivar document: the sentences that do not ask, one a line; empty when no document was found.
+    :ivar weights: terms with their weights, 0 to 1, in order of appearance.
+    :ivar asking_words: folded words of the sentences of the request, in order.
+    :ivar document: the remaining sentences, one per line; empty without a document.
     """
 
     weights: Mapping[str, float]
@@ -63,10 +63,10 @@ class Reading:
 def read(
     request: str, verbs: AbstractSet[str] = VERBS, relevance: Callable[[Sequence[str]], float] | None = None
 ) -> Reading:
-    """Find out which parts of a text ask, and for what.
+    """Split a text into request and document, and the request into clauses.
 
-    :param verbs: the words that can start a clause of their own.
-    :param relevance: how well some terms fit what the catalog can do; asked where the wording leaves doubt.
+    :param verbs: words that can start a clause.
+    :param relevance: how well terms match the catalog; used for ambiguous sentences.
     """
     found = sentences(request)
     chances = asking_chances(found, relevance)
@@ -76,8 +76,8 @@ def read(
             for term in word_terms(word):
                 if chance > weights.get(term, 0.0):
                     weights[term] = chance
-    clearly = _CLEARLY * max(chances, default=0.0)
-    asking = [sentence for sentence, chance in zip(found, chances, strict=True) if chance >= clearly]
+    threshold = _MIN_RELATIVE_CHANCE * max(chances, default=0.0)
+    asking = [sentence for sentence, chance in zip(found, chances, strict=True) if chance >= threshold]
     rest = [sentence.text for sentence, chance in zip(found, chances, strict=True) if chance < _ASKING]
     return Reading(
         weights,
@@ -88,7 +88,7 @@ def read(
 
 
 def _clauses(sentence: Sentence, verbs: AbstractSet[str]) -> list[Clause]:
-    """Split a sentence before every verb that follows a comma or a joint such as "and" or "then"."""
+    """Split a sentence before every verb that follows a comma or a conjunction such as "and" or "then"."""
     tokens = sentence.tokens
     cuts = [0]
     joint: int | None = 0
@@ -99,7 +99,7 @@ def _clauses(sentence: Sentence, verbs: AbstractSet[str]) -> list[Clause]:
         elif joint is None:
             content += 1
         elif token not in BEFORE_VERB:
-            # A verb on its own shares the object of the next one: "research and write a post" is one thing to do.
+            # A verb without an object shares the next verb's: "research and write a post" is one step.
             if joint and content > 1 and token in verbs:
                 cuts.append(joint)
                 content = 0
@@ -127,7 +127,7 @@ def _clause(piece: str, words: Sequence[str], verbs: AbstractSet[str]) -> Clause
 
 
 def _asks(found: Sequence[str], piece: str, verbs: AbstractSet[str]) -> bool:
-    """Whether a clause starts with a verb, voices a wish, or is a question."""
+    """Whether a clause starts with a verb, expresses a wish, or is a question."""
     lead = next((word for word in found if word not in BEFORE_VERB and word not in JOINTS), "")
     if lead in verbs or not WISHES.isdisjoint(found) or not PLEASE.isdisjoint(found) or is_question(piece):
         return True

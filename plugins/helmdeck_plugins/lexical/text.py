@@ -1,7 +1,7 @@
-"""Words to terms: what two texts must share to count as being about the same thing.
+"""Tokenises text into words and search terms.
 
-A term is case-folded, without accents, and stemmed when it is English-looking; scripts that put no blanks between words
-give overlapping pairs of characters. Nothing here knows a catalog.
+A term is case-folded, stripped of accents, and stemmed if it looks English; scripts without spaces between words give
+overlapping pairs of characters.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Final
 
 from helmdeck_plugins.lexical.words import STOP_WORDS
 
-# Vowel signs of Indic and South-East Asian scripts are marks, which \w leaves out: without these ranges a word would
-# fall apart at each of them.
+# Vowel signs of Indic and South-East Asian scripts are marks, which \w does not match; without these ranges words would
+# be split at each of them.
 _MARKS: Final = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u109f\u1780-\u17d3"
 WORD: Final = re.compile(rf"(?:[^\W_]|[{_MARKS}])+(?:['\u2019][a-zA-Z]{{1,3}}(?![^\W_]))?")
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+(?:'[a-z]{1,3}(?![a-z0-9]))?")
@@ -25,18 +25,18 @@ _UNSPACED: Final = re.compile(
 
 _LETTERS_OR_DIGITS: Final = re.compile(r"[a-z]+|[0-9]+")
 
-# Bounded, and never starting inside a word: long runs of letters must not be scanned once per letter.
+# Bounded, and never starting inside a word, so that long runs of letters are scanned only once.
 URL: Final = re.compile(r"(?<!\w)(?:\w{1,12}://|www\.)\S*[^\s.,;:!?)\]]")
 EMAIL: Final = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 PATH: Final = re.compile(
     r"(?<![\w/:.@])(?:~?/|\./|\.\./)?(?:[\w.-]{1,100}/){0,40}[\w.-]{0,100}[\w-]\.(?:[A-Za-z][A-Za-z0-9]{1,4})(?![\w/@])"
 )
 
-# Longer runs are encoded data rather than words; a stem or a cache slot for them is wasted.
+# Longer runs are encoded data, not words; they are not stemmed and not cached.
 _MAX_WORD: Final = 64
 
-# Ending, what replaces it, and how much of the word must be left. Longest first, so the first that fits is the right
-# one. Derived forms go too (calculator, calculation, calculate): tools are named with nouns and asked for with verbs.
+# Suffix, replacement, and minimum length of the rest. Longest first, so the first match is the right one. Derived forms
+# are included (calculator, calculation, calculate): tools are named with nouns and requested with verbs.
 _ENDINGS: Final = (
     ("izations", "iz", 3), ("isations", "iz", 3), ("ization", "iz", 3), ("isation", "iz", 3), ("ational", "", 4),
     ("fulness", "", 4), ("iveness", "", 4), ("ations", "", 4), ("ators", "", 4), ("ation", "", 4), ("ating", "", 4),
@@ -57,7 +57,7 @@ _DOUBLED: Final = frozenset(letter * 2 for letter in "bdfgmnprt")
 
 
 def stem(word: str) -> str:
-    """Cut one ending off a lower-case English word, so that its inflected and derived forms meet."""
+    """Remove one suffix of a lower-case English word, so that its inflected and derived forms match."""
     if len(word) == 3 and word[2] == "s" and word[1] in _SHORT_PLURALS:
         return word[:2]
     if len(word) < 4 or word[-1] not in _ENDINGS_BY_LAST or not word.isascii() or word.endswith(("ss", "us", "is")):
@@ -69,15 +69,15 @@ def stem(word: str) -> str:
     else:
         return word
     if ending == "y" and rest[-2] in "aeiou":
-        return word  # "play" beside "player"; only "city" becomes "citi" for the sake of "cities"
-    # "planned" and "plan" have to end alike, and so have "agreed" and "agree".
+        return word  # "play" and "player"; only "city" becomes "citi", to match "cities"
+    # "planned" and "plan" must have the same stem, and so must "agreed" and "agree".
     if rest[-2:] in _DOUBLED:
         return rest[:-1]
     return rest[:-1] if rest[-1] == "e" and len(rest) > 3 else rest
 
 
 def fold(word: str) -> str:
-    """Case-fold a word and take its accents off."""
+    """Case-fold a word and remove its accents."""
     if word.isascii():
         return word.lower()
     decomposed = unicodedata.normalize("NFKD", word.casefold().replace("\u2019", "'"))
@@ -85,7 +85,7 @@ def fold(word: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The folded words of a text in order, stop words included."""
+    """Return the folded words of a text in order, including stop words."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     return [fold(word) for word in WORD.findall(text)]
@@ -98,8 +98,8 @@ _ANY_TOKEN: Final = re.compile(rf"(?P<url>{URL.pattern})|(?P<email>{EMAIL.patter
 
 
 def tokens(text: str) -> list[str]:
-    """The folded words of a text and the separators between them; an address counts as what it is, not as what it spells."""
-    if _has_address(text):
+    """Return the folded words and separators of a text; URLs and e-mail addresses become one token each."""
+    if _has_url_or_email(text):
         return [match.lastgroup or fold(match.group()) for match in _ANY_TOKEN.finditer(text)]
     if text.isascii():
         return _ASCII_TOKEN.findall(text.lower())
@@ -107,15 +107,15 @@ def tokens(text: str) -> list[str]:
 
 
 def token_starts(text: str) -> list[int]:
-    """Where each of the ``tokens`` starts."""
-    if _has_address(text):
+    """Return the start positions of the ``tokens``."""
+    if _has_url_or_email(text):
         return [match.start() for match in _ANY_TOKEN.finditer(text)]
     if text.isascii():
         return [match.start() for match in _ASCII_TOKEN.finditer(text.lower())]
     return [match.start() for match in _TOKEN.finditer(text)]
 
 
-def _has_address(text: str) -> bool:
+def _has_url_or_email(text: str) -> bool:
     return "@" in text or "://" in text or "www." in text
 
 
@@ -139,12 +139,12 @@ def _short_word_terms(word: str) -> tuple[str, ...]:
 
 
 def word_terms(word: str) -> tuple[str, ...]:
-    """The terms of one word; none for a stop word."""
+    """Return the terms of a word; none for a stop word."""
     return _short_word_terms(word) if len(word) <= _MAX_WORD else ()
 
 
 def forget_words() -> None:
-    """Forget the terms of words that were met; for measurements that must not profit from an earlier one."""
+    """Clear the term cache, for benchmarks."""
     _short_word_terms.cache_clear()
 
 
@@ -160,7 +160,7 @@ def _pairs(run: str) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text in order, repeated as often as they occur."""
+    """Return the terms of a text in order, with repetitions."""
     return [term for word in words(text) for term in word_terms(word)]
 
 
@@ -168,9 +168,9 @@ _HUMP: Final = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]))")
 
 
 def split_identifier(text: str) -> str:
-    """Put blanks where an identifier changes from word to word: ``parseHTTPHeader2`` is four words."""
+    """Insert spaces between the words of an identifier: ``parseHTTPHeader2`` has four."""
     if text.isascii():
-        return _HUMP.sub(_with_blank, text)
+        return _HUMP.sub(_with_space, text)
     pieces: list[str] = []
     for i, char in enumerate(text):
         if i and char.isupper():
@@ -181,5 +181,5 @@ def split_identifier(text: str) -> str:
     return "".join(pieces)
 
 
-def _with_blank(hump: re.Match[str]) -> str:
+def _with_space(hump: re.Match[str]) -> str:
     return " " + hump.group()

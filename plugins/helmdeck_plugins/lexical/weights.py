@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-# How much one occurrence counts by where it stands. A limitation says what an entry does not do, so it hardly speaks
-# for it.
+# Weight of one occurrence by field. A limitation describes what an entry does not do, so it hardly counts.
 FIELD_WEIGHTS: Final[Mapping[str, float]] = {
     "name": 2.0,
     "keyword": 1.5,
@@ -18,10 +17,10 @@ FIELD_WEIGHTS: Final[Mapping[str, float]] = {
     "limitation": 0.05,
 }
 
-# What an entry that is best for one clause earns, in parts of the best score of the request.
+# Bonus of the best entry of a clause, relative to the best score of the request.
 CLAUSE_VOTE: Final = 0.3
-# A synonym is a guess at what was meant, and a poorer one where the catalog knows the word itself.
+# Weight of a synonym.
 SYNONYM: Final = 0.4
 
 LEXICAL_WEIGHTS: Final[Mapping[str, float]] = {**FIELD_WEIGHTS, "clause_vote": CLAUSE_VOTE, "synonym": SYNONYM}
-"""All of them with their defaults."""
+"""All weights with their defaults."""

@@ -1,6 +1,6 @@
-"""Everyday English as data: words that say nothing, verbs that ask for work, words that mean much the same.
+"""English word lists: stop words, verbs of requests, synonyms.
 
-Nothing here comes from a catalog or names a tool. Other languages work without this module; they only miss its help.
+They are independent of any catalog. Requests in other languages work without them, with lower precision.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SMALL_TALK: Final = frozenset(
     following another next last first one two three
     """.split()
 )
-"""Words with which people ask for anything at all: they say less about what is meant than their rarity in a catalog."""
+"""Words of any request: they are less informative than their rarity in a catalog suggests."""
 
 LEAD_INS: Final = frozenset(
     """
@@ -65,7 +65,7 @@ LEAD_INS: Final = frozenset(
     furthermore moreover afterward just to after that once done thanks hi hey hello
     """.split()
 )
-"""What may stand before the verb of a command."""
+"""Words that may precede the verb of a command."""
 
 OBJECT_STARTS: Final = frozenset(
     """
@@ -73,7 +73,7 @@ OBJECT_STARTS: Final = frozenset(
     whether if to for from with into up out in on about between both more new two three
     """.split()
 )
-"""What follows a verb rather than a noun: "book a ride" is a command, "book rides" may be one."""
+"""Words that follow a verb rather than a noun: "book a ride" is a command, "book rides" may be one."""
 
 FIRST_PERSON: Final = frozenset("i i'm i'd i've i'll me my mine myself".split())
 WE: Final = frozenset("we we're we've our ours us".split())
@@ -82,7 +82,7 @@ LETTER_WORDS: Final = frozenset("dear sincerely regards faithfully yours".split(
 PLEASE: Final = frozenset(
     "please kindly bitte pls plz veuillez pouvez peux puedes podrias favor necesito quiero brauche kannst".split()
 )
-"""Courtesy in widely used languages; a question mark speaks for itself in all of them."""
+"""Polite words of widely used languages; a question mark works in all of them."""
 
 ASKING_PAIRS: Final = frozenset(
     (first, second)
@@ -97,16 +97,16 @@ ASKING_PAIRS: Final = frozenset(
         if " " in pair
     )
 )
-"""Pairs of words with which people turn to an assistant."""
+"""Pairs of words that address an assistant."""
 
 WISHES: Final = frozenset("need needs want wanted wish looking".split())
-"""Words that ask without saying what to do: "I need a hotel"."""
+"""Words of a request without a verb of action: "I need a hotel"."""
 
 JOINTS: Final = frozenset("and then also plus or but next finally lastly after afterwards afterward".split())
 """Words that may join two clauses."""
 
 BEFORE_VERB: Final = LEAD_INS | frozenset("i i'd i'll you we need want would like could can help me".split())
-"""What may stand between a joint and a verb: "and please send", "and I want to send"."""
+"""Words between a conjunction and a verb: "and please send", "and I want to send"."""
 
 SYNONYMS: Final[tuple[tuple[str, ...], ...]] = (
     ("remember", "memorize", "memory", "store", "save", "keep", "remind"),
@@ -277,7 +277,7 @@ SYNONYMS: Final[tuple[tuple[str, ...], ...]] = (
     ("friend", "contact"),
     ("tenant", "rent", "rental", "lease", "landlord"),
 )
-"""Groups of words that stand for each other at a discount; a word may be in several groups."""
+"""Groups of synonyms; a word may be in several groups."""
 
 KINDS: Final[tuple[tuple[str, str], ...]] = (
     (
@@ -390,4 +390,4 @@ KINDS: Final[tuple[tuple[str, str], ...]] = (
     ("tax", "deduction refund irs"),
     ("loan credit", "borrowing mortgage lender installment"),
 )
-"""What everyday things are cases of: who asks for rain wants a tool for the weather. The other way round says nothing."""
+"""Broader terms and their cases: a request for rain needs a weather tool, but not the other way round."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Catalog, Entry, EntryKind, NameResolver, schema_problems
+from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Catalog, Entry, EntryKind, NameResolver, find_problems
 from helmdeck_plugins.packs.arguments import as_declared, parse_arguments
 
 SELF_NAMES = frozenset({"helmdeckplan", "helmdeckroute"})
@@ -20,6 +20,7 @@ class Checked:
     """One step after the check.
 
     :ivar entry_id: the catalog entry of the step; empty for a gap.
+    :ivar missing: the required arguments among ``problems`` that are not given.
     """
 
     tool: str
@@ -27,6 +28,7 @@ class Checked:
     rationale: str
     entry_id: str = ""
     problems: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     corrected_from: str | None = None
     suggestions: tuple[str, ...] = ()
 
@@ -83,12 +85,14 @@ class StepChecker:
         if entry.kind is EntryKind.PIPELINE:
             return _run_of(entry, given if "inputs" in given else {"inputs": dict(given)}, why, name)
         given = as_declared(entry, given)
+        problems = find_problems(entry.input_schema or {}, given)
         return Checked(
             tool=entry.id,
             args=given,
             rationale=why,
             entry_id=entry.id,
-            problems=schema_problems(entry.input_schema or {}, given),
+            problems=tuple(map(str, problems)),
+            missing=tuple(problem.path.removeprefix("$.") for problem in problems if problem.is_missing),
             corrected_from=corrected,
         )
 

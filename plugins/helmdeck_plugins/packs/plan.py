@@ -222,5 +222,6 @@ def _numbered(checked: Checked, order: int) -> Step:
         args=checked.args,
         rationale=checked.rationale,
         problems=checked.problems,
+        missing=checked.missing,
         corrected_from=checked.corrected_from,
     )

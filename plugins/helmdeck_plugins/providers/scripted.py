@@ -1,4 +1,4 @@
-"""The provider ``scripted``: answers from the configuration and fails on demand, to try out what a deck does then.
+"""The provider ``scripted``: replies from the configuration and fails on demand, to test how a deck reacts.
 
 ::
 
@@ -6,8 +6,8 @@
     replies = ["{...}", {fail = "rate_limited", retry_after_s = 2.0}, {text = "half", stop_reason = "length"}]
     # or: file = "replies.jsonl", one of the same per line
 
-The machinery is ``helmdeck_testing.scripted``, which applications use from their tests. This built-in imports it from
-there, and not from ``helmdeck_core``, so that an application that does not test never loads it.
+The implementation is ``helmdeck_testing.scripted``, which applications use in their tests. It is imported when the
+provider is opened, so that other applications never load it.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ _FAIL_KEYS: Mapping[str, tuple[type, ...]] = {
     "detail": (str,),
     "sub_cause": (str,),
 }
-_SHAPES = "a text, {text = ...}, {fail = CAUSE} or {mode = NAME}"
+_SHAPES = "a string, {text = ...}, {fail = CAUSE} or {mode = NAME}"
 
 
 @hookimpl
 def helmdeck_providers() -> Sequence[ProviderSpec]:
     """The scripted provider."""
-    return [ProviderSpec(name="scripted", open=_open, summary="answers from a script in the configuration, for tests")]
+    return [ProviderSpec(name="scripted", open=_open, summary="scripted replies from the configuration, for tests")]
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
@@ -81,8 +81,8 @@ def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
 def read_reply(value: object, where: str) -> Item:
     """Read one entry of a script from plain data.
 
-    :param where: what an error calls the place.
-    :raises InvalidRequest: it is none.
+    :param where: location named in errors.
+    :raises InvalidRequest: the entry is invalid.
     """
     from helmdeck_testing import scripted
 
@@ -92,7 +92,7 @@ def read_reply(value: object, where: str) -> Item:
         raise _refused(where, f"not {_SHAPES}")
     if "mode" in value:
         if set(value) != {"mode"} or value["mode"] not in _MODES:
-            raise _refused(where, f"there is no such mode; modes: {', '.join(_MODES)}")
+            raise _refused(where, f"unknown mode; modes: {', '.join(_MODES)}")
         item: Item = getattr(scripted, value["mode"])()
         return item
     _check(value, _FAIL_KEYS if "fail" in value else _REPLY_KEYS, where)
@@ -101,15 +101,15 @@ def read_reply(value: object, where: str) -> Item:
             return scripted.Fail(value["fail"], **{key: value[key] for key in value if key != "fail"})
         usage = Usage(**value.get("usage", {}))
         return scripted.Reply(**{**value, "usage": usage})
-    except (TypeError, ValueError) as exc:  # an unknown cause, or a counter that usage does not have
+    except (TypeError, ValueError) as exc:  # an unknown cause, or an unknown field of usage
         raise _refused(where, str(exc)) from exc
 
 
 def _check(value: Mapping[str, Any], keys: Mapping[str, tuple[type, ...]], where: str) -> None:
     for key, found in value.items():
         if key not in keys:
-            raise _refused(where, f"there is no key {key!r}; {_SHAPES}; keys: {', '.join(keys)}")
-        # JSON can say that there is no stop reason; TOML cannot, and writes "" for it.
+            raise _refused(where, f"unknown key {key!r}; {_SHAPES}; keys: {', '.join(keys)}")
+        # JSON has null for a missing stop reason; in TOML it is "".
         if not isinstance(found, keys[key]) and not (key == "stop_reason" and found is None):
             raise _refused(where, f"{key} is a {type(found).__name__}")
 
@@ -119,7 +119,7 @@ def _values(settings: ProviderSettings) -> list[tuple[str, object]]:
     options = settings.options
     unknown = sorted(set(options) - {"replies", "file"})
     if unknown:
-        raise _refused(prefix, f"there is no option {unknown[0]!r}; options: replies, file")
+        raise _refused(prefix, f"unknown option {unknown[0]!r}; options: replies, file")
     replies = options.get("replies", [])
     if not isinstance(replies, Sequence) or isinstance(replies, str):
         raise _refused(f"{prefix}.replies", "not a list")
@@ -145,4 +145,4 @@ def _lines(path: object, where: str) -> list[tuple[str, object]]:
 
 
 def _refused(where: str, problem: str) -> InvalidRequest:
-    return InvalidRequest(f"{where} cannot be used", sub_cause="misconfigured", detail=problem)
+    return InvalidRequest(f"{where} cannot be used", sub_cause="misconfigured", detail=problem, setting=where)

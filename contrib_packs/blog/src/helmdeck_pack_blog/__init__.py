@@ -1,4 +1,4 @@
-"""The pack ``blog.rewrite_for_audience``: an existing post, written again for another group of readers."""
+"""The pack ``blog.rewrite_for_audience``: rewrites a post for another audience."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from helmdeck_pack_blog.rewrite import PACK
 
 @hookimpl
 def helmdeck_packs() -> Sequence[Pack]:
-    """The one pack."""
+    """The pack."""
     return (PACK,)
 
 
 @hookimpl
 def helmdeck_prompt_variants() -> Sequence[PromptVariant]:
-    """Two ways to ask for a rewrite; a model's budget chooses between them."""
+    """Two prompt variants; a model's budget selects one."""
     return VARIANTS

@@ -1,6 +1,6 @@
-"""The pack: asks for the rewritten text, then checks what was wished for and reports what is not met.
+"""The pack: requests the rewritten text, checks the requirements and reports those that are not met.
 
-Nothing is cut to fit, neither the text on its way in nor the answer on its way out.
+Neither the input nor the output is ever truncated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 
 class Rewrite(msgspec.Struct):
-    """A rewritten text as a model writes it."""
+    """The rewritten text of a model."""
 
     title: Text
     body: Text
@@ -41,12 +41,12 @@ INPUT_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "properties": {
         "text": {"type": "string", "description": "The post, as Markdown or plain text."},
-        "audience": {"type": "string", "description": "Who is to read it, e.g. executives or first-year students."},
-        "max_words": {"type": "integer", "minimum": 1, "description": "How long the body may be."},
+        "audience": {"type": "string", "description": "The readers, e.g. executives or first-year students."},
+        "max_words": {"type": "integer", "minimum": 1, "description": "Maximum length of the body."},
         "keep_terms": {
             "type": "array",
             "items": {"type": "string", "minLength": 1},
-            "description": "Terms that must appear letter for letter.",
+            "description": "Terms that must appear verbatim.",
         },
     },
     "required": ["text", "audience"],
@@ -58,13 +58,13 @@ OUTPUT_SCHEMA: Final[Mapping[str, Any]] = {
     "properties": {
         "title": {"type": "string"},
         "body": {"type": "string", "description": "Markdown without the title."},
-        "changes": {"type": "array", "items": {"type": "string"}, "description": "What was changed, and why."},
-        "word_count": {"type": "integer", "description": "Words of the body."},
-        "model": {"type": "string", "description": "The model that was asked."},
+        "changes": {"type": "array", "items": {"type": "string"}, "description": "Changes and their reasons."},
+        "word_count": {"type": "integer", "description": "Number of words of the body."},
+        "model": {"type": "string", "description": "The model that wrote the text."},
         "findings": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "Wishes that the text does not meet; left out when it meets all.",
+            "description": "Requirements that the text does not meet; left out if it meets all.",
         },
     },
     "required": ["title", "body", "changes", "word_count", "model"],
@@ -72,24 +72,24 @@ OUTPUT_SCHEMA: Final[Mapping[str, Any]] = {
 }
 
 
-async def rewrite(context: PackContext, given: Mapping[str, Any]) -> Mapping[str, Any]:
+async def rewrite(context: PackContext, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """Rewrite a text for an audience.
 
-    :raises PackError: ``invalid_input`` for a blank text or audience.
-    :raises CallFailed: the model gave nothing usable, or the text is more than it can take.
+    :raises PackError: ``invalid_input`` for an empty text or audience.
+    :raises CallFailed: the model returned nothing usable, or the text is too long for it.
     """
     for name in ("text", "audience"):
-        if not given[name].strip():
-            raise PackError(NAME, PackErrorCode.INVALID_INPUT, f"{name} is blank")
-    text, terms, most = given["text"], given.get("keep_terms", ()), given.get("max_words")
-    context.progress(f"rewriting {count_words(text):,} words for {given['audience']}")
+        if not arguments[name].strip():
+            raise PackError(NAME, PackErrorCode.INVALID_INPUT, f"{name} is empty")
+    text, terms, max_words = arguments["text"], arguments.get("keep_terms", ()), arguments.get("max_words")
+    context.progress(f"rewriting {count_words(text):,} words for {arguments['audience']}")
     question = Question(
         caller=NAME,
         task=TASK,
         type=Rewrite,
         schema=ANSWER_SCHEMA,
         request=text,
-        context=wishes(given["audience"], most, terms),
+        context=requirements(arguments["audience"], max_words, terms),
         model=context.model,
         needs_catalog=False,
     )
@@ -97,7 +97,7 @@ async def rewrite(context: PackContext, given: Mapping[str, Any]) -> Mapping[str
         answer = await context.ask(question)
     except LengthTruncated as exc:
         detail = (
-            f"a rewrite is about as long as the text, which has {count_words(text):,} words: split it, or set max_words"
+            f"a rewrite is about as long as the text of {count_words(text):,} words: split the text, or set max_words"
         )
         raise attrs.evolve(exc, detail="; ".join(filter(None, (exc.detail, detail)))) from exc
     value = answer.value
@@ -108,13 +108,13 @@ async def rewrite(context: PackContext, given: Mapping[str, Any]) -> Mapping[str
         "word_count": count_words(value.body),
         "model": answer.model,
     }
-    found = findings(value, most, terms)
+    found = findings(value, max_words, terms)
     return {**output, "findings": found} if found else output
 
 
-def wishes(audience: str, max_words: int | None, keep_terms: Sequence[str]) -> str:
-    """What is wished for, one line each."""
-    lines = [f"Readers: {' '.join(audience.split())}"]
+def requirements(audience: str, max_words: int | None, keep_terms: Sequence[str]) -> str:
+    """Return the requirements, one per line."""
+    lines = [f"Audience: {' '.join(audience.split())}"]
     if max_words is not None:
         lines.append(f"Length of the body: at most {max_words} words")
     if keep_terms:
@@ -124,19 +124,19 @@ def wishes(audience: str, max_words: int | None, keep_terms: Sequence[str]) -> s
 
 
 def findings(rewritten: Rewrite, max_words: int | None, keep_terms: Sequence[str]) -> list[str]:
-    """Which wishes a text does not meet."""
+    """Return the requirements that a text does not meet."""
     found = []
     words = count_words(rewritten.body)
     if max_words is not None and words > max_words:
-        found.append(f"the body has {words:,} words, {max_words:,} were allowed")
+        found.append(f"the body has {words:,} words, the maximum is {max_words:,}")
     missing = [term for term in keep_terms if term not in rewritten.body and term not in rewritten.title]
     if missing:
-        found.append(f"terms that were to be kept are missing: {', '.join(missing)}")
+        found.append(f"terms to keep are missing: {', '.join(missing)}")
     return found
 
 
 def count_words(text: str) -> int:
-    """Count what white space separates and what holds a letter or a digit, so that Markdown's own marks do not count."""
+    """Count whitespace-separated words with a letter or a digit, so that Markdown markup does not count."""
     return sum(any(char.isalnum() for char in word) for word in text.split())
 
 
@@ -144,7 +144,7 @@ PACK: Final = Pack(
     name=NAME,
     version="0.1.0",
     description=(
-        "Rework an existing post for another group of readers, e.g. executives, beginners or developers. "
+        "Rewrite an existing post for another audience, e.g. executives, beginners or developers. "
         "Meaning and links stay; vocabulary, depth and examples change."
     ),
     run=rewrite,
@@ -152,11 +152,11 @@ PACK: Final = Pack(
         "accepts": ["markdown", "text"],
         "produces": ["markdown"],
         "intent_keywords": ["rewrite for beginners", "adapt the post for", "make it less technical"],
-        "typical_use": "A finished post that other people than its first readers should understand.",
+        "typical_use": "A finished post that another audience should understand.",
         "limitations": [
-            "Adds no facts of its own",
-            "One text that fits the model at once",
-            "Counts words by white space",
+            "Adds no facts",
+            "The text must fit into one model call",
+            "Counts words by whitespace",
         ],
     },
     input_schema=INPUT_SCHEMA,

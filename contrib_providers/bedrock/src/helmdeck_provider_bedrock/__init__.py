@@ -1,4 +1,4 @@
-"""The provider ``bedrock``: every model that Amazon Bedrock serves through Converse, whole or as a stream."""
+"""The provider ``bedrock``: all models of Amazon Bedrock's Converse API, whole or streamed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ NAME = "bedrock"
 
 @hookimpl
 def helmdeck_providers() -> Sequence[ProviderSpec]:
-    """The one provider."""
+    """Amazon Bedrock."""
     return (
         ProviderSpec(
             name=NAME,
             open=_open,
-            summary="Amazon Bedrock, every model that speaks Converse",
+            summary="Amazon Bedrock, all models of the Converse API",
             # Without an API key, requests are signed with the keys of an AWS account; see the options.
             api_key="env:AWS_BEARER_TOKEN_BEDROCK",
             constrain=_constrain,
@@ -35,11 +35,11 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 @hookimpl
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
-    """The dialect of Converse."""
+    """Stop reasons of Converse."""
     from helmdeck_provider_bedrock.answer import REASONS
-    from helmdeck_provider_bedrock.provider import DIALECT
+    from helmdeck_provider_bedrock.provider import WIRE_FORMAT
 
-    return (StopReasonTable(name=DIALECT, reasons=REASONS),)
+    return (StopReasonTable(name=WIRE_FORMAT, reasons=REASONS),)
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:

@@ -1,7 +1,7 @@
-"""Reads an answer of Converse, in one piece or in events, by one reader: what comes in one piece is read as its events.
+"""Reads responses of Converse, whole or streamed; a whole response is converted to events.
 
-A reason is looked up and never guessed. A guardrail's trace holds what the model said before it was masked: of the trace
-only the verdict is kept.
+Stop reasons are looked up, never guessed. The trace of a guardrail contains the text before it was masked, so only its
+verdict is used.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ REASONS: Mapping[str, StopReason] = {
     "guardrail_intervened": StopReason.SAFETY_BLOCKED,
     "content_filtered": StopReason.SAFETY_BLOCKED,
 }
-"""The dialect. ``malformed_model_output`` and ``malformed_tool_use`` are left out on purpose: nothing complete was said."""
+"""``malformed_model_output`` and ``malformed_tool_use`` are left out on purpose: the response is not complete."""
 
 _GUARDRAIL = "guardrail_intervened"
 _PIECE = "contentBlockDelta"
 
 
 @attrs.define
-class _Thought:
-    """A block of reasoning as it comes together."""
+class _Reasoning:
+    """A reasoning block, as far as it was received."""
 
     text: list[str] = attrs.Factory(list)
     signature: str = ""
     redacted: list[str] = attrs.Factory(list)
 
     def signed(self) -> dict[str, Any] | None:
-        """The block as it has to go back; ``None`` where nobody asks for it."""
+        """Return the block to send back; ``None`` for unsigned reasoning."""
         if self.redacted:
             return {"reasoningContent": {"redactedContent": _joined(self.redacted)}}
         if not self.signature:
@@ -64,81 +64,81 @@ class _Thought:
         return {"reasoningContent": {"reasoningText": text}}
 
 
-class _ThoughtPiece(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _ReasoningText(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     text: str
 
 
-class _Said(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
+class _Delta(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
     text: str = ""
-    reasoning_content: _ThoughtPiece | None = None
+    reasoning_content: _ReasoningText | None = None
 
 
 class _Piece(msgspec.Struct, rename="camel", gc=False):
-    """A piece of text or reasoning, as nearly all events of a stream are."""
+    """A text or reasoning delta."""
 
-    delta: _Said
+    delta: _Delta
     content_block_index: int | msgspec.UnsetType = msgspec.UNSET
 
 
-_KINDS = frozenset(("text", "reasoningContent", "toolUse", "citation", "citationsContent"))
-"""What is read of a block; a citation says where its text comes from."""
+_KNOWN_FIELDS = frozenset(("text", "reasoningContent", "toolUse", "citation", "citationsContent"))
+"""Fields of a block that are parsed; citations are sources of the text."""
 
-_SERVER_RUN = "server_tool_use"
+_SERVER_TOOL = "server_tool_use"
 
 
 class ConverseAnswer(ResponseReader):
-    """An answer of Converse; an event is a table with its name and its fields."""
+    """A response of Converse; an event is an object with its name as the only key."""
 
     pieces: ClassVar = msgspec.json.Decoder(_Piece)
 
     def __init__(self, terms: ReaderContext) -> None:
         super().__init__(terms)
-        self._place = 0
+        self._index = 0
         self._open_calls: dict[int, PartialToolCall] = {}
-        self._thoughts: dict[int, _Thought] = {}
+        self._reasoning_blocks: dict[int, _Reasoning] = {}
         self._usage = Usage()
         self._is_masked = False
 
     def _take_piece(self, piece: _Piece) -> tuple[ChatDelta, ...]:
-        """What a piece of text or reasoning adds."""
+        """Read a text or reasoning delta."""
         if isinstance(piece.content_block_index, int):
-            self._place = piece.content_block_index
+            self._index = piece.content_block_index
         if piece.delta.text or piece.delta.reasoning_content is None:
             return self._say(piece.delta.text)
-        return self._think_at(self._place, piece.delta.reasoning_content.text)
+        return self._think_in(self._index, piece.delta.reasoning_content.text)
 
     def take_frame(self, frame: Frame) -> Iterable[ChatDelta]:
-        """Take the next frame of a stream; give what it adds.
+        """Read one frame and return the deltas it adds.
 
-        :raises CallFailed: it says that something failed.
-        :raises DamagedFrame: it says nothing that could be read.
+        :raises CallFailed: the frame is an error.
+        :raises DamagedFrame: the payload cannot be read.
         """
         kind, name = frame.headers.get(":message-type"), frame.headers.get(":event-type", "")
         if kind == "event" and name == _PIECE:
             try:
                 return self._take_piece(self.pieces.decode(frame.payload))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                pass  # it says more
+                pass  # any other delta
         data = decoded(frame.payload) if frame.payload else {}
         if kind in ("exception", "error"):
             name = frame.headers.get(":exception-type") or frame.headers.get(":error-code") or kind
-            said = frame.headers.get(":error-message") or (plain_text(frame.payload) if data is NOT_JSON else "")
-            fields = data if isinstance(data, dict) and data else {"message": said}
-            raise self.broken(exception_frame(name, fields, self._terms.secrets))
+            message = frame.headers.get(":error-message") or (plain_text(frame.payload) if data is NOT_JSON else "")
+            fields = data if isinstance(data, dict) and data else {"message": message}
+            raise self.broken(exception_frame(name, fields, self._terms.secrets, self._terms.words))
         if not isinstance(data, dict):
             raise DamagedFrame("the payload of a frame is not a JSON object")
         return self.feed({name: data})
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
-        """Take the next event; give what it adds."""
-        for name, given in table(event).items():
-            data = table(given)
+        """Read one event and yield the deltas it adds."""
+        for name, fields in table(event).items():
+            data = table(fields)
             if name == "contentBlockStart":
-                yield from self._start(self._at(data), table(data.get("start")))
+                yield from self._start(self._index_of(data), table(data.get("start")))
             elif name == _PIECE:
-                yield from self._delta(self._at(data), table(data.get("delta")))
+                yield from self._delta(self._index_of(data), table(data.get("delta")))
             elif name == "contentBlockStop":
-                if call := self._open_calls.pop(self._at(data), None):
+                if call := self._open_calls.pop(self._index_of(data), None):
                     call.is_open = False
             elif name == "messageStop":
                 self._raw = string(data.get("stopReason")) or None
@@ -146,7 +146,7 @@ class ConverseAnswer(ResponseReader):
                 self._metadata(data)
 
     def read(self, body: object) -> Iterator[ChatDelta]:
-        """Take an answer in one piece; give what it would have been in several."""
+        """Read a whole response and yield its deltas."""
         data = table(body)
         if not isinstance(table(data.get("output")).get("message"), dict) and "stopReason" not in data:
             raise self._alien(body, "Converse")
@@ -154,59 +154,59 @@ class ConverseAnswer(ResponseReader):
             yield from self.feed(event)
 
     def usage(self) -> Usage:
-        """The tokens, as far as they are told."""
+        """Token usage reported so far."""
         return self._usage
 
     def opaque(self) -> Mapping[str, Any]:
-        """The signed reasoning, which goes back with this turn."""
-        signed = [block for _, each in sorted(self._thoughts.items()) if (block := each.signed())]
+        """Signed reasoning to send back with this turn."""
+        signed = [block for _, each in sorted(self._reasoning_blocks.items()) if (block := each.signed())]
         return {OPAQUE: signed} if signed else {}
 
     def finish(self) -> ChatResponse:
-        """The response that everything comes to."""
+        """Return the complete response."""
         response = super().finish()
         if self._raw == _GUARDRAIL and self._is_masked:
-            # A guardrail that only masked names leaves an answer that is complete and can be used.
+            # After masking only, the response is complete and usable.
             response = attrs.evolve(response, disposition=Disposition.FINAL)
         return response
 
-    def _at(self, data: Mapping[str, Any]) -> int:
-        """The place of the block that an event is about: without one, that of the event before it."""
+    def _index_of(self, data: Mapping[str, Any]) -> int:
+        """Return the block index of an event; without one, that of the previous event."""
         index = data.get("contentBlockIndex")
-        self._place = index if isinstance(index, int) else self._place
-        return self._place
+        self._index = index if isinstance(index, int) else self._index
+        return self._index
 
-    def _start(self, place: int, start: Mapping[str, Any]) -> Iterator[ChatDelta]:
+    def _start(self, index: int, start: Mapping[str, Any]) -> Iterator[ChatDelta]:
         tool = table(start.get("toolUse"))
-        self._tell(start)
+        self._note_unknown(start)
         name = string(tool.get("name"))
-        if tool.get("type") == _SERVER_RUN:  # the provider ran it itself
-            self._pass_over(_SERVER_RUN)
+        if tool.get("type") == _SERVER_TOOL:  # the provider executed it
+            self._pass_over(_SERVER_TOOL)
         elif name:
             call, delta = self._call(string(tool.get("toolUseId")), name)
             call.is_open = True
-            self._open_calls[place] = call
+            self._open_calls[index] = call
             yield delta
 
-    def _delta(self, place: int, delta: Mapping[str, Any]) -> Iterator[ChatDelta]:
-        self._tell(delta)
+    def _delta(self, index: int, delta: Mapping[str, Any]) -> Iterator[ChatDelta]:
+        self._note_unknown(delta)
         yield from self._say(string(delta.get("text")))
-        if call := self._open_calls.get(place):
-            given = table(delta.get("toolUse")).get("input")
-            yield from self._write(call, given if isinstance(given, str) else "")
+        if call := self._open_calls.get(index):
+            written = table(delta.get("toolUse")).get("input")
+            yield from self._write(call, written if isinstance(written, str) else "")
         if reasoning := table(delta.get("reasoningContent")):
-            thought = self._thoughts.setdefault(place, _Thought())
-            thought.signature += string(reasoning.get("signature"))
-            thought.redacted += filter(None, [string(reasoning.get("redactedContent"))])
-            yield from self._think_at(place, string(reasoning.get("text")))
+            block = self._reasoning_blocks.setdefault(index, _Reasoning())
+            block.signature += string(reasoning.get("signature"))
+            block.redacted += filter(None, [string(reasoning.get("redactedContent"))])
+            yield from self._think_in(index, string(reasoning.get("text")))
 
-    def _think_at(self, place: int, text: str) -> tuple[ChatDelta, ...]:
+    def _think_in(self, index: int, text: str) -> tuple[ChatDelta, ...]:
         if text:
-            self._thoughts.setdefault(place, _Thought()).text.append(text)
+            self._reasoning_blocks.setdefault(index, _Reasoning()).text.append(text)
         return self._think(text)
 
-    def _tell(self, block: Mapping[str, Any]) -> None:
-        for kind in sorted(block.keys() - _KINDS):
+    def _note_unknown(self, block: Mapping[str, Any]) -> None:
+        for kind in sorted(block.keys() - _KNOWN_FIELDS):
             if block[kind] is not None:
                 self._pass_over(kind)
 
@@ -219,7 +219,7 @@ class ConverseAnswer(ResponseReader):
 
 
 def _unary_events(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The events that an answer in one piece would have been."""
+    """Yield the events of a whole response."""
     for index, block in enumerate(rows(table(table(body.get("output")).get("message")).get("content"))):
         for name, fields in _block_events(block):
             yield {name: {"contentBlockIndex": index, **fields}}
@@ -240,11 +240,11 @@ def _block_events(block: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, 
     yield "contentBlockStop", {}
 
 
-# -- values that may be anything ------------------------------------------------------------------------------
+# -- untyped values -------------------------------------------------------------------------------------------
 
 
 def _joined(blobs: list[str]) -> str:
-    """Pieces of base64 as one; a single piece stays as it came."""
+    """Join base64 strings; a single one stays unchanged."""
     if len(blobs) == 1:
         return blobs[0]
     try:
@@ -254,26 +254,26 @@ def _joined(blobs: list[str]) -> str:
 
 
 def _is_masked(guardrail: Mapping[str, Any]) -> bool:
-    """Whether the assessments, or in newer answers a sentence beside them, speak of masking and never of blocking."""
-    said = {*_actions(guardrail), *string(guardrail.get("actionReason")).upper().replace(".", " ").split()}
-    return bool(said & {"ANONYMIZED", "MASKED"}) and "BLOCKED" not in said
+    """Whether the assessments, or the action reason of newer responses, report masking and no blocking."""
+    actions = {*_actions(guardrail), *string(guardrail.get("actionReason")).upper().replace(".", " ").split()}
+    return bool(actions & {"ANONYMIZED", "MASKED"}) and "BLOCKED" not in actions
 
 
 def _actions(value: object) -> Iterator[str]:
-    """Every ``action`` of a guardrail's assessments."""
-    waiting = [value]
-    while waiting:
-        value = waiting.pop()
+    """Yield every ``action`` in a guardrail's assessments."""
+    pending = [value]
+    while pending:
+        value = pending.pop()
         if isinstance(value, dict):
             if isinstance(action := value.get("action"), str):
                 yield action
-            waiting += value.values()
+            pending += value.values()
         elif isinstance(value, list):
-            waiting += value
+            pending += value
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
-    # The input is counted without what was read from a cache or written to one.
+    # Bedrock does not include cache reads and writes in the input tokens.
     cached = count(usage, "cacheReadInputTokens", "cacheReadInputTokenCount")
     written = count(usage, "cacheWriteInputTokens", "cacheWriteInputTokenCount")
     return Usage(

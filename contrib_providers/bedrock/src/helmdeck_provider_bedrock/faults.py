@@ -1,4 +1,4 @@
-"""What Bedrock's errors mean: those with a status, and those that arrive as a frame after an HTTP 200."""
+"""Maps Bedrock's errors to failure classes: error responses, and exception frames after HTTP 200."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from helmdeck_provider_kit import NOT_JSON, Cause, ErrorFacts, ErrorRules, check
 
 _UNAVAILABLE = Cause(ProviderUnavailable)
 
-_WORDS = ErrorRules(
+ERROR_RULES = ErrorRules(
     words={
         "modelnotreadyexception": _UNAVAILABLE,  # 429
         "modeltimeoutexception": Cause(LikelyTimeout),
         "servicequotaexceededexception": Cause(QuotaExhausted),  # 400
     },
-    # A limit per day comes as throttling, and waiting some seconds does not help.
+    # A daily limit is reported as throttling, but waiting a few seconds does not help.
     marks=(
         ("tokens per day", Cause(QuotaExhausted)),
         ("requests per day", Cause(QuotaExhausted)),
         ("assistant message prefill", Cause(InvalidRequest, "prefill_unsupported")),
-        # What the model wrote is no call: its failure, and none of the service, which has one name for both.
+        # Invalid tool call of the model; the service uses the same exception for its own faults.
         ("invalid sequence as part of tooluse", Cause(ConstrainedDeadlock, "tool_use_failed")),
         ("modelerrorexception", _UNAVAILABLE),  # 424
         ("modelstreamerrorexception", _UNAVAILABLE),  # 424
@@ -65,28 +65,32 @@ _WORDS = ErrorRules(
 )
 
 
-def read_body(status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = ()) -> Any:
-    """Return the decoded body of an answer that is no error; one that names an error is one, whatever its status.
+def read_body(
+    status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = (), rules: ErrorRules = ERROR_RULES
+) -> Any:
+    """Return the decoded body of a successful response; a body that names an error is one, whatever its status.
 
     :param headers: names in lower case.
-    :raises CallFailed: it is an error, a redirect, or no JSON.
+    :raises CallFailed: the response is an error, a redirect, or not JSON.
     """
-    data = checked(status, headers, body, _WORDS, secrets) if status < 400 else decoded(body)
+    data = checked(status, headers, body, rules, secrets) if status < 400 else decoded(body)
     fields = {name.lower(): value for name, value in data.items()} if isinstance(data, dict) else {}
-    # The name may be followed by an address, or follow one.
+    # The name may come with a URL before or after it.
     kind = headers.get("x-amzn-errortype") or fields.get("__type")
     if status < 400 and not kind:
         return data
     kind = kind or fields.get("code")
     facts = _facts(str(kind or ""), fields.get("message") or (plain_text(body, secrets) if data is NOT_JSON else ""))
-    raise failure_of(status, headers, facts, words=_WORDS, secrets=secrets)
+    raise failure_of(status, headers, facts, words=rules, secrets=secrets)
 
 
-def exception_frame(kind: str, data: Mapping[str, Any], secrets: Iterable[str] = ()) -> CallFailed:
-    """Make the failure that an exception in the stream stands for."""
+def exception_frame(
+    kind: str, data: Mapping[str, Any], secrets: Iterable[str] = (), rules: ErrorRules = ERROR_RULES
+) -> CallFailed:
+    """Return the failure of an exception frame."""
     message, original = data.get("message"), data.get("originalMessage")
     text = f"{message or kind} ({original})" if original else message
-    return failure_of(200, {}, _facts(kind, text), words=_WORDS, secrets=secrets)
+    return failure_of(200, {}, _facts(kind, text), words=rules, secrets=secrets)
 
 
 def _facts(kind: str, message: object) -> ErrorFacts:

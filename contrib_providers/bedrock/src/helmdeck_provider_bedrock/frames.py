@@ -1,7 +1,7 @@
-"""Takes the bytes of an AWS event stream apart into frames, in whatever pieces they come.
+"""Splits the bytes of an AWS event stream into frames, whatever the chunk boundaries.
 
-Both checksums of a frame are checked, and its lengths before anything is waited for: damage is an error at once, and never
-text of the model.
+Both checksums are verified, and lengths are checked before more data is awaited: damaged data is an error immediately, and
+never becomes text of the model.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _PRELUDE = struct.Struct(">III")
 _CRC = struct.Struct(">I")
 _EMPTY_FRAME_BYTES = _PRELUDE.size + _CRC.size
 _WIDTHS = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
-"""Bytes of the header values that have a fixed width, by their type."""
+"""Width of header values with a fixed size, by type."""
 _BYTES, _TEXT = 6, 7
 
 
 class DamagedFrame(ValueError):
-    """The bytes are no frame; the text says what is wrong with them."""
+    """Invalid frame data; the message describes the problem."""
 
 
 class Frame(NamedTuple):
     """One message of the stream.
 
-    :ivar headers: those whose values are texts.
+    :ivar headers: headers with string values.
     """
 
     headers: Mapping[str, str]
@@ -37,42 +37,42 @@ class Frame(NamedTuple):
 
 
 class FrameReader:
-    """Collects bytes until a frame is whole."""
+    """Buffers bytes until a frame is complete."""
 
     def __init__(self, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
         self._max_bytes = max_frame_bytes
-        self._held = bytearray()
-        # Pieces of an answer have the same headers, one frame after the other.
+        self._buffer = bytearray()
+        # Consecutive frames of a response have the same headers.
         self._headers = b""
-        self._read: Mapping[str, str] = {}
+        self._parsed_headers: Mapping[str, str] = {}
 
     @property
     def held_bytes(self) -> int:
-        """How much of a frame that is not yet whole has come."""
-        return len(self._held)
+        """Number of buffered bytes of an incomplete frame."""
+        return len(self._buffer)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Give the frames that are now whole.
+        """Yield the frames that are now complete.
 
-        :raises DamagedFrame: the stream cannot be read any further.
+        :raises DamagedFrame: the stream is damaged.
         """
-        self._held += data
+        self._buffer += data
         start = 0
         try:
-            while len(self._held) - start >= _PRELUDE.size:
+            while len(self._buffer) - start >= _PRELUDE.size:
                 total, headers = self._lengths(start)
-                if len(self._held) - start < total:
+                if len(self._buffer) - start < total:
                     break
-                frame = bytes(self._held[start : start + total])
+                frame = bytes(self._buffer[start : start + total])
                 start += total
                 yield self._frame(frame, headers)
         finally:
-            del self._held[:start]
+            del self._buffer[:start]
 
     def _lengths(self, start: int) -> tuple[int, int]:
-        total, headers, crc = _PRELUDE.unpack_from(self._held, start)
-        if crc32(self._held[start : start + 8]) != crc:
-            raise DamagedFrame("the checksum of a frame's beginning is wrong")
+        total, headers, crc = _PRELUDE.unpack_from(self._buffer, start)
+        if crc32(self._buffer[start : start + 8]) != crc:
+            raise DamagedFrame("the checksum of a frame's prelude is wrong")
         if total > self._max_bytes:
             raise DamagedFrame(f"a frame of {total:,} bytes, the limit is {self._max_bytes:,}")
         if total < _EMPTY_FRAME_BYTES + headers:
@@ -86,30 +86,30 @@ class FrameReader:
         end = _PRELUDE.size + headers_bytes
         headers = data[_PRELUDE.size : end]
         if headers != self._headers:
-            self._headers, self._read = headers, _headers(headers)
-        return Frame(self._read, data[end : -_CRC.size])
+            self._headers, self._parsed_headers = headers, _headers(headers)
+        return Frame(self._parsed_headers, data[end : -_CRC.size])
 
 
 def _headers(data: bytes) -> dict[str, str]:
-    found: dict[str, str] = {}
-    place = 0
+    headers: dict[str, str] = {}
+    position = 0
     try:
-        while place < len(data):
-            name_bytes = data[place]
-            name = data[place + 1 : place + 1 + name_bytes]
-            place += 1 + name_bytes
-            kind = data[place]
-            place += 1
+        while position < len(data):
+            name_bytes = data[position]
+            name = data[position + 1 : position + 1 + name_bytes]
+            position += 1 + name_bytes
+            kind = data[position]
+            position += 1
             if kind in (_BYTES, _TEXT):
-                (width,) = struct.unpack_from(">H", data, place)
-                place += 2
+                (width,) = struct.unpack_from(">H", data, position)
+                position += 2
             else:
                 width = _WIDTHS[kind]
-            if place + width > len(data):
-                raise DamagedFrame("a header is longer than all headers")
+            if position + width > len(data):
+                raise DamagedFrame("a header exceeds the header section")
             if kind == _TEXT:
-                found[name.decode()] = data[place : place + width].decode()
-            place += width
+                headers[name.decode()] = data[position : position + width].decode()
+            position += width
     except (IndexError, KeyError, UnicodeDecodeError, struct.error) as exc:
         raise DamagedFrame("the headers of a frame cannot be read") from exc
-    return found
+    return headers

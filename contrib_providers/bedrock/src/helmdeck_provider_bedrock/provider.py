@@ -1,4 +1,4 @@
-"""The connection to Bedrock: which keys, which address, and what is special about its interface."""
+"""The connection to Bedrock: credentials, URLs and the wire format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from helmdeck_core import (
     SecretRef,
 )
 from helmdeck_provider_bedrock.answer import ConverseAnswer
-from helmdeck_provider_bedrock.faults import read_body
+from helmdeck_provider_bedrock.faults import ERROR_RULES, read_body
 from helmdeck_provider_bedrock.request import STREAM, constraint, path, render
 from helmdeck_provider_bedrock.signing import Credentials, signed
 from helmdeck_provider_bedrock.stream import FrameFeed
@@ -37,7 +37,7 @@ from helmdeck_provider_kit import (
     string,
 )
 
-DIALECT = "bedrock-converse"
+WIRE_FORMAT = "bedrock-converse"
 
 EVENT_STREAM = "application/vnd.amazon.eventstream"
 
@@ -50,12 +50,12 @@ _KEYS = ("access_key_id", "secret_access_key", "session_token")
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """What ``[providers.bedrock.options]`` can say.
+    """The options of ``[providers.bedrock.options]``.
 
-    :ivar region: where the models are served; left out: ``AWS_REGION``, then ``AWS_DEFAULT_REGION``.
-    :ivar access_key_id: where it is kept, ``env:NAME`` or ``file:PATH``; so for the next two.
-    :ivar cache_point_models: parts of the names of the models that take a cache point; all others refuse it.
-    :ivar json_schema: whether a JSON schema is sent; a model without structured output refuses it.
+    :ivar region: AWS region; default: ``AWS_REGION``, then ``AWS_DEFAULT_REGION``.
+    :ivar access_key_id: reference ``env:NAME`` or ``file:PATH``, as for the next two.
+    :ivar cache_point_models: substrings of the names of models that accept a cache point; all others reject it.
+    :ivar json_schema: send a JSON schema; models without structured output reject it.
     """
 
     region: str = ""
@@ -67,7 +67,7 @@ class Options:
 
 
 def constrain(settings: ProviderSettings, request: ChatRequest) -> Constraint:
-    """How the answer to a request would be held to its form.
+    """Return how the answer to a request is constrained.
 
     :raises ConfigError: with every mistake in the options.
     """
@@ -84,7 +84,7 @@ def open_bedrock(settings: ProviderSettings, context: ProviderContext) -> Bedroc
     region = options.region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if not region:
         where = f"providers.{settings.name}.options.region"
-        raise ConfigError((Mistake(where, "there is no region", "", "one such as us-east-1, or set AWS_REGION"),))
+        raise ConfigError((Mistake(where, "missing", "", "a region such as us-east-1, or set AWS_REGION"),))
     if not settings.base_url:
         domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
         settings = attrs.evolve(settings, base_url=f"https://bedrock-runtime.{region}.{domain}")
@@ -92,9 +92,9 @@ def open_bedrock(settings: ProviderSettings, context: ProviderContext) -> Bedroc
 
 
 def read_models(page: Mapping[str, Any]) -> tuple[Sequence[ModelInfo], str]:
-    """The models, or the inference profiles, of one page, and the path of the next one.
+    """Read a page of models or inference profiles; return them and the path of the next page.
 
-    Most newer models are called by a profile only, and stand in that list alone.
+    Most newer models are available by inference profile only, and are only in that list.
     """
     if "modelSummaries" in page:
         return _named(page["modelSummaries"], "modelId"), _PROFILES
@@ -108,25 +108,26 @@ def _named(listed: object, key: str) -> list[ModelInfo]:
 
 
 class Converse(WireFormat):
-    """The interface: its errors have names of their own, and its streams consist of frames."""
+    """The Converse API: it has its own error format, and its streams consist of frames."""
 
     def checked(self, received: HttpResponse, secrets: Secrets) -> Any:
-        """Return the decoded body of an answer that is no error.
+        """Return the decoded body of a successful response.
 
-        :raises CallFailed: it is an error, a redirect, or not JSON.
+        :raises CallFailed: the response is an error, a redirect, or not JSON.
         """
-        return read_body(received.status, received.headers, received.body, secrets)
+        return read_body(received.status, received.headers, received.body, secrets, self.words)
 
     def events(self, answer: ResponseReader) -> EventFeed:
-        """What takes the frames of a stream apart."""
+        """Return the reader of a stream's frames."""
         return FrameFeed(answer) if isinstance(answer, ConverseAnswer) else super().events(answer)
 
 
 def interface(options: Options | None = None) -> Converse:
-    """The interface, as one deployment uses it."""
+    """Return the wire format with the options of one deployment."""
     used = options or Options()
     return Converse(
-        name=DIALECT,
+        name=WIRE_FORMAT,
+        words=ERROR_RULES,
         headers=lambda _: {},  # requests are signed
         path=path,
         render=lambda request: render(request, cache_models=used.cache_point_models, has_schemas=used.json_schema),
@@ -137,7 +138,7 @@ def interface(options: Options | None = None) -> Converse:
 
 
 class _Connection(HttpProvider):
-    """An open connection to one address, whose requests are signed."""
+    """A connection to one base URL with signed requests."""
 
     def __init__(self, settings: ProviderSettings, context: ProviderContext, options: Options) -> None:
         super().__init__(settings, context, interface(options))
@@ -146,13 +147,13 @@ class _Connection(HttpProvider):
         self.url = (settings.base_url or "").rstrip("/")
 
     def _authorised(self, path: str, body: bytes | None) -> tuple[Mapping[str, str], Secrets]:
-        """The headers of a request, and what must not be quoted from its answer.
+        """Return the headers of a request, and the secrets to redact from its response.
 
-        :raises AuthFailed: there are no keys.
+        :raises AuthFailed: there are no credentials.
         """
         accept = {"accept": EVENT_STREAM} if path.endswith(STREAM) else {}
         if (key := self._bearer()) is not None:
-            return {**accept, "authorization": f"Bearer {key}"}, self._transport.secrets(key)
+            return {**accept, "authorization": f"Bearer {key}"}, self._connection.secrets(key)
         keys = self._credentials()
         headers = signed(
             "GET" if body is None else "POST",
@@ -164,19 +165,19 @@ class _Connection(HttpProvider):
             service=_SERVICE,
             now=datetime.now(UTC),
         )
-        return {**headers, **accept}, self._transport.secrets(None, *keys.secrets)
+        return {**headers, **accept}, self._connection.secrets(None, *keys.secrets)
 
     def _bearer(self) -> str | None:
-        """The API key of Bedrock; ``None`` where there is none.
+        """Return the Bedrock API key, if any.
 
-        :raises AuthFailed: it cannot be sent.
+        :raises AuthFailed: the key is not valid in a header.
         """
         try:
             if self._settings.api_key is None or not self._settings.api_key():
                 return None
         except AuthFailed:
             return None
-        return self._transport.key()
+        return self._connection.key()
 
     def _credentials(self) -> Credentials:
         name, options = self._settings.name, self._options
@@ -184,15 +185,15 @@ class _Connection(HttpProvider):
         if access and secret:
             return Credentials(access, secret, token)
         missing = options.secret_access_key if access else options.access_key_id
-        detail = f"{missing} holds none, nor is there an API key; see providers.{name}.api_key and .options"
-        raise AuthFailed(f"there are no keys for provider {name!r}", sub_cause="no_key", detail=detail)
+        detail = f"{missing} is empty, and there is no API key; see providers.{name}.api_key and .options"
+        raise AuthFailed(f"provider {name!r} has no credentials", sub_cause="no_key", detail=detail)
 
 
 class Bedrock(_Connection):
-    """An open connection to the models of one region.
+    """A connection to the models of one region.
 
-    :ivar url: where they are served, without a slash at its end.
-    :ivar lists_url: where they are listed, which is another service under an address of its own.
+    :ivar url: base URL of the runtime, without a trailing slash.
+    :ivar lists_url: base URL of the model lists, which are another service.
     """
 
     def __init__(self, settings: ProviderSettings, context: ProviderContext, options: Options) -> None:
@@ -201,7 +202,7 @@ class Bedrock(_Connection):
         self._lists = _Connection(attrs.evolve(settings, base_url=self.lists_url), context, options)
 
     async def models(self) -> tuple[ModelInfo, ...]:
-        """The models that write text and are paid by the token, then the inference profiles.
+        """Return the on-demand text models, then the inference profiles.
 
         :raises CallFailed: the subclass of the cause.
         """
@@ -216,32 +217,32 @@ class Bedrock(_Connection):
 def _read_key(provider: str, option: str, reference: str) -> str | None:
     kind, _, target = reference.partition(":")
     key = (SecretRef(kind, target).read() or "").strip()
-    # The library's own complaint about such a header quotes the whole header.
+    # The HTTP library's own error would quote the whole header.
     if not (key.isascii() and key.isprintable()):
-        detail = f"it has characters that no header can carry; see providers.{provider}.options.{option}"
+        detail = f"it contains characters that are not valid in a header; see providers.{provider}.options.{option}"
         raise AuthFailed(f"a key for provider {provider!r} cannot be used", sub_cause="no_key", detail=detail)
     return key or None
 
 
 def _options(settings: ProviderSettings) -> Options:
     defaults = {field.name: field.default for field in attrs.fields(Options)}
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     mistakes: list[Mistake] = []
     for name, value in settings.options.items():
         where = f"providers.{settings.name}.options.{name}"
         default = defaults.get(name)
         if default is None:
-            mistakes.append(Mistake(where, "there is no such option", repr(name), ", ".join(defaults)))
+            mistakes.append(Mistake(where, "unknown option", repr(name), ", ".join(defaults)))
         elif name in _KEYS:
             if not (isinstance(value, str) and value.startswith(("env:", "file:"))):
-                # It may be the secret itself, and is not repeated.
+                # The value may be the secret itself, so it is not shown.
                 mistakes.append(Mistake(where, "not a reference to a secret", allowed="env:NAME or file:PATH"))
         elif isinstance(default, tuple):
             if not (isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)):
-                mistakes.append(Mistake(where, "not a list of texts", repr(value)))
+                mistakes.append(Mistake(where, "not a list of strings", repr(value)))
         elif type(value) is not type(default):
             mistakes.append(Mistake(where, f"not a {type(default).__name__}", repr(value)))
-        given[name] = value
+        values[name] = value
     if mistakes:
         raise ConfigError(tuple(mistakes))
-    return Options(**given)
+    return Options(**values)

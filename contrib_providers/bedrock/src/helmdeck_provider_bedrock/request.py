@@ -1,4 +1,4 @@
-"""Writes a request for Converse; what Bedrock does not take is left out and reported."""
+"""Writes requests for Converse; unsupported fields are left out and reported."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ from helmdeck_core import (
     ToolDefinition,
     constrained,
 )
-from helmdeck_provider_kit import Rendered, arguments_of, encoded, image_data, text_of
+from helmdeck_provider_kit import JSON_STRING_NOTE, Rendered, arguments_of, encoded, image_data, text_of
 
 OPAQUE = "bedrock_reasoning"
-"""The key in ``ChatResponse.opaque`` under which signed reasoning waits to go back."""
+"""Key of the signed reasoning in ``ChatResponse.opaque``."""
 
 SCHEMAS = SchemaDialect(
     name="bedrock",
+    json_string_note=JSON_STRING_NOTE,
     keywords=frozenset(("title", "description", "const", "format", "minItems")),
     most_min_items=1,
     closes_objects=True,
     takes_whole=True,
     is_slow=True,
 )
-"""What its pages say of schemas in October 2026. A new one is compiled for up to a few minutes, and kept for a day."""
+"""As documented in October 2026. A new schema is compiled for up to a few minutes, and cached for a day."""
 
 CLAUDE_SCHEMAS = attrs.evolve(SCHEMAS, name="bedrock-claude", most_optional=24, most_unions=16)
-"""The same with the limits of the models' maker."""
+"""The same with Anthropic's limits."""
 
 _MAX_ID_CHARS = 64
 _CACHE_POINT = {"cachePoint": {"type": "default"}}
@@ -56,15 +57,15 @@ STREAM = "/converse-stream"
 
 
 def path(request: ChatRequest) -> str:
-    """Where a request goes."""
+    """Return the path of a request, relative to the base URL."""
     action = STREAM if request.stream else "/converse"
     return f"/model/{quote(ModelId.parse(request.model).name, safe='')}{action}"
 
 
 def constraint(request: ChatRequest, *, has_schemas: bool = True) -> Constraint:
-    """How the answer is held to what is wanted of it; there is no JSON mode without a schema.
+    """Return how the answer is constrained; there is no JSON mode without a schema.
 
-    :param has_schemas: whether a JSON schema is sent.
+    :param has_schemas: send a JSON schema.
     """
     if request.response_format is None:
         return Constraint()
@@ -73,17 +74,17 @@ def constraint(request: ChatRequest, *, has_schemas: bool = True) -> Constraint:
 
 
 def render(request: ChatRequest, *, cache_models: Sequence[str] = (), has_schemas: bool = True) -> Rendered:
-    """Write a request.
+    """Write a request body.
 
-    :param cache_models: parts of the names of the models that take a cache point; others refuse it.
-    :param has_schemas: whether a JSON schema is sent.
-    :raises InvalidRequest: it holds something that cannot be sent.
+    :param cache_models: substrings of the names of models that accept a cache point; others reject it.
+    :param has_schemas: send a JSON schema.
+    :raises InvalidRequest: the request contains something that cannot be sent.
     """
     model = ModelId.parse(request.model).name
     marks = any(part in model for part in cache_models)
     downgrades: list[str] = []
     payload: dict[str, Any] = {"messages": _messages(request, marks=marks)}
-    # There is one place for instructions, before the conversation, wherever they stand in it.
+    # All system messages go to one field before the conversation.
     system = [message for message in request.messages if message.role is Role.SYSTEM]
     if blocks := [block for message in system for block in _blocks(message.parts, marks=marks)]:
         payload["system"] = blocks
@@ -100,40 +101,40 @@ def render(request: ChatRequest, *, cache_models: Sequence[str] = (), has_schema
 
 
 def _limits(request: ChatRequest) -> dict[str, Any]:
-    given = {
+    limits = {
         "maxTokens": request.max_tokens,
         "temperature": request.temperature,
         "stopSequences": list(request.stop) or None,
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in limits.items() if value is not None}
 
 
 # -- messages -------------------------------------------------------------------------------------------------
 
 
 def _messages(request: ChatRequest, *, marks: bool) -> list[dict[str, Any]]:
-    """The conversation, in which user and assistant take turns: messages of one side become one."""
-    found: list[dict[str, Any]] = []
+    """Return the conversation with alternating roles: consecutive messages of one role are joined."""
+    turns: list[dict[str, Any]] = []
     for message in request.messages:
         if message.role is Role.SYSTEM:
             continue
-        side = "assistant" if message.role is Role.ASSISTANT else "user"
+        role = "assistant" if message.role is Role.ASSISTANT else "user"
         if not (content := _content(message, marks=marks)):
-            continue  # an empty message is refused
-        if found and found[-1]["role"] == side:
-            found[-1]["content"] += content
+            continue  # an empty message is rejected
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += content
         else:
-            found.append({"role": side, "content": content})
-    if request.continues and found and found[-1]["role"] == "assistant":
-        last = found[-1]["content"][-1]
+            turns.append({"role": role, "content": content})
+    if request.continues and turns and turns[-1]["role"] == "assistant":
+        last = turns[-1]["content"][-1]
         if isinstance(text := last.get("text"), str):
-            last["text"] = text.rstrip()  # white space at the end of what is to be continued is refused
-    return found
+            last["text"] = text.rstrip()  # trailing whitespace of a continued answer is rejected
+    return turns
 
 
 def _content(message: Message, *, marks: bool) -> list[dict[str, Any]]:
     if message.role is Role.TOOL:
-        # A result must not be empty, although a tool may have nothing to say.
+        # The API rejects an empty result.
         result = {
             "toolUseId": _id(message.tool_call_id or ""),
             "content": _blocks(message.parts) or [{"text": "(empty)"}],
@@ -148,7 +149,7 @@ def _blocks(parts: Sequence[TextPart | ImagePart], *, marks: bool = False) -> li
     for part in parts:
         if isinstance(part, ImagePart):
             blocks.append({"image": _image(part)})
-        elif part.text.strip():  # a blank one is refused
+        elif part.text.strip():  # whitespace only is rejected
             blocks.append({"text": text_of((part,))})
         if marks and blocks and isinstance(part, TextPart) and part.ends_prefix:
             blocks.append(dict(_CACHE_POINT))
@@ -160,16 +161,18 @@ def _image(part: ImagePart) -> dict[str, Any]:
     kind = _IMAGE_FORMATS.get(media_type.lower())
     if kind is None:
         known = ", ".join(sorted(set(_IMAGE_FORMATS.values())))
-        raise InvalidRequest(f"Bedrock takes no image of type {media_type!r}", detail=f"it takes {known}")
+        raise InvalidRequest(f"Bedrock does not support images of type {media_type!r}", detail=f"supported: {known}")
     if data:
         return {"format": kind, "source": {"bytes": data}}
     if part.url and part.url.startswith("s3://"):
         return {"format": kind, "source": {"s3Location": {"uri": part.url}}}
-    raise InvalidRequest("Bedrock fetches no images", detail="send the bytes, or an address that begins with s3://")
+    raise InvalidRequest(
+        "Bedrock does not fetch images", detail="send the data of the image, or a URL that starts with s3://"
+    )
 
 
 def _id(call_id: str) -> str:
-    """The id of a call, which another provider may have made up of what is refused here."""
+    """Return the id of a call without characters that the API does not accept."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)[:_MAX_ID_CHARS]
 
 
@@ -185,7 +188,7 @@ def _tool_config(request: ChatRequest, downgrades: list[str]) -> dict[str, Any]:
         return {}
     config: dict[str, Any] = {"tools": [_tool(tool) for tool in request.tools]}
     if request.tool_choice == "none":
-        # There is no word for it. A conversation that holds calls is refused without the tools that they name.
+        # The API has no such choice. A conversation with calls is rejected without their tools.
         if not any(message.tool_calls or message.role is Role.TOOL for message in request.messages):
             return {}
         downgrades.append("tool_choice none left out")
@@ -198,6 +201,6 @@ def _tool_config(request: ChatRequest, downgrades: list[str]) -> dict[str, Any]:
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
     spec: dict[str, Any] = {"name": tool.name, "inputSchema": {"json": dict(tool.input_schema)}}
-    if tool.description.strip():  # an empty one is refused
+    if tool.description.strip():  # an empty one is rejected
         spec["description"] = tool.description
     return {"toolSpec": spec}

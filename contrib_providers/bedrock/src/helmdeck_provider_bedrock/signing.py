@@ -1,7 +1,7 @@
-"""Signs a request for AWS: Signature Version 4 for a body that is known.
+"""Signs AWS requests: Signature Version 4 for a known body, which is all that Converse needs.
 
-That is all that Converse needs. The AWS SDK for Python does the same in a package of some 30 megabytes, which would block
-the event loop while it reads; this is checked against the vectors that AWS publishes.
+The AWS SDK for Python does the same in a package of about 30 MB with blocking I/O. This module is tested with the vectors
+that AWS publishes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @attrs.frozen
 class Credentials:
-    """Keys of an AWS account; nothing of them is in the ``repr``.
+    """AWS credentials, hidden in the ``repr``.
 
-    :ivar session_token: comes with keys that expire.
+    :ivar session_token: token of temporary credentials.
     """
 
     access_key_id: str = attrs.field(repr=False)
@@ -31,7 +31,7 @@ class Credentials:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be quoted anywhere."""
+        """Values to redact."""
         return tuple(filter(None, (self.secret_access_key, self.session_token, self.access_key_id)))
 
 
@@ -46,27 +46,27 @@ def signed(
     service: str,
     now: datetime,
 ) -> dict[str, str]:
-    """Return the headers together with those that sign the request.
+    """Return the headers with the signature of the request.
 
-    :param url: as it is sent, its path and the values of its query already quoted.
-    :param headers: all of them become part of the signature.
-    :param now: with a time zone; AWS takes five minutes of difference.
+    :param url: full URL with quoted path and query.
+    :param headers: all of them are signed.
+    :param now: current time with a time zone; AWS tolerates five minutes of difference.
     """
     moment = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     day = moment[:8]
-    place = urlsplit(url)
+    parts = urlsplit(url)
     sent = {name.lower(): value for name, value in headers.items()} | {"x-amz-date": moment}
     if credentials.session_token is not None:
         sent["x-amz-security-token"] = credentials.session_token
-    # The client adds the host itself, in the same form.
+    # The HTTP client adds the same host header.
     covered = sorted({**sent, "host": _host(url)}.items())
     names = ";".join(name for name, _ in covered)
     canonical = "\n".join(
         [
             method,
-            # The path is quoted once more than it is sent, which every service but S3 wants.
-            quote(place.path or "/", safe="/~"),
-            "&".join(sorted(place.query.split("&"))),
+            # All services except S3 require a path that is quoted twice.
+            quote(parts.path or "/", safe="/~"),
+            "&".join(sorted(parts.query.split("&"))),
             *(f"{name}:{' '.join(value.split())}" for name, value in covered),
             "",
             names,
@@ -87,7 +87,7 @@ def signed(
 
 
 def _host(url: str) -> str:
-    place = urlsplit(url)
-    host = place.hostname or ""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
     host = f"[{host}]" if ":" in host else host
-    return host if place.port in (None, _DEFAULT_PORTS.get(place.scheme)) else f"{host}:{place.port}"
+    return host if parts.port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f"{host}:{parts.port}"

@@ -1,4 +1,4 @@
-"""From the bytes of a stream to the pieces of an answer; nothing here waits for anything."""
+"""Converts the bytes of a stream to deltas, without I/O."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from helmdeck_provider_kit import EventFeed
 
 
 class FrameFeed(EventFeed):
-    """The frames of a stream, and what they say.
+    """Reads the frames of a stream.
 
-    A stream that just ends, also in the middle of a frame, is no failure: the answer then has no stop reason.
+    A stream that ends early, also within a frame, is not a failure: the response then has no stop reason.
     """
 
     def __init__(self, answer: ConverseAnswer) -> None:
@@ -22,11 +22,11 @@ class FrameFeed(EventFeed):
         self._frames = FrameReader()
 
     def feed(self, piece: bytes) -> Iterator[ChatDelta]:
-        """Take the next piece; give what the frames that are now whole add.
+        """Read a chunk and yield the deltas of the frames that are now complete.
 
-        :raises CallFailed: the stream says that something failed, or is damaged.
+        :raises CallFailed: the stream contains an error, or is damaged.
         """
-        self.have_come = True  # what is no frame is damage at once, and is never read as a body
+        self.have_come = True  # invalid data is a damaged frame, never a response body
         try:
             for frame in self._frames.feed(piece):
                 yield from self._converse.take_frame(frame)
@@ -36,5 +36,5 @@ class FrameFeed(EventFeed):
             raise self._converse.broken(damage) from exc
 
     def finish(self) -> Iterator[ChatDelta]:
-        """Take the end; half a frame is none."""
+        """Finish; an incomplete frame is ignored."""
         return iter(())

@@ -1,4 +1,4 @@
-"""The provider ``cohere``: Cohere's own chat interface, version 2, whole or as a stream."""
+"""The provider ``cohere``: Cohere's Chat API, version 2, whole or streamed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ NAME = "cohere"
 
 @hookimpl
 def helmdeck_providers() -> Sequence[ProviderSpec]:
-    """The one provider."""
+    """Cohere."""
     return (
         ProviderSpec(
             name=NAME,
             open=_open,
-            summary="Cohere, by its own chat interface",
+            summary="Cohere, Chat API v2",
             base_url="https://api.cohere.com",
             api_key="env:CO_API_KEY",
             constrain=_constrain,
@@ -35,11 +35,11 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 @hookimpl
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
-    """The dialect of version 2."""
+    """Stop reasons of version 2."""
     from helmdeck_provider_cohere.answer import REASONS
-    from helmdeck_provider_cohere.provider import DIALECT
+    from helmdeck_provider_cohere.provider import WIRE_FORMAT
 
-    return (StopReasonTable(name=DIALECT, reasons=REASONS),)
+    return (StopReasonTable(name=WIRE_FORMAT, reasons=REASONS),)
 
 
 def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:

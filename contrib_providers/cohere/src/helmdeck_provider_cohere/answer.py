@@ -1,8 +1,8 @@
-"""Reads an answer of Cohere's chat, in one piece or in events, by one reader.
+"""Reads responses of Cohere's Chat API, whole or streamed.
 
-A message that ends with an error is a failure, also after an HTTP 200; an unknown reason never is, and is never taken for
-a clean end either. What the model plans to do with its tools (``tool_plan``) is neither text nor reasoning; it goes back
-with the calls, as the reasoning before them does.
+A message that ends with an error is a failure, also with HTTP 200. An unknown stop reason is no failure, and never a clean
+end. The model's plan for its tool calls (``tool_plan``) is neither text nor reasoning; it is sent back with the calls, as
+is the reasoning before them.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ REASONS: Mapping[str, StopReason] = {
     "tool_call": StopReason.TOOL_CALL,
     "max_tokens": StopReason.MAX_TOKENS,
 }
-"""The dialect. ``ERROR`` and ``TIMEOUT`` are left out on purpose: the turn is not complete."""
+"""``ERROR`` and ``TIMEOUT`` are left out on purpose: the turn is not complete."""
 
-WORDS = ErrorRules(
-    marks=(("calls / month", Cause(QuotaExhausted)),),  # a trial key comes to its end as a 429
+ERROR_RULES = ErrorRules(
+    marks=(("calls / month", Cause(QuotaExhausted)),),  # an exhausted trial key, with 429
     context_marks=("too many tokens", "too_many_tokens", "maximum context length"),
     form_marks=("response_format", "json_schema", "json schema"),
     statuses={
-        498: Cause(SafetyFiltered),  # a text that is on a list of refused ones
+        498: Cause(SafetyFiltered),  # the prompt is on a block list
         499: Cause(Cancelled),
     },
 )
@@ -49,7 +49,7 @@ WORDS = ErrorRules(
 QUOTA_HEADERS = ("x-trial-endpoint-call-", "x-ratelimit-", "x-endpoint-monthly-call-", "x-api-warning", "retry-after")
 
 MODELS = "/v1/models?endpoint=chat&page_size=1000"
-"""The list of the models that can chat, as many on a page as are given."""
+"""Path of the list of chat models, with the largest page size."""
 
 
 class _Content(msgspec.Struct, gc=False):
@@ -67,7 +67,7 @@ class _Delta(msgspec.Struct, gc=False):
 
 
 class _Piece(msgspec.Struct, gc=False):
-    """A piece of text or reasoning, as nearly all events of a stream are."""
+    """A text or reasoning delta."""
 
     type: Literal["content-delta"]
     delta: _Delta
@@ -76,7 +76,7 @@ class _Piece(msgspec.Struct, gc=False):
 
 
 class CohereAnswer(ResponseReader):
-    """An answer of Cohere's chat, version 2."""
+    """A response of Cohere's Chat API, version 2."""
 
     usual = msgspec.json.Decoder(_Piece)
 
@@ -87,15 +87,15 @@ class CohereAnswer(ResponseReader):
         self._usage = Usage()
 
     def take_usual(self, piece: _Piece) -> Sequence[ChatDelta]:
-        """What a piece of text or reasoning adds."""
+        """Read a text or reasoning delta."""
         content = piece.delta.message.content
         return (*self._think(content.thinking), *self._say(content.text))
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
-        """Take the next event, decoded; give what it adds."""
+        """Read one decoded event and yield the deltas it adds."""
         self._raise_error(event)
         data = table(event)
-        delta, place = table(data.get("delta")), repr(data.get("index"))
+        delta, index = table(data.get("delta")), repr(data.get("index"))
         message = table(delta.get("message"))
         match data.get("type"):
             case "message-start":
@@ -105,19 +105,19 @@ class CohereAnswer(ResponseReader):
             case "tool-plan-delta":
                 self._plan.append(string(message.get("tool_plan")))
             case "tool-call-start":
-                yield from self._start(place, table(message.get("tool_calls")))
+                yield from self._start(index, table(message.get("tool_calls")))
             case "tool-call-delta":
-                if call := self._open_calls.get(place):
+                if call := self._open_calls.get(index):
                     function = table(table(message.get("tool_calls")).get("function"))
                     yield from self._write(call, string(function.get("arguments")))
             case "tool-call-end":
-                if call := self._open_calls.pop(place, None):
+                if call := self._open_calls.pop(index, None):
                     call.is_open = False
             case "message-end":
                 self._end(delta)
 
     def read(self, body: object) -> Iterator[ChatDelta]:
-        """Take an answer in one piece."""
+        """Read a whole response."""
         data = table(body)
         message = data.get("message")
         if not isinstance(message, dict):
@@ -135,30 +135,30 @@ class CohereAnswer(ResponseReader):
         self._end(data)
 
     def usage(self) -> Usage:
-        """The tokens, as far as they are told."""
+        """Token usage reported so far."""
         return self._usage
 
     def opaque(self) -> Mapping[str, Any]:
-        """The plan and the reasoning before calls, which a later turn of the same model goes on from."""
+        """Plan and reasoning before tool calls, to send back with this turn."""
         kept = {"tool_plan": "".join(self._plan), "thinking": "".join(self._reasoning)}
         kept = {name: text for name, text in kept.items() if text}
         return {OPAQUE: kept} if kept and self._calls else {}
 
-    def _content(self, given: object) -> Iterator[ChatDelta]:
-        block = {"text": given} if isinstance(given, str) else table(given)
+    def _content(self, content: object) -> Iterator[ChatDelta]:
+        block = {"text": content} if isinstance(content, str) else table(content)
         thinking, text = string(block.get("thinking")), string(block.get("text"))
         yield from self._think(thinking)
         yield from self._say(text)
         if block.get("type") not in ("text", "thinking") and not (text or thinking):
             self._pass_over(block.get("type"))
 
-    def _start(self, place: str, given: Mapping[str, Any]) -> Iterator[ChatDelta]:
-        function = table(given.get("function"))
+    def _start(self, index: str, data: Mapping[str, Any]) -> Iterator[ChatDelta]:
+        function = table(data.get("function"))
         if not (name := string(function.get("name"))):
             return
-        call, delta = self._call(string(given.get("id")), name)
+        call, delta = self._call(string(data.get("id")), name)
         call.is_open = True
-        self._open_calls[place] = call
+        self._open_calls[index] = call
         yield delta
         if written := function.get("arguments"):
             yield from self._write(call, written if isinstance(written, str) else arguments(written))
@@ -166,23 +166,23 @@ class CohereAnswer(ResponseReader):
     def _end(self, end: Mapping[str, Any]) -> None:
         self._raw = string(end.get("finish_reason")) or None
         self._usage = _usage(table(end.get("usage")))
-        # A message is what an error has as well.
+        # Errors have a field ``message`` as well.
         self._raise_error({name: value for name, value in end.items() if name != "message"})
 
 
 def read_models(page: Mapping[str, Any]) -> tuple[list[ModelInfo], str]:
-    """The models of one page, and the path of the next one."""
-    found = [
+    """Read a page of the model list; return the models and the path of the next page."""
+    models = [
         ModelInfo(id=name, input_tokens=count(row, "context_length") or None)
         for row in rows(page.get("models"))
         if (name := string(row.get("name")))
     ]
     token = string(page.get("next_page_token"))
-    return found, f"{MODELS}&page_token={quote(token, safe='')}" if token else ""
+    return models, f"{MODELS}&page_token={quote(token, safe='')}" if token else ""
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
-    # What is billed is another count, without the tokens of the template.
+    # ``billed_units`` does not include the tokens of the prompt template.
     tokens = table(usage.get("tokens"))
     return Usage(
         input_tokens=count(tokens, "input_tokens"),

@@ -1,4 +1,4 @@
-"""Writes a request for Cohere's chat; what it does not take is left out and reported."""
+"""Writes requests for Cohere's Chat API; unsupported fields are left out and reported."""
 
 from __future__ import annotations
 
@@ -20,32 +20,33 @@ from helmdeck_core import (
     ToolDefinition,
     constrained,
 )
-from helmdeck_provider_kit import Rendered, encoded, first_stops, image_url, text_of
+from helmdeck_provider_kit import JSON_STRING_NOTE, Rendered, encoded, first_stops, image_url, text_of
 
 KINDS = ("json_schema", "json_object")
 
 OPAQUE = "cohere"
-"""Where in ``opaque`` the plan and the reasoning of a turn with calls stand."""
+"""Key of the plan and the reasoning of a turn with calls in ``opaque``."""
 
 SCHEMAS = SchemaDialect(
     name="cohere",
+    json_string_note=JSON_STRING_NOTE,
     keywords=frozenset(("title", "description", "const", "format", "additionalProperties")),
     formats=frozenset(("date-time", "uuid", "date", "time")),
     needs_required=True,
     takes_whole=True,
     is_slow=True,
 )
-"""What its pages say of schemas in October 2026: no bounds, and every object has to require something. Patterns are taken
-without ``^`` and ``$`` only, and then mean something else."""
+"""As documented in October 2026: no bounds, and every object needs a required property. Patterns are supported only
+without ``^`` and ``$``, and then have another meaning."""
 
 _CHOICES = {"required": "REQUIRED", "none": "NONE"}
-_MOST_STOPS = 5
+_MAX_STOPS = 5
 
 
 def constraint(request: ChatRequest, kinds: Sequence[str] = KINDS) -> Constraint:
-    """How the answer is held to what is wanted of it; together with tools, any format is refused.
+    """Return how the answer is constrained; the API rejects a response format together with tools.
 
-    :param kinds: the formats that are taken, the preferred one first.
+    :param kinds: supported response formats, the preferred one first.
     """
     if request.response_format is None:
         return Constraint()
@@ -53,13 +54,13 @@ def constraint(request: ChatRequest, kinds: Sequence[str] = KINDS) -> Constraint
 
 
 def render(request: ChatRequest, kinds: Sequence[str] = KINDS) -> Rendered:
-    """Write a request.
+    """Write a request body.
 
-    :param kinds: the formats that are taken, the preferred one first.
-    :raises InvalidRequest: it holds something that cannot be sent.
+    :param kinds: supported response formats, the preferred one first.
+    :raises InvalidRequest: the request contains something that cannot be sent.
     """
     if request.continues:
-        detail = "ask for the rest in a message of the user"
+        detail = "ask for the rest in a user message"
         raise InvalidRequest("Cohere does not continue an answer", sub_cause="prefill_unsupported", detail=detail)
     payload: dict[str, Any] = {
         "model": ModelId.parse(request.model).name,
@@ -71,7 +72,7 @@ def render(request: ChatRequest, kinds: Sequence[str] = KINDS) -> Rendered:
     if request.temperature is not None:
         payload["temperature"] = request.temperature
     downgrades: list[str] = []
-    if stops := first_stops(request.stop, _MOST_STOPS, downgrades):
+    if stops := first_stops(request.stop, _MAX_STOPS, downgrades):
         payload["stop_sequences"] = stops
     if request.tools:
         payload |= _tools(request.tools, request.tool_choice)
@@ -85,13 +86,13 @@ def render(request: ChatRequest, kinds: Sequence[str] = KINDS) -> Rendered:
 
 def _message(message: Message) -> dict[str, Any]:
     rendered: dict[str, Any] = {"role": message.role.value}
-    before = _before(message)
-    if content := _content(message, before):
+    kept = _kept(message)
+    if content := _content(message, kept):
         rendered["content"] = content
     elif not message.tool_calls:
         rendered["content"] = ""
     if message.tool_calls:
-        if plan := before.get("tool_plan"):
+        if plan := kept.get("tool_plan"):
             rendered["tool_plan"] = plan
         rendered["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
@@ -102,21 +103,21 @@ def _message(message: Message) -> dict[str, Any]:
     return rendered
 
 
-def _before(message: Message) -> Mapping[str, Any]:
-    """The plan and the reasoning that the calls of a turn were made with."""
+def _kept(message: Message) -> Mapping[str, Any]:
+    """Return the plan and the reasoning of a turn with calls."""
     kept = message.opaque.get(OPAQUE) if message.tool_calls else None
     return kept if isinstance(kept, Mapping) else {}
 
 
-def _content(message: Message, before: Mapping[str, Any]) -> str | msgspec.Raw | list[dict[str, Any]]:
+def _content(message: Message, kept: Mapping[str, Any]) -> str | msgspec.Raw | list[dict[str, Any]]:
     texts = [part for part in message.parts if isinstance(part, TextPart)]
     if len(texts) == len(message.parts):
         text = text_of(texts) if texts else ""
-        if not (thinking := before.get("thinking")):
+        if not (thinking := kept.get("thinking")):
             return text
         return [{"type": "thinking", "thinking": thinking}, *([{"type": "text", "text": text}] if text else [])]
     if message.role is not Role.USER:
-        raise InvalidRequest(f"Cohere takes images from users only, found one in a message of role {message.role!r}")
+        raise InvalidRequest(f"Cohere accepts images in user messages only, found one with role {message.role.value!r}")
     return [
         {"type": "image_url", "image_url": {"url": image_url(part)}}
         if isinstance(part, ImagePart)
@@ -130,8 +131,8 @@ def _tools(tools: Sequence[ToolDefinition], choice: str | None) -> dict[str, Any
     if choice not in (None, "auto", *_CHOICES):
         if not named:
             known = ", ".join(tool.name for tool in tools)
-            raise InvalidRequest(f"there is no tool {choice!r} that could be called", detail=f"tools: {known}")
-        # There is no word for one tool: it is the only one that is offered, and some tool has to be called.
+            raise InvalidRequest(f"tool_choice names an unknown tool {choice!r}", detail=f"tools: {known}")
+        # The API cannot name a tool: send only this one, and require a call.
         tools, choice = named, "required"
     rendered: dict[str, Any] = {"tools": [_tool(tool) for tool in tools]}
     if choice in _CHOICES:

@@ -1,6 +1,6 @@
-"""The provider ``tape``: records the traffic of another provider to a file, and replays it without a network.
+"""The provider ``tape``: records the traffic of another provider in a file and replays it offline.
 
-A model id is ``tape/`` and the whole id of the model whose traffic is recorded: ``tape/openrouter/openrouter/free``.
+A model id is ``tape/`` and the full id of the recorded model: ``tape/openrouter/openrouter/free``.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ NAME = "tape"
 
 @hookimpl
 def helmdeck_providers() -> Sequence[ProviderSpec]:
-    """The one provider."""
+    """The tape provider."""
     return (
         ProviderSpec(
             name=NAME,
             open=_open,
-            summary="records the traffic of another provider to a file, and replays it",
+            summary="records the traffic of another provider in a file and replays it",
             options={"mode": "auto"},
-            budget_of=lambda wrapped: wrapped,  # the id under this name is the whole id of the wrapped model
+            budget_of=lambda wrapped: wrapped,  # the model name is the full id of the wrapped model
         ),
     )
 

@@ -1,8 +1,8 @@
-"""One exchange: a request, and the response or the failure that it got. What is written down of it, and how.
+"""An exchange: a request with its response or failure, and its serialisation.
 
-What is written is the request itself, never its transport: no header, no address, no key. Values in ``extra`` whose
-names speak of secrets are left out before anything else is done with them, the key of the exchange included; so is the key
-of the wrapped provider, wherever in the request or in the answer it is repeated.
+Only the request itself is recorded, never its transport: no headers, URLs or keys. Values in ``extra`` with names of
+secrets are removed first, so that they do not influence the key of the exchange either. The key of the wrapped provider is
+removed wherever the request or the response repeats it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from helmdeck_core import (
 T = TypeVar("T")
 
 FORMAT: Final = 1
-"""The version of the format, in every line; a line of another version is refused."""
+"""Format version, part of every line; other versions are rejected."""
 
 FIELDS: Final = (
     "model",
@@ -41,25 +41,25 @@ FIELDS: Final = (
     "continues",
     "extra",
 )
-"""What makes two requests the same. Not ``stream``, which sums to the same response, nor ``task``, which is never sent."""
+"""Fields that identify a request. Not ``stream``, which leads to the same response, nor ``task``, which is never sent."""
 
 _SECRET = re.compile(r"header|authorization|api.?key|access.?token|secret|password|cookie", re.IGNORECASE)
-_HIDDEN = "[not recorded]"
-_SHOWN_CHARS = 40
-_SHOWN_DIFFERENCES = 4
+_REMOVED = "[not recorded]"
+_EXCERPT_CHARS = 40
+_MAX_DIFFERENCES = 4
 
 Clean = Callable[[str], str]
-"""Leaves out of a text what must not be written down."""
+"""Redacts secrets in a string."""
 
 Request = Mapping[str, Any]
-"""A request as plain data, the fields of ``FIELDS``."""
+"""A request as plain data with the fields of ``FIELDS``."""
 
 
 @attrs.frozen
 class Exchange:
     """A request and its outcome.
 
-    :ivar key: what equal requests have in common.
+    :ivar key: the same for equal requests.
     """
 
     request: Request
@@ -68,25 +68,25 @@ class Exchange:
 
     @property
     def is_answered(self) -> bool:
-        """Whether there was a response, and not a failure."""
+        """Whether the outcome is a response."""
         return isinstance(self.outcome, ChatResponse)
 
     def play(self) -> ChatResponse:
-        """Do again what the wrapped provider did.
+        """Replay the outcome.
 
-        :raises CallFailed: the failure that was recorded.
+        :raises CallFailed: the recorded failure.
         """
         if isinstance(self.outcome, CallFailed):
-            # A new one each time: an exception collects the traces of everyone who raises it.
+            # A copy: the original would collect a traceback each time.
             raise attrs.evolve(self.outcome)
         return self.outcome
 
 
 def recorded(request: ChatRequest, clean: Clean = str) -> Request:
-    """Return what is written down of a request."""
+    """Return the recorded form of a request."""
     fields = {name: getattr(request, name) for name in FIELDS}
     if (wanted := request.response_format) is not None:
-        # A schema that a deck offers of its own follows from the messages, and is only made where a provider takes it.
+        # A schema that the deck adds itself depends on the messages, and is created only if the provider uses it.
         schema = None if wanted.is_own_idea else wanted.schema
         fields["response_format"] = {"kind": wanted.kind, "name": wanted.name, "schema": schema}
     plain: dict[str, Any] = msgspec.to_builtins(fields, enc_hook=dict)
@@ -103,9 +103,9 @@ def key_of(request: Request) -> str:
 
 
 def to_line(exchange: Exchange, clean: Clean = str) -> bytes:
-    """Return the exchange as one line of ASCII, its end included.
+    """Return the exchange as one line of ASCII with its line break.
 
-    :param clean: is applied to the outcome; the request was cleaned before its key was made.
+    :param clean: applied to the outcome; the request was redacted before its key was computed.
     """
     line: dict[str, Any] = {"tape": FORMAT, "key": exchange.key, "request": exchange.request}
     outcome = _cleaned(msgspec.to_builtins(attrs.asdict(exchange.outcome, recurse=False), enc_hook=dict), clean)
@@ -119,7 +119,7 @@ def to_line(exchange: Exchange, clean: Clean = str) -> bytes:
 def from_line(line: bytes) -> Exchange:
     """Read one line.
 
-    :raises ValueError: it is not an exchange of this format; the text says what is wrong.
+    :raises ValueError: the line is not an exchange of this format.
     """
     try:
         found = json.loads(line)
@@ -134,18 +134,18 @@ def from_line(line: bytes) -> Exchange:
             cause = fields.get("cause")
             if cause not in list(FailureClass):
                 raise ValueError(f"unknown cause {cause!r}")
-            # Through the constructor, which msgspec passes by and which makes an exception complete.
-            facts = attrs.asdict(_structured(fields, CallFailed), recurse=False)
-            exchange = Exchange(request, FAILURES[FailureClass(cause)](**facts))
+            # Use the constructor, which msgspec bypasses and exceptions need.
+            values = attrs.asdict(_structured(fields, CallFailed), recurse=False)
+            exchange = Exchange(request, FAILURES[FailureClass(cause)](**values))
         case _:
             raise ValueError("not an exchange")
     if key != exchange.key:
-        raise ValueError("the key is not that of the request; was it edited by hand?")
+        raise ValueError("the key does not match the request; the line may have been edited")
     return exchange
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether a line was written to its end: no beginning of an object is JSON of its own."""
+    """Whether a line is complete: a prefix of a JSON object is never valid JSON."""
     try:
         json.loads(line)
     except (ValueError, RecursionError):
@@ -161,7 +161,7 @@ def _structured(fields: dict[str, Any], kind: type[T]) -> T:
 
 
 def _json(value: object) -> bytes:
-    # ASCII, because models do write lone surrogates, which UTF-8 cannot hold.
+    # ASCII, because models do generate lone surrogates, which UTF-8 cannot encode.
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
 
 
@@ -175,7 +175,7 @@ def _cleaned(value: Any, clean: Clean) -> Any:
 
 def _without_secrets(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _HIDDEN if _SECRET.search(str(name)) else _without_secrets(each) for name, each in value.items()}
+        return {name: _REMOVED if _SECRET.search(str(name)) else _without_secrets(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [_without_secrets(each) for each in value]
     return value
@@ -186,37 +186,37 @@ def _without_secrets(value: Any) -> Any:
 
 @attrs.frozen
 class Difference:
-    """Two requests, leaf by leaf."""
+    """The difference between two requests, by path of their leaves."""
 
     asked: Mapping[str, str]
     taped: Mapping[str, str]
 
     @classmethod
     def between(cls, asked: Request, taped: Request) -> Difference:
-        """Keep what is not the same in both."""
+        """Return the differing leaves."""
         one, other = dict(_leaves(asked)), dict(_leaves(taped))
         paths = [path for path in {**one, **other} if one.get(path) != other.get(path)]
         return cls({p: one[p] for p in paths if p in one}, {p: other[p] for p in paths if p in other})
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Where the requests differ, such as ``messages[1].parts[0].text``."""
+        """Paths of the differing leaves, such as ``messages[1].parts[0].text``."""
         return tuple({**self.asked, **self.taped})
 
     @property
     def distance(self) -> tuple[int, int]:
-        """How far apart the requests are: by differing leaves, then by how early their texts part."""
+        """Sort key: the number of differing leaves, then the length of their common prefixes."""
         shared = sum(_shared(self.asked.get(path, ""), self.taped.get(path, "")) for path in self.paths)
         return len(self.paths), -shared
 
     def __str__(self) -> str:
-        telling = [path for path in self.paths if not self._is_only_empty(path)]
-        shown = [self._line(path) for path in telling[:_SHOWN_DIFFERENCES]]
-        more = len(telling) - len(shown)
+        significant = [path for path in self.paths if not self._is_only_empty(path)]
+        shown = [self._line(path) for path in significant[:_MAX_DIFFERENCES]]
+        more = len(significant) - len(shown)
         return "; ".join([*shown, *([f"and {more} more"] if more else [])])
 
     def _is_only_empty(self, path: str) -> bool:
-        """Whether a list or an object is empty in one request, which its items in the other one tell already."""
+        """Whether a container is empty in one request; its items in the other one are listed anyway."""
         value = self.asked.get(path) or self.taped.get(path)
         return value in ("[]", "{}") and any(other.startswith((f"{path}[", f"{path}.")) for other in self.paths)
 
@@ -224,9 +224,9 @@ class Difference:
         asked, taped = self.asked.get(path), self.taped.get(path)
         if asked is None or taped is None:
             value = asked or taped or ""
-            return f"{path}: {_excerpt(value, 0)} {'on the tape only' if asked is None else 'asked only'}"
+            return f"{path}: {_excerpt(value, 0)} {'only on the tape' if asked is None else 'only in the request'}"
         start = _shared(asked, taped)
-        return f"{path}: {_excerpt(asked, start)} asked, {_excerpt(taped, start)} on the tape"
+        return f"{path}: {_excerpt(asked, start)} in the request, {_excerpt(taped, start)} on the tape"
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -241,13 +241,13 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many characters two texts start with alike."""
+    """Return the length of the common prefix."""
     pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (left, right) in pairs if left != right), min(len(one), len(other)))
+    return next((position for position, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _excerpt(text: str, around: int) -> str:
-    """The part of a text where it starts to differ."""
-    start = max(0, around - _SHOWN_CHARS // 2) if len(text) > _SHOWN_CHARS else 0
-    end = start + _SHOWN_CHARS
+    """Return the part of a string around a position."""
+    start = max(0, around - _EXCERPT_CHARS // 2) if len(text) > _EXCERPT_CHARS else 0
+    end = start + _EXCERPT_CHARS
     return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"

@@ -1,4 +1,4 @@
-"""The provider: from the tape what is on it, from the wrapped provider what is not."""
+"""The provider: replays recorded exchanges, and records new ones from the wrapped provider."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from helmdeck_provider_tape.tape import Tape
 
 
 class Mode(enum.StrEnum):
-    """Where answers come from."""
+    """The source of responses."""
 
     AUTO = "auto"
     RECORD = "record"
@@ -35,9 +35,9 @@ class Mode(enum.StrEnum):
 
 
 def open_tape(settings: ProviderSettings, context: ProviderContext) -> TapeProvider:
-    """Open the tape that the options name.
+    """Open the tape of the options.
 
-    :raises ConfigError: with every mistake in the options, or the line of the tape that cannot be read.
+    :raises ConfigError: with every mistake in the options, or the first unreadable line of the tape.
     """
     path, mode = _options(settings)
     tape = Tape(path)
@@ -49,14 +49,14 @@ def open_tape(settings: ProviderSettings, context: ProviderContext) -> TapeProvi
             path.open("ab").close()
         tape.refresh()
     except OSError as exc:
-        needed = "a tape that was recorded" if mode is Mode.REPLAY else "a file that can be read and written"
+        needed = "a recorded tape" if mode is Mode.REPLAY else "a readable and writable file"
         where = f"providers.{settings.name}.options.file"
         raise ConfigError((Mistake(where, str(exc.strerror or exc), repr(str(path)), needed),)) from exc
     return TapeProvider(settings.name, tape, mode, context)
 
 
 class TapeProvider:
-    """Plays a tape, and records what it does not hold."""
+    """Replays a tape and records new exchanges."""
 
     def __init__(self, name: str, tape: Tape, mode: Mode, context: ProviderContext) -> None:
         self._name = name
@@ -64,14 +64,14 @@ class TapeProvider:
         self._mode = mode
         self._context = context
         self._played: Counter[str] = Counter()
-        # Equal requests at the same time wait for one another, so that the first one's answer serves them all.
+        # Concurrent equal requests wait for the first one, whose response serves them all.
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
-        """Answer from the tape or from the wrapped provider, as the mode says.
+        """Return a response from the tape or from the wrapped provider, depending on the mode.
 
-        :raises CallFailed: what the wrapped provider raised, now or when it was recorded.
-        :raises InvalidRequest: the tape does not hold the request and nobody else may be asked.
+        :raises CallFailed: the failure of the wrapped provider, recorded or new.
+        :raises InvalidRequest: the request is not on the tape, and the mode is ``replay``.
         """
         wrapped = self._wrapped(request.model)
         request = attrs.evolve(request, model=str(wrapped))
@@ -90,17 +90,19 @@ class TapeProvider:
             return response
 
     async def aclose(self) -> None:
-        """Nothing is open between two exchanges; whoever opened the wrapped provider closes it."""
+        """Do nothing: the file is closed after each exchange, and the wrapped provider belongs to the deck."""
 
     def _wrapped(self, model: str) -> ModelId:
         name = ModelId.parse(model).name
         if "/" not in name:
-            detail = f"give its whole id: {self._name}/PROVIDER/MODEL, such as {self._name}/openrouter/openrouter/free"
-            raise InvalidRequest(f"model id {model!r} does not say whose traffic is taped", model, detail=detail)
+            detail = (
+                f"use the full model id: {self._name}/PROVIDER/MODEL, such as {self._name}/openrouter/openrouter/free"
+            )
+            raise InvalidRequest(f"model id {model!r} does not name the wrapped model", model, detail=detail)
         return ModelId.parse(name)
 
     def _next(self, key: str) -> Exchange | None:
-        """The exchange whose turn it is, the last one again and again; ``None`` when the tape has none to give."""
+        """Return the next exchange of a request, repeating the last one; ``None`` if there is none."""
         if not self._has(key):
             self._tape.refresh()
             if not self._has(key):
@@ -112,7 +114,7 @@ class TapeProvider:
 
     def _has(self, key: str) -> bool:
         takes = self._tape.takes(key)
-        # A key that was missing or a limit that was hit must not be replayed for ever where one can ask again.
+        # Recorded failures, such as a rate limit, are not replayed if the provider can be called again.
         return bool(takes) and (self._mode is Mode.REPLAY or takes[-1].is_answered)
 
     async def _ask(self, request: ChatRequest, written: Request, clean: Clean) -> ChatResponse:
@@ -128,8 +130,8 @@ class TapeProvider:
     def _open(self, name: str) -> Provider:
         provider = self._context.open_provider(name)
         if isinstance(provider, TapeProvider):
-            detail = f"provider {name!r} is a tape; name the provider whose traffic is to be recorded"
-            raise InvalidRequest("a tape cannot be recorded on a tape", detail=detail)
+            detail = f"provider {name!r} is a tape; name the provider to record"
+            raise InvalidRequest("a tape cannot record another tape", detail=detail)
         return provider
 
     def _missing(self, model: str, written: Request) -> InvalidRequest:
@@ -138,25 +140,23 @@ class TapeProvider:
             difference, line = min(compared, key=lambda each: (*each[0].distance, each[1]))
             detail = f"the nearest recorded request (line {line}) differs in {difference}"
         else:
-            detail = "nothing is recorded on it"
+            detail = "the tape is empty"
         remedy = f'record it with providers.{self._name}.options.mode = "{Mode.AUTO}"'
-        return InvalidRequest(
-            f"the tape {self._tape.path} does not hold this request", model, detail=f"{detail}; {remedy}"
-        )
+        return InvalidRequest(f"the request is not on the tape {self._tape.path}", model, detail=f"{detail}; {remedy}")
 
 
 def _options(settings: ProviderSettings) -> tuple[Path, Mode]:
-    given = dict(settings.options)
-    file, mode = given.pop("file", None), given.pop("mode", Mode.AUTO)
-    # The value of an option that does not exist may be anything, a key of the wrapped provider too.
-    found = [(name, "there is no such option", "", "file, mode") for name in given]
+    options = dict(settings.options)
+    file, mode = options.pop("file", None), options.pop("mode", Mode.AUTO)
+    # The value of an unknown option may be a secret, so it is not shown.
+    problems = [(name, "unknown option", "", "file, mode") for name in options]
     if not isinstance(file, str) or not file.strip():
-        found.append(("file", "not a path", repr(file), 'the path of the tape, such as "tapes/demo.jsonl"'))
+        problems.append(("file", "not a path", repr(file), 'the path of the tape, such as "tapes/demo.jsonl"'))
     if mode not in list(Mode):
-        found.append(("mode", "there is no such mode", repr(mode), ", ".join(Mode)))
-    if found:
+        problems.append(("mode", "unknown mode", repr(mode), ", ".join(Mode)))
+    if problems:
         where = f"providers.{settings.name}.options"
         raise ConfigError(
-            tuple(Mistake(f"{where}.{name}", what, shown, allowed) for name, what, shown, allowed in found)
+            tuple(Mistake(f"{where}.{name}", what, shown, allowed) for name, what, shown, allowed in problems)
         )
     return Path(str(file)).expanduser(), Mode(mode)

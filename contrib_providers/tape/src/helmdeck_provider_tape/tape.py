@@ -1,4 +1,4 @@
-"""The file: one line for each exchange, only ever appended to, by any number of processes."""
+"""The tape file: one line per exchange, append-only, shared by any number of processes."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from helmdeck_provider_tape.exchange import Clean, Exchange, from_line, is_whole
 
 
 class TapeWarning(UserWarning):
-    """A tape ends in the middle of a line: a write was interrupted, and the exchange is not on it."""
+    """The last line of a tape is truncated by an interrupted write; its exchange is skipped."""
 
 
 @attrs.frozen
 class Take:
-    """An exchange and the line that it is on."""
+    """An exchange and its line number."""
 
     line: int
     exchange: Exchange
 
 
 class Tape:
-    """A tape, read as far as it was when last looked at.
+    """A tape, cached up to its size at the last access.
 
-    :param path: the file; it need not exist yet.
+    :param path: the file, which may not exist yet.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._forget()
+        self._reset()
 
     def __iter__(self) -> Iterator[Take]:
         return (take for takes in self._takes.values() for take in takes)
 
     def takes(self, key: str) -> list[Exchange]:
-        """What is on the tape for one request, in recorded order."""
+        """Return the exchanges of one request, in recorded order."""
         return [take.exchange for take in self._takes.get(key, ())]
 
     def refresh(self) -> None:
-        """Read what was added since, by whichever process.
+        """Read exchanges that this or another process has added.
 
-        :raises ConfigError: a line is not an exchange; the text names file and line.
+        :raises ConfigError: a line is not an exchange.
         """
         if self.path.exists():
             with FileIO(self.path) as file:
@@ -55,30 +55,30 @@ class Tape:
                 self._read(file)
 
     def append(self, exchange: Exchange, clean: Clean = str) -> None:
-        """Add one line, whole or not at all, behind everything that others have added.
+        """Append one line atomically.
 
-        :param clean: is applied to what the exchange came to.
+        :param clean: applied to the outcome of the exchange.
         """
         with FileIO(self.path, "a+") as file:
             _lock(file, exclusive=True)
             self._read(file)
-            # What is left is the beginning of a line whose writer is gone: it would spoil the line behind it.
+            # Remove a truncated line of an interrupted write: it would corrupt the next line.
             file.truncate(self._end)
             line = self._missing_end(file) + to_line(exchange, clean)
             if file.write(line) != len(line):
                 file.truncate(self._end)
-                raise OSError(f"{self.path}: the disk took only a part of an exchange")
+                raise OSError(f"{self.path}: only a part of an exchange could be written")
             self._read(file)
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._takes: dict[str, list[Take]] = {}
-        self._lines = 0  # complete lines that were read
-        self._end = 0  # how many bytes were read
-        self._warned = 0  # the last line that was reported as cut
+        self._lines = 0  # number of complete lines read
+        self._end = 0  # number of bytes read
+        self._warned = 0  # last line reported as truncated
 
     def _read(self, file: FileIO) -> None:
         if file.seek(0, os.SEEK_END) < self._end:
-            self._forget()  # somebody started the tape anew
+            self._reset()  # the file was replaced
         file.seek(self._end)
         *lines, rest = file.readall().split(b"\n")
         for line in lines:
@@ -86,7 +86,7 @@ class Tape:
             self._lines += 1
             self._end += len(line) + 1
         if is_whole(rest):
-            # Nothing is missing but the line's end, which counts as this line's own when it comes.
+            # Only the line break is missing; it is read as part of this line later.
             self._take(rest)
             self._end += len(rest)
         elif rest:
@@ -105,7 +105,7 @@ class Tape:
     def _warn(self) -> None:
         if self._warned != (line := self._lines + 1):
             self._warned = line
-            text = f"{self.path} line {line}: cut by an interrupted write; this exchange is skipped"
+            text = f"{self.path} line {line}: truncated by an interrupted write; this exchange is skipped"
             warnings.warn(text, TapeWarning, stacklevel=4)
 
     def _missing_end(self, file: FileIO) -> bytes:
@@ -116,9 +116,9 @@ class Tape:
 
 
 def _lock(file: FileIO, *, exclusive: bool) -> None:
-    """Hold the file against other processes until it is closed.
+    """Lock the file until it is closed.
 
-    Where there is no such lock, an append is still one write to the end of the file.
+    On Windows there is no such lock, but an append is still a single write.
     """
     if sys.platform != "win32":
         import fcntl

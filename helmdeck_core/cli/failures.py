@@ -1,0 +1,47 @@
+"""Failed model calls as text: the lines below the headline."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from helmdeck_core.cli.tables import labelled
+
+if TYPE_CHECKING:
+    from helmdeck_core.errors import CallFailed
+    from helmdeck_core.errors.attempts import Attempt
+
+
+def failure_lines(error: CallFailed, code: int) -> Iterable[str]:
+    """The facts of a failed call, one labelled paragraph each."""
+    sub_cause = f" / {error.sub_cause}" if error.sub_cause else ""
+    yield labelled("cause", f"{error.failure_class.value}{sub_cause} (exit code {int(code)})")
+    if facts := error.facts():
+        yield labelled("call", ", ".join(facts))
+    if error.call_id:
+        yield labelled("call id", error.call_id)
+    if error.detail:
+        yield labelled("detail", error.detail)
+    if error.excerpt:
+        length = f"{error.raw_length:,} bytes, " if error.raw_length and not error.stop_reason else ""
+        yield labelled("response", f"{length}starts with: {error.excerpt}")
+    if any(attempt.is_sent for attempt in error.attempts):
+        yield from attempt_lines(error.attempts)
+    if error.cost_usd:
+        yield labelled("cost", cost_text(error.cost_usd, error.attempts))
+    hint, next_action = error.advice()
+    yield labelled("hint", hint)
+    yield labelled("next", next_action)
+
+
+def attempt_lines(attempts: Iterable[Attempt]) -> Iterator[str]:
+    """One line for each attempt of a call; the first one has the label."""
+    for label, attempt in zip(itertools.chain(["attempts"], itertools.repeat("")), attempts, strict=False):
+        yield labelled(label, str(attempt))
+
+
+def cost_text(cost: float, attempts: Iterable[Attempt]) -> str:
+    """A cost in US dollars; ``about`` if part of it is estimated."""
+    about = "about " if any(attempt.is_estimated for attempt in attempts) else ""
+    return f"{about}{cost:.6f} US dollars"

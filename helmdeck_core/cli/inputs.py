@@ -1,0 +1,99 @@
+"""Reads requests, files and values from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from helmdeck_core.cli.exit_codes import UsageError
+
+
+def request_text(arguments: argparse.Namespace) -> str:
+    """Return the request of a command that uses ``add_request``, with its documents before it.
+
+    :raises UsageError: the request is empty, or a document cannot be read.
+    """
+    words: Sequence[str] = arguments.request
+    text = (
+        " ".join(words)
+        if words and list(words) != ["-"]
+        else read_input(None if not words else "-").decode("utf-8", "replace")
+    )
+    if not text.strip():
+        raise UsageError("the request is empty; example: helmdeck plan remember this and draft a post")
+    documents = [read_input(path).decode("utf-8", "replace").strip() for path in arguments.document]
+    return "\n\n".join([*documents, text.strip()])
+
+
+def read_input(path: str | None) -> bytes:
+    """Read a file; ``-`` is standard input, and so is ``None`` unless standard input is a terminal.
+
+    :raises UsageError: the file cannot be read.
+    """
+    if path is not None and path != "-":
+        try:
+            return Path(path).expanduser().read_bytes()
+        except OSError as exc:
+            raise UsageError(f"{path}: the file cannot be read ({exc.strerror or exc})") from exc
+    if sys.stdin is None or (path is None and sys.stdin.isatty()):
+        return b""
+    buffer = getattr(sys.stdin, "buffer", None)
+    return bytes(buffer.read()) if buffer is not None else sys.stdin.read().encode("utf-8", "surrogateescape")
+
+
+def pairs(texts: Sequence[str], option: str) -> dict[str, Any]:
+    """Parse ``KEY=VALUE`` strings; a value that is JSON is parsed, any other value is a string.
+
+    :param option: the name of the option for the error.
+    :raises UsageError: a string has no ``=`` or no key.
+    """
+    values: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip():
+            raise UsageError(f"{option} takes KEY=VALUE, found {text!r}")
+        values[key.strip()] = _value(value)
+    return values
+
+
+def _value(text: str) -> Any:
+    try:
+        return read_json(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def read_json(text: str | bytes) -> Any:
+    """Parse strict JSON.
+
+    :raises ValueError: it is not JSON. NaN, Infinity and numbers too large for a float are not JSON here.
+    :raises RecursionError: it is nested too deeply.
+    """
+    return json.loads(text, parse_constant=_reject_constant, parse_float=_finite)
+
+
+def _reject_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a JSON value")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text} is too large")
+    return number
+
+
+def whole_number(text: str) -> int:
+    """Parse an integer of at least 0, with or without thousands separators; for ``type=`` of an argument."""
+    try:
+        number = int(text.replace(",", "").replace("_", ""))
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer of at least 0")
+    return number

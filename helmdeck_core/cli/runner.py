@@ -1,0 +1,191 @@
+"""Runs a command line: finds the command, runs it, and turns exceptions into a message and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+
+import attrs
+
+from helmdeck_core.cli import options, printing
+from helmdeck_core.cli.exit_codes import (
+    ExitCode,
+    OutputError,
+    UsageError,
+    error_data,
+    error_message,
+    exit_code_of,
+    missing_directory_error,
+)
+from helmdeck_core.cli.registry import CommandRegistry
+from helmdeck_core.config.types import PluginsConfig
+from helmdeck_core.domain.commands import Command
+from helmdeck_core.errors import CallFailed, HelmdeckError
+from helmdeck_core.hooks.calls import Contribution
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code. It raises nothing.
+
+    :param argv: the words behind ``helmdeck``; those of the process by default.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    printing.prepare_streams()
+    try:
+        try:
+            code = _run(words)
+        except options.ParserExit as exc:  # argparse, after it printed a help text
+            code = exc.status
+        printing.flush()
+        return code
+    except BrokenPipeError:
+        printing.silence(sys.stdout)
+        return int(ExitCode.BROKEN_PIPE)
+    except BaseException as exc:  # SystemExit of a plugin and a stray CancelledError included
+        return _report_failure(missing_directory_error(exc) or exc, words)
+
+
+def _run(words: list[str]) -> int:
+    if "--version" in _before_dashes(words):
+        from helmdeck_core import __version__
+
+        printing.show(f"helmdeck {__version__}")
+        return int(ExitCode.OK)
+    registry = load_commands(words)
+    name, rest = split(words, registry.groups)
+    if not name or name in registry.groups:
+        from helmdeck_core.cli import help_text
+
+        is_requested = bool({"-h", "--help"} & set(rest))
+        text = help_text.group_help(name, registry) if name else help_text.top_help(registry)
+        (printing.show if is_requested else printing.note)(text)
+        return int(ExitCode.OK if is_requested else ExitCode.USAGE)
+    owned = registry.find(name)
+    if registry.is_builtin(name):
+        return _exit_status(owned.value.run(_parse(owned.value, rest)))
+    return _run_installed(owned, rest)
+
+
+def load_commands(words: Sequence[str]) -> CommandRegistry:
+    """Load the commands for a command line, whose global options may block plugins.
+
+    If the configuration cannot be read, only the built-in commands are there, so that the help works.
+    """
+    arguments = options.global_arguments(_before_dashes(words))
+    try:
+        config = options.read_config(arguments).config.plugins
+    except UsageError as exc:
+        registry = CommandRegistry.load(PluginsConfig(autoload=False))
+        return attrs.evolve(registry, errors=(exc, *registry.errors))
+    return CommandRegistry.load(config)
+
+
+def split(words: Sequence[str], groups: Collection[str]) -> tuple[str, list[str]]:
+    """Return the name of the command, ``""`` for none, and all other words in their order.
+
+    Global options may stand before the command; their values are not taken for its name.
+    """
+    before: list[str] = []
+    name = ""
+    position = 0
+    while position < len(words):
+        word = words[position]
+        position += 1
+        if word.startswith("-"):
+            option = word.partition("=")[0]
+            if option not in (*options.WITH_VALUE, *options.SWITCHES):
+                where = f"`helmdeck {name} COMMAND`" if name else "the command"
+                raise UsageError(f"{word} is not a global option; put the options of a command after {where}")
+            before.append(word)
+            if word in options.WITH_VALUE and position < len(words):
+                before.append(words[position])
+                position += 1
+            continue
+        name = f"{name} {word}".strip()
+        if name not in groups:
+            break
+    return name, [*before, *words[position:]]
+
+
+def _before_dashes(words: Sequence[str]) -> Sequence[str]:
+    return words[: words.index("--")] if "--" in words else words
+
+
+def _parse(command: Command, words: Sequence[str]) -> argparse.Namespace:
+    parser = options.command_parser(command)
+    # Options may stand between positional arguments. parse_args is needed where the words contain --, and for parsers with
+    # sub-parsers or REMAINDER, which argparse refuses to intermix.
+    if "--" in words:
+        arguments = parser.parse_args(words)
+    else:
+        try:
+            arguments = parser.parse_intermixed_args(words)
+        except TypeError:
+            arguments = parser.parse_args(words)
+    arguments.make_deck = functools.partial(options.make_deck, arguments)
+    return arguments
+
+
+def _run_installed(owned: Contribution[Command], words: Sequence[str]) -> int:
+    """Run the command of an installed plugin. An unexpected exception names the plugin; ``sys.exit`` ends the command."""
+    with _naming_the_plugin(owned):
+        arguments = _parse(owned.value, words)
+        try:
+            return _exit_status(owned.value.run(arguments))
+        except options.ParserExit:
+            raise
+        except SystemExit as exc:
+            if exc.code is None or isinstance(exc.code, int):
+                return _exit_status(exc.code or 0)
+            printing.note(str(exc.code))
+            return int(ExitCode.UNEXPECTED)
+
+
+def _exit_status(code: int) -> int:
+    """The code as a process can end with it: systems keep the lowest byte, which must not turn a failure into 0."""
+    code = int(code)
+    return code if code & 0xFF or not code else int(ExitCode.UNEXPECTED)
+
+
+@contextmanager
+def _naming_the_plugin(owned: Contribution[Command]) -> Iterator[None]:
+    try:
+        yield
+    except (HelmdeckError, BrokenPipeError, options.ParserExit):
+        raise
+    except (Exception, SystemExit) as exc:
+        raise owned.fault(f"command {owned.value.name!r}: {type(exc).__name__}: {exc}") from exc
+
+
+def _report_failure(error: BaseException, words: Sequence[str]) -> int:
+    code = exit_code_of(error)
+    if code in (ExitCode.UNEXPECTED, ExitCode.PLUGIN) and _wants_traceback(words):
+        import traceback
+
+        printing.note("".join(traceback.format_exception(error)).rstrip())
+    if isinstance(error, CallFailed):
+        from helmdeck_core.cli.failures import failure_lines
+
+        printing.show_error(error.headline)
+        for line in failure_lines(error, code):
+            printing.note(line)
+    else:
+        printing.show_error(error_message(error))
+    try:
+        if "--json" in _before_dashes(words) and not isinstance(error, OutputError):
+            printing.show_json({"error": error_data(error)})
+        printing.flush()
+    except (BrokenPipeError, OutputError):
+        printing.silence(sys.stdout)
+    return int(code)
+
+
+def _wants_traceback(words: Sequence[str]) -> bool:
+    try:
+        level = options.global_arguments(_before_dashes(words)).log_level
+    except HelmdeckError:
+        return False
+    return str(level).upper() in ("DEBUG", "TRACE")

@@ -1,0 +1,131 @@
+"""Checks a configuration against the plugins, the catalog and the providers. No model is called."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import attrs
+
+from helmdeck_core.calls.provider_pool import ProviderPool
+from helmdeck_core.config.load import LoadedConfig
+from helmdeck_core.config.settings import missing_secrets
+from helmdeck_core.context.catalog_sources import load_catalog
+from helmdeck_core.domain.suggestions import did_you_mean
+from helmdeck_core.errors import CallFailed, CatalogError, ConfigError, Mistake, PluginError
+from helmdeck_core.hooks.manager import load_plugins
+from helmdeck_core.resolve.runtime import Runtime, resolve
+
+
+@attrs.frozen(kw_only=True)
+class ConfigReport:
+    """The result of ``check_config``.
+
+    :ivar mistakes: everything that is wrong; empty for a valid configuration.
+    :ivar warnings: problems that do not prevent a start, such as an API key that is not set.
+    :ivar plugins: the number of loaded plugins.
+    :ivar catalog_entries: the number of catalog entries.
+    """
+
+    mistakes: tuple[Mistake, ...] = ()
+    warnings: tuple[str, ...] = ()
+    plugins: int = 0
+    catalog_entries: int = 0
+
+
+def check_config(loaded: LoadedConfig) -> ConfigReport:
+    """Find every mistake of a configuration: of its files, plugins, catalog, model and providers.
+
+    A plugin that cannot be loaded or fails is a mistake among the others, which are found without it.
+    """
+    wanted = loaded.config.plugins
+    errors: list[PluginError] = []
+    plugins = load_plugins(disable=wanted.disable, first=wanted.first, autoload=wanted.autoload, errors=errors)
+    mistakes: list[Mistake] = []
+    catalog_entries = 0
+    try:
+        runtime = resolve(plugins, loaded, errors=errors)
+        catalog_entries, catalog_mistakes = _check_catalog(runtime)
+        mistakes += [*catalog_mistakes, *_check_model(runtime), *_check_providers(runtime)]
+    except ConfigError as exc:
+        mistakes += exc.mistakes
+    except PluginError as exc:
+        errors.append(exc)
+    return ConfigReport(
+        mistakes=(*(Mistake("plugins", str(error)) for error in errors), *mistakes),
+        warnings=missing_secrets(loaded.config),
+        plugins=sum(info.is_loaded for info in plugins.infos),
+        catalog_entries=catalog_entries,
+    )
+
+
+def _check_catalog(runtime: Runtime) -> tuple[int, list[Mistake]]:
+    try:
+        return len(load_catalog(runtime).entries), []
+    except CatalogError as exc:
+        return 0, [attrs.evolve(each, where=f"catalog {exc.source}: {each.where}") for each in exc.mistakes]
+
+
+def _check_model(runtime: Runtime) -> list[Mistake]:
+    model = runtime.config.model
+    provider = model.partition("/")[0].strip()
+    known = sorted({*runtime.providers, *runtime.config.providers})
+    if provider in known:
+        return []
+    origin = runtime.origins.get(("model",))
+    problem = f"there is no provider {provider!r}{did_you_mean(provider, known)}"
+    allowed = f"a model of {', '.join(known) or 'no provider'}"
+    return [Mistake(f"{origin}: model" if origin else "model", problem, repr(model), allowed)]
+
+
+def _check_providers(runtime: Runtime) -> list[Mistake]:
+    """Open every configured provider, which checks its own settings, and close it again."""
+    mistakes: list[Mistake] = []
+    for name in runtime.config.providers:
+        mistakes += asyncio.run(_check_provider(runtime, name))
+    return mistakes
+
+
+async def _check_provider(runtime: Runtime, name: str) -> list[Mistake]:
+    """A provider reports one invalid setting at a time, so it is opened again without that setting until none is left."""
+    mistakes: list[Mistake] = []
+    remaining: Runtime | None = runtime
+    while remaining is not None:
+        pool = ProviderPool(remaining)
+        try:
+            pool.open_provider(name)
+            break
+        except ConfigError as exc:
+            mistakes += exc.mistakes
+            break
+        except CallFailed as exc:
+            if not exc.setting and mistakes:
+                break  # it fails only because the invalid settings are gone
+            mistakes.append(Mistake(exc.setting or f"providers.{name}", exc.detail or exc.headline))
+            remaining = _without_setting(remaining, name, exc.setting.removeprefix(f"providers.{name}."))
+        finally:
+            await pool.aclose()
+    return [_with_origin(runtime, name, mistake) for mistake in mistakes]
+
+
+def _with_origin(runtime: Runtime, provider: str, mistake: Mistake) -> Mistake:
+    origin = next((text for key, text in runtime.origins.items() if key[:2] == ("providers", provider)), "")
+    return attrs.evolve(mistake, where=f"{origin}: {mistake.where}") if origin else mistake
+
+
+def _without_setting(runtime: Runtime, provider: str, key: str) -> Runtime | None:
+    """The runtime with a harmless value for one setting of a provider; ``None`` if that changes nothing."""
+    before = runtime.config.providers[provider]
+    changes: dict[str, Any]
+    if key == "base_url":
+        changes = {"base_url": "http://127.0.0.1"}
+    elif key == "headers":
+        changes = {"headers": {}}
+    else:
+        option = key.removeprefix("options.").partition("[")[0]
+        changes = {"options": {name: value for name, value in before.options.items() if name != option}}
+    after = attrs.evolve(before, **changes)
+    if after == before:
+        return None
+    providers = {**runtime.config.providers, provider: after}
+    return attrs.evolve(runtime, config=attrs.evolve(runtime.config, providers=providers))

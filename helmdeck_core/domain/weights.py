@@ -1,0 +1,52 @@
+"""Numbers by which the core weighs one thing against another; their values are contributed by plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
+    {
+        "history.gain": 0,
+        "history.entries": 0,
+        "index.described_share": 0,
+        "index.named_share": 0,
+        "listing.min_bytes": 0,
+        "filter.max_time_share": 1,
+        "continuation.max_thought_share": 1,
+    }
+)
+"""Every weight by name, with the value that switches it off, which holds where no plugin contributes one."""
+
+
+@attrs.frozen(kw_only=True)
+class Weight:
+    """The value of one weight.
+
+    :ivar name: which weight; contributing the same name again replaces the value.
+
+        - ``history.gain``: score that an entry gains when the caller's earlier plans used it, as a share of the best score.
+        - ``history.entries``: number of entries that gain it, the most frequently planned first.
+        - ``index.described_share``, ``index.named_share``: share of the catalog limit that a cached index of all entries may
+          take, with descriptions and without; the rest is for the details of likely entries. 0 is no such index.
+        - ``listing.min_bytes``: UTF-8 bytes that a list of all entries may always take, also where the catalog limit of the
+          model is smaller.
+        - ``filter.max_time_share``: share of an attempt's time that a filter call may take.
+        - ``continuation.max_thought_share``: an answer with a schema is not continued when more of its output tokens than
+          this share were reasoning.
+    :ivar value: 0 or more.
+    """
+
+    name: str
+    value: float
+    order: int = 0
+
+    @property
+    def problem(self) -> str:
+        """Why the weight cannot be used; empty where it can."""
+        if self.name not in WEIGHTS:
+            return f"there is no weight of this name; allowed: {', '.join(WEIGHTS)}"
+        return "" if 0 <= self.value < float("inf") else f"found {self.value}; allowed: a finite number from 0"

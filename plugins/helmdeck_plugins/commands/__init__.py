@@ -1,0 +1,1 @@
+"""The built-in commands of the command line, one plugin for each first word."""

@@ -1,0 +1,238 @@
+"""``helmdeck catalog``: shows the catalog, how it is trimmed for a model, and how it is ranked for a request."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from helmdeck_core import Command, hookimpl
+from helmdeck_core.cli import (
+    ExitCode,
+    add_catalog,
+    add_request,
+    hanging,
+    labelled,
+    make_deck,
+    note,
+    request_text,
+    show,
+    show_json,
+    table,
+    whole_number,
+)
+from helmdeck_plugins.commands.results import trim_text
+
+if TYPE_CHECKING:
+    from helmdeck_core import PreparedCatalog, Ranking, TrimRecord
+
+MAX_MATCHES = 3
+"""Matched terms that are shown without ``--why``."""
+
+
+# -- show --------------------------------------------------------------------------------------------------
+
+
+def configure_show(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--ids", action="store_true", help="print the ids only, one per line")
+    add_catalog(parser)
+
+
+def show_catalog(arguments: argparse.Namespace) -> int:
+    """List the catalog; with ``--json``, print it in the format of catalog files."""
+    catalog = make_deck(arguments).catalog
+    if arguments.json:
+        ids = {"packs": [e.id for e in catalog.packs], "pipelines": [e.id for e in catalog.pipelines]}
+        show_json(ids if arguments.ids else catalog.to_data())
+    elif arguments.ids:
+        show("\n".join(entry.id for entry in catalog.entries))
+    else:
+        sources = list(dict.fromkeys(Path(entry.source).name for entry in catalog.entries))
+        counts = f"{len(catalog.packs)} packs, {len(catalog.pipelines)} pipelines"
+        show(f"{counts}, {len(catalog.encode()):,} bytes, version {catalog.version}, from {', '.join(sources)}")
+        show()
+        rows: list[tuple[str, ...]] = [
+            (e.kind.value, e.id, Path(e.source).name, e.description) for e in catalog.entries
+        ]
+        if len(sources) == 1:  # in the first line already
+            rows = [(kind, name, description) for kind, name, _, description in rows]
+        headings = ("kind", "id", "source", "description") if len(sources) > 1 else ("kind", "id", "description")
+        show(table(rows, headings, clipped={len(headings) - 1}))
+    return ExitCode.OK
+
+
+# -- compact -----------------------------------------------------------------------------------------------
+
+
+def configure_compact(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "--model", metavar="PROVIDER/MODEL", help="the model that sets limit and ladder; default: the configured model"
+    )
+    parser.add_argument("--max-bytes", metavar="N", type=whole_number, help="override the limit; 0: no limit")
+    parser.add_argument(
+        "--output",
+        action="store_true",
+        help="print the trimmed catalog to standard output, the figures to standard error",
+    )
+    add_catalog(parser)
+
+
+def compact_catalog(arguments: argparse.Namespace) -> int:
+    """Trim the whole catalog step by step, as the ladder does before anything is ranked."""
+    deck = make_deck(arguments)
+    budget = deck.budget(arguments.model).budget
+    cap = budget.max_catalog_bytes if arguments.max_bytes is None else arguments.max_bytes or None
+    prepared = deck.prepared(arguments.model)
+    rung, record = prepared.compact(cap)
+    text = prepared.whole(rung)
+    if arguments.json:
+        import msgspec
+
+        facts = {"model": budget.model, "tier": budget.tier.value, "max_catalog_bytes": cap, **record.to_dict()}
+        show_json({**facts, "catalog": msgspec.json.decode(text)})
+        return ExitCode.OK
+    title = f"{budget.model}, tier {budget.tier.value}: {_limit(cap)}"
+    lines = [title, "", _steps(prepared, rung), "", *_summary(record, cap)]
+    (note if arguments.output else show)("\n".join(lines))
+    if arguments.output:
+        show(text)
+    return ExitCode.OK
+
+
+def _limit(cap: int | None) -> str:
+    return "no catalog limit" if cap is None else f"catalogs of at most {cap:,} bytes"
+
+
+def _steps(prepared: PreparedCatalog, last: int) -> str:
+    rows = [("untrimmed", f"{prepared.full_bytes:,}", "")]
+    for number in range(1, last + 1):
+        rung = prepared.rung(number)
+        removed = prepared.rung(number - 1).total - rung.total
+        restored = [label for label in rung.labels if label != rung.step]
+        effect = ", ".join([f"-{removed:,}" if removed else "nothing to remove", *restored])
+        rows.append((f"{number}. {rung.step}", f"{rung.total:,}", effect))
+    return table(rows, ("after step", "bytes", "removed"), right={1})
+
+
+def _summary(record: TrimRecord, cap: int | None) -> list[str]:
+    labels = ", ".join(record.dropped) or "none: nothing was removed"
+    lines = [labelled("size", trim_text(record)), labelled("labels", labels)]
+    if cap is not None and record.after_bytes > cap:
+        what = "the catalog does not fit: entries are ranked for each request, and the rest is left out"
+        lines.append(labelled("next", f"{what}; `helmdeck catalog rank REQUEST` shows the ranking"))
+    return lines
+
+
+# -- rank --------------------------------------------------------------------------------------------------
+
+
+def configure_rank(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_request(parser)
+    parser.add_argument(
+        "--model",
+        metavar="PROVIDER/MODEL",
+        help="the model that the catalog is fitted to; default: the configured model",
+    )
+    parser.add_argument(
+        "--top", metavar="N", type=whole_number, default=15, help="entries to show; default: 15; 0: all"
+    )
+    parser.add_argument("--why", action="store_true", help="show all matched terms, and the parts of the request")
+    add_catalog(parser)
+
+
+def rank_catalog(arguments: argparse.Namespace) -> int:
+    """Rank the catalog for a request and show which entries are sent."""
+    from helmdeck_core import top_k
+
+    request = request_text(arguments)
+    deck = make_deck(arguments)
+    selection = deck.select(request, model=arguments.model)
+    ranking = selection.ranking or deck.rank(request, model=arguments.model)
+    kept = {entry.id for entry in selection.entries}
+    scores = top_k(ranking.scores, arguments.top)
+    if arguments.json:
+        rows: list[dict[str, Any]] = [
+            {"id": s.id, "score": s.score, "matched": list(s.matched), "kept": s.id in kept} for s in scores
+        ]
+        show_json(
+            {
+                "model": deck.budget(arguments.model).budget.model,
+                "max_catalog_bytes": selection.cap,
+                "was_ranked": selection.ranking is not None,
+                "confidence": ranking.confidence,
+                "clauses": list(ranking.clauses),
+                "selection": selection.record.to_dict(),
+                "entries": rows,
+            }
+        )
+        return ExitCode.OK
+    _show_ranking(arguments, ranking, kept)
+    show()
+    show(labelled("confidence", _confidence(ranking, deck.runtime.config.selection.confidence)))
+    trimmed = f"{_limit(selection.cap)}: {trim_text(selection.record)}"
+    if selection.ranking is None:
+        trimmed = f"the whole catalog is sent, so the ranking is not used; {trimmed}"
+    show(labelled("selection", trimmed))
+    if selection.record.dropped:
+        show(labelled("labels", ", ".join(selection.record.dropped)))
+    return ExitCode.OK
+
+
+def _show_ranking(arguments: argparse.Namespace, ranking: Ranking, kept: set[str]) -> None:
+    from helmdeck_core import top_k
+
+    if arguments.why and ranking.clauses:
+        for number, clause in enumerate(ranking.clauses, 1):
+            show(hanging(f"part {number}: ", clause))
+        show()
+    best = set(ranking.clause_best)
+    rows = []
+    for place, score in enumerate(top_k(ranking.scores, arguments.top), 1):
+        matched = score.matched if arguments.why else score.matched[:MAX_MATCHES]
+        more = len(score.matched) - len(matched)
+        text = ", ".join(matched) + (f" (+{more})" if more else "")
+        sent = ("yes" if score.id in kept else "no") + (" *" if arguments.why and score.index in best else "")
+        rows.append((str(place), score.id, f"{score.score:.3f}", sent, text))
+    show(table(rows, ("#", "id", "score", "sent", "matched"), right={0, 2}))
+    if arguments.why and best:
+        show("* the best match of a part of the request; kept as long as it fits")
+    if len(rows) < len(ranking.scores):
+        show(f"{len(ranking.scores) - len(rows)} more; --top 0 shows all")
+
+
+def _confidence(ranking: Ranking, threshold: float) -> str:
+    word = "sure" if ranking.is_confident(threshold) else "unsure"
+    return f"{ranking.confidence:.2f}, {word}: the lead of the best entry; sure from {threshold:g}"
+
+
+@hookimpl
+def helmdeck_commands() -> Sequence[Command]:
+    """The commands of the group ``catalog``."""
+    return (
+        Command(
+            name="catalog show",
+            summary="list all packs and pipelines that plans can use",
+            group_summary="show, trim and rank the catalog",
+            configure=configure_show,
+            run=show_catalog,
+            order=60,
+        ),
+        Command(
+            name="catalog compact",
+            summary="show how the catalog is trimmed for a model",
+            configure=configure_compact,
+            run=compact_catalog,
+            order=61,
+        ),
+        Command(
+            name="catalog rank",
+            summary="show how the catalog is ranked for a request",
+            configure=configure_rank,
+            run=rank_catalog,
+            order=62,
+        ),
+    )

@@ -1,0 +1,148 @@
+"""``helmdeck explain``: shows the prompt for a request as a dry run, or the trace of a finished call."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from helmdeck_core import Command, hookimpl
+from helmdeck_core.cli import (
+    ExitCode,
+    UsageError,
+    add_catalog,
+    add_request,
+    hanging,
+    labelled,
+    make_deck,
+    note,
+    request_text,
+    show,
+    show_json,
+    table,
+    whole_number,
+)
+from helmdeck_plugins.commands.results import trim_text
+
+if TYPE_CHECKING:
+    from helmdeck_core import Explanation
+
+MAX_MATCHES = 3
+"""Matched terms that are shown of an entry."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_request(parser)
+    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model; default: the configured model")
+    parser.add_argument("--task", metavar="TASK", default="plan", help="plan, or another task such as route")
+    parser.add_argument(
+        "--top", metavar="N", type=whole_number, default=12, help="entries to show; default: 12; 0: all"
+    )
+    parser.add_argument(
+        "--prompt", action="store_true", help="print the messages to standard output and the rest to standard error"
+    )
+    parser.add_argument("--call", metavar="ID", help="show the trace of a finished call; `last` is the most recent one")
+    add_catalog(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the explanation of a prompt, or a call trace."""
+    if arguments.call is not None:
+        return _show_trace(arguments)
+    request = request_text(arguments)
+    deck = make_deck(arguments)
+    explanation = deck.explain(request, model=arguments.model, task=arguments.task)
+    if arguments.json:
+        messages = [{"role": message.role.value, "text": message.text} for message in explanation.messages]
+        show_json({**explanation.to_dict(), **({"messages": messages} if arguments.prompt else {})})
+        return ExitCode.OK
+    text = "\n".join(explanation_lines(explanation, arguments.top))
+    if not arguments.prompt:
+        show(text)
+        return ExitCode.OK
+    note(text)
+    for message in explanation.messages:
+        show(f"--- {message.role.value} ---\n{message.text}")
+    return ExitCode.OK
+
+
+def _show_trace(arguments: argparse.Namespace) -> int:
+    from helmdeck_plugins.commands.call_trace import find_trace, trace_lines
+
+    if arguments.request:
+        raise UsageError("--call shows a finished call and takes no request")
+    trace = find_trace(make_deck(arguments), arguments.call)
+    if arguments.json:
+        show_json(trace.to_dict())
+    else:
+        show("\n".join(trace_lines(trace)))
+    return ExitCode.OK
+
+
+def explanation_lines(explanation: Explanation, top: int) -> Iterator[str]:
+    """The explanation as text, with the ``top`` best-ranked entries."""
+    budget, selection = explanation.lookup.budget, explanation.selection
+    yield f"{budget.model}: tier {budget.tier.value}, {explanation.variant}; dry run, no model was called"
+    yield ""
+    cap = "catalogs of any size" if selection.cap is None else f"at most {selection.cap:,} bytes of catalog"
+    yield labelled("budget", f"{cap}, {budget.input_tokens:,} tokens in, {budget.max_tokens:,} out")
+    yield labelled("catalog", trim_text(selection.record))
+    if selection.record.dropped:
+        yield labelled("labels", ", ".join(selection.record.dropped))
+    confidence = f"confidence {explanation.ranking.confidence:.2f}, {'sure' if explanation.is_confident else 'unsure'}"
+    unused = "" if selection.ranking else "; not used, because the whole catalog is sent"
+    yield labelled("ranking", f"{explanation.rules.ranker}, {confidence}{unused}")
+    if explanation.filter_model is None:
+        yield labelled("filter", f"no filter call: {explanation.filter_reason}")
+    else:
+        yield labelled("filter", f"a filter call to {explanation.filter_model}: {explanation.filter_reason}")
+    yield labelled("response", _constraint(explanation))
+    yield ""
+    rows = [
+        (p.name, p.message, f"{p.size:,}", f"{p.tokens:,}", "yes" if p.is_cached else "") for p in explanation.parts
+    ]
+    rows.append(("total", "", f"{sum(p.size for p in explanation.parts):,}", f"{explanation.tokens:,}", ""))
+    yield table(rows, ("part", "message", "bytes", "tokens", "cached"), right={2, 3})
+    yield ""
+    if len(explanation.ranking.clauses) > 1:
+        for number, clause in enumerate(explanation.ranking.clauses, 1):
+            yield hanging(f"part {number}: ", clause)
+        yield ""
+    yield _entries(explanation, top)
+
+
+def _constraint(explanation: Explanation) -> str:
+    constraint = explanation.constraint
+    if not explanation.lookup.asks_for_json or (constraint is not None and not constraint.kind):
+        text = "JSON, requested in the prompt"
+    elif constraint is None:
+        text = "JSON, requested through the provider"
+    elif constraint.schema is None:
+        text = f"JSON mode ({constraint.kind})"
+    else:
+        contents = {"arguments": f"{explanation.ids:,} ids and their arguments", "ids": f"{explanation.ids:,} ids"}
+        what = contents.get(constraint.form, "a schema")
+        text = f"constrained decoding: {what}, {constraint.size:,} bytes of schema"
+    return "; ".join((text, *(f"no {each}" for each in (constraint.passed if constraint is not None else ()))))
+
+
+def _entries(explanation: Explanation, top: int) -> str:
+    from helmdeck_core import top_k
+
+    scores = top_k(explanation.ranking.scores, top)
+    rows = []
+    for place, score in enumerate(scores, 1):
+        more = len(score.matched) - MAX_MATCHES
+        matched = ", ".join(score.matched[:MAX_MATCHES]) + (f" (+{more})" if more > 0 else "")
+        rows.append((str(place), score.id, f"{score.score:.3f}", explanation.form_of(score.id), matched))
+    text = table(rows, ("#", "id", "score", "form", "matched"), right={0, 2})
+    rest = len(explanation.ranking.scores) - len(scores)
+    return text + (f"\n{rest} more; --top 0 shows all" if rest else "")
+
+
+@hookimpl
+def helmdeck_commands() -> Sequence[Command]:
+    """The command ``explain``."""
+    summary = "show the prompt for a request as a dry run, or the trace of a finished call"
+    return (Command(name="explain", summary=summary, configure=configure, run=run, order=40),)

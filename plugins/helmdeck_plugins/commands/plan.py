@@ -1,0 +1,166 @@
+"""``helmdeck plan``: turns a request into a validated plan."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from helmdeck_core import Command, hookimpl
+from helmdeck_core.cli import (
+    ExitCode,
+    UsageError,
+    add_catalog,
+    add_request,
+    hanging,
+    inline_json,
+    labelled,
+    make_deck,
+    pairs,
+    request_text,
+    show,
+    show_json,
+    wait_for,
+)
+from helmdeck_plugins.commands.results import footer
+
+if TYPE_CHECKING:
+    from helmdeck_core import CompletedStep, Plan, Step
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_request(parser)
+    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the planning model; default: the configured model")
+    parser.add_argument("--context", metavar="TEXT", default="", help="additional context for the model")
+    parser.add_argument(
+        "--done",
+        metavar="TOOL[=OUTPUT]",
+        action="append",
+        default=[],
+        help="a step that was executed already; may be repeated",
+    )
+    parser.add_argument(
+        "--default",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="a default value for arguments, JSON if it parses; may be repeated",
+    )
+    add_catalog(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make a plan and print it."""
+    request = request_text(arguments)
+    done = [_completed_step(text) for text in arguments.done]
+    defaults = pairs(arguments.default, "--default")
+    deck = make_deck(arguments)
+    model = arguments.model or deck.runtime.config.model
+    plan = wait_for(
+        deck,
+        f"calling {model}",
+        lambda progress: deck.aplan(
+            request, model=arguments.model, context=arguments.context, done=done, defaults=defaults, progress=progress
+        ),
+    )
+    if arguments.json:
+        show_json({**plan.to_dict(), "latency_s": round(plan.latency_s, 3)})
+    else:
+        show("\n".join(plan_lines(plan, lambda step: follow_up_command(arguments, step))))
+    return ExitCode.OK if plan.is_usable else ExitCode.NO_STEP
+
+
+def _completed_step(text: str) -> CompletedStep:
+    from helmdeck_core import CompletedStep
+
+    tool, _, output = text.partition("=")
+    if not tool.strip():
+        raise UsageError(f"--done takes TOOL or TOOL=OUTPUT, found {text!r}")
+    return CompletedStep(tool.strip(), output)
+
+
+def follow_up_command(arguments: argparse.Namespace, step: Step) -> str:
+    """The command line that asks for the remaining steps after this one."""
+    from helmdeck_core import PIPELINE_RUN
+
+    # The tool is the same for all pipelines, so a pipeline is named by its id.
+    tool = step.args.get("id") if step.tool == PIPELINE_RUN else step.tool
+    words = ["helmdeck", "plan"]
+    for name, value in (("--model", arguments.model), ("--context", arguments.context)):
+        words += [name, value] if value else []
+    repeated = {**vars(arguments), "done": [*arguments.done, f"{tool}=OUTPUT"]}
+    for name in ("document", "done", "default"):
+        words += [word for value in repeated[name] for word in (f"--{name}", value)]
+    words += [word for value in arguments.catalog_sources or () for word in ("--catalog", value)]
+    return shlex.join([*words, " ".join(arguments.request) or "-"])
+
+
+def plan_lines(plan: Plan, follow_up: Callable[[Step], str]) -> Iterator[str]:
+    """The plan as text."""
+    yield f"{plan.model} ({plan.prompt_variant_used}): {plan.outcome.value}, {plan.complexity.value}"
+    yield ""
+    for step in plan.steps:
+        yield from _step(step)
+    if not plan.steps:
+        yield "  no steps"
+    yield ""
+    if plan.reasoning:
+        yield labelled("reasoning", plan.reasoning)
+    yield from footer(plan)
+    if plan.unseen_tools:
+        yield labelled(
+            "not sent", f"the plan uses tools that the trimmed catalog left out: {', '.join(plan.unseen_tools)}"
+        )
+    yield from _next(plan, follow_up)
+
+
+def _step(step: Step) -> Iterator[str]:
+    from helmdeck_core import GAP
+
+    yield hanging(f"{step.order:>3}. ", "GAP" if step.is_gap else step.tool)
+    if step.corrected_from is not None and not step.is_gap:
+        yield hanging("corrected ", f"the model wrote {step.corrected_from!r}", indent=5)
+    if step.args:
+        yield hanging("args      ", inline_json(step.brief_args()), indent=5)
+    if why := (step.rationale.removeprefix(GAP).strip() if step.is_gap else step.rationale):
+        yield hanging("why       ", why, indent=5)
+    for problem in step.problems:
+        yield hanging("problem   ", problem, indent=5)
+    if step.suggestions:
+        yield hanging("similar   ", ", ".join(step.suggestions), indent=5)
+
+
+def _next(plan: Plan, follow_up: Callable[[Step], str]) -> Iterator[str]:
+    from helmdeck_core import PlanOutcome
+
+    missing = "; ".join(f"step {step.order} {', '.join(step.missing)}" for step in plan.steps if _is_fillable(step))
+    if missing:
+        yield labelled("next", f"add the missing arguments: {missing}")
+    if plan.outcome is PlanOutcome.COMPLETE:
+        yield labelled("next", "nothing: the executed steps already cover the whole request")
+    elif plan.outcome is PlanOutcome.GAP:
+        yield labelled(
+            "next", "add a pack for this to the catalog, or use what `helmdeck catalog show` lists for the request"
+        )
+    elif plan.outcome is PlanOutcome.NO_STEPS:
+        yield labelled("next", "the model returned no step; try another --model, or a more detailed request")
+    elif plan.more_steps_likely and plan.steps:
+        label = "then" if missing else "next"
+        yield labelled(
+            label, "this is the first step of several: execute it, then pass its output to get the next one:"
+        )
+        yield f"  {follow_up(plan.steps[0])}"
+
+
+def _is_fillable(step: Step) -> bool:
+    """Whether the step has no other problems than missing arguments."""
+    return bool(step.missing) and len(step.missing) == len(step.problems)
+
+
+@hookimpl
+def helmdeck_commands() -> Sequence[Command]:
+    """The command ``plan``."""
+    summary = "turn a request into a validated plan over the catalog"
+    return (Command(name="plan", summary=summary, configure=configure, run=run, order=10),)

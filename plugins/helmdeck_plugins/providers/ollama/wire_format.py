@@ -1,0 +1,43 @@
+"""Ollama's own chat API as a wire format: paths, headers and the model list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from helmdeck_core import ModelInfo
+from helmdeck_plugins.providers.error_rules import ERROR_RULES, QUOTA_HEADERS
+from helmdeck_plugins.providers.ollama.request import Options, context_window, render
+from helmdeck_plugins.providers.ollama.response import OllamaAnswer
+from helmdeck_provider_kit import WireFormat, rows, string
+
+NAME = "ollama"
+"""Name of the stop-reason table."""
+
+_DEFAULTS = Options()
+
+
+def make_wire_format(options: Options = _DEFAULTS) -> WireFormat:
+    """Return the wire format with the options of one deployment."""
+    return WireFormat(
+        name=NAME,
+        words=ERROR_RULES,
+        quota_headers=QUOTA_HEADERS,
+        headers=lambda key: {"authorization": f"Bearer {key}"} if key else {},  # only for Ollama's cloud
+        path=lambda _: "/api/chat",
+        render=lambda request: render(request, options),
+        answer=lambda request, terms: OllamaAnswer(
+            terms,
+            # A lower bound of the bytes is enough, and cheap.
+            prompt_bytes=sum(len(message.text) for message in request.messages),
+            window=context_window(request, options),
+        ),
+        has_lines=True,
+        models_path="/api/tags",
+        models=_read_models,
+    )
+
+
+def _read_models(page: Mapping[str, Any]) -> tuple[Sequence[ModelInfo], str]:
+    names = (string(model.get("name")) or string(model.get("model")) for model in rows(page.get("models")))
+    return [ModelInfo(id=name) for name in names if name], ""

@@ -1,0 +1,1 @@
+"""The HTTP transports: ``httpx``, the default, and ``aiohttp``."""

@@ -1,0 +1,29 @@
+"""What the system says of a socket and of its errors."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import ssl
+from collections.abc import Callable
+
+
+def readiness(plug: socket.socket) -> Callable[[], bool]:
+    """Return a function that tells whether the system holds bytes that nobody has read yet."""
+    if not hasattr(select, "poll"):
+        return lambda: bool(select.select([plug.fileno()], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(plug.fileno(), select.POLLIN)
+    return lambda: bool(poll.poll(0))
+
+
+def described(exc: BaseException) -> str:
+    """What an error of the network says, without what only the authors of libraries want to know."""
+    if refused := getattr(exc, "verify_message", None):  # of a certificate
+        return f"TLS: {refused}"
+    if isinstance(exc, ssl.SSLError) and exc.reason:
+        return "TLS: " + exc.reason.replace("_", " ").lower()
+    if isinstance(exc, OSError) and (isinstance(exc, socket.gaierror) or not exc.errno):
+        return exc.strerror or str(exc)
+    return os.strerror(exc.errno) if isinstance(exc, OSError) and exc.errno else str(exc)
