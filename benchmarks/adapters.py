@@ -23,6 +23,7 @@ from helmdeck_core import (
     DecodeFailed,
     FailureClass,
     Helmdeck,
+    Ranker,
     StopReason,
     StreamStripper,
     Tier,
@@ -70,7 +71,7 @@ def selector(catalog: Mapping[str, Any]) -> Callable[[str, int], list[str]]:
 
 def _index(catalog: Catalog) -> Any:
     runtime = deck().runtime
-    return runtime.rankers[runtime.config.selection.ranker].value.index(catalog)
+    return runtime.contributed(Ranker)[runtime.config.selection.ranker].value.index(catalog)
 
 
 def decode(raw: str, finish_reason: str | None, schema: Mapping[str, Any] | None = None) -> tuple[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from helmdeck_core import Tier
+from helmdeck_core import Ranker, Tier
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.selection import SelectionLimits, select
 from helmdeck_testing.deck_factory import make_deck
@@ -16,7 +16,7 @@ from helmdeck_testing.deck_factory import make_deck
 DECK = make_deck()
 CATALOG = DECK.catalog
 LADDER = DECK.runtime.ladder(Tier.C, "")
-INDEX = DECK.runtime.rankers["lexical"].value.index(CATALOG)
+INDEX = DECK.runtime.contributed(Ranker)["lexical"].value.index(CATALOG)
 ASK = "remember this, draft a blog post about it, and make an illustration"
 PASTE = (Path(__file__).parents[1] / "docs" / "examples" / "announcement.txt").read_text(encoding="utf-8")
 REQUESTS = {"short": ASK, "paste": f"{PASTE}\n\n{ASK}"}
@@ -35,7 +35,7 @@ def test_prepare(benchmark: Any) -> None:
 
 def test_index(benchmark: Any) -> None:
     benchmark.group = "prepare"
-    benchmark(DECK.runtime.rankers["lexical"].value.index, CATALOG)
+    benchmark(DECK.runtime.contributed(Ranker)["lexical"].value.index, CATALOG)
 
 
 @pytest.mark.parametrize("cap", [10_000, 16_000, 30_000])

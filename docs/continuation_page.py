@@ -8,7 +8,14 @@ def continuation() -> str:
     from reference_pages import documented, page, table
 
     from helmdeck_core.config.types import AgentConfig
-    from helmdeck_core.domain.continuation import TRANSITIONS, Continuation, TerminalReason, Trigger, TurnState
+    from helmdeck_core.domain.continuation import (
+        TRANSITIONS,
+        Continuation,
+        NativeContinuation,
+        TerminalReason,
+        Trigger,
+        TurnState,
+    )
     from helmdeck_testing import make_deck
 
     arrows = ["    [*] --> Request"]
@@ -20,7 +27,7 @@ def continuation() -> str:
         for name, text in documented(AgentConfig)[1].items()
     ]
     with make_deck() as deck:
-        rows = [contribution.value for contribution in deck.runtime.native_continuations.values()]
+        rows = [contribution.value for contribution in deck.runtime.contributed(NativeContinuation).values()]
     native = [(f"`{row.prefix}`", "yes" if row.is_taken else "no", row.evidence) for row in rows]
     fields = [(f"`{name}`", text) for name, text in documented(Continuation)[1].items()]
     return page(

@@ -313,10 +313,12 @@ def failures() -> str:
 def sub_causes() -> list[tuple[str, str, str]]:
     """Return one row per sub-cause."""
     from helmdeck_core.errors import FailureClass
-    from helmdeck_core.errors.hints import FINER, WINDOW_FULL
+    from helmdeck_core.errors.hints import SUB_CAUSE_ADVICE, WINDOW_FULL
 
     rows = [
-        (f"`{cause.value} / {finer}`", *hints) for cause, by_name in FINER.items() for finer, hints in by_name.items()
+        (f"`{cause.value} / {finer}`", *hints)
+        for cause, by_name in SUB_CAUSE_ADVICE.items()
+        for finer, hints in by_name.items()
     ]
     full = (f"`{FailureClass.LENGTH_TRUNCATED.value}`, stop reason `ContextWindowExceeded`", *WINDOW_FULL)
     return [*rows, full]
@@ -324,10 +326,11 @@ def sub_causes() -> list[tuple[str, str, str]]:
 
 def recovery_rules() -> list[tuple[str, str]]:
     """Return one row per built-in rule."""
+    from helmdeck_core import RecoveryRule
     from helmdeck_testing import make_deck
 
     with make_deck() as deck:
-        rules = [contribution.value for contribution in deck.runtime.recovery_rules.values()]
+        rules = [contribution.value for contribution in deck.runtime.contributed(RecoveryRule).values()]
     return [(f"`{rule.name}`", "; then ".join(map(str, rule.actions)) or "surface it") for rule in rules]
 
 
@@ -518,10 +521,11 @@ def _is_enum(value: Any) -> bool:
 
 def ladder() -> str:
     """Return the page of trim steps."""
+    from helmdeck_core import TrimStep
     from helmdeck_testing import make_deck
 
     with make_deck() as deck:
-        steps = [contribution.value for contribution in deck.runtime.trim_steps.values()]
+        steps = [contribution.value for contribution in deck.runtime.contributed(TrimStep).values()]
         tiers = deck.runtime.budgets.tiers
     rows = [(str(number), f"`{step.name}`", str(step.order), step.summary) for number, step in enumerate(steps, 1)]
     caps = ", ".join(
@@ -542,6 +546,7 @@ def ladder() -> str:
 
 def built_ins() -> str:
     """Return the page of built-in plugins and their contributions."""
+    from helmdeck_core import CatalogSource, Pack, PromptVariant, ProviderSpec, Ranker
     from helmdeck_testing import make_deck
 
     with make_deck() as deck:
@@ -555,15 +560,16 @@ def built_ins() -> str:
             f"`{contribution.value.api_key}`" if contribution.value.api_key else "",
             _options(contribution.value.options),
         )
-        for name, contribution in runtime.providers.items()
+        for name, contribution in runtime.contributed(ProviderSpec).items()
     ]
     rankers = [
-        (f"`{name}`", each.value.summary, _options(each.value.options)) for name, each in runtime.rankers.items()
+        (f"`{name}`", each.value.summary, _options(each.value.options))
+        for name, each in runtime.contributed(Ranker).items()
     ]
     names: Mapping[str, Mapping[str, Any]] = {
-        "Prompt variants": runtime.variants,
-        "Packs": runtime.packs,
-        "Catalog sources": runtime.sources,
+        "Prompt variants": runtime.contributed(PromptVariant),
+        "Packs": runtime.contributed(Pack),
+        "Catalog sources": runtime.contributed(CatalogSource),
     }
     parts = [
         (

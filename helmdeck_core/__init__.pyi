@@ -47,7 +47,6 @@ from helmdeck_core.domain.chat import TextPart as TextPart
 from helmdeck_core.domain.chat import ToolCall as ToolCall
 from helmdeck_core.domain.chat import ToolCallDelta as ToolCallDelta
 from helmdeck_core.domain.chat import ToolDefinition as ToolDefinition
-from helmdeck_core.domain.chat import Usage as Usage
 from helmdeck_core.domain.commands import Command as Command
 from helmdeck_core.domain.constraints import Constraint as Constraint
 from helmdeck_core.domain.constraints import ResponseFormat as ResponseFormat
@@ -172,6 +171,8 @@ from helmdeck_core.domain.weights import Weight as Weight
 from helmdeck_core.errors import FAILURES as FAILURES
 from helmdeck_core.errors import SCHEMA_REFUSED as SCHEMA_REFUSED
 from helmdeck_core.errors import ArtifactInvalid as ArtifactInvalid
+from helmdeck_core.errors import Attempt as Attempt
+from helmdeck_core.errors import AttemptRequest as AttemptRequest
 from helmdeck_core.errors import AuthFailed as AuthFailed
 from helmdeck_core.errors import CallFailed as CallFailed
 from helmdeck_core.errors import Cancelled as Cancelled
@@ -193,11 +194,10 @@ from helmdeck_core.errors import PluginLoadError as PluginLoadError
 from helmdeck_core.errors import ProviderUnavailable as ProviderUnavailable
 from helmdeck_core.errors import QuotaExhausted as QuotaExhausted
 from helmdeck_core.errors import RateLimited as RateLimited
+from helmdeck_core.errors import RequestKind as RequestKind
 from helmdeck_core.errors import SafetyFiltered as SafetyFiltered
 from helmdeck_core.errors import TransientUnknown as TransientUnknown
-from helmdeck_core.errors.attempts import Attempt as Attempt
-from helmdeck_core.errors.attempts import AttemptRequest as AttemptRequest
-from helmdeck_core.errors.attempts import RequestKind as RequestKind
+from helmdeck_core.errors import Usage as Usage
 from helmdeck_core.hooks.calls import Contribution as Contribution
 from helmdeck_core.hooks.docs import HookDoc as HookDoc
 from helmdeck_core.hooks.manager import PluginInfo as PluginInfo

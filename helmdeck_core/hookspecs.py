@@ -15,30 +15,28 @@ first request to a model id, and its answer is remembered.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import pluggy
 
-if TYPE_CHECKING:
-    from helmdeck_core.domain.catalog import CatalogSource, TrimStep
-    from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
-    from helmdeck_core.domain.commands import Command
-    from helmdeck_core.domain.continuation import ContinuationAnnouncement, NativeContinuation
-    from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
-    from helmdeck_core.domain.error_rules import ErrorRuleSet
-    from helmdeck_core.domain.event_sinks import EventSink
-    from helmdeck_core.domain.history import HistoryStoreSpec
-    from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, TierDefaults
-    from helmdeck_core.domain.packs import Pack
-    from helmdeck_core.domain.prices import PriceSource
-    from helmdeck_core.domain.questions import PromptVariant
-    from helmdeck_core.domain.ranking import Ranker
-    from helmdeck_core.domain.recovery import RecoveryRule
-    from helmdeck_core.domain.secret_patterns import SecretPattern
-    from helmdeck_core.domain.texts import PromptText
-    from helmdeck_core.domain.tool_calls import ToolCallFormat
-    from helmdeck_core.domain.transports import TransportSpec
-    from helmdeck_core.domain.weights import Weight
+from helmdeck_core.domain.catalog import CatalogSource, TrimStep
+from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
+from helmdeck_core.domain.commands import Command
+from helmdeck_core.domain.continuation import ContinuationAnnouncement, NativeContinuation
+from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
+from helmdeck_core.domain.error_rules import ErrorRuleSet
+from helmdeck_core.domain.event_sinks import EventSink
+from helmdeck_core.domain.history import HistoryStoreSpec
+from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, TierDefaults
+from helmdeck_core.domain.packs import Pack
+from helmdeck_core.domain.prices import PriceSource
+from helmdeck_core.domain.questions import PromptVariant
+from helmdeck_core.domain.ranking import Ranker
+from helmdeck_core.domain.recovery import RecoveryRule
+from helmdeck_core.domain.secret_patterns import SecretPattern
+from helmdeck_core.domain.texts import PromptText
+from helmdeck_core.domain.tool_calls import ToolCallFormat
+from helmdeck_core.domain.transports import TransportSpec
+from helmdeck_core.domain.weights import Weight
 
 hookspec = pluggy.HookspecMarker("helmdeck")
 hookimpl = pluggy.HookimplMarker("helmdeck")

@@ -15,11 +15,12 @@ from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN, ReasoningWatchdog
 from helmdeck_core.domain.chat import ChatResponse
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import ModelId
-from helmdeck_core.errors import CallFailed
-from helmdeck_core.errors.attempts import Attempt, AttemptRequest, FailureClass, Usage, total_cost
+from helmdeck_core.errors import Attempt, AttemptRequest, CallFailed, FailureClass, Usage, total_cost
 from helmdeck_core.resolve.prices import Pricer
 
 NO_USAGE = Usage()
+
+NO_RULE = "no recovery rule applies"
 
 SELECTION_PURPOSE = "selection"
 """The purpose of a side call that narrows the selection."""
@@ -145,7 +146,7 @@ class AttemptLog:
     def final_failure(self, failure: CallFailed, reason: str, total_s: float) -> CallFailed:
         """Report that the call is exhausted; return the failure with all attempts."""
         if self.pending is not None:
-            self._report_pending(f"given up: {reason}")
+            self._report_pending(f"given up: {reason or NO_RULE}", reason)
         *before, last = self._policy.attempts
         attempts, pack = (*before, *self.take_side_attempts(last.number), last), self._call.pack
         model = failure.model or attempts[-1].model
@@ -159,12 +160,12 @@ class AttemptLog:
             cost_usd=total_cost(attempts),
             call_id=self._call.call_id,
         )
-        self._events.call_exhausted(failure, reason, total_s)
+        self._events.call_exhausted(failure, reason or NO_RULE, total_s)
         return failure
 
-    def _report_pending(self, then: str) -> None:
+    def _report_pending(self, then: str, reason: str = "") -> None:
         assert self.pending is not None
-        attempt = attrs.evolve(self.pending, then=then)
+        attempt = attrs.evolve(self.pending, then=then, reason=reason)
         self.pending = None
         self._policy.attempts = (*self._policy.attempts[:-1], attempt)
         self._events.attempt_ended(attempt)

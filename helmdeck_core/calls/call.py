@@ -36,8 +36,7 @@ from helmdeck_core.domain.continuation import TerminalReason
 from helmdeck_core.domain.events import CallRef, CooldownStarted, CostUnknown, StopReasonUnknown
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.recovery import CallLimits
-from helmdeck_core.errors import CallFailed, LengthTruncated, LikelyTimeout, QuotaExhausted
-from helmdeck_core.errors.attempts import RequestKind, Usage
+from helmdeck_core.errors import CallFailed, LengthTruncated, LikelyTimeout, QuotaExhausted, RequestKind, Usage
 from helmdeck_core.resolve.runtime import Runtime
 from helmdeck_core.timeouts import Limited
 

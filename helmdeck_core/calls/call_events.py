@@ -19,8 +19,7 @@ from helmdeck_core.domain.events import (
     ReasoningStripped,
     RequestSent,
 )
-from helmdeck_core.errors import CallFailed, PluginError
-from helmdeck_core.errors.attempts import Attempt
+from helmdeck_core.errors import Attempt, CallFailed, PluginError
 from helmdeck_core.resolve.runtime import Runtime
 
 

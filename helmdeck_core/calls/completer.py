@@ -13,7 +13,12 @@ from helmdeck_core.calls.provider_client import Chunks, ProviderClient
 from helmdeck_core.config.precedence import matching_prefixes
 from helmdeck_core.config.types import AgentConfig
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
-from helmdeck_core.domain.continuation import ContinuationLimits, TerminalReason
+from helmdeck_core.domain.continuation import (
+    ContinuationAnnouncement,
+    ContinuationLimits,
+    NativeContinuation,
+    TerminalReason,
+)
 from helmdeck_core.domain.decode import StreamStripper
 from helmdeck_core.domain.events import (
     CallRef,
@@ -44,7 +49,7 @@ class Completer:
         self._runtime = runtime
         self._client = client
         self._clock = clock
-        self._merger = Merger(runtime.announcements)
+        self._merger = Merger(runtime.contributions.values_of(ContinuationAnnouncement))
         self._without_native: set[str] = set()
 
     async def complete(
@@ -182,7 +187,7 @@ class Completer:
         return None if until_s is None else max(0.0, until_s - self._clock() - RESERVED_S)
 
     def _takes_native(self, request: ChatRequest) -> bool:
-        rows = self._runtime.native_continuations
+        rows = self._runtime.contributed(NativeContinuation)
         prefixes = matching_prefixes(rows, self._runtime.budgets.names(request.model))
         row = rows[prefixes[-1]].value if prefixes else None
         return row is not None and row.is_taken and (row.takes_schema or request.response_format is None)

@@ -16,6 +16,7 @@ from helmdeck_core.calls.operation import CallResult, Operation
 from helmdeck_core.calls.provider_client import Chunks, ProviderClient
 from helmdeck_core.calls.recovery import RecoverySettings, WaitPolicy
 from helmdeck_core.domain.chat import ChatResponse
+from helmdeck_core.domain.recovery import RecoveryRule
 from helmdeck_core.resolve.runtime import Runtime
 
 T = TypeVar("T")
@@ -42,7 +43,7 @@ class Dispatcher:
             completer=Completer(runtime, client, clock),
             circuit_breaker=CircuitBreaker(config.cool_down_after, config.cool_down_s),
             recovery=RecoverySettings(
-                rules=runtime.recovery_rules,
+                rules=runtime.contributed(RecoveryRule),
                 waits=waits,
                 fallback_on=config.fallback_on,
                 drops_turns=config.drop_turns,

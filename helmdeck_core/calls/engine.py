@@ -18,8 +18,7 @@ from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse
 from helmdeck_core.domain.events import CallFinished
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
-from helmdeck_core.errors import InvalidRequest, PackError, PackErrorCode
-from helmdeck_core.errors.attempts import total_cost
+from helmdeck_core.errors import InvalidRequest, PackError, PackErrorCode, total_cost
 from helmdeck_core.resolve.runtime import Runtime
 
 T = TypeVar("T")

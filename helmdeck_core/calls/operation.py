@@ -14,8 +14,7 @@ from helmdeck_core.domain.chat import ChatRequest, ChatResponse, TextPart
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.questions import FilterCall, Selection
-from helmdeck_core.errors import CallFailed
-from helmdeck_core.errors.attempts import Attempt
+from helmdeck_core.errors import Attempt, CallFailed
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -12,6 +12,7 @@ import attrs
 
 from helmdeck_core.config.types import ProviderConfig, SecretRef
 from helmdeck_core.domain.chat import ProviderSettings, ProviderSpec
+from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
 from helmdeck_core.hooks.calls import Contribution
@@ -42,7 +43,7 @@ class ProviderRegistry:
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
         """The names of all providers: contributed ones, and those that the configuration adds."""
-        return tuple(sorted({*self._runtime.providers, *self._runtime.config.providers}))
+        return tuple(sorted({*self._runtime.contributed(ProviderSpec), *self._runtime.config.providers}))
 
     def check(self, model: str) -> ModelId:
         """Parse a model id and check that its provider exists.
@@ -68,7 +69,7 @@ class ProviderRegistry:
     def contribution(self, name: str) -> Contribution[ProviderSpec]:
         """Return the specification of a provider, with the plugin that contributes it."""
         config = self._runtime.config.providers.get(name)
-        return self._runtime.providers[(config.kind if config else None) or name]
+        return self._runtime.contributed(ProviderSpec)[(config.kind if config else None) or name]
 
     def settings(self, name: str) -> ProviderSettings:
         """Return what a provider is opened with."""
@@ -89,7 +90,7 @@ class ProviderRegistry:
             secret_pattern=self._runtime.secret_pattern,
             error_rules=tuple(
                 rules
-                for rules in self._runtime.error_rules
+                for rules in self._runtime.contributions.values_of(ErrorRuleSet)
                 if not rules.providers or {name, spec.name} & set(rules.providers)
             ),
             **limits,

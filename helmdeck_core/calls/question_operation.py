@@ -19,7 +19,7 @@ from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.decode import Decoded, DecodeFailed
 from helmdeck_core.domain.events import CallRef, CatalogSelected, FilterFailed, SelectionFiltered
 from helmdeck_core.domain.models import Budget
-from helmdeck_core.domain.questions import Answer, FilterCall, Question
+from helmdeck_core.domain.questions import Answer, FilterCall, PromptVariant, Question
 from helmdeck_core.domain.recovery import NO_REQUEST_CHANGES, CallLimits, RequestChanges
 from helmdeck_core.errors import CallFailed
 from helmdeck_core.resolve.runtime import Runtime
@@ -111,7 +111,9 @@ class QuestionOperation(Generic[T]):
             size = self.composer.library.prepared(budget).full_bytes
             cap = size if budget.max_catalog_bytes is None else min(size, budget.max_catalog_bytes)
             changed = attrs.evolve(changed, max_catalog_bytes=max(1, int(cap * changes.catalog_factor)))
-        if changes.variant is not None and f"{self.question.task}.{changes.variant}" in self.runtime.variants:
+        if changes.variant is not None and f"{self.question.task}.{changes.variant}" in self.runtime.contributed(
+            PromptVariant
+        ):
             changed = attrs.evolve(changed, prompt_variant=changes.variant)
         return changed
 

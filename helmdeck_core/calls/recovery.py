@@ -24,8 +24,7 @@ from helmdeck_core.domain.recovery import (
     Retry,
     Wait,
 )
-from helmdeck_core.errors import CallFailed
-from helmdeck_core.errors.attempts import NO_RULE, Attempt, FailureClass
+from helmdeck_core.errors import Attempt, CallFailed, FailureClass
 from helmdeck_core.hooks.calls import Contribution
 
 Rules = Mapping[str, Contribution[RecoveryRule]]
@@ -43,8 +42,8 @@ _SAME_FAILURE = frozenset(
 
 _MAX_EXPONENT = 16
 
-NO_ACTION_LEFT = "nothing else can be tried"
-SENT_BEFORE = "no change is left that makes another request"
+NO_ACTION_LEFT = "no other action is possible"
+SENT_BEFORE = "all retry variations are exhausted"
 
 _provider = ModelId.provider_of
 
@@ -109,7 +108,10 @@ class NextAttempt:
 
 @attrs.frozen
 class GiveUp:
-    """Raise the failure; ``reason`` says why nothing more is tried."""
+    """Raise the failure.
+
+    :ivar reason: why no further attempt is made; empty when no recovery rule applies to the cause.
+    """
 
     reason: str
 
@@ -191,7 +193,7 @@ class RecoveryPolicy:
         if not failed.attempt.is_sent:  # a request that cannot be made for this model stays impossible
             self._actions = [action for action in self._actions if isinstance(action, NextModel)]
         if not self._actions:
-            return GiveUp(NO_RULE)
+            return GiveUp("")
         self._skip_reasons = {}
         return self._next(now_s, cooling)
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from helmdeck_core.cli.tables import labelled
 
 if TYPE_CHECKING:
-    from helmdeck_core.errors import CallFailed
-    from helmdeck_core.errors.attempts import Attempt
+    from helmdeck_core.errors import Attempt, CallFailed
 
 
 def failure_lines(error: CallFailed, code: int) -> Iterable[str]:

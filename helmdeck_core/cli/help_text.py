@@ -14,8 +14,8 @@ DESCRIPTION = "Dependable structured answers from a mixed fleet of models."
 EXAMPLES = """\
 examples:
   helmdeck plan "remember this and draft a blog post about it" --document notes.txt
-  helmdeck plan --model openrouter/openrouter/free --json < request.txt
-  helmdeck budgets openrouter/openrouter/free
+  helmdeck plan --model local/lexical --json < request.txt
+  helmdeck budgets local/lexical
   helmdeck catalog rank "turn this talk into slides" --why
   helmdeck config sample > helmdeck.toml"""
 

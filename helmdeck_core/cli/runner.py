@@ -7,6 +7,7 @@ import functools
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -20,11 +21,12 @@ from helmdeck_core.cli.exit_codes import (
     exit_code_of,
     missing_directory_error,
 )
-from helmdeck_core.cli.registry import CommandRegistry
-from helmdeck_core.config.types import PluginsConfig
-from helmdeck_core.domain.commands import Command
 from helmdeck_core.errors import CallFailed, HelmdeckError
-from helmdeck_core.hooks.calls import Contribution
+
+if TYPE_CHECKING:
+    from helmdeck_core.cli.registry import CommandRegistry
+    from helmdeck_core.domain.commands import Command
+    from helmdeck_core.hooks.calls import Contribution
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -74,6 +76,9 @@ def load_commands(words: Sequence[str]) -> CommandRegistry:
 
     If the configuration cannot be read, only the built-in commands are there, so that the help works.
     """
+    from helmdeck_core.cli.registry import CommandRegistry
+    from helmdeck_core.config.types import PluginsConfig
+
     arguments = options.global_arguments(_before_dashes(words))
     try:
         config = options.read_config(arguments).config.plugins

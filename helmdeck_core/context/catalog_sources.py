@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from helmdeck_core.config.types import is_catalog_file
-from helmdeck_core.domain.catalog import Catalog
+from helmdeck_core.domain.catalog import Catalog, CatalogSource
+from helmdeck_core.domain.packs import Pack
 from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake
 from helmdeck_core.hooks.type_check import misfit
 from helmdeck_core.resolve.runtime import Runtime
@@ -36,10 +37,10 @@ def load_catalog(runtime: Runtime) -> Catalog:
 def _load(runtime: Runtime, name: str) -> Catalog:
     if is_catalog_file(name):
         return load_catalog_file(Path(name).expanduser())
-    if name == PACKS_SOURCE and name not in runtime.sources:
-        listed = (owned.value for owned in runtime.packs.values() if owned.value.is_listed)
+    if name == PACKS_SOURCE and name not in runtime.contributed(CatalogSource):
+        listed = (owned.value for owned in runtime.contributed(Pack).values() if owned.value.is_listed)
         return Catalog(pack.to_entry(PACKS_SOURCE) for pack in listed)
-    owned = runtime.sources[name]
+    owned = runtime.contributed(CatalogSource)[name]
     try:
         catalog = owned.value.load()
         if not isinstance(catalog, Catalog):

@@ -16,7 +16,7 @@ from helmdeck_core.context.library import MESSAGE_TOKENS, Library
 from helmdeck_core.context.llm_filter import FILTER_TASK
 from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN, estimate_tokens, lay_out
 from helmdeck_core.domain.catalog import Catalog
-from helmdeck_core.domain.chat import Message
+from helmdeck_core.domain.chat import Message, ProviderSpec
 from helmdeck_core.domain.constraints import ResponseFormat, SchemaForm, SchemaOffer
 from helmdeck_core.domain.models import Budget, ModelId
 from helmdeck_core.domain.questions import PromptVariant, Question, Selection
@@ -196,7 +196,7 @@ class Composer:
         wanted = self.runtime.budgets.prompt_variant(budget)
         variant = self.runtime.variant(question.task, wanted)
         if variant is None:
-            known = ", ".join(self.runtime.variants) or "none"
+            known = ", ".join(self.runtime.contributed(PromptVariant)) or "none"
             raise InvalidRequest(
                 f"there is no prompt variant {wanted!r} of task {question.task!r}",
                 sub_cause="misconfigured",
@@ -263,7 +263,7 @@ class Composer:
             return None, "the cached prefix describes every entry"
         if not self._takes(model, FILTER_TASK):
             return None, f"{model} cannot answer it"
-        if not any(owned.value.task == FILTER_TASK for owned in self.runtime.variants.values()):
+        if not any(owned.value.task == FILTER_TASK for owned in self.runtime.contributed(PromptVariant).values()):
             return None, "no plugin contributes a prompt for it"
         return model, "the ranking is unsure"
 
@@ -271,7 +271,7 @@ class Composer:
         """Whether a model's provider supports a task; an unknown provider fails later, when it is called."""
         provider = ModelId.provider_of(self.runtime.budgets.wrapped(model))
         config = self.runtime.config.providers.get(provider)
-        owned = self.runtime.providers.get((config.kind if config else None) or provider)
+        owned = self.runtime.contributed(ProviderSpec).get((config.kind if config else None) or provider)
         return owned is None or owned.value.tasks is None or task in owned.value.tasks
 
 

@@ -63,7 +63,8 @@ class Library:
         """The short forms of the catalog, with descriptions after all trim steps."""
         if self._digest is None:
             with self._lock:
-                self._digest = self._digest or CatalogDigest(self._prepare(tuple(self.runtime.trim_steps.values())))
+                steps = tuple(self.runtime.contributed(TrimStep).values())
+                self._digest = self._digest or CatalogDigest(self._prepare(steps))
         return self._digest
 
     def prepared(self, budget: Budget) -> PreparedCatalog:
@@ -89,7 +90,7 @@ class Library:
         """
         if self.prepared(budget).fitting_rung(self.limits(budget, 0).cap) is None:
             rules = self.rules(budget)
-            owned = self.runtime.rankers[rules.ranker]
+            owned = self.runtime.contributed(Ranker)[rules.ranker]
             try:
                 self._index(owned, rules)
             except (Exception, SystemExit) as exc:
@@ -248,7 +249,7 @@ class Library:
         :raises PluginError: the ranker raised, or left out or repeated an entry.
         """
         rules = self.rules(budget)
-        owned = self.runtime.rankers[rules.ranker]
+        owned = self.runtime.contributed(Ranker)[rules.ranker]
         try:
             ranking = self._index(owned, rules).rank(request)
             places = range(len(self.catalog))

@@ -11,6 +11,7 @@ from helmdeck_core.calls.provider_pool import ProviderPool
 from helmdeck_core.config.load import LoadedConfig
 from helmdeck_core.config.settings import missing_secrets
 from helmdeck_core.context.catalog_sources import load_catalog
+from helmdeck_core.domain.chat import ProviderSpec
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import CallFailed, CatalogError, ConfigError, Mistake, PluginError
 from helmdeck_core.hooks.manager import load_plugins
@@ -69,7 +70,7 @@ def _check_catalog(runtime: Runtime) -> tuple[int, list[Mistake]]:
 def _check_model(runtime: Runtime) -> list[Mistake]:
     model = runtime.config.model
     provider = model.partition("/")[0].strip()
-    known = sorted({*runtime.providers, *runtime.config.providers})
+    known = sorted({*runtime.contributed(ProviderSpec), *runtime.config.providers})
     if provider in known:
         return []
     origin = runtime.origins.get(("model",))

@@ -23,7 +23,7 @@ from helmdeck_core.domain.decode import Decoded, DecodeFailed, Tried
 from helmdeck_core.domain.delta_batches import one_by_one
 from helmdeck_core.domain.history import PlanRecord
 from helmdeck_core.domain.models import BudgetLookup
-from helmdeck_core.domain.packs import PackOutput
+from helmdeck_core.domain.packs import Pack, PackOutput
 from helmdeck_core.domain.plans import Plan, PlanRequest, Route
 from helmdeck_core.domain.questions import Question, Selection
 from helmdeck_core.domain.ranking import Ranking
@@ -102,7 +102,7 @@ class Helmdeck:
                 environ=os.environ if environ is None else environ,
                 arguments=arguments,
             )
-        self.runtime = make_runtime(loaded, plugins, http_clients)
+        self.runtime = make_runtime(loaded, plugins, http_clients or {})
         self._engine = Engine(self.runtime)
         self._runner = Runner(self._engine)
         self._portal = Portal()
@@ -288,7 +288,7 @@ class Helmdeck:
         :raises ContextWindowExceeded: the request leaves no room for a catalog.
         :raises InvalidRequest: there is no prompt variant for the task.
         """
-        pack = self.runtime.packs.get(f"helmdeck.{task}")
+        pack = self.runtime.contributed(Pack).get(f"helmdeck.{task}")
         question = Question(
             caller=f"helmdeck.{task}",
             task=task,
@@ -436,11 +436,7 @@ async def _next(batches: AsyncGenerator[T, None]) -> T | None:
     return await anext(batches, None)
 
 
-def make_runtime(
-    loaded: LoadedConfig,
-    plugins: Mapping[str, object] | None = None,
-    http_clients: Mapping[str, object] | None = None,
-) -> Runtime:
+def make_runtime(loaded: LoadedConfig, plugins: Mapping[str, object] | None, clients: Mapping[str, object]) -> Runtime:
     """Load the plugins of a configuration and resolve everything.
 
     :raises ConfigError: with every mistake of the configuration.
@@ -450,4 +446,4 @@ def make_runtime(
     found = load_plugins(extra=plugins, disable=wanted.disable, first=wanted.first, autoload=wanted.autoload)
     if loaded.config.log_level and loaded.config.log_level.upper() in LOG_LEVELS:
         log.enable(loaded.config.log_level)
-    return resolve(found, loaded, http_clients or {})
+    return resolve(found, loaded, clients)

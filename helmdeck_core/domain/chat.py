@@ -18,8 +18,8 @@ from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.shared_text import SharedText, json_inside
 from helmdeck_core.domain.tasks import Task
 from helmdeck_core.domain.transports import Transport, TransportSettings
-from helmdeck_core.errors.attempts import Attempt, total_cost
-from helmdeck_core.errors.attempts import Usage as Usage
+from helmdeck_core.errors import Attempt, total_cost
+from helmdeck_core.errors import Usage as Usage
 from helmdeck_core.redaction import hidden, hidden_texts, shown_url
 
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_core.errors.attempts import AttemptRequest
+from helmdeck_core.domain.patterns import pattern_problem
+from helmdeck_core.errors import AttemptRequest
 
 
 class TurnState(enum.StrEnum):
@@ -220,3 +221,8 @@ class ContinuationAnnouncement:
     def name(self) -> str:
         """The language tag."""
         return self.language
+
+    @property
+    def problem(self) -> str:
+        """Why the value cannot be used; empty if it can."""
+        return pattern_problem(*self.openers, *self.phrases, *self.unspaced_phrases)

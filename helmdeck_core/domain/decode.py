@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import attrs
 import msgspec
 
+from helmdeck_core.domain.patterns import pattern_problem
 from helmdeck_core.errors import FAILURES, CallFailed, FailureClass, HelmdeckError
 
 T = TypeVar("T")
@@ -54,6 +55,11 @@ class RefusalPattern:
     def name(self) -> str:
         """The language tag."""
         return self.language
+
+    @property
+    def problem(self) -> str:
+        """Why the value cannot be used; empty if it can."""
+        return pattern_problem(self.pattern)
 
 
 @attrs.frozen

@@ -11,8 +11,7 @@ from helmdeck_core.domain.catalog import TrimRecord
 from helmdeck_core.domain.chat import StopReason, Usage
 from helmdeck_core.domain.continuation import TerminalReason
 from helmdeck_core.domain.models import Tier
-from helmdeck_core.errors import FailureClass
-from helmdeck_core.errors.attempts import Attempt
+from helmdeck_core.errors import Attempt, FailureClass
 
 
 class EventBase:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import attrs
 
-from helmdeck_core.errors.attempts import Usage
+from helmdeck_core.errors import Usage
 
 
 @attrs.frozen(kw_only=True)

@@ -10,8 +10,7 @@ import attrs
 
 from helmdeck_core.domain.chat import Disposition
 from helmdeck_core.domain.models import Budget
-from helmdeck_core.errors import CallFailed, FailureClass
-from helmdeck_core.errors.attempts import Attempt
+from helmdeck_core.errors import Attempt, CallFailed, FailureClass
 
 
 @attrs.frozen(kw_only=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from helmdeck_core.domain.patterns import pattern_problem
+
 
 @attrs.frozen(kw_only=True)
 class SecretPattern:
@@ -16,3 +18,8 @@ class SecretPattern:
     name: str
     pattern: str
     order: int = 0
+
+    @property
+    def problem(self) -> str:
+        """Why the value cannot be used; empty if it can."""
+        return pattern_problem(self.pattern)

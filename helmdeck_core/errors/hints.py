@@ -1,6 +1,6 @@
-"""What the finer causes of failures mean and what helps, in words. A class of failures has words of its own; these say more.
+"""What the sub-causes of failures mean and what to do about them. Sub-causes that are not listed use the hint of their class.
 
-``providers.NAME`` stands for the provider's table in the configuration; a failure puts its provider's name there.
+``providers.NAME`` stands for the provider's table in the configuration; a failure inserts the name of its provider.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from helmdeck_core.errors.attempts import FailureClass
+from helmdeck_core.errors.causes import FailureClass
 
 ANY_PROVIDER = "providers.NAME"
 
@@ -20,227 +20,201 @@ class Advice(NamedTuple):
     next_action: str
 
 
-_RAN_IN_A_CIRCLE = Advice(
-    "the model wrote the same thing over and over, as constrained decoding does that finds no way out",
-    "bound what the schema leaves free (maxLength, maxItems), switch wants_strict_json off in the model's budget, or choose "
+_REPETITION = Advice(
+    "the model repeated itself without end, which constrained decoding can cause",
+    "bound the free parts of the schema (maxLength, maxItems), turn off wants_strict_json in the model's budget, or choose "
     "another model",
 )
-_ONLY_THOUGHT = Advice(
-    "the model thought and gave no answer",
-    "raise reasoning_headroom_tokens in the model's budget, or choose a model that does not think",
+_ONLY_REASONING = Advice(
+    "the response contains reasoning but no answer",
+    "raise reasoning_headroom_tokens in the model's budget, or choose a model without reasoning",
 )
 _NO_PREFILL = Advice(
-    "the model cannot go on with an answer that it began",
-    "leave the unfinished answer out and ask for the rest in words",
+    "the model does not support prefill (a partial answer as the last message)",
+    "remove the partial answer and request the rest in the prompt",
 )
-_NO_JSON_AT_ALL = Advice(
-    "what answers at this address is no model server, or something stands in between, such as a login page",
-    f"look at the address in {ANY_PROVIDER}.base_url, and at proxies on the way",
+_NOT_A_MODEL_SERVER = Advice(
+    "the URL is not that of a model server, or a proxy or login page answered instead",
+    f"check {ANY_PROVIDER}.base_url and any proxies",
 )
-_DAMAGED = Advice(
-    "the answer broke off on its way, or the server wrote it damaged",
-    "try again; if it stays, look at what stands in between, and at the server's own log",
+_MALFORMED_BODY = Advice(
+    "the response body is truncated or malformed",
+    "retry; if the failure persists, check proxies and the server's log",
 )
-_IN_VAIN = Advice(
-    "the provider says itself that the same request is not worth sending again",
-    "choose another model or provider, or try again much later",
+_NOT_RETRYABLE = Advice(
+    "the provider marked the request as not retryable",
+    "choose another model or provider, or retry much later",
 )
+_ASK_AGAIN = "retry, or choose another model"
+NO_STRICT_JSON = "turn off strict JSON (wants_strict_json in the model's budget), or choose another model"
+_SHORTER_PROMPT = "shorten the request or the catalog (max_catalog_bytes), or choose another model"
+_FEWER_TOOLS = "offer fewer or simpler tools, or choose another model"
 
-FINER: Mapping[FailureClass, Mapping[str, Advice]] = {
+SUB_CAUSE_ADVICE: Mapping[FailureClass, Mapping[str, Advice]] = {
     FailureClass.LENGTH_TRUNCATED: {
         "empty": Advice(
-            "the output limit was reached before a visible word came, as it is when everything goes into hidden reasoning",
-            "raise output_tokens or reasoning_headroom_tokens in the model's budget, ask for less at once, or choose a model "
-            "that does not think",
+            "the output limit was reached before any visible text, usually because of hidden reasoning",
+            "raise output_tokens or reasoning_headroom_tokens in the model's budget, request less at once, or choose a model "
+            "without reasoning",
         ),
-        "only_reasoning": _ONLY_THOUGHT,
-        "unclosed_reasoning": _ONLY_THOUGHT,
-        "reasoning_overrun": _ONLY_THOUGHT,
-        "whitespace_loop": _RAN_IN_A_CIRCLE,
-        "repeated_token": _RAN_IN_A_CIRCLE,
+        "only_reasoning": _ONLY_REASONING,
+        "unclosed_reasoning": _ONLY_REASONING,
+        "reasoning_overrun": _ONLY_REASONING,
+        "whitespace_loop": _REPETITION,
+        "repeated_token": _REPETITION,
     },
     FailureClass.CONSTRAINED_DEADLOCK: {
         "cut": Advice(
-            "the answer ends in the middle of a value, although nothing says that a limit was reached",
-            "raise output_tokens in the model's budget, or ask for less at once (prompt variant single_pick)",
+            "the answer ends inside a value, although no limit was reported",
+            "raise output_tokens in the model's budget, or request less at once (prompt variant single_pick)",
         ),
         "no_json": Advice(
-            "the model answered in prose",
-            "read what it says; say it in another way, or choose another model",
+            "the model answered in prose instead of JSON", "read the answer, then rephrase or choose another model"
         ),
         "refusal": Advice(
-            "the model refused in prose",
-            "read what it says; ask for something else or in another way, or choose another model",
+            "the model refused the request in prose", "read the answer, then change the request or choose another model"
         ),
-        "not_an_object": Advice(
-            "the model wrote JSON, and not the object that it was asked for",
-            "ask once more, or choose another model",
-        ),
-        "not_a_list": Advice(
-            "the model wrote JSON, and not the list that it was asked for",
-            "ask once more, or choose another model",
-        ),
-        "malformed": Advice(
-            "the model wrote damaged JSON that has no single right reading",
-            "ask without strict JSON (wants_strict_json in the model's budget), or choose another model",
-        ),
-        "too_deep": Advice(
-            "the answer is nested more deeply than anything that makes sense",
-            "ask once more, or choose another model",
-        ),
+        "not_an_object": Advice("the JSON is not the requested object", _ASK_AGAIN),
+        "not_a_list": Advice("the JSON is not the requested list", _ASK_AGAIN),
+        "malformed": Advice("the JSON is malformed and cannot be repaired unambiguously", NO_STRICT_JSON),
+        "too_deep": Advice("the answer is nested too deeply", _ASK_AGAIN),
         "wrong_shape": Advice(
-            "the model answered in another shape than it was asked for, as it may where a server drops a schema without a word",
-            "ask once more, or choose another model",
+            "the answer does not have the requested shape; some servers silently ignore a schema", _ASK_AGAIN
         ),
         "reasoning_leak": Advice(
-            "far more tokens were generated than the answer holds; they went into reasoning that is not shown",
-            "raise reasoning_headroom_tokens in the model's budget, or choose a model that does not think",
+            "the model generated far more tokens than the answer contains; the rest is hidden reasoning",
+            "raise reasoning_headroom_tokens in the model's budget, or choose a model without reasoning",
         ),
-        "unclosed_reasoning": _ONLY_THOUGHT,
-        "whitespace_loop": _RAN_IN_A_CIRCLE,
-        "repeated_token": _RAN_IN_A_CIRCLE,
+        "unclosed_reasoning": _ONLY_REASONING,
+        "whitespace_loop": _REPETITION,
+        "repeated_token": _REPETITION,
         "tool_call": Advice(
-            "the model called a tool where the answer itself was wanted",
+            "the model called a tool instead of answering",
             "let the pack read calls (Question.read_calls), offer no tools, or choose another model",
         ),
-        "tool_use_failed": Advice(
-            "the model called a tool in a form that the provider refused",
-            "offer fewer or simpler tools, or choose another model",
-        ),
-        "json_validate_failed": Advice(
-            "the model wrote what the provider did not accept as the JSON that was asked for",
-            "switch wants_strict_json off in the model's budget, or choose another model",
-        ),
-        "output_parse_failed": Advice(
-            "the model wrote what the provider could not take apart into text and calls",
-            "offer fewer or simpler tools, or choose another model",
-        ),
+        "tool_use_failed": Advice("the provider rejected the format of the model's tool call", _FEWER_TOOLS),
+        "json_validate_failed": Advice("the provider rejected the model's output as invalid JSON", NO_STRICT_JSON),
+        "output_parse_failed": Advice("the provider could not parse the model's output", _FEWER_TOOLS),
     },
     FailureClass.LIKELY_TIMEOUT: {
         "empty": Advice(
-            "nothing came, and nothing says why: a time limit upstream does that, and so does a server that finds out after "
-            "its HTTP 200 that the prompt is too long",
-            "shorten the request or the catalog (max_catalog_bytes), look at the server's own log, or choose another model",
+            "the response is empty and has no stop reason: usually an upstream timeout, or a server that found the prompt too "
+            "long after it had sent HTTP 200",
+            "shorten the request or the catalog (max_catalog_bytes), check the server's log, or choose another model",
         ),
         "empty_though_finished": Advice(
-            "the model says that it finished and wrote nothing, which is what a prompt that is too much for it looks like",
-            "shorten the request or the catalog (max_catalog_bytes), or choose another model",
+            "the model finished without writing anything, usually because the prompt is too large for it",
+            _SHORTER_PROMPT,
         ),
-        "only_reasoning": _ONLY_THOUGHT,
-        "unclosed_reasoning": _ONLY_THOUGHT,
-        "reasoning_overrun": _ONLY_THOUGHT,
-        "whitespace_loop": _RAN_IN_A_CIRCLE,
-        "repeated_token": _RAN_IN_A_CIRCLE,
+        "only_reasoning": _ONLY_REASONING,
+        "unclosed_reasoning": _ONLY_REASONING,
+        "reasoning_overrun": _ONLY_REASONING,
+        "whitespace_loop": _REPETITION,
+        "repeated_token": _REPETITION,
         "upstream": Advice(
-            "the provider gave the request up, because it took too long there",
-            "choose a faster model, ask for less, or try again later",
+            "the provider's own timeout was exceeded", "choose a faster model, request less, or retry later"
         ),
         "timeout": Advice(
-            "the provider took longer than it may",
-            f"raise {ANY_PROVIDER}.timeout_s, choose a faster model, or ask for less",
+            "the request timeout was exceeded",
+            f"raise {ANY_PROVIDER}.timeout_s, choose a faster model, or request less",
         ),
         "pending": Advice(
-            "the provider made the answer in the background, and was not done in time",
-            f"raise {ANY_PROVIDER}.timeout_s and deadline_s under [recovery], or ask for less",
+            "the background response was not ready in time",
+            f"raise {ANY_PROVIDER}.timeout_s and deadline_s under [recovery], or request less",
         ),
         "idle": Advice(
-            "the stream stood still for longer than it may",
-            f"try again; for a model that is silent while it thinks, raise {ANY_PROVIDER}.idle_timeout_s",
+            "the idle timeout of the stream was exceeded",
+            f"retry; for a model that streams nothing while it reasons, raise {ANY_PROVIDER}.idle_timeout_s",
         ),
         "deadline": Advice(
-            "the time of the whole call was over",
-            "raise deadline_s under [recovery], choose a faster model, or ask for less",
+            "the deadline of the call was exceeded",
+            "raise deadline_s under [recovery], choose a faster model, or request less",
         ),
         "deadline_share": Advice(
-            "the attempt had used its share of the time, which is kept for the models that come after it",
+            "the attempt used up its share of the deadline; the rest is reserved for the fallback models",
             "raise deadline_s or attempt_share under [recovery], or put a faster model first",
         ),
     },
-    FailureClass.RATE_LIMITED: {"retry_in_vain": _IN_VAIN},
+    FailureClass.RATE_LIMITED: {"not_retryable": _NOT_RETRYABLE},
     FailureClass.QUOTA_EXHAUSTED: {
         "cost_limit": Advice(
-            "the request would cost more than the call may, so that it was not sent",
+            "the request was not sent: its estimated cost exceeds the cost limit of the call",
             "raise max_cost_usd under [recovery], shorten the request, or choose a cheaper model",
         ),
     },
     FailureClass.AUTH_FAILED: {
         "no_key": Advice(
-            "there is no key that could be sent",
-            f"set what {ANY_PROVIDER}.api_key refers to; `helmdeck config show` says where that is said",
+            "no API key is configured, or it cannot be read",
+            f"set what {ANY_PROVIDER}.api_key refers to; `helmdeck config show` shows where it is configured",
         ),
         "permission": Advice(
-            "the key is known, but not allowed to do this: to use this model, this region or this account",
-            f"give it the permission, use another key ({ANY_PROVIDER}.api_key), or choose another model",
+            "the key is valid but lacks permission for this model, region or account",
+            f"grant the permission, use another key ({ANY_PROVIDER}.api_key), or choose another model",
         ),
     },
     FailureClass.INVALID_REQUEST: {
         "not_found": Advice(
-            "the provider serves no model of this name at this address",
-            f"correct the name of the model, or {ANY_PROVIDER}.base_url",
+            "the provider has no model of this name at this URL", f"correct the model name or {ANY_PROVIDER}.base_url"
         ),
-        "model_id": Advice("that does not name a model", "name one as provider/model"),
+        "model_id": Advice("not a model id", "use the form provider/model"),
         "unknown_provider": Advice(
-            "the first part of a model id is the name of a provider, and there is none of this name",
-            f"correct the name; a server of your own gets a name with a table [{ANY_PROVIDER}] and its `kind`",
+            "the first part of a model id is the name of a provider, and no provider has this name",
+            f"correct the name; for a server of your own, add a table [{ANY_PROVIDER}] with its `kind`",
         ),
         "misconfigured": Advice(
-            "the configuration cannot be used like this",
-            "correct the key that is named; `helmdeck config show` says where it was set",
+            "the configuration is invalid",
+            "correct the named key; `helmdeck config show` shows where it is set",
         ),
-        "wrong_address": Advice(
-            "the address is not that of the model server",
-            f"correct {ANY_PROVIDER}.base_url",
-        ),
+        "wrong_address": Advice("the URL is not that of the model server", f"correct {ANY_PROVIDER}.base_url"),
         "schema_refused": Advice(
-            "the provider cannot hold a model to the schema of the request",
-            "simplify the schema, or ask for json_object",
+            "the provider does not support the schema of the request", "simplify the schema, or use json_object"
         ),
         "prefill_unsupported": _NO_PREFILL,
     },
     FailureClass.CONTEXT_WINDOW_EXCEEDED: {
         "no_room": Advice(
-            "the prompt is larger than the model's budget allows, so that it was not sent",
-            "shorten the request, raise input_tokens in the model's budget if its window is larger, or choose another model",
+            "the request was not sent: the prompt exceeds the model's budget",
+            "shorten the request, raise input_tokens in the model's budget if its context window is larger, or choose another "
+            "model",
         ),
     },
     FailureClass.PROVIDER_UNAVAILABLE: {
         "unreachable": Advice(
-            "nobody answers at the provider's address",
-            f"see that the server runs and that {ANY_PROVIDER}.base_url is its address, or choose another provider",
+            "the server did not accept a connection",
+            f"check that the server is running and that {ANY_PROVIDER}.base_url is its URL, or choose another provider",
         ),
         "broken_off": Advice(
-            "the connection broke off in the middle",
-            "try again; if it stays, look at the server's own log, and at what stands in between, such as a proxy with a time "
-            "limit",
+            "the connection was closed in the middle of the response",
+            "retry; if the failure persists, check the server's log and the timeouts of any proxy",
         ),
-        "not_json": _NO_JSON_AT_ALL,
-        "cut_body": _DAMAGED,
-        "empty_body": _NO_JSON_AT_ALL,
-        "retry_in_vain": _IN_VAIN,
+        "not_json": _NOT_A_MODEL_SERVER,
+        "cut_body": _MALFORMED_BODY,
+        "empty_body": _NOT_A_MODEL_SERVER,
+        "not_retryable": _NOT_RETRYABLE,
     },
     FailureClass.TRANSIENT_UNKNOWN: {
         "no_choices": Advice(
-            "the answer is JSON and holds no answer of a model",
-            f"try again; if it stays, look at the address in {ANY_PROVIDER}.base_url, or choose another model",
+            "the response is JSON but contains no answer",
+            f"retry; if the failure persists, check {ANY_PROVIDER}.base_url, or choose another model",
         ),
         "wrong_shape": Advice(
-            "the answer is JSON, and not in the interface that the provider was set up for",
-            f"look at the address and the kind in [{ANY_PROVIDER}]",
+            "the response is JSON but not in the wire format that the provider is configured for",
+            f"check the base_url and kind in [{ANY_PROVIDER}]",
         ),
         "too_large": Advice(
-            "the answer was larger than it may be, and was not read to its end",
-            f"raise {ANY_PROVIDER}.max_response_bytes, or ask for less",
+            "the response exceeded the size limit and was not read to the end",
+            f"raise {ANY_PROVIDER}.max_response_bytes, or request less",
         ),
         "pending": Advice(
-            "the provider makes the answer in the background, and it cannot be waited for",
-            "ask without background mode, or choose another model",
+            "the response is created in the background and cannot be polled",
+            "turn off background mode, or choose another model",
         ),
     },
 }
-"""By class and finer cause."""
+"""Hints and next actions by class and sub-cause."""
 
 WINDOW_FULL = Advice(
     "the model's context window was full before the answer was complete",
-    "lower max_catalog_bytes or input_tokens in the model's budget, or choose a model with a larger window",
+    "lower max_catalog_bytes or input_tokens in the model's budget, or choose a model with a larger context window",
 )
-"""For an answer that was cut not by its own limit but by the window's."""
+"""For an answer that was truncated by the context window, not by its output limit."""

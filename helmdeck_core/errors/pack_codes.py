@@ -1,9 +1,14 @@
-"""The codes with which a pack fails, and what to do about each."""
+"""Failures of packs: the codes, and what to do about each."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from helmdeck_core.errors.base import HelmdeckError
 
 
 class PackErrorCode(enum.StrEnum):
@@ -24,19 +29,52 @@ class PackErrorCode(enum.StrEnum):
 
 
 _NEXT_ACTIONS: Mapping[str, str] = {
-    "invalid_input": "correct the input that the detail names, and run the pack again",
-    "invalid_output": "report it to the pack's author; what the pack made does not fit its output schema",
-    "handler_failed": "look at the detail; if it is a fault of the pack, report it to the pack's author",
-    "schema_mismatch": "bring both sides to the same version of the schema that the detail names",
-    "artifact_failed": "look at the detail and at what the artifact was made from",
-    "timeout": "run it again with a longer deadline, or with less to do",
-    "internal": "look at the detail and at the log; if it says nothing, report it with both",
+    "invalid_input": "correct the input named in the detail, and run the pack again",
+    "invalid_output": "report to the pack's author that the output does not match the output schema",
+    "handler_failed": "check the detail; if the pack is at fault, report it to the pack's author",
+    "schema_mismatch": "use the same version of the schema named in the detail on both sides",
+    "artifact_failed": "check the detail and the inputs of the artifact",
+    "timeout": "run it again with a longer deadline or a smaller task",
+    "internal": "check the detail and the log; report both if the reason is not clear",
 }
 
 
 def known_code(code: str) -> PackErrorCode:
-    """The code of that name; ``internal`` for one that nobody knows."""
+    """Return the code of that name; ``internal`` for an unknown one."""
     try:
         return PackErrorCode(code)
     except ValueError:
         return PackErrorCode.INTERNAL
+
+
+@attrs.frozen
+class PackError(HelmdeckError):
+    """A pack failed; ``detail`` names the field and the value where there is one.
+
+    :ivar code: one of the closed set; any other value becomes ``internal``.
+    """
+
+    pack: str
+    code: PackErrorCode = attrs.field(converter=known_code)
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.pack}: {self.code.value}: {self.detail}"
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same input may succeed in another run."""
+        return self.code is PackErrorCode.TIMEOUT
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the failure as plain data, with the same first fields as a failed call."""
+        return {
+            "class": type(self).__name__,
+            "cause": self.code.value,
+            "code": self.code.value,
+            "retryable": self.retryable,
+            "message": str(self),
+            "next_action": self.code.next_action,
+            "pack": self.pack,
+            "detail": self.detail,
+        }

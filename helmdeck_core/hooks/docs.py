@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core import hookspecs
-from helmdeck_core.hooks.manager import GROUP
+from helmdeck_core.hooks.contributions import is_lookup, specifications
 
 TITLE = "# Hooks"
 NOTICE = "<!-- Written by `helmdeck hooks --write hookspecs.md`; a test compares. Change helmdeck_core/hookspecs.py instead. -->"
@@ -48,13 +48,10 @@ class HookDoc:
 
 def hooks() -> list[HookDoc]:
     """Every hook, in the order of the source."""
-    documented = []
-    for name, value in vars(hookspecs).items():
-        options = getattr(value, f"{GROUP}_spec", None)
-        if isinstance(value, FunctionType) and options is not None:
-            kind = "look-up" if options.get("firstresult") else "contribution"
-            documented.append(HookDoc(name, kind, _signature(value), inspect.getdoc(value) or ""))
-    return documented
+    return [
+        HookDoc(name, "look-up" if is_lookup(each) else "contribution", _signature(each), inspect.getdoc(each) or "")
+        for name, each in specifications().items()
+    ]
 
 
 def render(builtin: Mapping[str, Mapping[str, Sequence[str]]]) -> str:

@@ -17,7 +17,7 @@ from helmdeck_core.config.types import HistoryConfig
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.events import HistoryFailed
-from helmdeck_core.domain.history import HistoryStore, PlanRecord, intent_sha
+from helmdeck_core.domain.history import HistoryStore, HistoryStoreSpec, PlanRecord, intent_sha
 from helmdeck_core.domain.packs import Pack, PackInput, PackOutput
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
@@ -82,13 +82,13 @@ class Runner:
         _check_output(pack, output)
         if output_type is not None and not isinstance(output, output_type):
             detail = f"pack {name!r} returned {type(output).__name__}, not {output_type.__name__}"
-            raise self.runtime.packs[name].fault(detail)
+            raise self.runtime.contributed(Pack)[name].fault(detail)
         return output  # type: ignore[return-value]
 
     def _pack(self, name: str) -> Pack:
-        owned = self.runtime.packs.get(name)
+        owned = self.runtime.contributed(Pack).get(name)
         if owned is None:
-            known = list(self.runtime.packs)
+            known = list(self.runtime.contributed(Pack))
             close = difflib.get_close_matches(name, known, n=1)
             meant = f"did you mean {close[0]!r}? " if close else ""
             detail = f"no installed pack has this name; {meant}packs that can run: {', '.join(known) or 'none'}"
@@ -111,7 +111,7 @@ class Runner:
 
     def _open_history(self, config: HistoryConfig) -> HistoryStore | PluginError:
         scheme, _, target = (config.url or "").partition(":")
-        owned = self.runtime.history_stores[scheme]
+        owned = self.runtime.contributed(HistoryStoreSpec)[scheme]
         try:
             return owned.value.open(target, config.keep_days)
         except Exception as exc:

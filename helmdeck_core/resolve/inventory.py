@@ -11,8 +11,8 @@ from helmdeck_core.config.load import LoadedConfig
 from helmdeck_core.errors import PluginError
 from helmdeck_core.hooks import docs
 from helmdeck_core.hooks.calls import Contribution, implementations
+from helmdeck_core.hooks.contributions import collect_all
 from helmdeck_core.hooks.manager import Plugins, load_plugins
-from helmdeck_core.resolve.runtime import collect_all
 
 
 @attrs.frozen
@@ -20,7 +20,7 @@ class HookUse:
     """One hook, the plugins that implement it, and the values that take effect.
 
     :ivar implementations: the plugins that implement the hook, in the order of registration. For a look-up, the last one is
-        asked first.
+        called first.
     :ivar contributions: the values that take effect, in their order; empty for a look-up.
     """
 

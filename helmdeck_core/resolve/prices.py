@@ -9,7 +9,7 @@ import attrs
 from helmdeck_core.domain.chat import ChatRequest, TextPart
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.prices import PriceSource
-from helmdeck_core.errors.attempts import Usage
+from helmdeck_core.errors import Usage
 from helmdeck_core.hooks import calls as hook_calls
 from helmdeck_core.hooks.calls import Contribution
 

@@ -41,8 +41,8 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "provider_unavailable": (_RETRY, NextModel()),
     "transient_unknown": (_RETRY, NextModel()),
     # The provider marked the request as not retryable.
-    "rate_limited/retry_in_vain": (NextModel(),),
-    "provider_unavailable/retry_in_vain": (NextModel(),),
+    "rate_limited/not_retryable": (NextModel(),),
+    "provider_unavailable/not_retryable": (NextModel(),),
     # A retry would be as large again.
     "transient_unknown/too_large": (NextModel(),),
     # The response is still being generated; a retry would generate it twice.
@@ -62,7 +62,7 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
 }
 """Cause, or cause/sub-cause, to the actions in the order in which they are tried."""
 
-PROVIDER_FAULTS = frozenset(("provider_unavailable", "provider_unavailable/retry_in_vain", "transient_unknown"))
+PROVIDER_FAULTS = frozenset(("provider_unavailable", "provider_unavailable/not_retryable", "transient_unknown"))
 """Causes that open the circuit breaker of a provider when they occur several times in a row."""
 
 

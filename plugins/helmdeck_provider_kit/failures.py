@@ -343,7 +343,7 @@ def _advised(cause: Cause, should_retry: str | None) -> Cause:
     if cause.sub_cause:
         return cause
     if should_retry == "false" and cause.kind in _PASSING:
-        return Cause(cause.kind, "retry_in_vain")
+        return Cause(cause.kind, "not_retryable")
     return Cause(ProviderUnavailable) if should_retry == "true" and cause.kind is InvalidRequest else cause
 
 

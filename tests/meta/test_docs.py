@@ -31,6 +31,7 @@ from helmdeck_core import (
     TextPart,
     Tier,
     TransientUnknown,
+    TrimStep,
 )
 from helmdeck_core.cli import UsageError
 from helmdeck_core.cli.options import command_parser
@@ -372,7 +373,7 @@ def test_reference_contains_every_cause_budget_and_public_name():
     assert all(f"## helmdeck {name}\n" in reference["commands.md"] for name in COMMANDS)
     with make_deck() as deck:
         assert all(f"| `{row.budget.model}` |" in reference["budgets.md"] for row in deck.budgets() if row.row)
-        assert all(f"| `{name}` |" in reference["ladder.md"] for name in deck.runtime.trim_steps)
+        assert all(f"| `{name}` |" in reference["ladder.md"] for name in deck.runtime.contributed(TrimStep))
 
 
 def test_every_key_has_a_description_and_its_own_default():

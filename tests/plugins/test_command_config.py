@@ -42,7 +42,7 @@ def configure(tmp_path):
 # -- show --------------------------------------------------------------------------------------------------
 
 
-def test_every_key_is_shown_with_value_and_origin(cli, configure, monkeypatch):
+def test_config_show_prints_each_key_with_value_and_source(cli, configure, monkeypatch):
     configure('model = "stub/x"\n[selection]\nmax_entries = {c = 5}\n[compaction.tiers.c]\ndrop = ["x"]\n')
     monkeypatch.setenv("HELMDECK_SELECTION__SHORTLIST", "3")
     data = cli("config", "show", "--log-level", "debug", "--disable-plugin", "log", "--json").data
@@ -57,14 +57,14 @@ def test_every_key_is_shown_with_value_and_origin(cli, configure, monkeypatch):
     assert found["selection.ranker"] == ("lexical", "default")
 
 
-def test_every_field_of_the_configuration_is_among_them():
+def test_effective_settings_cover_every_configuration_field():
     import attrs
 
     tops = {setting.key.partition(".")[0] for setting in effective_settings(load_config(environ={}))}
     assert tops == {field.name for field in attrs.fields(Config)}
 
 
-def test_no_secret_is_ever_shown(cli, configure, monkeypatch):
+def test_config_show_prints_no_secret(cli, configure, monkeypatch):
     monkeypatch.setenv("THE_KEY", "sk-from-environment")
     configure(
         '[providers.mine]\nkind = "local"\napi_key = "env:THE_KEY"\nbase_url = "https://ann:sk-in-url@host/v1"\n'
@@ -80,7 +80,7 @@ def test_no_secret_is_ever_shown(cli, configure, monkeypatch):
         assert "eu" in done.out
 
 
-def test_a_plain_secret_is_a_mistake_that_does_not_show_it(cli, configure):
+def test_plain_secret_is_a_mistake_and_is_redacted(cli, configure):
     configure('[providers.mine]\nkind = "local"\napi_key = "sk-plain-secret"\n')
     for command in (["config", "show"], ["config", "check"], ["plan", "hello"]):
         for more in ((), ("--json",)):
@@ -90,7 +90,7 @@ def test_a_plain_secret_is_a_mistake_that_does_not_show_it(cli, configure):
             assert "env:NAME_OF_A_VARIABLE or file:PATH" in done.err + done.out
 
 
-def test_options_add_to_the_plugins_that_the_file_disables(cli, configure):
+def test_disable_plugin_option_adds_to_the_configured_list(cli, configure):
     configure('[plugins]\ndisable = ["log"]\n')
     found = {
         row["name"]: row["is_blocked"]
@@ -102,7 +102,7 @@ def test_options_add_to_the_plugins_that_the_file_disables(cli, configure):
 # -- check -------------------------------------------------------------------------------------------------
 
 
-def test_a_configuration_without_mistakes_is_ok(cli, configure):
+def test_valid_configuration_is_ok(cli, configure):
     configure('model = "local/lexical"\n')
     done = cli("config", "check")
     assert (done.code, done.err) == (0, "")
@@ -112,7 +112,7 @@ def test_a_configuration_without_mistakes_is_ok(cli, configure):
 
 
 @pytest.mark.parametrize("command", [["config", "check"], ["plan", "hello"], ["budgets"], ["catalog", "show"]])
-def test_every_mistake_is_shown_with_file_key_value_and_what_is_allowed(cli, configure, command):
+def test_each_mistake_is_shown_with_file_key_value_and_allowed_values(cli, configure, command):
     configure(FIVE_MISTAKES)
     done = cli(*command)
     assert (done.code, done.out) == (2, "")
@@ -132,7 +132,7 @@ def test_every_mistake_is_shown_with_file_key_value_and_what_is_allowed(cli, con
     assert len(cli(*command, "--json").data["error"]["mistakes"]) == 6
 
 
-def test_options_and_variables_are_named_as_they_were_written(cli, monkeypatch):
+def test_mistakes_name_options_and_variables_as_written(cli, monkeypatch):
     assert (
         "argument --log-level: log_level: there is no such level" in cli("config", "check", "--log-level", "loud").err
     )
@@ -141,7 +141,7 @@ def test_options_and_variables_are_named_as_they_were_written(cli, monkeypatch):
     assert "environment HELMDECK_MODLE: there is no such key" in cli("config", "check").err
 
 
-def test_a_file_that_is_not_there_or_not_toml_is_named(cli, configure):
+def test_missing_or_malformed_file_is_named(cli, configure):
     assert (
         "gone.toml: the file cannot be read (No such file or directory)"
         in cli("config", "check", "--config", "gone.toml").err
@@ -153,7 +153,7 @@ def test_a_file_that_is_not_there_or_not_toml_is_named(cli, configure):
     assert cli("--help").code == 0
 
 
-def test_the_catalog_and_the_model_are_checked_too(cli, configure):
+def test_config_check_covers_catalog_and_model(cli, configure):
     configure('model = "nobody/x"\n[catalog]\nsources = ["gone.json"]\n')
     done = cli("config", "check")
     assert done.code == 2
@@ -193,7 +193,7 @@ def problems(done):
     }
 
 
-def test_every_mistake_about_failing_models_is_found_in_one_go(cli, configure):
+def test_all_recovery_mistakes_are_reported_together(cli, configure):
     configure(RECOVERY_MISTAKES)
     found = problems(cli("config", "check", "--json"))
     assert found == {
@@ -233,7 +233,7 @@ timeout_s = 5
 """
 
 
-def test_what_only_a_provider_knows_to_be_wrong_is_found_before_it_is_asked(cli, configure):
+def test_invalid_provider_settings_are_all_found_without_a_call(cli, configure):
     configure(PROVIDER_MISTAKES)
     done = cli("config", "check", "--json")
     assert list(problems(done)) == [
@@ -251,7 +251,7 @@ def test_what_only_a_provider_knows_to_be_wrong_is_found_before_it_is_asked(cli,
     assert "(did you mean 'openai'?)" in done.err
 
 
-def test_a_key_that_is_not_set_is_a_warning(cli, configure, monkeypatch):
+def test_missing_api_key_is_a_warning(cli, configure, monkeypatch):
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     configure('[providers.mine]\nkind = "local"\napi_key = "env:NO_SUCH_KEY"\n')
     done = cli("config", "check")
@@ -262,7 +262,7 @@ def test_a_key_that_is_not_set_is_a_warning(cli, configure, monkeypatch):
 # -- sample ------------------------------------------------------------------------------------------------
 
 
-def test_the_sample_is_a_page_that_can_be_used(cli, tmp_path):
+def test_sample_is_a_valid_configuration(cli, tmp_path):
     done = cli("config", "sample")
     assert done.out == SAMPLE
     assert len(SAMPLE.splitlines()) <= 60
@@ -286,7 +286,7 @@ def test_hook_reference_is_written_and_hooks_are_printed_as_data(cli, tmp_path):
     assert "helmdeck_model_budget" in names
 
 
-def test_a_failure_to_render_leaves_the_old_page(cli, tmp_path, monkeypatch):
+def test_error_while_rendering_keeps_the_old_file(cli, tmp_path, monkeypatch):
     from helmdeck_core.hooks import docs as hookdocs
 
     (tmp_path / "out.md").write_text("old")

@@ -28,13 +28,13 @@ def decode(capsys, tmp_path):
     return run
 
 
-def test_the_value_goes_to_standard_output_and_the_rest_beside_it(decode):
+def test_value_goes_to_standard_output_and_details_to_standard_error(decode):
     done = decode('{"a": [1, "é"]}')
     assert (done.code, done.data) == (0, {"a": [1, "é"]})
     assert done.err.splitlines() == ["decoded by  strict", "repairs     none", "reasoning   none"]
 
 
-def test_stripped_reasoning_is_told_by_length_and_beginning(decode):
+def test_stripped_reasoning_is_shown_with_length_and_excerpt(decode):
     thought = 'maybe {"draft": 1}\n' + "x" * 200
     done = decode(f'<think>{thought}</think>{{"a": 1}}')
     assert done.data == {"a": 1}
@@ -44,7 +44,7 @@ def test_stripped_reasoning_is_told_by_length_and_beginning(decode):
     assert data["reasoning"] == {"length": len(thought), "excerpt": thought[:80], "tags": ["think"]}
 
 
-def test_a_repair_is_reported(decode):
+def test_repair_is_reported(decode):
     data = decode('```json\n{"a": [1, 2,],}\n```', "--json").data
     assert data["value"] == {"a": [1, 2]}
     assert data["repairs"] == [data["step"]]
@@ -59,7 +59,7 @@ def test_a_repair_is_reported(decode):
         ("", [], "likely_timeout"),
     ],
 )
-def test_what_cannot_be_read_has_its_cause_as_exit_code(decode, raw, words, cause):
+def test_exit_code_of_an_undecodable_response_is_its_cause(decode, raw, words, cause):
     done = decode(raw, *words)
     assert (done.code, done.out) == (BY_CAUSE[cause], "")
     lines = dict([*line.split(None, 1), ""][:2] for line in done.err.splitlines())
@@ -69,25 +69,25 @@ def test_what_cannot_be_read_has_its_cause_as_exit_code(decode, raw, words, caus
     assert data["error"]["cause"] == cause
 
 
-def test_only_reasoning_is_told_to_be_reasoning(decode):
+def test_response_of_reasoning_only_is_reported_as_such(decode):
     done = decode("<think>all of it</think>")
     assert done.code == BY_CAUSE["likely_timeout"]
     assert "9 characters stripped: all of it" in done.err
 
 
 @pytest.mark.parametrize("raw", [b"\xff\xfe", b"\xff {", b'{"a": "\xff"', b"\x00" * 100, b"[" * 100_000])
-def test_no_bytes_make_it_crash(decode, raw):
+def test_arbitrary_bytes_do_not_crash_decode(decode, raw):
     done = decode(raw)
     assert 10 <= done.code < 23
     assert done.err.startswith("helmdeck: decode: ")
     assert "\x00" not in done.err
 
 
-def test_bytes_that_are_no_utf8_around_the_value_do_not_matter(decode):
+def test_invalid_utf8_around_the_value_is_ignored(decode):
     assert decode(b'caf\xe9: {"a": 1}').data == {"a": 1}
 
 
-def test_what_was_tried_is_told(decode):
+def test_tried_decode_steps_are_listed(decode):
     done = decode('{"a": (1)}')
     tried = [line for line in done.err.splitlines() if line.startswith("tried")]
     assert tried[0].endswith("strict: JSON is malformed: invalid character (byte 6)")
@@ -99,12 +99,12 @@ def test_what_was_tried_is_told(decode):
     assert data["attempts"][-1] == {"step": "trailing_commas", "outcome": "the value"}
 
 
-def test_a_list_can_be_asked_for(decode):
+def test_shape_list_decodes_a_list(decode):
     assert decode('{"a": 1}\n{"a": 2}', "--shape", "list").data == [{"a": 1}, {"a": 2}]
     assert decode('{"a": 1}\n{"a": 2}').data == {"a": 1}
 
 
-def test_a_schema_chooses_the_value_and_says_what_does_not_fit(decode, tmp_path):
+def test_schema_selects_the_value_and_reports_problems(decode, tmp_path):
     schema = tmp_path / "schema.json"
     schema.write_text('{"type": "object", "required": ["steps"]}')
     assert decode('{"a": 1} then {"steps": []}', "--schema", str(schema)).data == {"steps": []}
@@ -119,18 +119,18 @@ def test_a_schema_chooses_the_value_and_says_what_does_not_fit(decode, tmp_path)
     assert decode('{"a": 1}', "--schema", str(schema)).code == ExitCode.USAGE
 
 
-def test_a_leak_of_reasoning_is_told_by_the_tokens(decode):
+def test_output_tokens_reveal_a_reasoning_leak(decode):
     done = decode("One moment.", "--stop-reason", "stop", "--output-tokens", "423", "--json")
     assert done.data["error"]["sub_cause"] == "reasoning_leak"
 
 
-def test_a_word_that_no_provider_says_is_noticed(decode):
+def test_unknown_stop_reason_is_a_warning(decode):
     done = decode('{"a": 1}', "--stop-reason", "bored")
     assert done.code == 0
     assert "unknown stop reason 'bored'" in done.err
 
 
-def test_standard_input_and_missing_files(capsys, monkeypatch):
+def test_decode_reads_standard_input_and_reports_missing_files(capsys, monkeypatch):
     cli = Cli(capsys)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"a": 1}')))
     assert cli("decode", "-").data == {"a": 1}
@@ -145,7 +145,7 @@ def test_standard_input_and_missing_files(capsys, monkeypatch):
 CALL = '<tool_call>{"name": "look", "arguments": {"at": "é"}}</tool_call>'
 
 
-def test_calls_are_shown_with_what_became_of_the_text(decode):
+def test_tool_calls_are_shown_with_the_remaining_text(decode):
     done = decode(f"I look.\n{CALL}", "--calls")
     assert done.code == 0
     [call] = done.data
@@ -166,6 +166,6 @@ def test_calls_are_shown_with_what_became_of_the_text(decode):
         ("nothing", [], 0, "inert       0"),
     ],
 )
-def test_why_something_is_no_call_that_runs_is_said(decode, raw, words, code, said):
+def test_rejected_tool_calls_are_reported_with_the_reason(decode, raw, words, code, said):
     done = decode(raw, "--calls", *words)
     assert (done.code, said in done.err) == (code, True), done.err

@@ -40,7 +40,7 @@ def said(monkeypatch):
 # -- plan --------------------------------------------------------------------------------------------------
 
 
-def test_a_plan_works_on_a_fresh_machine_without_any_configuration(cli):
+def test_plan_works_without_any_configuration(cli):
     done = cli("plan", "remember this", "and draft a blog post about it")
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
@@ -49,7 +49,7 @@ def test_a_plan_works_on_a_fresh_machine_without_any_configuration(cli):
     assert "blog.draft" in done.out
 
 
-def test_a_plan_shows_steps_cuts_and_usage(cli, monkeypatch):
+def test_plan_shows_steps_trimming_and_usage(cli, monkeypatch):
     monkeypatch.setenv("HELMDECK_SELECTION__FILTER", "false")  # a second call would add its own time
     done = cli("plan", "--model", "stub/step", "hello")
     assert done.code == 0
@@ -63,13 +63,13 @@ def test_a_plan_shows_steps_cuts_and_usage(cli, monkeypatch):
     assert "served by   stub-1" in done.out
 
 
-def test_json_is_the_wire_form_with_the_latency(cli):
+def test_plan_as_json_is_the_wire_form_with_latency(cli):
     data = cli("plan", "--model", "stub/step", "hello", "--json").data
     assert [step["tool"] for step in data["steps"]] == ["helmdeck.memory_store"]
     assert {"outcome", "complexity", "compaction", "latency_s", "usage"} <= data.keys()
 
 
-def test_more_steps_come_with_the_command_to_go_on(cli):
+def test_plan_with_more_steps_shows_the_follow_up_command(cli):
     done = cli("plan", "--model", "stub/more", "it's a", "--done", "web.search=found it", "request")
     assert "first step of several" in done.out
     command = done.out.splitlines()[-1]
@@ -77,14 +77,14 @@ def test_more_steps_come_with_the_command_to_go_on(cli):
     assert shlex.split(command) == ["helmdeck", *words, "it's a request"]
 
 
-def test_what_stands_behind_two_dashes_is_the_request(cli):
+def test_words_after_two_dashes_are_the_request(cli):
     done = cli("plan", "--json", "--model", "stub/step", "--", "--json", "--model")
     assert done.code == 0
     assert done.data["model"] == "stub/step"
 
 
 @pytest.mark.parametrize(("model", "outcome"), [("gap", "gap"), ("none", "no_steps")])
-def test_a_plan_without_a_usable_step_is_no_success(cli, model, outcome):
+def test_plan_without_an_executable_step_is_not_a_success(cli, model, outcome):
     done = cli("plan", "--model", f"stub/{model}", "hello")
     assert done.code == ExitCode.NO_STEP
     assert f"(single_pick): {outcome}" in done.out
@@ -92,7 +92,7 @@ def test_a_plan_without_a_usable_step_is_no_success(cli, model, outcome):
     assert cli("plan", "--model", f"stub/{model}", "hello", "--json").data["outcome"] == outcome
 
 
-def test_a_gap_is_marked_and_says_why(cli, tmp_path):
+def test_gap_is_marked_with_its_reason(cli, tmp_path):
     (tmp_path / "helmdeck.toml").write_text('[budgets."stub/"]\nprompt_variant = "full_steps"\n')
     done = cli("plan", "--model", "stub/two", "hello")
     assert done.code == 0
@@ -101,13 +101,13 @@ def test_a_gap_is_marked_and_says_why(cli, tmp_path):
     assert "gap:" not in done.out
 
 
-def test_nothing_left_to_do_is_a_success(cli):
+def test_complete_plan_is_a_success(cli):
     done = cli("plan", "--model", "stub/none", "--done", "web.search=found", "hello")
     assert done.code == 0
     assert "complete" in done.out
 
 
-def test_escapes_in_a_rationale_do_not_reach_the_terminal(cli):
+def test_terminal_escapes_in_a_rationale_are_escaped(cli):
     done = cli("plan", "--model", "stub/colour", "hello")
     assert "\x1b" not in done.out
     assert "\\x1b[31mred\\x07" in done.out
@@ -137,13 +137,13 @@ def planned(*problems, more=False):
     return [line for line in plan_lines(plan, lambda step: "COMMAND") if line.startswith(("next", "then", "  COMMAND"))]
 
 
-def test_a_plan_ends_with_the_arguments_that_nobody_gave(cli):
+def test_plan_ends_with_the_missing_arguments(cli):
     done = cli("plan", "remember this and draft a blog post about it")
     assert "     problem   $.text: required, and not given\n" in done.out
     assert done.out.splitlines()[-1] == "next        add the missing arguments: step 1 text; step 2 brief"
 
 
-def test_a_step_with_another_problem_is_not_called_incomplete():
+def test_step_with_other_problems_is_not_listed_as_incomplete():
     wrong = ("$.n: 'x' is not of type 'integer'",)
     incomplete = planned(((), wrong), ((), ()), (("a", "b.c"), ()))
     assert incomplete == ["next        add the missing arguments: step 3 a, b.c"]
@@ -159,14 +159,14 @@ def test_nested_missing_arguments_are_named_by_their_path(cli, tmp_path):
     assert done.out.splitlines()[-1] == "next        add the missing arguments: step 1 to"
 
 
-def test_a_first_step_is_filled_in_before_it_is_run():
+def test_missing_arguments_come_before_the_follow_up_command():
     lines = planned((("a",), ()), more=True)
     assert [line.split()[0] for line in lines] == ["next", "then", "COMMAND"]
     assert [line.split()[0] for line in planned(((), ()), more=True)] == ["next", "COMMAND"]
 
 
 @pytest.mark.parametrize("words", [[], ["-"]])
-def test_the_request_comes_from_standard_input(cli, said, words):
+def test_request_is_read_from_standard_input(cli, said, words):
     said("remember this\n")
     assert cli("plan", *words).code == 0
     said(b"caf\xe9 remember this")
@@ -174,7 +174,7 @@ def test_the_request_comes_from_standard_input(cli, said, words):
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t"])
-def test_an_empty_request_is_refused_before_anything_is_loaded(cli, said, text):
+def test_empty_request_is_a_usage_error(cli, said, text):
     said(text)
     for words in ((), ("-",), (text,)):
         done = cli("plan", *words)
@@ -182,7 +182,7 @@ def test_an_empty_request_is_refused_before_anything_is_loaded(cli, said, text):
         assert done.err.startswith("helmdeck: the request is empty; example: ")
 
 
-def test_a_terminal_is_not_waited_for(cli, monkeypatch):
+def test_request_is_not_read_from_a_terminal(cli, monkeypatch):
     class Terminal(io.StringIO):
         def isatty(self):
             return True
@@ -194,7 +194,7 @@ def test_a_terminal_is_not_waited_for(cli, monkeypatch):
     assert cli("plan").code == 2
 
 
-def test_documents_are_pasted_before_the_request(cli, tmp_path):
+def test_documents_precede_the_request(cli, tmp_path):
     (tmp_path / "a.txt").write_text("first\n")
     (tmp_path / "b.txt").write_bytes(b"second \xff\n\n")
     arguments = Namespace(request=["do", "it"], document=["a.txt", "b.txt"])
@@ -212,11 +212,11 @@ def test_documents_are_pasted_before_the_request(cli, tmp_path):
         (["--done", "=x", "x"], "--done takes TOOL or TOOL=OUTPUT, found '=x'"),
     ],
 )
-def test_wrong_options_say_what_they_take(cli, words, message):
+def test_invalid_option_values_are_usage_errors(cli, words, message):
     assert cli("plan", *words) == (2, "", f"helmdeck: {message}\n")
 
 
-def test_an_unknown_provider_names_those_that_exist(cli):
+def test_unknown_provider_error_lists_known_providers(cli):
     done = cli("plan", "--model", "nobody/x", "hello")
     assert done.code == BY_CAUSE["invalid_request"]
     assert "there is no provider 'nobody'" in done.err
@@ -225,7 +225,7 @@ def test_an_unknown_provider_names_those_that_exist(cli):
     assert "provider/model" in cli("plan", "--model", "nobody", "hello").err
 
 
-def test_an_empty_answer_has_the_cause_as_exit_code(cli):
+def test_exit_code_of_an_unusable_response_is_its_cause(cli):
     done = cli("plan", "--model", "stub/ ", "hello")
     assert done.code == BY_CAUSE["invalid_request"]
     unreadable = cli("plan", "--model", "stub/I would rather not", "hello")
@@ -236,7 +236,7 @@ def test_an_empty_answer_has_the_cause_as_exit_code(cli):
 # -- catalogs ----------------------------------------------------------------------------------------------
 
 
-def test_a_catalog_file_replaces_the_configured_sources(cli, tmp_path):
+def test_catalog_option_replaces_the_configured_sources(cli, tmp_path):
     tools = [{"type": "function", "function": {"name": "ring_bell", "description": "Ring the bell.", "parameters": {}}}]
     (tmp_path / "tools.json").write_text(json.dumps(tools))
     data = cli("plan", "--catalog", "tools.json", "ring the bell", "--json").data
@@ -254,7 +254,7 @@ def test_a_catalog_file_replaces_the_configured_sources(cli, tmp_path):
         ('{"packs": [{"name": 1}, 2]}', "2 mistakes"),
     ],
 )
-def test_a_catalog_that_cannot_be_used_names_its_file(cli, tmp_path, text, said_of_it):
+def test_invalid_catalog_error_names_the_file(cli, tmp_path, text, said_of_it):
     if text is not None:
         (tmp_path / "mine.json").write_text(text)
     for words in (["plan", "hello"], ["route", "hello"], ["catalog", "show"], ["catalog", "compact"]):
@@ -268,7 +268,7 @@ def test_a_catalog_that_cannot_be_used_names_its_file(cli, tmp_path, text, said_
 # -- route -------------------------------------------------------------------------------------------------
 
 
-def test_a_route_shows_what_serves_the_request(cli):
+def test_route_shows_the_recommendation(cli):
     done = cli("route", "--model", "stub/route", "hello")
     assert done.code == 0
     assert done.out.startswith("stub/route: pack web.search\n")
@@ -276,13 +276,13 @@ def test_a_route_shows_what_serves_the_request(cli):
     assert cli("route", "--model", "stub/route", "hello", "--json").data["recommendation"]["id"] == "web.search"
 
 
-def test_a_route_to_nothing_is_no_success(cli):
+def test_route_without_recommendation_is_not_a_success(cli):
     done = cli("route", "zzyzx qwrtp")
     assert done.code == ExitCode.NO_STEP
     assert "nothing in the catalog serves this request" in done.out
 
 
-def test_a_route_refuses_what_a_plan_refuses(cli, said):
+def test_route_rejects_empty_request_and_unknown_provider(cli, said):
     said("")
     assert cli("route").code == 2
     assert cli("route", "--model", "nobody/x", "hello").code == BY_CAUSE["invalid_request"]
@@ -291,7 +291,7 @@ def test_a_route_refuses_what_a_plan_refuses(cli, said):
 # -- run ---------------------------------------------------------------------------------------------------
 
 
-def test_run_takes_inputs_as_json_and_as_text(cli, tmp_path, said):
+def test_run_accepts_json_and_string_inputs(cli, tmp_path, said):
     (tmp_path / "in.json").write_text('{"n": 1, "kept": [1, 2]}')
     done = cli("run", "stub.echo", "--input-file", "in.json", "--input", "n=2", "--input", "t=a=b", "--input", "w=NaN")
     assert done.data == {"given": {"n": 2, "kept": [1, 2], "t": "a=b", "w": "NaN"}, "model": None}
@@ -310,7 +310,7 @@ def test_run_takes_inputs_as_json_and_as_text(cli, tmp_path, said):
         (["stub.fail"], ExitCode.PACK, "stub.fail: handler_failed: ZeroDivisionError: a fault of the pack"),
     ],
 )
-def test_run_says_what_is_wrong(cli, tmp_path, words, code, message):
+def test_run_reports_invalid_input_and_failed_packs(cli, tmp_path, words, code, message):
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "bad.json").write_text("{")
     done = cli("run", *words)

@@ -1,4 +1,4 @@
-"""The commands that only look: budgets, catalog, plugins."""
+"""The commands budgets, catalog and plugins."""
 
 import json
 
@@ -28,7 +28,7 @@ def rows(text):
 # -- budgets -----------------------------------------------------------------------------------------------
 
 
-def test_every_row_is_listed_with_its_figures_and_the_fallback_last(cli, monkeypatch):
+def test_budgets_lists_every_row_with_the_fallback_last(cli, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     done = cli("budgets")
     assert done.code == 0
@@ -52,7 +52,7 @@ def test_every_row_is_listed_with_its_figures_and_the_fallback_last(cli, monkeyp
     assert table[-1].split() == ["(fallback)", "C", "16,000", "1,500", "10,000", "filter", "single_pick"]
 
 
-def test_the_policy_is_told_in_sentences_from_what_really_holds(cli, tmp_path):
+def test_budget_policy_text_follows_the_configuration(cli, tmp_path):
     text = " ".join(cli("budgets").out.split())
     for part in (
         "looked up exactly",
@@ -67,7 +67,7 @@ def test_the_policy_is_told_in_sentences_from_what_really_holds(cli, tmp_path):
     assert "catalogs of any size" in changed
 
 
-def test_json_has_rows_and_policy_and_null_for_no_limit(cli):
+def test_budgets_as_json_has_rows_policy_and_null_for_no_limit(cli):
     data = cli("budgets", "--json").data
     found = {row["row"]: row for row in data["budgets"]}
     assert found["openai/gpt-4o"]["max_catalog_bytes"] is None
@@ -77,7 +77,7 @@ def test_json_has_rows_and_policy_and_null_for_no_limit(cli):
     assert "looked up exactly" in data["policy"]
 
 
-def test_json_has_every_row_with_what_decides_prompt_and_price(cli):
+def test_budgets_as_json_has_variant_flags_and_prices(cli):
     found = {row["row"]: row for row in cli("budgets", "--json").data["budgets"]}
     assert {row.prefix or "fallback" for row in helmdeck_budget_rows()} == found.keys()
     frontier = found["openai/gpt-4o"]
@@ -90,7 +90,7 @@ def test_json_has_every_row_with_what_decides_prompt_and_price(cli):
     assert (frontier["cached_input_cost_usd_per_mtok"], found[FREE]["cached_input_cost_usd_per_mtok"]) == (1.25, None)
 
 
-def test_one_model_shows_every_field_with_its_source(cli, tmp_path):
+def test_budget_of_one_model_shows_each_field_with_its_source(cli, tmp_path):
     (tmp_path / "helmdeck.toml").write_text(
         '[budgets."openrouter/z-ai/"]\noutput_tokens = 900\nmax_catalog_bytes = 0\n'
     )
@@ -107,7 +107,7 @@ def test_one_model_shows_every_field_with_its_source(cli, tmp_path):
 
 
 @pytest.mark.parametrize("model", ["nobody/knows", "", "  ", "\x00", "漢字/模型", "/" * 50])
-def test_a_model_that_nobody_knows_gets_the_fallback_and_no_error(cli, model):
+def test_unknown_model_gets_the_fallback_budget(cli, model):
     done = cli("budgets", model)
     assert (done.code, done.err) == (0, "")
     assert "the fallback applies" in done.out
@@ -116,7 +116,7 @@ def test_a_model_that_nobody_knows_gets_the_fallback_and_no_error(cli, model):
 # -- catalog -----------------------------------------------------------------------------------------------
 
 
-def test_the_catalog_is_listed_and_its_json_is_a_catalog_file(cli, tmp_path):
+def test_catalog_json_is_a_valid_catalog_file(cli, tmp_path):
     shown = cli("catalog", "show")
     assert "50 packs, 20 pipelines" in shown.out
     assert "from example_catalog.json" in shown.out
@@ -127,7 +127,7 @@ def test_the_catalog_is_listed_and_its_json_is_a_catalog_file(cli, tmp_path):
     assert cli("catalog", "show", "--ids", "--json").data["packs"][0] == ids[0]
 
 
-def test_two_sources_are_told_apart(cli, tmp_path):
+def test_catalog_of_two_sources_has_a_source_column(cli, tmp_path):
     for name in ("one", "two"):
         (tmp_path / f"{name}.json").write_text(json.dumps({"packs": [{"name": name, "description": "x " * 300}]}))
     out = cli("catalog", "show", "--catalog", "one.json", "--catalog", "two.json").out
@@ -136,7 +136,7 @@ def test_two_sources_are_told_apart(cli, tmp_path):
     assert all(len(line) <= 100 for line in out.splitlines())
 
 
-def test_compacting_shows_each_step_until_it_fits(cli):
+def test_catalog_compact_shows_each_step_until_the_catalog_fits(cli):
     done = cli("catalog", "compact", "--max-bytes", "33,000")
     assert done.code == 0
     assert "catalogs of at most 33,000 bytes" in done.out
@@ -144,21 +144,21 @@ def test_compacting_shows_each_step_until_it_fits(cli):
     assert "3. " not in done.out, "the ladder stops at the first step after which the catalog fits"
 
 
-def test_what_stays_too_large_says_so(cli):
+def test_catalog_compact_reports_a_catalog_that_does_not_fit(cli):
     done = cli("catalog", "compact", "--model", FREE)
     assert "tier C: catalogs of at most 10,000 bytes" in done.out
     assert "still_over_budget(" in done.out
     assert "does not fit" in done.out
 
 
-def test_no_limit_cuts_nothing(cli):
+def test_no_limit_trims_nothing(cli):
     for words in (["--max-bytes", "0"], ["--model", "openai/gpt-4o"]):
         done = cli("catalog", "compact", *words, "--json")
         assert (done.data["max_catalog_bytes"], done.data["dropped"]) == (None, [])
         assert done.data["before_bytes"] == done.data["after_bytes"]
 
 
-def test_the_output_is_the_catalog_to_the_byte_and_the_figures_stand_beside_it(cli):
+def test_compact_output_is_the_exact_catalog_with_figures_on_standard_error(cli):
     data = cli("catalog", "compact", "--model", FREE, "--json").data
     done = cli("catalog", "compact", "--model", FREE, "--output")
     assert len(done.out.strip().encode()) == data["after_bytes"]
@@ -167,13 +167,13 @@ def test_the_output_is_the_catalog_to_the_byte_and_the_figures_stand_beside_it(c
 
 
 @pytest.mark.parametrize("word", ["ten", "-1", "1.5", ""])
-def test_a_limit_is_a_whole_number(cli, word):
+def test_limit_must_be_an_integer(cli, word):
     done = cli("catalog", "compact", f"--max-bytes={word}")
     assert done.code == 2
     assert f"{word!r} is not an integer of at least 0" in done.err
 
 
-def test_ranking_shows_what_matches_and_what_the_model_gets(cli):
+def test_catalog_rank_shows_matches_and_sent_entries(cli):
     done = cli("catalog", "rank", "--model", FREE, "--top", "3", "turn this talk into slides and email it")
     assert done.code == 0
     assert "slides.outline" in done.out
@@ -185,20 +185,20 @@ def test_ranking_shows_what_matches_and_what_the_model_gets(cli):
     assert "yes *" in why
 
 
-def test_ranking_as_data_covers_the_whole_catalog(cli):
+def test_catalog_rank_as_json_covers_the_whole_catalog(cli):
     data = cli("catalog", "rank", "--model", FREE, "--top", "0", "--json", "send an email").data
     assert len(data["entries"]) == 70
     assert sum(entry["kept"] for entry in data["entries"]) == data["selection"]["kept_entries"]
     assert data["was_ranked"]
 
 
-def test_a_model_that_takes_everything_is_said_to_take_everything(cli):
+def test_catalog_rank_reports_a_catalog_that_is_sent_whole(cli):
     done = cli("catalog", "rank", "--model", "openai/gpt-4o", "send an email")
     assert "the whole catalog is sent" in done.out
     assert " no " not in done.out.split("\n\n")[0]
 
 
-def test_ranking_an_empty_request_is_refused(cli):
+def test_catalog_rank_rejects_an_empty_request(cli):
     assert cli("catalog", "rank", " ").code == 2
 
 
@@ -217,7 +217,7 @@ def test_plugins_are_listed_with_their_source(cli, installed_plugin, monkeypatch
     assert {row["name"]: row["is_blocked"] for row in data["plugins"]}["log"] is True
 
 
-def test_a_plugin_shows_its_contributions_and_what_they_replace(cli, installed_plugin, monkeypatch):
+def test_plugins_show_lists_contributions_and_replacements(cli, installed_plugin, monkeypatch):
     monkeypatch.delenv("HELMDECK_PLUGIN_AUTOLOAD")
     source = (
         "from helmdeck_core import TrimStep, hookimpl\n"
@@ -242,11 +242,11 @@ def test_a_plugin_shows_its_contributions_and_what_they_replace(cli, installed_p
     assert data["contributions"][0]["replaces"] == "trim"
 
 
-def test_a_look_up_is_shown_as_an_answer(cli):
+def test_plugins_show_lists_look_ups(cli):
     assert "answers     helmdeck_model_budget" in cli("plugins", "show", "budgets").out
 
 
-def test_an_unknown_plugin_gets_a_suggestion(cli):
+def test_unknown_plugin_is_an_error_with_a_suggestion(cli):
     done = cli("plugins", "show", "lexcial")
     assert done.code == ExitCode.USAGE
     assert "did you mean 'lexical'?" in done.err

@@ -324,7 +324,7 @@ FAILURES = [
     ("anthropic", 429, {"retry-after": "7"}, anthropics("rate_limit_error", "slow down"), RateLimited, ""),
     ("anthropic", 529, {}, anthropics("overloaded_error", "Overloaded"), ProviderUnavailable, ""),
     ("anthropic", 500, {}, "<html>oops</html>", ProviderUnavailable, ""),
-    ("anthropic", 529, {"x-should-retry": "false"}, anthropics("overloaded_error", "Overloaded"), ProviderUnavailable, "retry_in_vain"),
+    ("anthropic", 529, {"x-should-retry": "false"}, anthropics("overloaded_error", "Overloaded"), ProviderUnavailable, "not_retryable"),
     ("anthropic", 400, {"x-should-retry": "false"}, anthropics("invalid_request_error", "bad"), InvalidRequest, ""),
     ("anthropic", 409, {"x-should-retry": "true"}, anthropics("invalid_request_error", "in flight"), ProviderUnavailable, ""),
     ("gemini", 400, {}, google(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."), AuthFailed, ""),

@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a plugin that is installed like a third party's, and a way to run commands."""
+"""Shared by the tests of the command line: an installed plugin, and a way to run commands."""
 
 from __future__ import annotations
 

@@ -291,8 +291,8 @@ def test_every_pack_fails_alike_on_the_same_answer(answering, text, stop, raw):
     ("text", "stop", "cause", "advice"),
     [
         ("", StopReason.SAFETY_BLOCKED, SafetyFiltered, ["tell the user"]),
-        ("", StopReason.MAX_TOKENS, LengthTruncated, ["raise output_tokens", "ask for less"]),
-        ('{"a" "b"}', StopReason.END_TURN, ConstrainedDeadlock, ["without strict JSON", "another model"]),
+        ("", StopReason.MAX_TOKENS, LengthTruncated, ["raise output_tokens", "request less"]),
+        ('{"a" "b"}', StopReason.END_TURN, ConstrainedDeadlock, ["turn off strict JSON", "another model"]),
         ("", StopReason.UNKNOWN, LikelyTimeout, ["another model", "shorten the request or the catalog"]),
     ],
 )

@@ -1,4 +1,4 @@
-"""The command line when plugins misbehave: ends that fail, exits in the middle, impossible names and numbers."""
+"""The command line with faulty plugins: errors on closing, sys.exit, NaN in JSON."""
 
 import asyncio
 import json
@@ -88,7 +88,7 @@ def plugin(installed_plugin):
 # -- providers that cannot be closed -----------------------------------------------------------------------
 
 
-def test_a_provider_that_cannot_be_closed_is_a_warning_and_the_plan_is_printed(cli, plugin):
+def test_error_on_closing_a_provider_is_a_warning_and_the_plan_is_printed(cli, plugin):
     done = cli("plan", "--model", "stuck/step", "hello", "--json")
     assert done.code == 0
     assert done.data["steps"][0]["tool"] == "helmdeck.memory_store"
@@ -97,7 +97,7 @@ def test_a_provider_that_cannot_be_closed_is_a_warning_and_the_plan_is_printed(c
     assert len(done.err.splitlines()) == 1
 
 
-def test_a_provider_that_cannot_be_closed_does_not_hide_the_error_of_the_call(cli, plugin):
+def test_error_on_closing_a_provider_does_not_hide_the_error_of_the_call(cli, plugin):
     done = cli("plan", "--model", "stuck/prose", "hello", "--json")
     assert done.code == BY_CAUSE["constrained_deadlock"]
     assert done.data["error"]["sub_cause"] == "no_json"
@@ -107,7 +107,7 @@ def test_a_provider_that_cannot_be_closed_does_not_hide_the_error_of_the_call(cl
 @pytest.mark.parametrize(
     "fault", [PluginError("p", "helmdeck_providers", "stuck"), ZeroDivisionError("z"), SystemExit(0)]
 )
-def test_every_fault_at_the_end_leaves_the_result(capsys, fault):
+def test_error_on_closing_the_deck_keeps_the_result(capsys, fault):
     class Deck:
         async def aclose(self):
             raise fault
@@ -133,30 +133,30 @@ def test_every_fault_at_the_end_leaves_the_result(capsys, fault):
         ("2.5", 1, "2.5\n"),
     ],
 )
-def test_a_plugins_command_may_leave_as_a_program_does(cli, plugin, how, code, err):
+def test_plugin_command_may_end_with_sys_exit(cli, plugin, how, code, err):
     assert cli("leave", how) == (code, "", err)
 
 
-def test_an_exit_code_beyond_a_byte_is_no_success(cli, plugin):
+def test_exit_code_above_one_byte_is_not_a_success(cli, plugin):
     assert cli("tell").code == 1
 
 
 @pytest.mark.parametrize("words", [["quit-early"], ["quit-early", "--help"], ["quit-parsing", "--n", "0"]])
-def test_an_exit_before_a_plugins_command_runs_names_the_plugin(cli, plugin, words):
+def test_sys_exit_before_a_plugin_command_runs_is_an_error_that_names_the_plugin(cli, plugin, words):
     done = cli(*words)
     assert (done.code, done.out) == (ExitCode.PLUGIN, "")
     assert f"plugin 'trouble' (distribution trouble 1.0) failed in helmdeck_commands: command '{words[0]}'" in done.err
     assert "SystemExit: 0" in done.err
 
 
-def test_help_of_a_plugins_command_is_a_success(cli, plugin):
+def test_help_of_a_plugin_command_is_a_success(cli, plugin):
     done = cli("leave", "--help")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("usage: helmdeck leave")
 
 
 @pytest.mark.parametrize("fault", [SystemExit(0), SystemExit(None), SystemExit("bye"), asyncio.CancelledError()])
-def test_an_exit_in_the_middle_of_the_work_is_no_success(cli, monkeypatch, fault):
+def test_sys_exit_during_a_built_in_command_is_an_error(cli, monkeypatch, fault):
     from helmdeck_core.hooks import docs as hookdocs
 
     def leave():
@@ -173,14 +173,14 @@ def test_an_exit_in_the_middle_of_the_work_is_no_success(cli, monkeypatch, fault
 # -- numbers that JSON does not have -----------------------------------------------------------------------
 
 
-def test_numbers_that_json_does_not_have_become_null():
+def test_nan_and_infinity_become_null_in_json():
     data = {"a": math.nan, "b": [math.inf, {"c": (-math.inf, 1.5)}], "d": frozenset([math.nan]), math.inf: 1}
     wanted = {"a": None, "b": [None, {"c": [None, 1.5]}], "d": [None], "null": 1}
     for text in (printing.as_json(data), printing.inline_json(data)):
         assert json.loads(text, parse_constant=pytest.fail) == wanted
 
 
-def test_the_output_of_a_pack_is_json_whatever_its_numbers_are(cli, plugin):
+def test_pack_output_with_nan_and_infinity_is_valid_json(cli, plugin):
     assert cli("run", "t.numbers").data == {"nan": None, "deep": [{"inf": [1.5, None]}]}
 
 
@@ -192,7 +192,7 @@ def test_the_output_of_a_pack_is_json_whatever_its_numbers_are(cli, plugin):
         ("1e999", "the number 1e999 is too large"),
     ],
 )
-def test_an_input_file_is_refused_for_numbers_that_json_does_not_have(cli, tmp_path, text, reason):
+def test_input_file_with_nan_or_infinity_is_rejected(cli, tmp_path, text, reason):
     (tmp_path / "in.json").write_text(f'{{"text": {text}}}')
     done = cli("run", "helmdeck.memory_store", "--input-file", "in.json")
     assert done == (ExitCode.USAGE, "", f"helmdeck: in.json: not valid JSON ({reason})\n")

@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a call: one word, no traceback, and everything is closed."""
+"""Ctrl-C during a call: one word, no traceback, and everything is closed."""
 
 import os
 import signal
@@ -18,18 +18,18 @@ def stub(installed_plugin, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("words", [("plan", "--model", "stub/interrupt", "hello"), ("run", "stub.stop")])
-def test_an_interrupt_inside_a_call_ends_with_130(capsys, stub, words):
+def test_interrupt_during_a_call_ends_with_exit_code_130(capsys, stub, words):
     done = Cli(capsys)(*words)
     assert (done.code, done.out, done.err) == (ExitCode.INTERRUPTED, "", "helmdeck: interrupted\n")
 
 
-def test_an_interrupt_is_data_with_json(capsys, stub):
+def test_interrupt_is_reported_as_json(capsys, stub):
     done = Cli(capsys)("run", "stub.stop", "--json")
     assert done.data["error"] == {"kind": "KeyboardInterrupt", "message": "interrupted", "exit_code": 130}
 
 
 @pytest.mark.parametrize("command", ["plan", "route"])
-def test_a_signal_while_a_server_holds_the_answer_cancels_the_call(tmp_path, stub, command):
+def test_sigint_while_waiting_for_a_response_cancels_the_call(tmp_path, stub, command):
     closed = tmp_path / "closed"
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
@@ -51,7 +51,7 @@ def test_a_signal_while_a_server_holds_the_answer_cancels_the_call(tmp_path, stu
     assert closed.exists(), "the provider was not closed"
 
 
-def test_a_signal_cancels_a_call_over_http(tmp_path, stub):
+def test_sigint_cancels_a_call_over_http(tmp_path, stub):
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
         url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
@@ -72,7 +72,7 @@ def test_a_signal_cancels_a_call_over_http(tmp_path, stub):
     assert (process.returncode, out, err) == (ExitCode.INTERRUPTED, b"", b"helmdeck: interrupted\n")
 
 
-def test_a_signal_while_a_document_is_read_ends_with_130(tmp_path, stub):
+def test_sigint_while_reading_a_document_ends_with_exit_code_130(tmp_path, stub):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     process = start("plan", "--document", "pipe", "hello", folder=tmp_path, env=environment(stub))

@@ -57,13 +57,13 @@ def test_global_options_may_stand_before_the_command(words, command, rest):
     assert split(words, REGISTRY.groups) == (command, rest)
 
 
-def test_an_option_of_a_command_before_it_is_an_error_that_says_so(cli):
+def test_command_option_before_the_command_is_a_usage_error(cli):
     done = cli("--model", "x/y", "plan", "hello")
     assert (done.code, done.out) == (2, "")
     assert done.err == "helmdeck: --model is not a global option; put the options of a command after the command\n"
 
 
-def test_version(cli):
+def test_version_option_prints_the_version(cli):
     assert cli("--version") == (0, f"helmdeck {__version__}\n", "")
     assert cli("plan", "--version").out == f"helmdeck {__version__}\n"
 
@@ -75,13 +75,13 @@ def test_help_lists_every_command_and_every_exit_code(cli):
     assert all(f"{code:>5}  {meaning}" in done.out for code, meaning in MEANINGS.items())
 
 
-def test_without_a_command_the_help_goes_to_standard_error(cli):
+def test_without_a_command_the_help_is_printed_to_standard_error(cli):
     done = cli()
     assert (done.code, done.out) == (2, "")
     assert "commands:" in done.err
 
 
-def test_a_group_without_an_action_lists_its_actions(cli):
+def test_group_without_a_command_lists_its_commands(cli):
     done = cli("catalog")
     assert (done.code, done.out) == (2, "")
     assert "helmdeck catalog compact" in done.err
@@ -105,13 +105,13 @@ def test_every_command_has_help_with_the_global_options(cli, command):
         (["budget"], "budgets"),
     ],
 )
-def test_an_unknown_command_gets_a_suggestion(cli, words, meant):
+def test_unknown_command_is_an_error_with_a_suggestion(cli, words, meant):
     done = cli(*words)
     assert done.code == 2
     assert f"did you mean `helmdeck {meant}`?" in done.err
 
 
-def test_an_unknown_option_names_where_the_options_are(cli):
+def test_unknown_option_error_refers_to_the_help(cli):
     done = cli("plan", "--frob", "x")
     assert done == (2, "", "helmdeck: unrecognized arguments: --frob; see `helmdeck plan --help`\n")
 
@@ -119,13 +119,13 @@ def test_an_unknown_option_names_where_the_options_are(cli):
 # -- commands of plugins -----------------------------------------------------------------------------------
 
 
-def test_a_plugin_brings_a_command_with_options_of_its_own(cli, with_stub):
+def test_plugin_command_has_its_own_options(cli, with_stub):
     assert cli("greet", "--name", "Ada", "--json") == (7, "hello Ada, local/lexical, json=True\n", "")
     assert "--name NAME" in cli("greet", "--help").out
     assert "greet  greet somebody" in cli("--help").out
 
 
-def test_a_blocked_plugin_brings_no_command(cli, with_stub):
+def test_blocked_plugin_contributes_no_command(cli, with_stub):
     assert "there is no command 'greet'" in cli("--disable-plugin", "stub", "greet").err
     assert "there is no command 'greet'" in cli("--no-plugins", "greet").err
     assert "greet" not in cli("--help", "--no-plugins").out
@@ -138,7 +138,7 @@ def test_a_blocked_plugin_brings_no_command(cli, with_stub):
         ("clash", "ArgumentError: argument --json: conflicting option"),
     ],
 )
-def test_a_fault_of_a_plugins_command_names_the_plugin(cli, with_stub, command, fault):
+def test_exception_in_a_plugin_command_names_the_plugin(cli, with_stub, command, fault):
     done = cli(command)
     assert (done.code, done.out) == (ExitCode.PLUGIN, "")
     assert done.err.startswith(
@@ -147,7 +147,7 @@ def test_a_fault_of_a_plugins_command_names_the_plugin(cli, with_stub, command, 
     assert "Traceback" not in done.err
 
 
-def test_an_unexpected_error_is_one_line_and_a_traceback_on_request(cli, monkeypatch):
+def test_unexpected_error_is_one_line_with_traceback_at_debug_level(cli, monkeypatch):
     from helmdeck_core.hooks import docs as hookdocs
 
     monkeypatch.setattr(hookdocs, "hooks", lambda: 1 / 0)
@@ -160,7 +160,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_on_request(cli, monkeyp
     assert "Traceback" not in cli("hooks", "--log-level", "info").err
 
 
-def test_a_plugin_that_cannot_be_loaded_is_named_and_help_still_works(cli, installed_plugin, monkeypatch):
+def test_plugin_that_cannot_be_loaded_is_reported_by_help_and_listing_commands(cli, installed_plugin, monkeypatch):
     monkeypatch.delenv("HELMDECK_PLUGIN_AUTOLOAD")
     installed_plugin("broken", {"broken": "broken_plugin"}, {"broken_plugin": "import no_such_module_anywhere"})
     done = cli("plugins", "list")
@@ -190,7 +190,7 @@ def test_a_plugin_that_cannot_be_loaded_is_named_and_help_still_works(cli, insta
 # -- errors ------------------------------------------------------------------------------------------------
 
 
-def test_every_failure_class_has_an_exit_code_of_its_own_from_10_on():
+def test_each_failure_class_has_its_own_exit_code_from_10():
     codes = [BY_CAUSE[cause] for cause in FailureClass]
     assert codes == list(range(10, 10 + len(codes)))
     assert len(MEANINGS) == len(set(codes)) + 8
@@ -198,7 +198,7 @@ def test_every_failure_class_has_an_exit_code_of_its_own_from_10_on():
 
 
 @pytest.mark.parametrize("cause", FailureClass)
-def test_the_exit_code_and_the_json_tell_the_cause(cli, with_stub, cause):
+def test_exit_code_and_json_carry_the_cause(cli, with_stub, cause):
     done = cli("plan", "--model", f"stub/{cause.value}", "hello", "--json")
     assert done.code == BY_CAUSE[cause]
     error = done.data["error"]
@@ -208,26 +208,26 @@ def test_the_exit_code_and_the_json_tell_the_cause(cli, with_stub, cause):
     assert error["hint"] == FAILURES[cause].hint
 
 
-def test_a_fault_of_a_plugin_names_it(cli, with_stub):
+def test_exception_in_a_provider_names_its_plugin(cli, with_stub):
     done = cli("plan", "--model", "stub/bug", "hello", "--json")
     assert done.code == 3
     assert done.data["error"]["plugin"] == "stub"
     assert done.data["error"]["distribution"] == "stub 1.0"
 
 
-def test_a_pack_that_fails_and_a_pack_with_wrong_input_differ():
+def test_failed_pack_and_invalid_pack_input_have_different_exit_codes():
     assert exit_code_of(PackError("p", PackErrorCode.INVALID_INPUT, "d")) == ExitCode.USAGE
     assert exit_code_of(PackError("p", PackErrorCode.HANDLER_FAILED, "d")) == ExitCode.PACK
 
 
-def test_json_may_stand_anywhere_and_errors_come_as_data_too(cli):
+def test_json_option_may_stand_anywhere_and_covers_errors(cli):
     for words in (("--json", "plan", ""), ("plan", "", "--json")):
         done = cli(*words)
         assert done.code == 2
         assert done.data["error"]["kind"] == "UsageError"
 
 
-def test_a_request_that_says_json_is_not_the_option(cli):
+def test_json_after_two_dashes_is_part_of_the_request(cli):
     done = cli("plan", "--model", "x", "--", "--json")
     assert done.out == ""
 
@@ -251,7 +251,7 @@ def test_start_up_imports_only_the_libraries_that_it_needs(tmp_path, words):
     assert done.stderr.strip() == b""
 
 
-def test_the_module_runs_as_a_program(tmp_path):
+def test_package_runs_with_python_m(tmp_path):
     process = start("catalog", "show", "--ids", folder=tmp_path, env=environment(HELMDECK_PLUGIN_AUTOLOAD="0"))
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, b"")
@@ -259,7 +259,7 @@ def test_the_module_runs_as_a_program(tmp_path):
 
 
 @pytest.mark.parametrize("words", [["catalog", "show", "--json"], ["hooks"]])
-def test_a_reader_that_goes_away_is_no_error_message(tmp_path, words):
+def test_broken_pipe_prints_no_error(tmp_path, words):
     reading, writing = os.pipe()
     os.close(reading)
     process = start(*words, folder=tmp_path, env=environment(HELMDECK_PLUGIN_AUTOLOAD="0"), stdout=writing)
@@ -268,7 +268,7 @@ def test_a_reader_that_goes_away_is_no_error_message(tmp_path, words):
     assert (process.returncode, err) == (ExitCode.BROKEN_PIPE, b"")
 
 
-def test_a_poor_terminal_encoding_stops_nothing(tmp_path):
+def test_ascii_terminal_does_not_break_output(tmp_path):
     (tmp_path / "c.json").write_text(json.dumps({"packs": [{"name": "漢字", "description": "é \ud83d\ude00"}]}))
     env = environment(HELMDECK_PLUGIN_AUTOLOAD="0", PYTHONIOENCODING="ascii")
     for more in ([], ["--json"]):
@@ -279,7 +279,7 @@ def test_a_poor_terminal_encoding_stops_nothing(tmp_path):
             assert json.loads(out)["packs"][0]["name"] == "漢字"
 
 
-def test_main_takes_its_words_from_the_process(monkeypatch, capsys):
+def test_main_reads_sys_argv_by_default(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["helmdeck", "--version"])
     assert main() == 0
     assert capsys.readouterr().out.startswith("helmdeck ")

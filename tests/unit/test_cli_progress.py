@@ -1,4 +1,4 @@
-"""What is said while a command waits."""
+"""The progress line of commands that wait for a call."""
 
 import asyncio
 import io
@@ -18,7 +18,7 @@ def _width(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
 
 
-def test_the_line_counts_seconds_and_follows_what_is_said():
+def test_progress_line_shows_seconds_and_the_current_text():
     stream, times = Terminal(), iter([0.0, 12.3, 13.0])
     progress = Progress("asking a/b", stream, lambda: next(times))
     progress.draw()
@@ -27,13 +27,13 @@ def test_the_line_counts_seconds_and_follows_what_is_said():
     assert stream.getvalue() == f"{CLEAR}asking a/b (12 s){CLEAR}checking the plan (13 s)"
 
 
-def test_a_long_line_is_cut_to_the_terminal():
+def test_long_progress_line_is_truncated_to_the_terminal_width():
     stream = Terminal()
     Progress("漢" * 60, stream, lambda: 0.0).draw()
     assert stream.getvalue() == f"{CLEAR}{'漢' * 16} (0 s)"
 
 
-def test_a_terminal_is_told_and_left_clean():
+def test_progress_line_is_shown_on_a_terminal_and_cleared():
     async def wait():
         told = asyncio.Event()
 
@@ -49,7 +49,7 @@ def test_a_terminal_is_told_and_left_clean():
     assert asyncio.run(wait()) == f"{CLEAR}asking (0 s){CLEAR}"
 
 
-def test_a_file_is_told_nothing():
+def test_no_progress_is_written_to_a_file():
     async def wait():
         stream = io.StringIO()
         async with Progress("asking", stream, interval_s=0):
@@ -60,7 +60,7 @@ def test_a_file_is_told_nothing():
     assert asyncio.run(wait()) == ""
 
 
-def test_a_quick_call_shows_nothing():
+def test_quick_call_shows_no_progress():
     stream = Terminal()
 
     async def quick():

@@ -1,4 +1,4 @@
-"""The command line in poor surroundings: closed streams, a full disk, a folder that is gone."""
+"""The command line with closed streams, a full disk, or a deleted current directory."""
 
 import asyncio
 import os
@@ -59,7 +59,7 @@ def shell(line: str, folder: Path, **env: str) -> subprocess.CompletedProcess[by
         ("run helmdeck.memory_store --input text=x --json", b"{", ["0<&- 2>&-"]),
     ],
 )
-def test_a_closed_stream_that_is_not_needed_stops_nothing(tmp_path, words, output, redirections):
+def test_closed_unused_stream_does_not_break_a_command(tmp_path, words, output, redirections):
     with_all_streams = shell(f"helmdeck {words}", tmp_path)
     for redirection in redirections:
         done = shell(f"helmdeck {words} {redirection}", tmp_path)
@@ -68,19 +68,19 @@ def test_a_closed_stream_that_is_not_needed_stops_nothing(tmp_path, words, outpu
         assert b"AttributeError" not in done.stdout + done.stderr
 
 
-def test_a_request_from_a_closed_standard_input_is_empty(tmp_path):
+def test_request_from_closed_standard_input_is_empty(tmp_path):
     done = shell("helmdeck plan 0<&-", tmp_path)
     assert done.returncode == ExitCode.USAGE
     assert b"the request is empty" in done.stderr
 
 
-def test_what_goes_to_a_closed_standard_error_does_not_reach_the_result(installed_plugin):
+def test_output_to_closed_standard_error_does_not_reach_standard_output(installed_plugin):
     folder = installed_plugin("tell", {"tell": "tell_plugin"}, {"tell_plugin": PLUGIN})
     done = shell("helmdeck tell 2>&-", folder, HELMDECK_PLUGIN_AUTOLOAD="1")
     assert (done.returncode, done.stdout) == (0, b"the result\n")
 
 
-def test_progress_without_a_standard_error_says_nothing(monkeypatch):
+def test_progress_without_standard_error_writes_nothing(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
 
     async def wait():
@@ -93,7 +93,7 @@ def test_progress_without_a_standard_error_says_nothing(monkeypatch):
     assert asyncio.run(wait()) == "done"
 
 
-def test_a_terminal_that_goes_away_takes_no_result_with_it():
+def test_closed_terminal_during_progress_keeps_the_result():
     class Gone:
         def isatty(self):
             return True
@@ -117,14 +117,14 @@ needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="the syst
 
 @needs_full
 @pytest.mark.parametrize("words", ["--help", "hooks", "catalog show --json", "plan remember this"])
-def test_a_full_disk_is_one_line_and_exit_code_1(tmp_path, words):
+def test_full_disk_is_a_one_line_error_with_exit_code_1(tmp_path, words):
     done = shell(f"helmdeck {words} > /dev/full", tmp_path)
     assert done.returncode == 1
     assert done.stderr == b"helmdeck: the result cannot be written (No space left on device)\n"
 
 
 @needs_full
-def test_an_error_keeps_its_code_where_nothing_can_be_written(tmp_path):
+def test_exit_code_of_an_error_survives_unwritable_streams(tmp_path):
     for where in ("> /dev/full", "2> /dev/full", "> /dev/full 2> /dev/full"):
         done = shell(f"helmdeck plan --json '' {where}", tmp_path)
         assert done.returncode == ExitCode.USAGE
@@ -132,7 +132,7 @@ def test_an_error_keeps_its_code_where_nothing_can_be_written(tmp_path):
     assert shell("helmdeck plan remember this 2> /dev/full", tmp_path).returncode == 0
 
 
-def test_main_raises_nothing_where_the_output_is_closed(monkeypatch, capsys):
+def test_main_raises_nothing_with_closed_standard_output(monkeypatch, capsys):
     class Closed:
         encoding = "utf-8"
 
@@ -168,11 +168,11 @@ def test_a_process_in_a_deleted_folder_names_the_reason(tmp_path):
     assert (done.returncode, done.stderr.decode().splitlines()[-1]) == (ExitCode.USAGE, GONE)
 
 
-def test_help_works_in_a_deleted_folder(tmp_path):
+def test_help_works_in_a_deleted_directory(tmp_path):
     done = shell("mkdir gone && cd gone && rmdir ../gone && helmdeck --help", tmp_path)
     assert done.returncode == 0
     assert b"errors:\n  the current directory does not exist any more" in done.stdout
 
 
-def test_another_file_that_is_missing_is_not_blamed_on_the_folder():
+def test_other_missing_file_is_not_reported_as_missing_directory():
     assert missing_directory_error(FileNotFoundError(2, "No such file or directory")) is None

@@ -1,16 +1,16 @@
-"""Tables and paragraphs as they look on a terminal."""
+"""Layout of tables and paragraphs on a terminal."""
 
 import pytest
 
 from helmdeck_core.cli import tables
 
 
-def test_columns_are_aligned_and_numbers_stand_to_the_right():
+def test_columns_are_aligned_and_numbers_right_aligned():
     text = tables.table([("a", "1"), ("bbb", "22,000")], ("name", "bytes"), right={1}, width=80)
     assert text.split("\n") == ["name   bytes", "----  ------", "a          1", "bbb   22,000"]
 
 
-def test_wide_characters_count_two_columns_and_marks_none():
+def test_wide_characters_take_two_columns_and_combining_marks_none():
     assert tables.width_of("漢字") == 4
     assert tables.width_of("e\u0301") == 1
     rows = tables.table([("漢字", "x"), ("abcd", "y")], width=40).split("\n")
@@ -23,13 +23,13 @@ def test_no_line_is_wider_than_the_terminal(width):
     assert all(tables.width_of(line) <= max(width, 28) for line in tables.table(rows, width=width).split("\n"))
 
 
-def test_nothing_is_lost_by_wrapping():
+def test_wrapping_loses_no_characters():
     text = "one two " + "x" * 50 + " 漢字漢字漢字 end"
     joined = "".join(tables.wrap(text, 12)).replace(" ", "")
     assert joined == text.replace(" ", "")
 
 
-def test_ids_break_behind_a_sign_and_only_when_blanks_are_not_enough():
+def test_ids_break_after_a_separator_only_if_breaking_at_spaces_is_not_enough():
     assert tables.wrap("openrouter/moonshotai/kimi", 14) == ["openrouter/", "moonshotai/", "kimi"]
     text = tables.table([("some/long-identifier", "many short words in here")], width=36)
     assert text.split("\n")[0].startswith("some/long-identifier  ")
@@ -41,15 +41,15 @@ def test_a_clipped_column_stays_on_one_line():
     assert text.endswith("…")
 
 
-def test_what_a_model_wrote_cannot_steer_the_terminal():
+def test_control_characters_are_escaped():
     assert tables.clean("a\x1b[31m\x07b\u202e\ud800") == "a\\x1b[31m\\x07b\\u202e\\ud800"
     assert tables.clean("line\n\ttab\u200d") == "line\n\ttab\u200d"
 
 
-def test_a_paragraph_hangs_under_its_text():
+def test_paragraph_has_a_hanging_indent():
     lines = tables.hanging("label  ", "some words that go on", width=24).split("\n")
     assert lines == ["label  some words that", "       go on"]
 
 
-def test_an_empty_table_is_an_empty_text():
+def test_empty_table_is_an_empty_string():
     assert tables.table([]) == ""

@@ -1,4 +1,4 @@
-"""Exceptions: data as fields, sentences as text, and copies that survive a process boundary."""
+"""Exceptions: data as fields, messages as text, and copies that survive pickling."""
 
 import pickle
 
@@ -7,6 +7,7 @@ import pytest
 
 from helmdeck_core import (
     FAILURES,
+    Attempt,
     CallFailed,
     ConfigError,
     FailureClass,
@@ -27,7 +28,7 @@ def test_every_failure_class_has_one_exception_under_the_common_base():
         assert issubclass(cls, CallFailed) and cls.failure_class is failure_class
 
 
-def test_every_exception_is_under_the_root_and_in_the_family_tree():
+def test_every_exception_is_listed_in_the_tree_of_the_module_docstring():
     classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Exception)]
     assert len(classes) > len(FAILURES)
     for cls in classes:
@@ -36,7 +37,7 @@ def test_every_exception_is_under_the_root_and_in_the_family_tree():
 
 
 @pytest.mark.parametrize("cls", FAILURES.values(), ids=lambda cls: cls.__name__)
-def test_a_failure_has_a_hint_a_next_action_and_its_facts_in_one_line(cls):
+def test_message_has_facts_hint_and_next_action_on_one_line(cls):
     failure = cls(
         "acme.pack: the model returned nothing",
         "a/b",
@@ -49,21 +50,21 @@ def test_a_failure_has_a_hint_a_next_action_and_its_facts_in_one_line(cls):
     assert cls.hint in text and cls.next_action in text and "\n" not in text
 
 
-def test_a_sub_cause_may_bring_advice_of_its_own():
-    plain, finer = LikelyTimeout("x"), LikelyTimeout("x", sub_cause="only_reasoning")
+def test_sub_cause_overrides_the_advice_of_its_class():
+    plain, specific = LikelyTimeout("x"), LikelyTimeout("x", sub_cause="only_reasoning")
     assert plain.advice() == (LikelyTimeout.hint, LikelyTimeout.next_action)
-    assert "reasoning_headroom_tokens" in str(finer) and finer.to_dict()["next_action"] == finer.advice()[1]
-    assert LikelyTimeout("x", sub_cause="never heard of").advice() == plain.advice()
+    assert "reasoning_headroom_tokens" in str(specific) and specific.to_dict()["next_action"] == specific.advice()[1]
+    assert LikelyTimeout("x", sub_cause="unknown").advice() == plain.advice()
 
 
-def test_the_time_to_wait_is_in_the_message():
+def test_retry_after_is_in_the_message():
     assert "retry after 2.5 s" in str(FAILURES[FailureClass.RATE_LIMITED]("x", retry_after_s=2.5))
 
 
 @pytest.mark.parametrize(
     "exc",
     [
-        LengthTruncated("x", "a/b", retry_after_s=3.0),
+        *(cls("x", "a/b", retry_after_s=3.0, attempts=(Attempt(number=1, model="a/b"),)) for cls in FAILURES.values()),
         ConfigError((Mistake("a", "b", "c", "d"), Mistake("e", "f"))),
         PackError("p", PackErrorCode.TIMEOUT, "too slow"),
         PluginLoadError("p", "target", "why", "dist 1.0"),
@@ -71,7 +72,7 @@ def test_the_time_to_wait_is_in_the_message():
     ],
     ids=lambda exc: type(exc).__name__,
 )
-def test_an_exception_survives_pickling_chaining_and_notes(exc):
+def test_exception_survives_pickling_chaining_and_notes(exc):
     copy = pickle.loads(pickle.dumps(exc))
     assert type(copy) is type(exc) and str(copy) == str(exc)
 
@@ -87,17 +88,17 @@ def test_an_exception_survives_pickling_chaining_and_notes(exc):
     assert isinstance(caught.value.__cause__, KeyError) and caught.value.__traceback__ is not None
 
 
-def test_a_failure_can_be_copied_with_other_facts_and_keeps_its_class():
+def test_evolved_failure_keeps_its_class():
     changed = attrs.evolve(LengthTruncated("x"), model="a/b")
     assert type(changed) is LengthTruncated and changed.model == "a/b"
 
 
-def test_fields_cannot_be_changed():
+def test_fields_are_frozen():
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         LengthTruncated("x").model = "other"
 
 
-def test_one_mistake_is_one_line_and_several_are_numbered():
+def test_one_mistake_is_one_line_and_several_are_a_numbered_list():
     assert "\n" not in str(ConfigError((Mistake("a", "wrong"),)))
     assert str(ConfigError((Mistake("a", "wrong"), Mistake("b", "bad", "1", "2")))).splitlines()[1:] == [
         "  1. a: wrong",

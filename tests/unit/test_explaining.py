@@ -30,7 +30,7 @@ def test_an_explanation_holds_the_very_messages_that_a_plan_sends(answering, mod
     config = {"budgets": {model: {"max_catalog_bytes": cap}}} if cap else None
     deck, provider = answering(GOOD, config=config)
     found = deck.explain(ASK, model=model, context="c", defaults={"tone": "dry"})
-    assert provider.requests == [], "nobody was asked"
+    assert provider.requests == [], "no model was called"
     deck.plan(ASK, model=model, context="c", defaults={"tone": "dry"})
     assert found.messages == provider.requests[0].messages
     assert sum(part.size for part in found.parts) == sum(len(m.text.encode()) for m in found.messages)
@@ -99,14 +99,17 @@ def test_a_provider_that_does_not_say_what_it_makes_of_an_offer_leaves_that_open
 @pytest.mark.parametrize(
     ("model", "told"),
     [
-        (FRONTIER, "held to 70 ids and their arguments, 23,327 bytes of schema"),
-        ("anthropic/claude-sonnet-5", "held to 70 ids, 2,151 bytes of schema; no arguments: 102 optional properties"),
-        (FREE, "JSON, asked for in words"),
+        (FRONTIER, "constrained decoding: 70 ids and their arguments, 23,327 bytes of schema"),
+        (
+            "anthropic/claude-sonnet-5",
+            "constrained decoding: 70 ids, 2,151 bytes of schema; no arguments: 102 optional properties",
+        ),
+        (FREE, "JSON, requested in the prompt"),
     ],
 )
-def test_the_command_tells_it_too(cli, monkeypatch, model, told):
+def test_explain_command_shows_the_constraint(cli, monkeypatch, model, told):
     monkeypatch.setenv("COLUMNS", "240")
-    assert f"answer {told}" in " ".join(cli("explain", "--model", model, ASK).out.split())
+    assert f"response {told}" in " ".join(cli("explain", "--model", model, ASK).out.split())
 
 
 DECK = make_deck()
@@ -120,13 +123,13 @@ def test_any_request_can_be_explained(text, model):
     assert found.tokens > 0
 
 
-def test_the_command_tells_the_story_and_prints_the_prompt_where_asked(cli):
+def test_explain_command_shows_the_dry_run_and_the_prompt_on_request(cli):
     done = cli("explain", "--model", FREE, "--top", "2", ASK)
     assert done.code == 0
     for words in (
-        "nobody was asked",
+        "no model was called",
         "12 entries sent",
-        "asked first which entries",
+        "no filter call: ",
         "part 2: make an illustration",
         "68 more",
     ):
@@ -135,7 +138,7 @@ def test_the_command_tells_the_story_and_prints_the_prompt_where_asked(cli):
     assert (
         "--- system ---\n" in done.out
         and f"<request>\n{ASK}\n</request>" in done.out
-        and "nobody was asked" in done.err
+        and "no model was called" in done.err
     )
     data = cli("explain", "--model", FREE, "--prompt", "--json", ASK).data
     assert [message["role"] for message in data["messages"]] == ["system", "user"]
@@ -150,18 +153,18 @@ def test_the_command_tells_the_story_and_prints_the_prompt_where_asked(cli):
             (
                 "ranked for each request",
                 "at most 12",
-                f"asks {FREE} where the confidence is below 0.4",
-                "in words only",
+                f"by {FREE} if the confidence is below 0.4",
+                "requested in the prompt",
             ),
         ),
         (
             FRONTIER,
-            ("sent as it is", "instructions and catalog", "by the provider's own means", "nothing had to be ranked"),
+            ("sent whole", "instructions and catalog", "requested through the provider", "nothing had to be ranked"),
         ),
-        (CACHED, ("fits after step 9", "6,000 tokens, 4,000 of them to think", "marked at the end")),
+        (CACHED, ("fits after step 9", "6,000 tokens, 4,000 of them for reasoning", "marked at the end")),
     ],
 )
-def test_what_every_call_to_a_model_will_do_and_who_said_so(cli, monkeypatch, model, words):
+def test_budgets_explain_shows_each_decision_with_its_source(cli, monkeypatch, model, words):
     monkeypatch.setenv("COLUMNS", "240")
     out = " ".join(cli("budgets", model, "--explain").out.split())
     for each in words:

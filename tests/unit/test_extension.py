@@ -14,6 +14,7 @@ from helmdeck_core import (
     Role,
     TextPart,
     Tier,
+    TrimStep,
 )
 from helmdeck_testing import Chunks, EventRecorder, make_deck
 
@@ -109,7 +110,7 @@ def helmdeck_trim_steps():
 """
     installed_plugin("helmdeck-bare", {"bare": "bare_plugin"}, {"bare_plugin": source})
     with make_deck(autoload=True, config={"plugins": {"disable": ["trim"]}}) as deck:
-        assert list(deck.runtime.trim_steps) == ["nothing.but.names"]
+        assert list(deck.runtime.contributed(TrimStep)) == ["nothing.but.names"]
 
 
 def test_a_deployment_reorders_the_ladder_for_tier_c_only(tmp_path):

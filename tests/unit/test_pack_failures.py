@@ -198,8 +198,8 @@ def test_a_call_that_is_cancelled_from_outside_stays_cancelled(deck_with):
 )
 def test_every_pack_that_there_is_refuses_bad_input_with_a_code_and_asks_nobody(given):
     with make_deck(scripted_provider([]), model="scripted/any") as deck:
-        assert len(deck.runtime.packs) >= 2
-        for name in deck.runtime.packs:
+        assert len(deck.runtime.contributed(Pack)) >= 2
+        for name in deck.runtime.contributed(Pack):
             with pytest.raises(PackError) as caught:
                 deck.run(name, given)
             assert caught.value.code is PackErrorCode.INVALID_INPUT and caught.value.pack == name

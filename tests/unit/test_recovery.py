@@ -35,7 +35,7 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
-from helmdeck_core.errors.attempts import MOST_IN_A_TRAIL, TRAIL_BYTES
+from helmdeck_core.errors.attempts import MAX_LISTED_ATTEMPTS, MAX_SUMMARY_BYTES, summary
 from helmdeck_testing import (
     EventRecorder,
     Fail,
@@ -132,7 +132,7 @@ def test_single_pick_is_not_retried_with_single_pick():
     failure = stage.fail(LengthTruncated)
     assert (
         len(stage.sent) == 2
-        and "no change is left that makes another request; no further model in [fallback]" in failure.attempts[-1].then
+        and "all retry variations are exhausted; no further model in [fallback]" in failure.attempts[-1].then
     )
 
 
@@ -497,9 +497,9 @@ def test_attempt_summary_is_bounded_and_contains_no_provider_text():
     chain = {"a/": [f"b/{'x' * 400}{number}" for number in range(20)]}
     stage = Stage(fails[:1], fails, fallback=chain, max_attempts=20)
     failure = stage.fail(LikelyTimeout)
-    assert len(failure.attempts) == MOST_IN_A_TRAIL and failure.attempts[0].number == 1
+    assert len(failure.attempts) == MAX_LISTED_ATTEMPTS and failure.attempts[0].number == 1
     assert failure.attempts[-1].number == 20 == failure.attempt
-    assert secret not in failure.trail() and len(failure.trail().encode()) <= TRAIL_BYTES
+    assert secret not in summary(failure.attempts) and len(summary(failure.attempts).encode()) <= MAX_SUMMARY_BYTES
     assert pickle.loads(pickle.dumps(failure)).attempts == failure.attempts
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmdeck_core import schema_problems
+from helmdeck_core import find_problems, schema_problems
 
 SCHEMA = {
     "type": "object",
@@ -134,3 +134,22 @@ def test_a_value_that_plainly_fits_costs_no_import():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+def test_missing_properties_are_reported_as_data_with_their_path():
+    schema = {
+        "type": "object",
+        "required": ["a", "to"],
+        "properties": {
+            "to": {"type": "object", "required": ["id", "is a required property"]},
+            "n": {"type": "integer"},
+        },
+    }
+    problems = find_problems(schema, {"to": {}, "n": "x"})
+    assert {problem.path for problem in problems if problem.is_missing} == {
+        "$.a",
+        "$.to.id",
+        "$.to.is a required property",
+    }
+    assert [problem.path for problem in problems if not problem.is_missing] == ["$.n"]
+    assert schema_problems(schema, {"to": {}, "n": "x"}) == tuple(map(str, problems))

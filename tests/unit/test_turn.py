@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from helmdeck_core import (
     ChatRequest,
     ChatResponse,
+    ContinuationAnnouncement,
     Disposition,
     Message,
     ProviderUnavailable,
@@ -30,7 +31,7 @@ from helmdeck_core.domain.continuation import TRANSITIONS, ContinuationLimits, T
 from helmdeck_testing import make_deck
 
 RUNTIME = make_deck().runtime
-MERGER = Merger(RUNTIME.announcements)
+MERGER = Merger(RUNTIME.contributions.values_of(ContinuationAnnouncement))
 SEARCH = ToolDefinition("search", "Searches.", {"type": "object", "properties": {"q": {"type": "string"}}})
 WHOLE_CALL = ToolCall("c1", "search", '{"q": "tides"}')
 CUT_CALL = ToolCall("c1", "search", '{"q": "tid')

@@ -36,8 +36,7 @@ from helmdeck_core.domain.continuation import (
 )
 from helmdeck_core.domain.texts import NOTICE
 from helmdeck_core.domain.tool_calls import ToolCalls
-from helmdeck_core.errors import CallFailed
-from helmdeck_core.errors.attempts import AttemptRequest, FailureClass, RequestKind
+from helmdeck_core.errors import AttemptRequest, CallFailed, FailureClass, RequestKind
 
 SAME_START = 6
 """An object with the same first characters as the truncated one is that one written again."""

@@ -171,7 +171,7 @@ def format_problem(call_format: ToolCallFormat) -> str | None:
     for field, group in (("head", "name"), ("argument", "key")):
         source = getattr(call_format, field)
         try:
-            groups = re.compile(source).groupindex
+            groups = _pattern(source).groupindex
         except re.error as error:
             return f"{field} is no regular expression: {error}"
         if source and group not in groups and call_format.kind is not ToolCallFormatKind.INTRODUCTION:

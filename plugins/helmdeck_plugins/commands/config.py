@@ -98,7 +98,7 @@ sources = ["example", "packs"]       # names, or paths that end in .json or .tom
 
 [plugins]
 # disable = ["example-plugin"]       # `helmdeck plugins list` has the names
-# first = ["example-plugin"]         # asked before the others
+# first = ["example-plugin"]         # called before the others
 
 # -- providers: the first part of model ids (PROVIDER/MODEL) -------------------------------------------
 

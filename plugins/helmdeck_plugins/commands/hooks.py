@@ -86,7 +86,7 @@ def _show_all(uses: Sequence[HookUse]) -> None:
                 )
                 show(labelled("replaced", text))
     legend = (
-        "A contribution replaces the built-in value of the same name. For a look-up, the last plugin is asked first."
+        "A contribution replaces the built-in value of the same name. For a look-up, the last plugin is called first."
     )
     show(hanging("", f"{legend} `helmdeck hooks HOOK` shows each value."))
 

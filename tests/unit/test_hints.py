@@ -1,4 +1,4 @@
-"""What failures say to whoever reads them: hints and next actions by the finest cause, facts, and why nothing more was tried."""
+"""Messages of failures: hints and next actions by sub-cause, facts of the call, and why no further attempt was made."""
 
 import ast
 import json
@@ -7,19 +7,20 @@ from pathlib import Path
 import pytest
 
 from helmdeck_core import FAILURES, CallFailed, ChatRequest, Disposition, FailureClass, Message, Role, TextPart, Usage
+from helmdeck_core.calls.attempt_log import NO_RULE
 from helmdeck_core.cli import failure_lines
-from helmdeck_core.errors.attempts import NO_RULE, Attempt
-from helmdeck_core.errors.hints import ANY_PROVIDER, FINER
+from helmdeck_core.errors import Attempt
+from helmdeck_core.errors.hints import ANY_PROVIDER, SUB_CAUSE_ADVICE
 from helmdeck_testing import Fail, Reply, completion, cut_json, draft_in_reasoning, make_deck, scripted_provider
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASSES = {cls.__name__: cls for cls in FAILURES.values()}
-SAYS_NO_MORE = {"error_in_200"}
-"""Finer causes that only tell where an error stood; what helps is the cause's."""
+WITHOUT_ADVICE = {"error_in_200"}
+"""Sub-causes that only say where an error was found; the advice of the class applies."""
 
 
-def written():
-    """Every finer cause that stands in the code beside its class."""
+def sub_causes_in_source():
+    """Every sub-cause in the source, with its class."""
     for path in [*(ROOT / "helmdeck_core").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
@@ -39,26 +40,26 @@ def fail(replies, *, config=None, **options):
     return caught.value
 
 
-def test_every_finer_cause_in_the_code_has_advice_of_its_own():
-    found = set(written())
+def test_every_sub_cause_in_the_source_has_advice():
+    found = set(sub_causes_in_source())
     assert len(found) > 12
     assert [
         f"{cls.failure_class}/{finer}"
         for cls, finer in found
-        if finer not in {*FINER.get(cls.failure_class, {}), *SAYS_NO_MORE}
+        if finer not in {*SUB_CAUSE_ADVICE.get(cls.failure_class, {}), *WITHOUT_ADVICE}
     ] == []
 
 
 @pytest.mark.parametrize("cls", FAILURES.values(), ids=lambda cls: cls.__name__)
-def test_advice_is_said_of_the_provider_that_failed(cls):
-    for finer in ("", *FINER.get(cls.failure_class, {})):
-        told = cls("x", "acme/one", provider="acme", sub_cause=finer).advice()
-        assert all(told) and ANY_PROVIDER not in " ".join(told)
+def test_advice_names_the_provider_that_failed(cls):
+    for finer in ("", *SUB_CAUSE_ADVICE.get(cls.failure_class, {})):
+        advice = cls("x", "acme/one", provider="acme", sub_cause=finer).advice()
+        assert all(advice) and ANY_PROVIDER not in " ".join(advice)
         if ANY_PROVIDER in cls("x", sub_cause=finer).advice()[1]:
-            assert "providers.acme" in told[1]
+            assert "providers.acme" in advice[1]
 
 
-def test_an_answer_that_filled_the_window_is_not_said_to_lack_an_output_limit():
+def test_full_context_window_does_not_advise_a_higher_output_limit():
     failure = fail([Reply('{"steps": [', "model_context_window_exceeded")] * 3)
     assert failure.failure_class is FailureClass.LENGTH_TRUNCATED
     assert "context window was full" in failure.advice()[0] and "output_tokens" not in failure.advice()[1]
@@ -68,12 +69,12 @@ def test_an_answer_that_filled_the_window_is_not_said_to_lack_an_output_limit():
 @pytest.mark.parametrize(
     "thought", [{"reasoning": "hm, " * 20}, {"usage": Usage(output_tokens=90, reasoning_tokens=90)}]
 )
-def test_thoughts_that_come_beside_the_text_count_as_thoughts(stop, thought):
+def test_reasoning_outside_the_text_counts_as_reasoning(stop, thought):
     failure = fail([Reply("", stop, **thought)] * 3)
-    assert failure.sub_cause == "only_reasoning" and "thought and gave no answer" in str(failure)
+    assert failure.sub_cause == "only_reasoning" and "reasoning but no answer" in str(failure)
 
 
-def test_a_request_of_ones_own_that_gets_only_thoughts_says_so_too():
+def test_completion_with_only_reasoning_has_the_sub_cause_only_reasoning():
     request = ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart("hi"),)),))
     with make_deck(scripted_provider([draft_in_reasoning()], "a")) as deck, pytest.raises(CallFailed) as caught:
         deck.complete(request)
@@ -83,46 +84,46 @@ def test_a_request_of_ones_own_that_gets_only_thoughts_says_so_too():
     assert caught.value.sub_cause == "empty_though_finished"
 
 
-def test_a_cut_answer_tells_its_tokens_beside_the_limit():
+def test_truncated_answer_reports_its_tokens_and_the_limit():
     once = {"recovery": {"max_attempts": 1}, "agent": {"continuation_max_attempts": 0}}
     failure = fail([cut_json()], config={**once, "budgets": {"a/": {"output_tokens": 321}}})
-    assert "321 of at most 321 tokens out" in str(failure)
+    assert "321 of at most 321 output tokens" in str(failure)
     wire = json.loads(json.dumps(failure.to_dict()))
     assert (wire["usage"], wire["max_tokens"]) == ({"output_tokens": 321}, 321)
 
 
-def test_what_was_thought_is_told_apart():
-    assert "90 tokens out, 80 of them thought" in str(
+def test_reasoning_tokens_are_reported_separately():
+    assert "90 output tokens, 80 of them reasoning" in str(
         CallFailed("x", usage=Usage(output_tokens=90, reasoning_tokens=80))
     )
 
 
-def test_an_answer_without_a_reason_is_said_to_have_none():
+def test_message_says_when_there_is_no_stop_reason():
     failure = fail([Reply("", None)])
     assert "no stop reason, 0 bytes" in str(failure) and "None" not in str(failure)
 
 
-# -- the trail -----------------------------------------------------------------------------------------------
+# -- attempts ------------------------------------------------------------------------------------------------
 
 
-def test_an_attempt_tells_its_status_and_what_it_took():
+def test_attempt_shows_its_status_and_duration():
     attempt = Attempt(
         number=2, model="a/one", cause=FailureClass.PROVIDER_UNAVAILABLE, status=503, latency_s=12.3, then="again"
     )
     assert str(attempt) == "2. a/one: provider_unavailable, HTTP 503 after 12.3 s, then again"
 
 
-def test_an_attempt_that_was_not_sent_says_so_as_data():
+def test_unsent_attempt_is_marked_in_the_data():
     assert Attempt(number=1, model="a/one", is_sent=False).to_dict()["is_sent"] is False
 
 
-def test_the_attempts_of_a_failure_say_how_long_was_waited(virtual_time):
+def test_attempts_show_the_backoff(virtual_time):
     failure = fail([Fail("provider_unavailable", status=503, retry_after_s=0.1)] * 3)
     assert [attempt.then for attempt in failure.attempts[:2]] == ["again after 0.1 s"] * 2
     assert failure.attempts[0].status == 503
 
 
-def test_a_call_that_is_not_tried_again_says_why():
+def test_message_says_why_no_further_attempt_was_made():
     reasons = {
         "a wait of 90 s is longer than max_wait_s 60": ({}, Fail("rate_limited", retry_after_s=90)),
         "is longer than what is left of the deadline": (
@@ -144,11 +145,11 @@ def test_a_call_that_is_not_tried_again_says_why():
         failure = fail([reply], config=config)
         then = failure.attempts[-1].then
         assert then.startswith("given up: ") and reason in then, then
-        # That nothing helps with a cause is what the cause says already.
+        # The cause alone implies that no rule applies, so the message does not repeat it.
         assert str(failure).endswith(then) == (reason != NO_RULE), str(failure)
 
 
-# -- the provider's own name for a request -------------------------------------------------------------------
+# -- request ids ----------------------------------------------------------------------------------------------
 
 
 ERROR = {"error": {"message": "no"}}
@@ -158,7 +159,7 @@ ERROR = {"error": {"message": "no"}}
 @pytest.mark.parametrize(
     "answer", [(503, ERROR), (200, ERROR), (200, "<html>"), (200, completion("")), (200, completion("{"))]
 )
-def test_the_name_of_the_request_is_told_whatever_the_header_is_called(chat_server, header, answer):
+def test_request_id_is_read_from_every_known_header(chat_server, header, answer):
     status, body = answer
     server = chat_server(lambda _: (status, {header: "req_42"}, body))
     config = {"providers": {"vllm": {"base_url": server.base_url}}, "recovery": {"max_attempts": 1}}
@@ -168,7 +169,7 @@ def test_the_name_of_the_request_is_told_whatever_the_header_is_called(chat_serv
     assert "request id req_42" in str(caught.value)
 
 
-def test_a_name_that_holds_a_secret_is_not_told(chat_server):
+def test_secret_in_a_request_id_is_redacted(chat_server):
     server = chat_server(lambda _: (503, {"x-request-id": "for kq7Zr0Wm4Xc9Tb2L"}, ERROR))
     provider = {"base_url": server.base_url, "api_key": "env:VLLM_KEY"}
     environ, recovery = {"VLLM_KEY": "kq7Zr0Wm4Xc9Tb2L"}, {"max_attempts": 1}
@@ -189,18 +190,18 @@ def shown(failure, code=12):
     return "\n".join(failure_lines(failure, code))
 
 
-def test_what_the_model_said_is_shown_where_one_is_told_to_read_it():
+def test_answer_is_shown_when_the_advice_is_to_read_it():
     failure = fail([Reply("I'm sorry, but I can't help with that.")] * 2)
-    assert "read what it says" in failure.advice()[1]
+    assert "read the answer" in failure.advice()[1]
     assert "response    starts with: I'm sorry, but I can't help with that." in shown(failure)
 
 
-def test_one_attempt_has_a_trail_too_unless_nothing_was_sent():
+def test_single_attempt_is_listed_unless_no_request_was_sent():
     once = fail([Reply("")])
     assert "attempts    1. a/one: likely_timeout/empty_though_finished, then given up" in shown(once)
     assert "tried" not in shown(fail([], config={"budgets": {"a/": {"input_tokens": 300}}}))
 
 
-def test_a_cause_is_not_said_again_as_detail():
+def test_cause_is_not_repeated_as_detail():
     assert "detail" not in shown(fail([cut_json()] * 12))
     assert "detail      the answer has the wrong shape at $.steps" in shown(fail([Reply('{"steps": 3}')] * 2))

@@ -1,0 +1,109 @@
+"""Checks contributed values at start-up, and attributes errors of their functions to the plugin that contributed them.
+
+A value of any type is rejected if it has a property ``problem`` that is not empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from helmdeck_core.domain.decode import DecodeStep
+from helmdeck_core.domain.questions import PromptVariant, rendered_like_others
+from helmdeck_core.domain.recovery import CAUSES_OF_RULES, Action, FailureContext, NextModel, RecoveryRule, Retry
+from helmdeck_core.domain.tool_calls import ToolCallFormat
+from helmdeck_core.hooks.calls import Contribution, attributed
+from helmdeck_core.hooks.contributions import Contributions
+from helmdeck_core.reading.tool_calls.scanner import format_problem
+
+
+def checked(contributions: Contributions, texts: Mapping[str, str]) -> Contributions:
+    """Return the contributions after every check, those of built-ins included.
+
+    :param texts: the contributed texts, for prompt variants without headings of their own.
+    :raises PluginError: a value is not valid.
+    """
+    for values in contributions.values():
+        for owned in values:
+            if problem := getattr(owned.value, "problem", ""):
+                raise owned.fault(f"{type(owned.value).__name__} {owned.value.name!r}: {problem}")
+    changed = {kind: tuple(map(check, contributions.of(kind))) for kind, check in CHECKS.items()}
+    return contributions.replaced({**changed, PromptVariant: _variants(contributions.of(PromptVariant), texts)})
+
+
+def _decode_step(owned: Contribution[DecodeStep]) -> Contribution[DecodeStep]:
+    step = owned.value
+
+    def candidates(text: str) -> list[str]:
+        found = list(step.candidates(text))
+        if not all(isinstance(each, str) for each in found):
+            raise TypeError("yielded a value that is not a string")
+        return found
+
+    return attrs.evolve(owned, value=attrs.evolve(step, candidates=attributed(owned, candidates, list)))
+
+
+def _rule(owned: Contribution[RecoveryRule]) -> Contribution[RecoveryRule]:
+    rule = owned.value
+    cause = rule.name.partition("/")[0]
+    if cause not in CAUSES_OF_RULES:
+        raise owned.fault(f"RecoveryRule {rule.name!r}: there is no cause {cause!r}: {', '.join(CAUSES_OF_RULES)}")
+    if rule.decide is None:
+        return owned
+    return attrs.evolve(owned, value=attrs.evolve(rule, decide=attributed(owned, _only_actions(rule.decide), tuple)))
+
+
+def _only_actions(
+    decide: Callable[[FailureContext], Sequence[Action]],
+) -> Callable[[FailureContext], tuple[Action, ...]]:
+    def decide_actions(context: FailureContext) -> tuple[Action, ...]:
+        actions = tuple(decide(context))
+        if not all(isinstance(action, (Retry, NextModel)) for action in actions):
+            raise TypeError("returned a value that is not an action")
+        return actions
+
+    return decide_actions
+
+
+def _tool_call_format(owned: Contribution[ToolCallFormat]) -> Contribution[ToolCallFormat]:
+    call_format = owned.value
+    if problem := format_problem(call_format):
+        raise owned.fault(f"ToolCallFormat {call_format.name!r}: {problem}")
+    if call_format.translate is None:
+        return owned
+    translate = attributed(owned, call_format.translate, str)
+    return attrs.evolve(owned, value=attrs.evolve(call_format, translate=translate))
+
+
+def _variants(
+    found: Sequence[Contribution[PromptVariant]], texts: Mapping[str, str]
+) -> tuple[Contribution[PromptVariant], ...]:
+    """Fill in what variants leave out: the rendering of their task's first variant, and the contributed headings."""
+    own = [owned for owned in found if owned.value.render is not rendered_like_others]
+    renderings = {owned.value.task: owned for owned in reversed(own)}
+
+    def completed(owned: Contribution[PromptVariant]) -> Contribution[PromptVariant]:
+        variant = owned.value
+        source = owned if owned in own else renderings.get(variant.task)
+        if source is None:
+            raise owned.fault(f"PromptVariant {variant.name!r}: no variant of task {variant.task!r} has a render")
+        catalog, details = variant.catalog_heading, variant.details_heading
+        filled = attrs.evolve(
+            variant,
+            render=attributed(source, source.value.render, str),
+            catalog_heading=texts["catalog.heading"] if catalog is None else catalog,
+            details_heading=texts["catalog.details_heading"] if details is None else details,
+        )
+        return attrs.evolve(owned, value=filled)
+
+    return tuple(map(completed, found))
+
+
+CHECKS: Mapping[type, Callable[[Contribution[Any]], Contribution[Any]]] = {
+    DecodeStep: _decode_step,
+    RecoveryRule: _rule,
+    ToolCallFormat: _tool_call_format,
+}
+"""The check of each value type with functions or patterns that ``problem`` does not cover."""
