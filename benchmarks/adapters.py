@@ -64,7 +64,7 @@ def selector(catalog: Mapping[str, Any]) -> Callable[[str, int], list[str]]:
 
     def choose(intent: str, max_bytes: int) -> list[str]:
         limits = SelectionLimits(cap=max_bytes, max_entries=rules.max_entries[Tier.C], confidence=rules.confidence)
-        return [entry.id for entry in select(prepared, index, intent, limits).entries]
+        return [entry.id for entry in select(prepared, lambda: index.rank(intent), limits).entries]
 
     return choose
 

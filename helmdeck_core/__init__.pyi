@@ -108,6 +108,7 @@ from helmdeck_core.domain.models import Tier as Tier
 from helmdeck_core.domain.models import TierDefaults as TierDefaults
 from helmdeck_core.domain.packs import Pack as Pack
 from helmdeck_core.domain.packs import PackContext as PackContext
+from helmdeck_core.domain.packs import PackInput as PackInput
 from helmdeck_core.domain.packs import PackOutput as PackOutput
 from helmdeck_core.domain.plans import GAP as GAP
 from helmdeck_core.domain.plans import PIPELINE_RUN as PIPELINE_RUN
@@ -115,12 +116,14 @@ from helmdeck_core.domain.plans import UNKNOWN_TOOL as UNKNOWN_TOOL
 from helmdeck_core.domain.plans import Complexity as Complexity
 from helmdeck_core.domain.plans import Plan as Plan
 from helmdeck_core.domain.plans import PlanOutcome as PlanOutcome
+from helmdeck_core.domain.plans import PlanRequest as PlanRequest
 from helmdeck_core.domain.plans import Recommendation as Recommendation
 from helmdeck_core.domain.plans import Route as Route
 from helmdeck_core.domain.plans import RouteKind as RouteKind
 from helmdeck_core.domain.plans import Step as Step
 from helmdeck_core.domain.prices import PriceSource as PriceSource
 from helmdeck_core.domain.questions import Answer as Answer
+from helmdeck_core.domain.questions import CallFacts as CallFacts
 from helmdeck_core.domain.questions import CatalogIndex as CatalogIndex
 from helmdeck_core.domain.questions import FilterCall as FilterCall
 from helmdeck_core.domain.questions import PromptVariant as PromptVariant

@@ -1,4 +1,4 @@
-"""Holds an answer against what was asked for, so that a turn knows what is missing."""
+"""Compares a response with the type that was requested, so that a turn can tell what is missing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.domain.chat import ChatRequest, ChatResponse
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import Shape
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.tool_calls import ToolCalls
@@ -16,22 +16,27 @@ from helmdeck_core.resolve.runtime import Runtime
 
 @attrs.frozen
 class AnswerShapeCheck:
-    """Judges answers to one request by the reasoning tags, decode steps and tool-call formats of the plugins.
+    """Checks responses to one request with the contributed reasoning tags, decode steps and tool-call formats.
 
-    :ivar type: what the answer is decoded into; ``None`` for plain text.
+    :ivar type: the type that the response is decoded into; ``None`` for plain text.
     """
 
     runtime: Runtime
     request: ChatRequest
     type: Any = None
 
+    def is_complete(self, response: ChatResponse) -> bool:
+        """Whether a response needs no further evaluation: plain text that ended by itself."""
+        is_plain = self.type is None and not self.request.tools and not response.tool_calls
+        return is_plain and response.stop_reason is StopReason.END_TURN
+
     def visible(self, text: str) -> str:
-        """The text without reasoning; empty where a block of reasoning never ended."""
+        """Return the text without reasoning; empty where a reasoning block is not closed."""
         stripped = self.runtime.decoder.strip(text)
         return "" if stripped.is_unclosed else (stripped.text if stripped.found else text)
 
     def shape(self, text: str) -> Shape:
-        """What a text is, held against the type that was asked for."""
+        """Return how a text relates to the requested type."""
         if self.type is None:
             return Shape.TEXT
         try:
@@ -41,12 +46,12 @@ class AnswerShapeCheck:
         return Shape.WHOLE
 
     def is_loop(self, text: str) -> bool:
-        """Whether a text ends over and over: in blanks, or, where it is to have a form, in any other token."""
-        has_form = self.type is not None or self.request.response_format is not None
-        return bool(loop_of(text)) if has_form else is_blank_loop(text)
+        """Whether a text ends in a loop: of whitespace, or, for a structured response, of any token."""
+        is_structured = self.type is not None or self.request.response_format is not None
+        return bool(loop_of(text)) if is_structured else is_blank_loop(text)
 
     def tool_calls(self, response: ChatResponse) -> ToolCalls | None:
-        """The calls of an answer, native or written as text; ``None`` where no tools were offered and none came."""
+        """Return the calls of a response, native or as text; ``None`` where no tools were offered and none were called."""
         if not (self.request.tools or response.tool_calls):
             return None
         tools = self.request.tools or None

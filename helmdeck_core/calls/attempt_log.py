@@ -1,102 +1,128 @@
-"""What a call leaves behind: every attempt, what it took, and what was done about it.
-
-Of an attempt that failed nobody is told before it is clear what follows.
-"""
+"""Records the attempts of one call: usage, cost, outcome. A failed attempt is reported after the recovery decision."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Any
 
 import attrs
 
 from helmdeck_core.calls.call_events import CallEvents
-from helmdeck_core.calls.operation import Prepared, provider_of
+from helmdeck_core.calls.operation import Prepared
 from helmdeck_core.calls.recovery import NextAttempt, RecoveryPolicy
 from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN, ReasoningWatchdog
 from helmdeck_core.domain.chat import ChatResponse
 from helmdeck_core.domain.events import CallRef
+from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import Attempt, AttemptRequest, CallFailed, FailureClass, Usage, total_cost
 from helmdeck_core.resolve.prices import Pricer
 
+NO_USAGE = Usage()
+
 NO_RULE = "no recovery rule applies"
 
-_SILENT = FailureClass.LIKELY_TIMEOUT
-
-FOR_THE_SELECTION = "selection"
-"""The purpose of a call that settles which entries of a catalog are sent."""
+SELECTION_PURPOSE = "selection"
+"""The purpose of a side call that narrows the selection."""
 
 
-@attrs.define
+class RequestRefused(Exception):
+    """The prepared request must not be sent; the argument is the reason."""
+
+
+@attrs.define(eq=False)
 class AttemptState:
-    """One attempt while it runs.
+    """One attempt while it runs; as a context manager it keeps the failure that ends the attempt.
 
-    :ivar guessed: about how many tokens it took, where the answer was cut off before the provider told; else nothing.
+    :ivar error: the failure, or the refusal to send; ``None`` while there is none.
+    :ivar estimated: estimated usage of a response that was cut off before the provider reported it.
     """
 
-    ask: NextAttempt
+    step: NextAttempt
     call: CallRef
     prepared: Prepared | None = attrs.field(default=None, repr=False)
     sent_s: float | None = None
-    has_spoken: bool = False
+    has_output: bool = False
     response: ChatResponse | None = attrs.field(default=None, repr=False)
-    guessed: Usage = Usage()
+    estimated: Usage = NO_USAGE
+    error: CallFailed | RequestRefused | None = None
 
-    def guess(self, watch: ReasoningWatchdog) -> None:
-        """The answer is cut off: reckon what it took by what went out and what has come."""
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> bool:
+        if isinstance(error, (CallFailed, RequestRefused)):
+            self.error = error
+            return True
+        return False
+
+    @property
+    def ready(self) -> Prepared:
+        """The prepared request of an attempt that got that far."""
         assert self.prepared is not None
-        came = watch.thought_tokens + len(watch.text) // CHARS_PER_TOKEN
-        went = sum(len(message.text) for message in self.prepared.request.messages) // CHARS_PER_TOKEN
-        self.guessed = Usage(input_tokens=went, output_tokens=came, reasoning_tokens=watch.thought_tokens)
+        return self.prepared
+
+    def estimate(self, watchdog: ReasoningWatchdog) -> None:
+        """Estimate the usage of a response that is cut off, from the prompt and the text so far."""
+        output = watchdog.reasoning_tokens + len(watchdog.text) // CHARS_PER_TOKEN
+        prompt = sum(len(message.text) for message in self.ready.request.messages) // CHARS_PER_TOKEN
+        self.estimated = Usage(input_tokens=prompt, output_tokens=output, reasoning_tokens=watchdog.reasoning_tokens)
 
 
 class AttemptLog:
     """The attempts of one call.
 
-    :param report_unknown_cost: takes a model whose costs a limit cannot count.
+    :param report_unknown_cost: receives a model whose cost a limit cannot count.
+    :ivar pending: the failed attempt that is not reported yet.
     """
 
     def __init__(
         self,
-        teller: CallEvents,
+        events: CallEvents,
         call: CallRef,
         policy: RecoveryPolicy,
         pricer: Pricer,
         report_unknown_cost: Callable[[str], None],
     ) -> None:
-        self._teller = teller
+        self._events = events
         self._call = call
         self._policy = policy
         self._pricer = pricer
         self._report_unknown_cost = report_unknown_cost
-        self._helpers: tuple[Attempt, ...] = ()
-        self.untold: Attempt | None = None
+        self._side_attempts: tuple[Attempt, ...] = ()
+        self.pending: Attempt | None = None
 
-    def helped(self, attempts: Sequence[Attempt]) -> None:
-        """Another call was made for the attempt that comes next; what cost nothing for sure is left out."""
-        paid = [each for each in attempts if each.stop_reason or each.usage != Usage() or each.cause is _SILENT]
-        self._helpers += tuple(attrs.evolve(attempt, purpose=FOR_THE_SELECTION) for attempt in paid)
+    def add_side_attempts(self, attempts: Sequence[Attempt]) -> None:
+        """Add attempts of a side call; those that certainly cost nothing are left out."""
+        paid = [
+            each
+            for each in attempts
+            if each.stop_reason or each.usage != NO_USAGE or each.cause is FailureClass.LIKELY_TIMEOUT
+        ]
+        self._side_attempts += tuple(attrs.evolve(attempt, purpose=SELECTION_PURPOSE) for attempt in paid)
 
     @property
-    def help_usd(self) -> float:
-        """What the other calls for this attempt cost, as far as that is known."""
-        return sum(helper.cost_usd or 0.0 for helper in self._helpers)
+    def side_cost_usd(self) -> float:
+        """Known cost of the side calls of this attempt."""
+        return sum(attempt.cost_usd or 0.0 for attempt in self._side_attempts)
 
-    def take_helpers(self, number: int) -> tuple[Attempt, ...]:
-        """The attempts of other calls for the attempt of this number."""
-        helpers, self._helpers = self._helpers, ()
-        return tuple(attrs.evolve(each, number=number) for each in helpers)
+    def take_side_attempts(self, number: int) -> tuple[Attempt, ...]:
+        """Return the side attempts under this attempt's number, and forget them."""
+        if not self._side_attempts:
+            return ()
+        attempts, self._side_attempts = self._side_attempts, ()
+        return tuple(attrs.evolve(each, number=number) for each in attempts)
 
-    def answered(self, this: AttemptState) -> tuple[Attempt, ...]:
-        """The attempt gave the answer; returns all of them."""
-        assert this.response is not None
-        attempt = self._made(this, then="answered")
-        self._teller.attempted(attempt)
-        return (*self._policy.attempts, *self.take_helpers(attempt.number), attempt)
+    def record_success(self, this: AttemptState) -> tuple[Attempt, ...]:
+        """Record the attempt that gave the result; return all attempts."""
+        attempt = self._attempt(this, then="answered")
+        self._events.attempt_ended(attempt)
+        return (*self._policy.attempts, *self.take_side_attempts(attempt.number), attempt)
 
-    def failed(self, this: AttemptState, failure: CallFailed, latency_s: float) -> Attempt:
-        """The attempt gave nothing usable."""
-        self.untold = self._made(
+    def record_failure(self, this: AttemptState, failure: CallFailed, latency_s: float) -> Attempt:
+        """Record a failed attempt; it is reported once the recovery decision is known."""
+        # A stream that breaks off is paid for up to that point.
+        is_paid = this.response is None and failure.usage != NO_USAGE
+        self.pending = self._attempt(
             this,
             cause=failure.failure_class,
             sub_cause=failure.sub_cause,
@@ -105,85 +131,85 @@ class AttemptLog:
             raw_length=failure.raw_length,
             request_id=failure.request_id,
             usage=failure.usage,
-            # A stream that breaks off is paid for as far as it came.
-            cost_usd=self._cost_usd(this, failure.usage)
-            if this.response is None and failure.usage != Usage()
-            else None,
+            cost_usd=self._cost_usd(this, failure.usage) if is_paid else None,
         )
-        return self.untold
+        return self.pending
 
-    def goes_on(self, ask: NextAttempt) -> None:
-        """Tell how the last attempt ended, now that it is clear what follows."""
-        if self.untold is None:
+    def report_retry(self, step: NextAttempt) -> None:
+        """Report the pending attempt together with the step that follows it."""
+        if self.pending is None:
             return
-        again = ask.model == self.untold.model
-        wait = f" after {ask.wait_s:.1f} s" if ask.wait_s else ""
-        self._tell(f"again{wait}" if again else f"next model {ask.model}")
+        is_same_model = step.model == self.pending.model
+        wait = f" after {step.wait_s:.1f} s" if step.wait_s else ""
+        self._report_pending(f"again{wait}" if is_same_model else f"next model {step.model}")
 
-    def ended(self, failure: CallFailed, reason: str, total_s: float) -> CallFailed:
-        """Nothing more is tried; returns the failure with everything that was."""
-        if self.untold is not None:
-            self._tell(f"given up: {reason or NO_RULE}", reason)
+    def final_failure(self, failure: CallFailed, reason: str, total_s: float) -> CallFailed:
+        """Report that the call is exhausted; return the failure with all attempts."""
+        if self.pending is not None:
+            self._report_pending(f"given up: {reason or NO_RULE}", reason)
         *before, last = self._policy.attempts
-        attempts, pack = (*before, *self.take_helpers(last.number), last), self._call.pack
-        asked = failure.model or attempts[-1].model
+        attempts, pack = (*before, *self.take_side_attempts(last.number), last), self._call.pack
+        model = failure.model or attempts[-1].model
         failure = attrs.evolve(
             failure,
             headline=failure.headline if failure.headline.startswith(pack) else f"{pack}: {failure.headline}",
-            model=asked,
-            provider=failure.provider or (provider_of(asked) if attempts[-1].is_sent else ""),
+            model=model,
+            provider=failure.provider or (ModelId.provider_of(model) if attempts[-1].is_sent else ""),
             attempt=attempts[-1].number,
             attempts=attempts,
             cost_usd=total_cost(attempts),
             call_id=self._call.call_id,
         )
-        self._teller.gave_up(failure, reason or NO_RULE, total_s)
+        self._events.call_exhausted(failure, reason or NO_RULE, total_s)
         return failure
 
-    def _tell(self, then: str, reason: str = "") -> None:
-        assert self.untold is not None
-        told = attrs.evolve(self.untold, then=then, reason=reason)
-        self.untold = None
-        self._policy.attempts = (*self._policy.attempts[:-1], told)
-        self._teller.attempted(told)
+    def _report_pending(self, then: str, reason: str = "") -> None:
+        assert self.pending is not None
+        attempt = attrs.evolve(self.pending, then=then, reason=reason)
+        self.pending = None
+        self._policy.attempts = (*self._policy.attempts[:-1], attempt)
+        self._events.attempt_ended(attempt)
 
-    def _made(self, this: AttemptState, **how: Any) -> Attempt:
-        response = this.response
-        if this.guessed != Usage():
-            how |= {"usage": this.guessed, "cost_usd": self._cost_usd(this, this.guessed), "is_estimated": True}
-        if response is not None:
-            how |= {
-                "served_model": response.served_model,
-                "stop_reason": response.stop_reason.value,
-                "raw_stop_reason": response.raw_stop_reason,
-                "usage": response.usage,
-                "latency_s": response.latency_s,
-                "raw_length": len(response.text.encode("utf-8", "surrogatepass")),
-                "request_id": response.request_id,
-                "cost_usd": self._cost_usd(this, response.usage),
-            }
-            if response.continuation is not None:
-                how["continuations"] = response.continuation.attempts
-                if len(response.continuation.requests) > 1:
-                    how |= self._several(this, response.continuation.requests)
+    def _attempt(self, this: AttemptState, **fields: Any) -> Attempt:
+        if this.estimated != NO_USAGE:
+            cost_usd = self._cost_usd(this, this.estimated)
+            fields |= {"usage": this.estimated, "cost_usd": cost_usd, "is_estimated": True}
+        if this.response is not None:
+            fields |= self._response_fields(this, this.response)
         return Attempt(
             number=this.call.attempt,
-            model=this.ask.model,
-            waited_s=this.ask.wait_s,
-            changed=this.ask.changed,
+            model=this.step.model,
+            waited_s=this.step.wait_s,
+            changed=this.step.changed,
             is_sent=this.sent_s is not None,
-            **how,
+            **fields,
         )
 
-    def _several(self, this: AttemptState, requests: Sequence[AttemptRequest]) -> dict[str, Any]:
-        """What an attempt of several requests cost, one by one: prices may depend on how large a request is."""
+    def _response_fields(self, this: AttemptState, response: ChatResponse) -> dict[str, Any]:
+        fields: dict[str, Any] = {
+            "served_model": response.served_model,
+            "stop_reason": response.stop_reason.value,
+            "raw_stop_reason": response.raw_stop_reason,
+            "usage": response.usage,
+            "latency_s": response.latency_s,
+            "raw_length": len(response.text.encode("utf-8", "surrogatepass")),
+            "request_id": response.request_id,
+            "cost_usd": self._cost_usd(this, response.usage),
+        }
+        if response.continuation is not None:
+            fields["continuations"] = response.continuation.attempts
+            if len(response.continuation.requests) > 1:
+                fields |= self._request_fields(this, response.continuation.requests)
+        return fields
+
+    def _request_fields(self, this: AttemptState, requests: Sequence[AttemptRequest]) -> dict[str, Any]:
+        """Requests with their own costs, since a price may depend on the size of a request."""
         priced = tuple(attrs.evolve(each, cost_usd=self._cost_usd(this, each.usage)) for each in requests)
         return {"requests": priced, "cost_usd": total_cost(priced)}
 
     def _cost_usd(self, this: AttemptState, usage: Usage) -> float | None:
-        assert this.prepared is not None
-        model = this.prepared.request.model
-        cost = self._pricer.cost_usd(this.prepared.budget, model, usage)
+        model = this.ready.request.model
+        cost = self._pricer.cost_usd(this.ready.budget, model, usage)
         if cost is None and self._policy.limits.max_cost_usd is not None:
             self._report_unknown_cost(model)
         return cost

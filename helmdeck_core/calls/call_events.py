@@ -1,4 +1,4 @@
-"""Tells sinks what happens to one call. Where no sink listens, no event is made."""
+"""Emits the events of one call. Where no sink is active, no event object is created."""
 
 from __future__ import annotations
 
@@ -24,23 +24,25 @@ from helmdeck_core.resolve.runtime import Runtime
 
 
 class CallEvents:
-    """Tells of one call.
+    """The events of one call.
 
-    :param model: the model that is asked for.
+    :ivar model: the requested model.
     """
+
+    __slots__ = ("_call", "_model", "_runtime")
 
     def __init__(self, runtime: Runtime, call: CallRef, model: str) -> None:
         self._runtime = runtime
         self._call = call
         self._model = model
 
-    def started(self, parent: str) -> None:
-        """The call begins."""
+    def call_started(self, parent: str) -> None:
+        """The call starts."""
         if self._runtime.sinks:
             self._runtime.emit(CallStarted(**self._call.place, model=self._model, parent=parent))
 
-    def sent(self, ask: NextAttempt, call: CallRef, prepared: Prepared) -> None:
-        """A request goes out."""
+    def request_sent(self, step: NextAttempt, call: CallRef, prepared: Prepared) -> None:
+        """A request is sent."""
         if not self._runtime.sinks:
             return
         request, budget = prepared.request, prepared.budget
@@ -55,13 +57,13 @@ class CallEvents:
                 max_catalog_bytes=budget.max_catalog_bytes,
                 temperature=request.temperature,
                 response_format=request.response_format.kind if request.response_format else "",
-                changed=ask.changed,
-                waited_s=ask.wait_s,
+                changed=step.changed,
+                waited_s=step.wait_s,
             )
         )
 
-    def answered(self, call: CallRef, model: str, response: ChatResponse) -> None:
-        """An answer is about to be read; told where it holds reasoning."""
+    def response_received(self, call: CallRef, model: str, response: ChatResponse) -> None:
+        """A response is about to be read; reported where it contains reasoning."""
         if not self._runtime.sinks:
             return
         decoder, text = self._runtime.decoder, response.text
@@ -70,13 +72,13 @@ class CallEvents:
             tokens = response.usage.reasoning_tokens
             self._runtime.emit(ReasoningStripped(**call.place, model=model, chars=chars, tokens=tokens))
 
-    def attempted(self, attempt: Attempt) -> None:
-        """An attempt ended, and it is clear what follows."""
+    def attempt_ended(self, attempt: Attempt) -> None:
+        """An attempt ended, and the recovery decision is made."""
         if self._runtime.sinks:
             self._runtime.emit(AttemptEnded(**self._place(attempt.number), outcome=attempt))
 
-    def gave_up(self, failure: CallFailed, reason: str, latency_s: float) -> None:
-        """The call ends without a usable answer."""
+    def call_exhausted(self, failure: CallFailed, reason: str, latency_s: float) -> None:
+        """The call ends without a usable response."""
         if not self._runtime.sinks:
             return
         self._runtime.emit(
@@ -92,16 +94,16 @@ class CallEvents:
             )
         )
 
-    def aborted(self, error: BaseException, attempt: int, latency_s: float, untold: Attempt | None) -> None:
-        """The call ends in the middle; a sink that cannot take that must not hide why.
+    def call_aborted(self, error: BaseException, attempt: int, latency_s: float, pending: Attempt | None) -> None:
+        """The call is aborted; a sink that fails on this must not hide the reason.
 
-        :param untold: the attempt before, where nobody was told of it yet.
+        :param pending: the previous attempt, where it was not reported yet.
         """
         if not self._runtime.sinks:
             return
         with contextlib.suppress(PluginError):
-            if untold is not None:
-                self.attempted(attrs.evolve(untold, then="given up: the call was aborted"))
+            if pending is not None:
+                self.attempt_ended(attrs.evolve(pending, then="given up: the call was aborted"))
             self._runtime.emit(
                 CallAborted(**self._place(attempt), model=self._model, error=type(error).__name__, latency_s=latency_s)
             )

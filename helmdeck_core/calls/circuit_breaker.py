@@ -1,4 +1,4 @@
-"""Remembers which providers fail again and again, so that others are asked for a while. In memory, for one deck."""
+"""Opens the circuit of a provider that fails repeatedly. In memory, for one deck."""
 
 from __future__ import annotations
 
@@ -8,46 +8,45 @@ import attrs
 
 
 @attrs.define
-class _Record:
+class _Circuit:
     failures: int = 0
-    until_s: float = float("-inf")
+    open_until_s: float = float("-inf")
 
 
 class CircuitBreaker:
-    """Providers that rest.
+    """Counts consecutive failures per provider; thread-safe.
 
-    :param after: failures in a row after which a provider rests; 0 is never.
-    :param seconds: for how long.
+    :param max_failures: consecutive failures that open a circuit; 0 disables the breaker.
+    :param cooldown_s: seconds for which a circuit stays open.
     """
 
-    def __init__(self, after: int, seconds: float) -> None:
-        self._after = after
-        self.seconds = seconds
-        self._records: dict[str, _Record] = {}
-        # One deck serves several threads.
+    def __init__(self, max_failures: int, cooldown_s: float) -> None:
+        self._max_failures = max_failures
+        self.cooldown_s = cooldown_s
+        self._circuits: dict[str, _Circuit] = {}
         self._lock = threading.Lock()
 
-    def resting(self, now_s: float) -> frozenset[str]:
-        """The providers that rest at this time."""
-        if not self._records:
+    def open_circuits(self, now_s: float) -> frozenset[str]:
+        """Return the providers that are in cooldown."""
+        if not self._circuits:
             return frozenset()
         with self._lock:
-            return frozenset(name for name, record in self._records.items() if record.until_s > now_s)
+            return frozenset(name for name, circuit in self._circuits.items() if circuit.open_until_s > now_s)
 
-    def worked(self, provider: str) -> None:
-        """A provider answered: what was held against it is forgotten."""
-        if provider in self._records:
+    def record_success(self, provider: str) -> None:
+        """Reset the provider's failure count."""
+        if provider in self._circuits:
             with self._lock:
-                self._records.pop(provider, None)
+                self._circuits.pop(provider, None)
 
-    def failed(self, provider: str, now_s: float) -> bool:
-        """A provider failed; returns whether it rests from now on."""
-        if not self._after:
+    def record_failure(self, provider: str, now_s: float) -> bool:
+        """Count a failure; return whether it opened the circuit."""
+        if not self._max_failures:
             return False
         with self._lock:
-            record = self._records.setdefault(provider, _Record())
-            record.failures += 1
-            if record.failures < self._after or record.until_s > now_s:
+            circuit = self._circuits.setdefault(provider, _Circuit())
+            circuit.failures += 1
+            if circuit.failures < self._max_failures or circuit.open_until_s > now_s:
                 return False
-            record.until_s = now_s + self.seconds
+            circuit.open_until_s = now_s + self.cooldown_s
             return True

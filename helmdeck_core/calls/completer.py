@@ -1,4 +1,4 @@
-"""Gets one whole answer from a model: sends, and has what was cut continued, within the limits of the turn."""
+"""Gets one whole response from a model: sends the request, and continues a truncated response within the turn's limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
 from helmdeck_core.calls.continuation.merge import Merger, SeamStream
 from helmdeck_core.calls.continuation.turn import RequestGuard, SendRequest, ShapeCheck, Turn, TurnAction, TurnResult
-from helmdeck_core.calls.provider_pool import ProviderPool
+from helmdeck_core.calls.provider_client import Chunks, ProviderClient
 from helmdeck_core.config.precedence import matching_prefixes
 from helmdeck_core.config.types import AgentConfig
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
@@ -27,88 +27,180 @@ from helmdeck_core.domain.events import (
     StopReasonObserved,
     ToolPayloadRepair,
 )
+from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import CallFailed, InvalidRequest, LikelyTimeout
 from helmdeck_core.resolve.runtime import Runtime
 
 DEFAULT_MAX_TOKENS = 4_096
-"""What a turn's budget is reckoned from where the request names no limit."""
-KEPT_S = 0.05
-"""Seconds before the end of an attempt at which its continuations end."""
+"""The output limit that a turn's budget is derived from where the request has none."""
+RESERVED_S = 0.05
+"""Seconds before the end of an attempt at which its continuations end, so that the partial response can be kept."""
 BUDGET_FACTOR = 4
 """A turn may write this many times its first output limit."""
 
 
 class Completer:
-    """Sends requests over one gateway until their answers are whole.
+    """Completes responses over one client.
 
-    :param clock: seconds that only grow.
+    :param clock: a monotonic clock in seconds.
     """
 
-    def __init__(self, runtime: Runtime, gateway: ProviderPool, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, runtime: Runtime, client: ProviderClient, clock: Callable[[], float] = time.monotonic) -> None:
         self._runtime = runtime
-        self._gateway = gateway
+        self._client = client
         self._clock = clock
         self._merger = Merger(runtime.contributions.values_of(ContinuationAnnouncement))
-        self._refusing: set[str] = set()
+        self._without_native: set[str] = set()
 
     async def complete(
         self,
         request: ChatRequest,
-        judge: ShapeCheck,
+        check: ShapeCheck,
         call: CallRef,
         until_s: float | None = None,
         *,
         first: ChatResponse | None = None,
-        refuses: RequestGuard | None = None,
+        guard: RequestGuard | None = None,
     ) -> ChatResponse:
-        """Ask, and go on where the answer was cut.
+        """Send a request and continue its response where it is truncated.
 
-        :param until_s: when the answer must be there, on the clock; what is there by then is kept.
-        :param first: the answer to the request, where it came already.
-        :param refuses: whether something else than the limits of the turn forbids a request.
-        :raises CallFailed: the first request failed; a later one that fails leaves a partial answer.
+        :param until_s: when the response must be complete, on the clock; a partial response is kept.
+        :param first: the response to the request, where it arrived already.
+        :param guard: forbids a continuation for other reasons than the limits of the turn.
+        :raises CallFailed: the first request failed; if a later one fails, the response is partial.
         """
-        response = first if first is not None else await self._gateway.complete(request)
-        turn, step = self._begun(request, response, judge, call, refuses)
-        if isinstance(step, TurnResult):
-            return step.response
-        async with contextlib.aclosing(self._going_on(turn, step, call, until_s, streams=False)) as batches:
-            async for batch in batches:
-                if isinstance(batch, ChatResponse):
-                    response = batch
-        return response
+        response = first if first is not None else await self._client.complete(request)
+        if check.is_complete(response):
+            self._emit_stop_reason(request, response, call, 1)
+            return response
+        turn, action = self._evaluate(request, response, check, call, guard)
+        if isinstance(action, TurnResult):
+            return action.response
+        start_s, number = self._clock(), 1
+        while isinstance(action, SendRequest):
+            number += 1
+            action = await self._continue(turn, action, call, number, until_s)
+        self._emit_terminated(request.model, action.response, call, self._clock() - start_s)
+        return action.response
 
-    def _begun(
-        self, request: ChatRequest, first: ChatResponse, judge: ShapeCheck, call: CallRef, refuses: RequestGuard | None
+    async def continue_stream(
+        self,
+        request: ChatRequest,
+        first: ChatResponse,
+        check: ShapeCheck,
+        call: CallRef,
+        until_s: float | None = None,
+        *,
+        guard: RequestGuard | None = None,
+    ) -> Chunks:
+        """Continue a streamed response: yield its further chunks without a seam, and last the whole response.
+
+        Tool calls of continuations come with the whole response only; their chunks would be mistaken for the first ones.
+        """
+        turn, action = self._evaluate(request, first, check, call, guard)
+        start_s, number, is_continued = self._clock(), 1, isinstance(action, SendRequest)
+        while isinstance(action, SendRequest):
+            number += 1
+            part = _StreamedPart(
+                self._merger.stream(turn.answer), self._runtime.decoder.stream(), is_silent=action.is_repair
+            )
+            async with contextlib.aclosing(
+                self._continue_in_chunks(turn, action, part, call, number, until_s)
+            ) as steps:
+                async for chunks in steps:
+                    yield chunks
+            assert part.action is not None
+            action = part.action
+        if is_continued:
+            self._emit_terminated(request.model, action.response, call, self._clock() - start_s)
+        yield action.response
+
+    # -- one continuation ----------------------------------------------------------------------------------
+
+    async def _continue(
+        self, turn: Turn, send: SendRequest, call: CallRef, number: int, until_s: float | None
+    ) -> TurnAction:
+        """Send a continuation whole; return what the turn does next."""
+        self._emit_continuation(send, call)
+        try:
+            async with asyncio.timeout(self._left_s(until_s)):
+                response = await self._client.complete(send.request)
+        except (TimeoutError, CallFailed) as exc:
+            return self._after_failure(turn, send, exc, "")
+        self._emit_stop_reason(send.request, response, call, number)
+        return turn.feed(response)
+
+    async def _continue_in_chunks(
+        self, turn: Turn, send: SendRequest, part: _StreamedPart, call: CallRef, number: int, until_s: float | None
+    ) -> AsyncGenerator[Sequence[ChatDelta], None]:
+        """Stream a continuation; what the turn does next stays with the part."""
+        self._emit_continuation(send, call)
+        try:
+            async with contextlib.aclosing(self._client.stream(send.request)) as batches:
+                while part.response is None:
+                    async with asyncio.timeout(self._left_s(until_s)):
+                        batch = await anext(batches)
+                    if chunks := part.feed(batch):
+                        yield chunks
+        except (TimeoutError, CallFailed) as exc:
+            part.action = self._after_failure(turn, send, exc, part.shown)
+            return
+        self._emit_stop_reason(send.request, part.response, call, number)
+        if rest := part.finish():
+            yield (ChatDelta(rest),)
+        part.action = turn.feed(part.response, part.shown)
+
+    def _evaluate(
+        self, request: ChatRequest, first: ChatResponse, check: ShapeCheck, call: CallRef, guard: RequestGuard | None
     ) -> tuple[Turn, TurnAction]:
-        turn = self.begin(request, judge, refuses)
-        self.observe(request, first, call, 1)
-        step = turn.feed(first)
-        if isinstance(step, TurnResult):
-            self._finished(request, step.response, call)
-        return turn, step
-
-    def begin(self, request: ChatRequest, judge: ShapeCheck, refuses: RequestGuard | None = None) -> Turn:
-        """A turn for a request, with the limits of the deployment."""
-        return Turn(
+        """Start a turn with its first response."""
+        turn = Turn(
             request,
             limits_of(self._runtime.config.agent, self._runtime.weights, request),
-            judge,
+            check,
             self._runtime.texts,
             self._merger,
-            # Looked up when an answer was cut, which few are.
-            takes_native=lambda: request.model not in self._refusing and self._takes_native(request),
-            refuses=refuses,
+            takes_native=lambda: request.model not in self._without_native and self._takes_native(request),
+            guard=guard,
         )
+        self._emit_stop_reason(request, first, call, 1)
+        action = turn.feed(first)
+        if isinstance(action, TurnResult):
+            self._emit_not_continued(request, action.response, call)
+        return turn, action
 
-    def observe(self, request: ChatRequest, response: ChatResponse, call: CallRef, iteration: int) -> None:
-        """Tell why a model stopped."""
+    def _after_failure(self, turn: Turn, send: SendRequest, error: TimeoutError | CallFailed, shown: str) -> TurnAction:
+        """Decide after a failed continuation: a model that rejects its own response as last message gets a hint instead."""
+        if isinstance(error, TimeoutError):
+            error = LikelyTimeout("the continuation did not come in time", sub_cause="deadline")
+        elif (
+            send.is_native
+            and not shown
+            and isinstance(error, InvalidRequest)
+            and self._runtime.texts["continuation.hint"]
+        ):
+            self._without_native.add(send.request.model)
+            return turn.without_native(send)
+        return turn.fail(error, shown)
+
+    def _left_s(self, until_s: float | None) -> float | None:
+        return None if until_s is None else max(0.0, until_s - self._clock() - RESERVED_S)
+
+    def _takes_native(self, request: ChatRequest) -> bool:
+        rows = self._runtime.contributed(NativeContinuation)
+        prefixes = matching_prefixes(rows, self._runtime.budgets.names(request.model))
+        row = rows[prefixes[-1]].value if prefixes else None
+        return row is not None and row.is_taken and (row.takes_schema or request.response_format is None)
+
+    # -- events --------------------------------------------------------------------------------------------
+
+    def _emit_stop_reason(self, request: ChatRequest, response: ChatResponse, call: CallRef, iteration: int) -> None:
         if not self._runtime.sinks:
             return
         self._runtime.emit(
             StopReasonObserved(
                 **call.place,
-                provider=request.model.partition("/")[0],
+                provider=ModelId.provider_of(request.model),
                 model=request.model,
                 stop_reason=response.stop_reason,
                 raw_stop_reason=response.raw_stop_reason,
@@ -116,71 +208,9 @@ class Completer:
             )
         )
 
-    # -- going on ------------------------------------------------------------------------------------------
-
-    async def continued(
-        self,
-        request: ChatRequest,
-        first: ChatResponse,
-        judge: ShapeCheck,
-        call: CallRef,
-        until_s: float | None = None,
-        *,
-        refuses: RequestGuard | None = None,
-    ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
-        """What completes an answer that came in pieces: further pieces without a seam, and last the whole response.
-
-        Tool calls of continuations come with the response alone, for their pieces would be taken for those of the first.
-        """
-        turn, step = self._begun(request, first, judge, call, refuses)
-        if isinstance(step, TurnResult):
-            yield step.response
-            return
-        async with contextlib.aclosing(self._going_on(turn, step, call, until_s, streams=True)) as batches:
-            async for batch in batches:
-                yield batch
-
-    async def _going_on(
-        self, turn: Turn, step: TurnAction, call: CallRef, until_s: float | None, *, streams: bool
-    ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
-        """Send what the turn says until it is over: pieces, where they are wanted, and last the whole response."""
-        start_s, iteration, model = self._clock(), 1, ""
-        while isinstance(step, SendRequest):
-            model, iteration = step.request.model, iteration + 1
-            self.announce(step, call)
-            part = _Part(self._merger.stream(turn.answer), self._runtime.decoder.stream(), is_silent=step.is_repair)
-            try:
-                if streams:
-                    async with contextlib.aclosing(self._gateway.stream(step.request)) as batches:
-                        while part.response is None:
-                            async with asyncio.timeout(self._left_s(until_s)):
-                                batch = await anext(batches)
-                            if given := part.feed(batch):
-                                yield given
-                else:
-                    async with asyncio.timeout(self._left_s(until_s)):
-                        part.response = await self._gateway.complete(step.request)
-            except TimeoutError:
-                late = LikelyTimeout("the continuation did not come in time", sub_cause="deadline")
-                step = turn.fail(late, part.shown)
-            except CallFailed as exc:
-                step = turn.fail(exc, part.shown) if part.shown else self.after_failure(turn, step, exc)
-            else:
-                self.observe(step.request, part.response, call, iteration)
-                if streams and (rest := part.finish()):
-                    yield (ChatDelta(rest),)
-                step = turn.feed(part.response, part.shown if streams else None)
-        self._terminated(model, step.response, call, self._clock() - start_s)
-        yield step.response
-
-    def _left_s(self, until_s: float | None) -> float | None:
-        """Seconds for a continuation: a little less than the attempt has, so that what is there can be kept."""
-        return None if until_s is None else max(0.0, until_s - self._clock() - KEPT_S)
-
-    def announce(self, send: SendRequest, call: CallRef) -> None:
-        """Tell that a continuation is asked for."""
+    def _emit_continuation(self, send: SendRequest, call: CallRef) -> None:
         if send.is_repair or not self._runtime.sinks:
-            return  # a repair is told with its outcome
+            return  # a repair is reported with its outcome
         self._runtime.emit(
             ContinuationAttempt(
                 **call.place,
@@ -194,28 +224,11 @@ class Completer:
             )
         )
 
-    def after_failure(self, turn: Turn, send: SendRequest, failure: CallFailed) -> TurnAction:
-        """What follows a continuation that failed: a model that does not take its own answer is asked with a hint."""
-        if send.is_native and isinstance(failure, InvalidRequest) and self._runtime.texts["continuation.hint"]:
-            self._refusing.add(send.request.model)
-            return turn.without_native(send)
-        return turn.fail(failure)
-
-    def _takes_native(self, request: ChatRequest) -> bool:
-        rows = self._runtime.contributed(NativeContinuation)
-        names = self._runtime.budgets.names(request.model)
-        found = matching_prefixes(rows, names)
-        row = rows[found[-1]].value if found else None
-        return row is not None and row.is_taken and (row.takes_schema or request.response_format is None)
-
-    # -- telling -------------------------------------------------------------------------------------------
-
-    def _finished(self, request: ChatRequest, response: ChatResponse, call: CallRef) -> None:
-        """Tell of an answer that stays cut without a continuation."""
+    def _emit_not_continued(self, request: ChatRequest, response: ChatResponse, call: CallRef) -> None:
         if not self._runtime.sinks:
             return
         if response.continuation is not None:
-            self._terminated(request.model, response, call, 0.0)
+            self._emit_terminated(request.model, response, call, 0.0)
         elif response.stop_reason is StopReason.MAX_TOKENS:
             reason = TerminalReason.NOT_CONTINUED
             self._runtime.emit(
@@ -224,19 +237,18 @@ class Completer:
                 )
             )
 
-    def _terminated(self, model: str, response: ChatResponse, call: CallRef, latency_s: float) -> None:
+    def _emit_terminated(self, model: str, response: ChatResponse, call: CallRef, latency_s: float) -> None:
         record = response.continuation
         if record is None or not self._runtime.sinks:
             return
         if record.repairs:
-            failed = record.terminal_reason is not TerminalReason.COMPLETED
             self._runtime.emit(
                 ToolPayloadRepair(
                     **call.place,
                     model=model,
                     parse_issue=record.issue,
                     repair_attempts=record.repairs,
-                    is_successful=not failed,
+                    is_successful=record.terminal_reason is TerminalReason.COMPLETED,
                 )
             )
         self._runtime.emit(
@@ -252,10 +264,11 @@ class Completer:
         )
 
 
-class _Part:
-    """A continuation that arrives in pieces: what of it is given on.
+class _StreamedPart:
+    """A continuation that is streamed: filters what is passed on of it.
 
-    :param is_silent: nothing of it is: only its tool calls are wanted.
+    :param is_silent: nothing is passed on, because only the tool calls are wanted.
+    :ivar action: what the turn does after it.
     """
 
     def __init__(self, seam: SeamStream, stripper: StreamStripper, *, is_silent: bool) -> None:
@@ -264,41 +277,42 @@ class _Part:
         self._is_silent = is_silent
         self._shown: list[str] = []
         self.response: ChatResponse | None = None
+        self.action: TurnAction | None = None
 
     @property
     def shown(self) -> str:
-        """What was given on of the text."""
+        """The text that was passed on."""
         return "".join(self._shown)
 
     def feed(self, batch: Sequence[ChatDelta] | ChatResponse) -> Sequence[ChatDelta]:
-        """Take the next pieces, or the response; return what is given on of them."""
+        """Take the next chunks, or the response; return the chunks to pass on."""
         if isinstance(batch, ChatResponse):
             self.response = batch
             return ()
-        return [given for piece in batch if (given := self._given(piece)) is not None]
+        return [chunk for delta in batch if (chunk := self._filter(delta)) is not None]
 
-    def _given(self, piece: ChatDelta) -> ChatDelta | None:
+    def _filter(self, delta: ChatDelta) -> ChatDelta | None:
         text = ""
-        if piece.text and not self._is_silent:
-            visible, _ = self._stripper.feed(piece.text)
-            text = self._keep(self._seam.feed(visible))
-        return ChatDelta(text, piece.reasoning_content) if text or piece.reasoning_content else None
+        if delta.text and not self._is_silent:
+            visible, _ = self._stripper.feed(delta.text)
+            text = self._pass_on(self._seam.feed(visible))
+        return ChatDelta(text, delta.reasoning_content) if text or delta.reasoning_content else None
 
     def finish(self) -> str:
-        """Say that nothing follows; return what was held back."""
+        """End the continuation; return the text that was held back."""
         if self._is_silent or self.response is None:
             return ""
         rest = self._seam.feed(self._stripper.finish()[0])
-        return self._keep(rest + self._seam.finish(is_cut=self.response.stop_reason is StopReason.MAX_TOKENS))
+        return self._pass_on(rest + self._seam.finish(is_cut=self.response.stop_reason is StopReason.MAX_TOKENS))
 
-    def _keep(self, text: str) -> str:
+    def _pass_on(self, text: str) -> str:
         if text:
             self._shown.append(text)
         return text
 
 
 def limits_of(agent: AgentConfig, weights: Mapping[str, float], request: ChatRequest) -> ContinuationLimits:
-    """The limits of a deployment for one request."""
+    """Return the limits of a deployment for one request."""
     tokens = agent.continuation_max_total_completion_tokens
     return ContinuationLimits(
         max_attempts=agent.continuation_max_attempts,

@@ -1,4 +1,4 @@
-"""Makes a conversation shorter from its beginning, in whole turns, so that what is left is still one."""
+"""Shortens a conversation by whole turns, oldest first, so that the rest remains a valid conversation."""
 
 from __future__ import annotations
 
@@ -7,52 +7,54 @@ from collections.abc import Sequence
 from helmdeck_core.domain.chat import ImagePart, Message, Role
 
 IMAGE_CHARS = 3_000
-"""What an image counts for: most interfaces charge about a thousand tokens for one, whatever its bytes."""
+"""Size of an image: most interfaces charge about a thousand tokens for one, whatever its bytes."""
 
 
-def without_oldest(messages: Sequence[Message], factor: float) -> tuple[Message, ...]:
-    """Leave the oldest turns out until the rest is at most this part of the whole, by characters.
+def drop_oldest_turns(messages: Sequence[Message], factor: float) -> tuple[Message, ...]:
+    """Drop the oldest turns until the rest is at most this share of the whole, in characters.
 
-    What the system says stays, and so does the newest turn, even if they are larger than that. A turn begins with what the
-    user says. The result of a tool never goes without its call, nor the call without its result.
+    System messages and the newest turn are kept, even if they are larger than that. A turn starts with a user message. A
+    tool result is never separated from its call.
     """
-    starts = _starts(messages)
+    starts = _turn_starts(messages)
     sizes = [_size(message) for message in messages]
-    size, most = sum(sizes), factor * sum(sizes)
-    kept_from = 0
+    size, limit = sum(sizes), factor * sum(sizes)
+    first_kept = 0
     for start in starts[1:]:
-        if size <= most:
+        if size <= limit:
             break
-        size -= sum(sizes[index] for index in range(kept_from, start) if messages[index].role is not Role.SYSTEM)
-        kept_from = start
-    return tuple(message for index, message in enumerate(messages) if index >= kept_from or message.role is Role.SYSTEM)
+        size -= sum(sizes[index] for index in range(first_kept, start) if messages[index].role is not Role.SYSTEM)
+        first_kept = start
+    return tuple(
+        message for index, message in enumerate(messages) if index >= first_kept or message.role is Role.SYSTEM
+    )
 
 
-def _starts(messages: Sequence[Message]) -> list[int]:
-    """Where turns begin; what stands before the first word of the user is a turn of its own."""
+def _turn_starts(messages: Sequence[Message]) -> list[int]:
+    """Indexes at which turns start; messages before the first user message are a turn of their own."""
     results = _last_results(messages)
-    starts, last, before = [0], -1, Role.SYSTEM
+    starts, last_result, previous = [0], -1, Role.SYSTEM
     for index, message in enumerate(messages):
         if message.role is Role.SYSTEM:
             continue
-        if message.role is Role.USER and before not in (Role.USER, Role.SYSTEM) and last < index:
+        if message.role is Role.USER and previous not in (Role.USER, Role.SYSTEM) and last_result < index:
             starts.append(index)
-        before = message.role
-        # Until the results of a call have come, its turn goes on, whoever speaks in between.
-        last = max(last, results[index])
+        previous = message.role
+        # A turn with tool calls ends after their results, whatever messages come in between.
+        last_result = max(last_result, results[index])
     return starts
 
 
 def _last_results(messages: Sequence[Message]) -> list[int]:
-    """For each message where the last result of its calls stands; ids may come up again, so the next one counts."""
+    """For each message the index of the last result of its calls; call ids may be reused, so the next result counts."""
     following: dict[str | None, int] = {}
-    found = [-1] * len(messages)
+    last_results = [-1] * len(messages)
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
         if message.role is Role.TOOL:
             following[message.tool_call_id] = index
-        found[index] = max((following.get(call.id, -1) for call in message.tool_calls), default=-1)
-    return found
+        last_results[index] = max((following.get(call.id, -1) for call in message.tool_calls), default=-1)
+    return last_results
 
 
 def _size(message: Message) -> int:

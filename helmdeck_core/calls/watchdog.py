@@ -1,6 +1,6 @@
-"""Watches an answer that arrives in pieces: has anything been said yet, and does the model still come to something; says so.
+"""Watches a streamed response for output limits: reasoning without visible output, and endless whitespace.
 
-It sends nothing and reads no clock. What a model thinks comes beside its text, or in its text between marks.
+It performs no I/O and reads no clock. Reasoning arrives beside the text, or inside it between reasoning tags.
 """
 
 from __future__ import annotations
@@ -9,109 +9,111 @@ from collections.abc import Sequence
 
 from helmdeck_core.domain.chat import ChatDelta
 from helmdeck_core.domain.decode import StreamStripper
+from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import CallFailed, LikelyTimeout
 from helmdeck_core.reading.diagnosis import is_blank_loop
 
 CHARS_PER_TOKEN = 4
-"""Thoughts are prose, of which a token is about four characters; to cut too late costs less than to cut too early."""
+"""Reasoning is prose of about four characters a token; stopping too late costs less than stopping too early."""
 
-LOOK_EVERY = 400
-"""Characters of an answer with a form after which its end is looked at once more."""
+CHECK_EVERY_CHARS = 400
+"""New characters of a structured response after which its end is checked again."""
 
 
 class ReasoningWatchdog:
-    """One answer.
+    """Watches one response.
 
-    :param stripper: takes reasoning out of the text.
-    :param most_tokens: tokens that may be thought before the first visible one; ``None`` is no limit.
-    :param has_form: the answer is to have a form, such as JSON, so that blanks without end mean that it never gets one.
-    :ivar has_spoken: whether something visible has come: text outside of reasoning, or a tool call.
-    :ivar is_overrun: whether too much was thought, and nothing said.
-    :ivar is_spinning: whether nothing but blanks has come for long, as constrained decoding does that finds no way out.
+    :param stripper: removes reasoning from the text.
+    :param max_tokens: reasoning tokens allowed before the first visible one; ``None`` is no limit.
+    :param is_structured: the response must have a format such as JSON, so endless whitespace means that it never gets one.
+    :ivar has_output: whether anything visible arrived: text outside of reasoning, or a tool call.
+    :ivar exceeds_reasoning_limit: whether the reasoning limit was exceeded without visible output.
+    :ivar is_blank_loop: whether only whitespace arrived for long, as from constrained decoding that is stuck.
     """
 
-    def __init__(self, stripper: StreamStripper, most_tokens: float | None = None, *, has_form: bool = False) -> None:
+    def __init__(self, stripper: StreamStripper, max_tokens: float | None = None, *, is_structured: bool) -> None:
         self._stripper = stripper
-        self._most_chars = None if most_tokens is None else most_tokens * CHARS_PER_TOKEN
-        self._thought = 0
-        self._pieces: list[str] | None = [] if has_form else None
-        self._unseen = 0
-        self.has_spoken = False
-        self.is_overrun = False
-        self.is_spinning = False
+        self._max_chars = None if max_tokens is None else max_tokens * CHARS_PER_TOKEN
+        self._reasoning_chars = 0
+        self._texts: list[str] | None = [] if is_structured else None
+        self._unchecked = 0
+        self.has_output = False
+        self.exceeds_reasoning_limit = False
+        self.is_blank_loop = False
 
     def feed(self, deltas: Sequence[ChatDelta]) -> Sequence[ChatDelta]:
-        """Take the next pieces; return what of them may be given on: all, unless one of them is a reason to stop."""
-        if self.has_spoken and self._pieces is None:
+        """Take the next chunks; return those to pass on: all, unless one of them exceeds a limit."""
+        if self.has_output and self._texts is None:
             return deltas
         for number, delta in enumerate(deltas):
-            if self._pieces is not None and delta.text:
-                self._look(self._pieces, delta.text)
-            if not self.has_spoken:
-                self._listen(delta)
-            if self.is_overrun:
+            if self._texts is not None and delta.text:
+                self._check_whitespace(self._texts, delta.text)
+            if not self.has_output:
+                self._check_reasoning(delta)
+            if self.exceeds_reasoning_limit:
                 return deltas[:number]
-            if self.is_spinning:
+            if self.is_blank_loop:
                 return deltas[: number + 1]
         return deltas
 
     @property
     def text(self) -> str:
-        """What has come of an answer with a form, reasoning included."""
-        return "".join(self._pieces or ())
+        """The text of a structured response so far, reasoning included."""
+        return "".join(self._texts or ())
 
     @property
-    def thought_tokens(self) -> int:
-        """About how many tokens were thought before anything was said."""
-        return self._thought // CHARS_PER_TOKEN
+    def reasoning_tokens(self) -> int:
+        """Estimated reasoning tokens before the first visible output."""
+        return self._reasoning_chars // CHARS_PER_TOKEN
 
-    def _listen(self, delta: ChatDelta) -> None:
+    def _check_reasoning(self, delta: ChatDelta) -> None:
         visible, reasoning = self._stripper.feed(delta.text) if delta.text else ("", "")
-        self._thought += len(delta.reasoning_content) + len(reasoning)
-        self.has_spoken = bool(visible.strip()) or delta.tool_call is not None
-        self.is_overrun = not self.has_spoken and self._most_chars is not None and self._thought > self._most_chars
+        self._reasoning_chars += len(delta.reasoning_content) + len(reasoning)
+        self.has_output = bool(visible.strip()) or delta.tool_call is not None
+        if not self.has_output and self._max_chars is not None:
+            self.exceeds_reasoning_limit = self._reasoning_chars > self._max_chars
 
-    def _look(self, pieces: list[str], text: str) -> None:
-        pieces.append(text)
-        self._unseen += len(text)
-        if self._unseen >= LOOK_EVERY:
-            self._unseen = 0
-            self.is_spinning = is_blank_loop("".join(pieces[-LOOK_EVERY:]))  # each of them has a character at least
+    def _check_whitespace(self, texts: list[str], text: str) -> None:
+        texts.append(text)
+        self._unchecked += len(text)
+        if self._unchecked >= CHECK_EVERY_CHARS:
+            self._unchecked = 0
+            self.is_blank_loop = is_blank_loop("".join(texts[-CHECK_EVERY_CHARS:]))  # each has at least one character
 
 
-def overrun(
-    kind: type[CallFailed], model: str, latency_s: float, watch: ReasoningWatchdog, think_share: float
+def reasoning_failure(
+    kind: type[CallFailed], model: str, latency_s: float, watchdog: ReasoningWatchdog, think_share: float
 ) -> CallFailed:
-    """The failure of a model that was stopped because it thought for too long, or too much.
+    """Return the failure of a model that was stopped because it reasoned for too long, or too much.
 
-    :param think_share: the part of time and tokens that it may think.
+    :param think_share: the share of time and tokens that reasoning may take.
     """
-    thought = f"about {watch.thought_tokens:,} tokens of thought and no word of an answer"
+    thought = f"about {watchdog.reasoning_tokens:,} tokens of thought and no word of an answer"
     return kind(
         "the model was stopped because it only thought",
         model=model,
-        provider=model.partition("/")[0].strip(),
+        provider=ModelId.provider_of(model),
         sub_cause="reasoning_overrun",
         latency_s=latency_s,
         detail=f"{thought}; think_share is {think_share:g}",
     )
 
 
-def too_slow(
+def timeout_failure(
     model: str, latency_s: float, total_s: float, deadline_s: float | None, share: float | None
 ) -> LikelyTimeout:
-    """The failure of an attempt whose time was over.
+    """Return the failure of an attempt that exceeded its time.
 
-    :param total_s: seconds since the call began.
+    :param total_s: seconds since the start of the call.
     :param deadline_s: seconds that the call may take.
-    :param share: the part of what was left of them that the attempt had; ``None`` where it had all of it.
+    :param share: the share of the remaining time that the attempt had; ``None`` where it had all of it.
     """
     limit = "" if deadline_s is None else f"; deadline_s is {deadline_s:g}"
     part = "" if share is None else f", of which this attempt had {share:g} of what was left"
     return LikelyTimeout(
         "the model did not answer in time",
         model=model,
-        provider=model.partition("/")[0].strip(),
+        provider=ModelId.provider_of(model),
         sub_cause="deadline" if share is None else "deadline_share",
         latency_s=latency_s,
         detail=f"{total_s:.1f} s after the call began{limit}{part}",

@@ -1,1 +1,1 @@
-"""Puts a question into words that fit a model: which entries of the catalog, in which form, in which order."""
+"""Composes prompts: which catalog entries a model sees, in which form and order."""

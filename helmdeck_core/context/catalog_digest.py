@@ -1,6 +1,6 @@
-"""A catalog in forms that no request changes: every entry in brief, or by its name alone.
+"""Short forms of a catalog that do not depend on the request: every entry with a short description, or by name alone.
 
-They serve two readers: a prefix that must stay the same to the byte, and a model that is asked which entries are needed.
+They are used in cached prefixes, which must be the same to the byte, and in filter calls.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.domain.catalog import Entry
 from helmdeck_core.domain.questions import DESCRIBED, CatalogIndex
 
-MOST_LISTED_CHARS = 200
-"""Characters of a description in a list; a first sentence is rarely longer, and one that is must not crowd the others out."""
+MAX_DESCRIPTION_CHARS = 200
+"""Characters of a description in a list; a first sentence is rarely longer."""
 
-INDEX_WIDTHS = (MOST_LISTED_CHARS, 120, 80, 60, 40, 30, 0)
-"""Characters of a description in an index, the richest first; 0 is by name alone."""
+INDEX_WIDTHS = (MAX_DESCRIPTION_CHARS, 120, 80, 60, 40, 30, 0)
+"""Characters of a description in an index, longest first; 0 is by name alone."""
 
 
 class CatalogDigest:
-    """The short forms of one catalog; each is made at its first use and kept.
+    """The short forms of one catalog; each is computed at its first use and kept.
 
     :param prepared: the catalog with the ladder whose last rung has the shortest descriptions.
     """
@@ -36,7 +36,7 @@ class CatalogDigest:
     def lines(self) -> tuple[str, ...]:
         """A line for each entry, in catalog order: its id and a short description, without any metadata."""
         return tuple(
-            f"{name}: {short}" if (short := self._short(number, MOST_LISTED_CHARS)) else name
+            f"{name}: {short}" if (short := self._short(number, MAX_DESCRIPTION_CHARS)) else name
             for number, name in enumerate(self.names)
         )
 
@@ -46,16 +46,16 @@ class CatalogDigest:
         return tuple(one_line(entry.id) for entry in self._catalog.entries)
 
     def index(self, described_bytes: float, named_bytes: float) -> CatalogIndex | None:
-        """The richest index of all entries that fits: with descriptions, with shorter ones, by name alone; ``None`` if none.
+        """Return the richest index of all entries that fits: with descriptions, shorter ones, or names; ``None`` if none does.
 
-        :param described_bytes: most bytes of one with descriptions; ``named_bytes`` of one without.
+        :param described_bytes: the limit of one with descriptions; ``named_bytes`` of one without.
         """
         for width in INDEX_WIDTHS:
-            if self._indexed(width).size <= (described_bytes if width else named_bytes):
-                return self._indexed(width)
+            if self._index_of(width).size <= (described_bytes if width else named_bytes):
+                return self._index_of(width)
         return None
 
-    def _indexed(self, width: int) -> CatalogIndex:
+    def _index_of(self, width: int) -> CatalogIndex:
         if width not in self._indexes:
             packs, pipelines = self._catalog.packs, self._catalog.pipelines
             short = [self._short(number, width) for number in range(len(self._catalog))]
@@ -84,12 +84,12 @@ class CatalogDigest:
 def listing(
     digest: CatalogDigest, order: Callable[[], Iterable[int]], most_bytes: int
 ) -> tuple[str, tuple[str, ...], int]:
-    """Every entry on a line of its own; as much as fits.
+    """List the entries, one per line, as many as fit.
 
-    All with their descriptions; else all by name; else those that come first in ``order``, by name.
+    All with their descriptions; else all by name; else the first ones of ``order``, by name.
 
-    :param order: positions of entries, the most likely first; asked only when even the names do not fit.
-    :returns: the text, what the record says of it, and how many entries are on it.
+    :param order: returns positions of entries, best first; called only when even the names do not fit.
+    :returns: the text, the labels for the record, and the number of entries.
     """
     whole = "\n".join(digest.lines)
     if len(whole.encode()) <= most_bytes:
@@ -110,7 +110,7 @@ def listing(
 
 
 def one_line(text: str) -> str:
-    """A text without line breaks: whoever writes into a catalog must not be able to write another entry's line."""
+    """Return a text without line breaks, so that an entry cannot forge the line of another entry."""
     return " ".join(text.encode("utf-8", "replace").decode().split())
 
 
@@ -120,7 +120,7 @@ def _description(fragment: bytes) -> str:
 
 
 def _brief(entry: Entry, description: str) -> object:
-    """A pipeline in an index: what it does, and what it replaces, which no form leaves out."""
+    """A pipeline in an index: its description, and what it supersedes, which no form leaves out."""
     if not entry.supersedes:
         return description
     return {**({"description": description} if description else {}), "supersedes": list(entry.supersedes)}

@@ -1,4 +1,4 @@
-"""Brings the catalog together from its sources: named ones that plugins contribute, and files."""
+"""Loads the catalog from its sources: contributed ones, and files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from helmdeck_core.hooks.type_check import misfit
 from helmdeck_core.resolve.runtime import Runtime
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-"""Some editors begin a file with it; no parser wants it."""
+"""Some editors write it at the start of a file; the parsers reject it."""
 
 PACKS_SOURCE = "packs"
-"""The source that holds the installed packs."""
+"""The source of the installed packs."""
 
 
 def load_catalog(runtime: Runtime) -> Catalog:
-    """Load every configured source in order; an id of a later source replaces that of an earlier one.
+    """Load all configured sources in order; a later source replaces entries of the same id.
 
     :raises CatalogError: a source cannot be read or does not have the shape of a catalog.
     """
@@ -77,8 +77,8 @@ def load_catalog_file(path: Path) -> Catalog:
 def read_catalog(data: object, source: str) -> Catalog:
     """Read a catalog from JSON-like data.
 
-    Three shapes are known: ``{"packs": [...], "pipelines": [...]}``; a list of tool definitions, each
-    ``{"type": "function", "function": {...}}`` or with its fields at the top; and what a server lists as its tools,
+    Three shapes are supported: ``{"packs": [...], "pipelines": [...]}``; a list of tool definitions, each
+    ``{"type": "function", "function": {...}}`` or with its fields at the top; and a server's list of tools,
     ``{"tools": [{"name", "description", "inputSchema"}, ...]}``, bare or inside ``{"result": ...}``.
 
     :raises CatalogError: with every mistake and its path.
@@ -116,5 +116,5 @@ def _tool_entry(tool: Any) -> Any:
     entry = {key: rest.pop(key) for key in ("name", "description") if rest.get(key) is not None}
     if schema:
         entry["input_schema"] = schema
-    # Annotations, titles, output schemas: kept, and trimmed under their own name like every other field.
+    # Other fields, such as annotations and output schemas, are kept and trimmed like every field.
     return {**entry, **{key: value for key, value in rest.items() if value is not None}}

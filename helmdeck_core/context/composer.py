@@ -1,6 +1,6 @@
-"""Puts a question into words for one model: the catalog that fits, the messages, and whether a second opinion is due.
+"""Composes the prompt for one model: the catalog that fits, the messages, and whether a filter call is needed.
 
-Nothing is sent here, so that what would be sent can be looked at without asking anyone.
+Nothing is sent here, so a dry run shows the exact prompt.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN, estimate_tokens
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import Message, ProviderSpec
 from helmdeck_core.domain.constraints import ResponseFormat, SchemaForm, SchemaOffer
-from helmdeck_core.domain.models import Budget
+from helmdeck_core.domain.models import Budget, ModelId
 from helmdeck_core.domain.questions import PromptVariant, Question, Selection
 from helmdeck_core.domain.ranking import should_escalate
 from helmdeck_core.domain.tasks import Task
@@ -26,40 +26,40 @@ from helmdeck_core.errors import ContextWindowExceeded, InvalidRequest
 from helmdeck_core.resolve.runtime import Runtime
 
 STEADY_TOKENS = 1_024
-"""Room for a request is taken in powers of two from here on, so that a few words more or less leave a prefix as it is."""
+"""From here on room for a request is a power of two, so that a small change of the request keeps the prefix."""
 
-MOST_FORMS = 256
+MAX_FORMS = 256
 """Schemas of packs that are kept."""
 
 
 @attrs.frozen(kw_only=True)
 class Prompt:
-    """A question, as it would be sent.
+    """A prompt, as it would be sent.
 
+    :ivar tail: the rendered part that depends on the request.
     :ivar other_tokens: estimated tokens of everything but the catalog.
-    :ivar asks_for_json: whether the provider is asked to constrain the answer to JSON.
-    :ivar filter_model: who is to be asked first which entries are needed; ``None`` when nobody is.
+    :ivar filter_model: the model of the filter call; ``None`` when none is made.
     :ivar filter_reason: why, or why not.
     """
 
     question: Question[Any]
     budget: Budget
-    asks_for_json: bool
     variant: PromptVariant
     task: Task
     selection: Selection | None
-    messages: tuple[Message, ...]
+    tail: str
+    messages: tuple[Message, ...] = ()
     other_tokens: int
     filter_model: str | None
     filter_reason: str
 
     @property
     def parts(self) -> tuple[PromptPart, ...]:
-        """What it is made of, in the order in which it is sent; headings and separators count with the part behind them."""
+        """Return the parts in order; headings and separators count with the part after them."""
         caches, selection = self.budget.supports_prefix_cache, self.selection
         system, user = (len(message.text.encode("utf-8", "replace")) for message in self.messages)
         instructions = len(self.variant.instructions.encode("utf-8", "replace"))
-        tail = len(self.variant.render(self.task).encode("utf-8", "replace"))
+        tail = len(self.tail.encode("utf-8", "replace"))
         parts = [PromptPart("instructions", "system", instructions, caches)]
         if system > instructions:
             name = "index" if selection is not None and selection.index is not None else "catalog"
@@ -69,29 +69,14 @@ class Prompt:
             parts.append(PromptPart(name, "user", user - tail, False))
         return (*parts, PromptPart("request", "user", tail, False))
 
-    @property
-    def response_format(self) -> ResponseFormat | None:
-        """How the answer is to be constrained; ``None`` where the model's budget does not want that, or tools may be called.
-
-        A model that is held to the form of an answer cannot call a tool, and some servers refuse to be asked for both. The
-        schemas are only named here; whoever takes one makes it.
-        """
-        question, selection = self.question, self.selection
-        if not self.asks_for_json or (question.tools and question.tool_choice != "none"):
-            return None
-        made = question.schema if question.constraint is None else question.constraint(self.task)
-        forms = (_form_of(made),) if isinstance(made, Mapping) else tuple(made or ())
-        is_steady = selection is None or selection.index is not None or not selection.depends_on_request
-        return ResponseFormat("json_object", question.task, SchemaOffer(forms, is_steady))
-
 
 @attrs.frozen
 class PromptPart:
-    """One part of a prompt, for people.
+    """One part of a prompt, for display.
 
     :ivar name: ``instructions``, ``catalog``, ``index``, ``details`` or ``request``.
     :ivar size: UTF-8 bytes.
-    :ivar is_cached: whether it is part of the prefix that stays the same from call to call.
+    :ivar is_cached: whether it is part of the prefix that is the same for every call.
     """
 
     name: str
@@ -101,7 +86,7 @@ class PromptPart:
 
     @property
     def tokens(self) -> int:
-        """A cautious estimate."""
+        """A conservative estimate."""
         return -(-self.size // BYTES_PER_TOKEN)
 
 
@@ -111,9 +96,10 @@ class Composer:
     def __init__(self, runtime: Runtime, library: Library) -> None:
         self.runtime = runtime
         self.library = library
+        self._forms: dict[tuple[str, str], SchemaForm] = {}
 
     def compose(self, question: Question[Any], budget: Budget) -> Prompt:
-        """Choose the variant, fit the catalog, and lay the prompt out.
+        """Choose the prompt variant, fit the catalog, and lay the prompt out.
 
         :raises ContextWindowExceeded: it cannot be made to fit.
         :raises InvalidRequest: there is no prompt variant for it.
@@ -129,46 +115,70 @@ class Composer:
             done=question.done,
             defaults=question.defaults,
         )
-        other_tokens = self._other_tokens(question, budget, variant, task)
+        tail = variant.render(task)
+        other_tokens = self._other_tokens(question, budget, variant, tail)
         selection = self._selection(question, budget, other_tokens)
         filter_model, reason = self._filter(question, budget, selection)
-        return self._laid_out(
-            Prompt(
-                question=question,
-                budget=budget,
-                asks_for_json=self.runtime.budgets.asks_for_json(budget),
-                variant=variant,
-                task=self._shown(task, budget, selection),
-                selection=selection,
-                messages=(),
-                other_tokens=other_tokens,
-                filter_model=filter_model,
-                filter_reason=reason,
-            )
+        prompt = Prompt(
+            question=question,
+            budget=budget,
+            variant=variant,
+            task=task,
+            selection=selection,
+            tail=tail,
+            other_tokens=other_tokens,
+            filter_model=filter_model,
+            filter_reason=reason,
         )
+        return self._lay_out(prompt)
 
     def narrowed(self, prompt: Prompt, picks: Iterable[str]) -> Prompt:
-        """The same prompt, its catalog merged with the entries that a filter call named.
+        """Return the prompt with its catalog merged with the entries that a filter call named.
 
         :param picks: ids of entries.
         """
         assert prompt.selection is not None
-        selection = self.library.narrow(
-            prompt.selection, prompt.budget, prompt.question.request, prompt.other_tokens, picks
-        )
-        task = self._shown(prompt.task, prompt.budget, selection)
-        return self._laid_out(attrs.evolve(prompt, task=task, selection=selection), is_narrowed=True)
+        selection = self.library.narrow(prompt.selection, prompt.budget, prompt.other_tokens, picks)
+        return self._lay_out(attrs.evolve(prompt, selection=selection), is_narrowed=True)
 
-    def _laid_out(self, prompt: Prompt, *, is_narrowed: bool = False) -> Prompt:
+    def _lay_out(self, prompt: Prompt, *, is_narrowed: bool = False) -> Prompt:
+        """The prompt with the task that the model sees, the messages and the response format."""
+        task, tail = self._shown_task(prompt), prompt.tail
+        if task.shortlist != prompt.task.shortlist:
+            tail = prompt.variant.render(task)
         messages = lay_out(
             prompt.variant,
-            prompt.task,
+            tail,
             prompt.selection,
             caches_prefix=prompt.budget.supports_prefix_cache,
             is_narrowed=is_narrowed,
             images=prompt.question.images,
         )
-        return attrs.evolve(prompt, messages=messages)
+        return attrs.evolve(prompt, task=task, tail=tail, messages=messages)
+
+    def response_format(self, prompt: Prompt) -> ResponseFormat | None:
+        """Return how the response is to be constrained; ``None`` where the budget does not want that, or tools are offered.
+
+        A constrained model cannot call a tool, and some servers reject a request for both. The schemas are only named here;
+        a provider that takes one makes it.
+        """
+        question, selection = prompt.question, prompt.selection
+        if not self.runtime.budgets.asks_for_json(prompt.budget) or (question.tools and question.tool_choice != "none"):
+            return None
+        schemas = question.schema if question.constraint is None else question.constraint(prompt.task)
+        forms = (self._form_of(question, schemas),) if isinstance(schemas, Mapping) else tuple(schemas or ())
+        is_steady = selection is None or selection.index is not None or not selection.depends_on_request
+        return ResponseFormat("json_object", question.task, SchemaOffer(forms, is_steady))
+
+    def _form_of(self, question: Question[Any], schema: Mapping[str, Any]) -> SchemaForm:
+        """The form of a schema, kept per pack and task because it caches its versions in provider dialects."""
+        key = (question.caller, question.task)
+        form = self._forms.get(key)
+        if form is None or form.schema is not schema:
+            form = SchemaForm.of(schema)
+            if key in self._forms or len(self._forms) < MAX_FORMS:
+                self._forms[key] = form
+        return form
 
     # -- parts of a prompt ---------------------------------------------------------------------------------
 
@@ -194,13 +204,13 @@ class Composer:
             )
         return variant
 
-    def _other_tokens(self, question: Question[Any], budget: Budget, variant: PromptVariant, task: Task) -> int:
+    def _other_tokens(self, question: Question[Any], budget: Budget, variant: PromptVariant, rendered: str) -> int:
         fixed = sum(map(estimate_tokens, _fixed_texts(variant)))
         fixed += sum(estimate_tokens(f"{tool.name}{tool.description}{tool.input_schema}") for tool in question.tools)
-        tail = estimate_tokens(variant.render(task))
+        tail = estimate_tokens(rendered)
         if not budget.supports_prefix_cache or not question.needs_catalog:
             return fixed + tail
-        # Who stands on the shortlist is only known behind the selection; room for the longest ids is kept for it.
+        # The shortlist is only known after the selection; room for the longest ids is reserved.
         longest = max((len(entry.id) for entry in self.library.catalog.entries), default=0)
         tail += estimate_tokens(" " * self.library.rules(budget).shortlist * (longest + 2))
         steady = max(STEADY_TOKENS, 1 << (tail - 1).bit_length())
@@ -220,8 +230,9 @@ class Composer:
             )
         return None
 
-    def _shown(self, task: Task, budget: Budget, selection: Selection | None) -> Task:
-        """The task with the entries that the model gets to see."""
+    def _shown_task(self, prompt: Prompt) -> Task:
+        """The task with the entries that the model sees."""
+        task, budget, selection = prompt.task, prompt.budget, prompt.selection
         if selection is None:
             return task
         if selection.index is not None:
@@ -233,10 +244,10 @@ class Composer:
             shortlist = tuple(self.library.catalog.entries[index].id for index, _ in leading)
         return attrs.evolve(task, catalog=selection.catalog, shortlist=shortlist)
 
-    # -- the second opinion --------------------------------------------------------------------------------
+    # -- filter call ---------------------------------------------------------------------------------------
 
     def _filter(self, question: Question[Any], budget: Budget, selection: Selection | None) -> tuple[str | None, str]:
-        """Who is to be asked first which entries are needed, and why; ``None`` and why not."""
+        """The model of the filter call and why it is made; ``None`` and why not."""
         rules = self.library.rules(budget)
         model = budget.filter_model or budget.model
         if question.lists_catalog or selection is None or selection.ranking is None:
@@ -257,8 +268,8 @@ class Composer:
         return model, "the ranking is unsure"
 
     def _takes(self, model: str, task: str) -> bool:
-        """Whether a model's provider can answer a task at all; one that nobody knows fails by itself when it is asked."""
-        provider = self.runtime.budgets.wrapped(model).partition("/")[0]
+        """Whether a model's provider supports a task; an unknown provider fails later, when it is called."""
+        provider = ModelId.provider_of(self.runtime.budgets.wrapped(model))
         config = self.runtime.config.providers.get(provider)
         owned = self.runtime.contributed(ProviderSpec).get((config.kind if config else None) or provider)
         return owned is None or owned.value.tasks is None or task in owned.value.tasks
@@ -268,21 +279,8 @@ def _fixed_texts(variant: PromptVariant) -> tuple[str, ...]:
     return (variant.instructions, variant.catalog_heading or "", variant.details_heading or "")
 
 
-_FORMS: dict[int, SchemaForm] = {}
-
-
-def _form_of(schema: Mapping[str, Any]) -> SchemaForm:
-    """The form of a schema that packs give with every question: made once, since it keeps what dialects make of it."""
-    form = _FORMS.get(id(schema))
-    if form is None or form.schema is not schema:
-        form = SchemaForm.of(schema)
-        if len(_FORMS) < MOST_FORMS:
-            _FORMS[id(schema)] = form
-    return form
-
-
 def _plain(task: Task, done_label: str) -> str:
-    """The request of a question without prompt variants, after everything that belongs to it."""
+    """Render a question without prompt variants, the request last."""
     parts = [json.dumps(dict(task.defaults), ensure_ascii=False) if task.defaults else "", task.context]
     parts += [f"{done_label} {step.tool} {step.output}".strip() for step in task.done]
     return "\n\n".join([*filter(None, parts), task.request])

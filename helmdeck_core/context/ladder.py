@@ -1,7 +1,6 @@
-"""Trims a catalog step by step until it fits, and never breaks the dispatch graph.
+"""Trims a catalog step by step until it fits, without breaking the dispatch graph.
 
-All that depends on the catalog alone is computed once: for every rung of the ladder the encoded bytes of every entry.
-Fitting a catalog to a cap is then a comparison of sums and a join of bytes.
+The encoded bytes of every entry are computed once per rung; fitting a catalog to a cap compares sums and joins bytes.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from helmdeck_core.hooks.calls import Contribution
 Report = Callable[[Event], None]
 
 
-def _silent(event: Event) -> None:
-    """Tell nobody."""
+def _ignore(event: Event) -> None:
+    """No-op event report."""
 
 
 FRAME = len(b'{"packs":[],"pipelines":[]}')
@@ -31,13 +30,13 @@ FRAME = len(b'{"packs":[],"pipelines":[]}')
 
 @attrs.frozen
 class Rung:
-    """The catalog after one step: rung 0 is the catalog as it came.
+    """The catalog after one trim step; rung 0 is the untrimmed catalog.
 
     :ivar step: the step's name; empty for rung 0.
-    :ivar fragments: each entry, encoded; the very same object as on the rung below where nothing was cut.
-    :ivar has_cut: whether the step cut anything from any entry.
-    :ivar restored: labels of the dispatch graph's fields that the step had cut and that were put back.
-    :ivar total: bytes of the whole catalog on this rung, as it would be sent.
+    :ivar fragments: the encoded entries; the same objects as on the previous rung where nothing was trimmed.
+    :ivar has_cut: whether the step trimmed any entry.
+    :ivar restored: labels of dispatch-graph fields that the step removed and that were restored.
+    :ivar total: bytes of the whole catalog on this rung.
     """
 
     step: str
@@ -48,26 +47,26 @@ class Rung:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the record says of the step for the whole catalog."""
+        """The labels of the step in the record of the whole catalog."""
         return ((self.step,) if self.has_cut else ()) + self.restored
 
 
 class PreparedCatalog:
-    """A catalog and one ladder; each rung is climbed at its first use and kept."""
+    """A catalog and one ladder; each rung is computed at its first use and kept. Thread-safe."""
 
     def __init__(self, catalog: Catalog, steps: Sequence[Contribution[TrimStep]], report: Report | None = None) -> None:
         self.catalog = catalog
         self.last_rung = len(steps)
         self._steps = steps
-        self._report = report or _silent
+        self._report = report or _ignore
         self._pack_count = len(catalog.packs)
         self._commas = max(0, self._pack_count - 1) + max(0, len(catalog.pipelines) - 1)
         self._lock = threading.Lock()
         self._whole: dict[int, str] = {}
-        self._rungs = [self._made("", tuple(msgspec.json.encode(entry.data) for entry in catalog.entries), False, ())]
+        self._rungs = [self._rung("", tuple(msgspec.json.encode(entry.data) for entry in catalog.entries), False, ())]
 
     def rung(self, number: int) -> Rung:
-        """Return a rung, climbing to it if nobody has been there.
+        """Return a rung, computing it at the first use.
 
         :raises PluginError: a step raised, or returned something else than an entry's data.
         """
@@ -76,21 +75,21 @@ class PreparedCatalog:
             with self._lock:
                 if len(self._rungs) <= number:
                     step, below = self._steps[len(self._rungs) - 1], self._rungs[-1].fragments
-                    self._rungs.append(self._climbed(step, below, events))
-            # Outside of the lock: a sink may itself ask for a selection.
+                    self._rungs.append(self._next_rung(step, below, events))
+            # Outside of the lock, because a sink may request a selection.
             for event in events:
                 self._report(event)
         return self._rungs[number]
 
     @cached_property
     def bare(self) -> Rung:
-        """Every entry as what the dispatch graph needs of it and nothing else; beside the ladder, one above ``last_rung``."""
+        """Every entry with only what the dispatch graph needs; it counts as the rung above ``last_rung``."""
         fragments = tuple(msgspec.json.encode(restore_invariants(entry, {})[0]) for entry in self.catalog.entries)
-        return self._made("entry.bare_name", fragments, True, ())
+        return self._rung("entry.bare_name", fragments, True, ())
 
     @property
     def full_bytes(self) -> int:
-        """Bytes of the whole catalog, untrimmed."""
+        """Bytes of the untrimmed catalog."""
         return self._rungs[0].total
 
     def fitting_rung(self, cap: int | None) -> int | None:
@@ -103,7 +102,7 @@ class PreparedCatalog:
         return next((number for number in range(self.last_rung + 1) if self.rung(number).total <= cap), None)
 
     def labels_of(self, rungs: Mapping[int, int]) -> tuple[str, ...]:
-        """What was cut from some entries, each on a rung of its own, in the order of the cuts."""
+        """Return the labels of entries on different rungs, in the order of the steps."""
         labels: list[str] = []
         for number in range(1, min(max(rungs.values(), default=0), self.last_rung) + 1):
             fragments, before = self.rung(number).fragments, self.rung(number - 1).fragments
@@ -116,13 +115,13 @@ class PreparedCatalog:
         return tuple(labels)
 
     def whole(self, rung: int) -> str:
-        """The whole catalog on a rung, as it is sent."""
+        """Return the whole catalog on a rung, as it is sent."""
         if rung not in self._whole:
             self._whole[rung] = self.join(dict.fromkeys(range(len(self.catalog)), rung))
         return self._whole[rung]
 
     def join(self, rungs: Mapping[int, int]) -> str:
-        """Some entries, each on a rung of its own, as they are sent: in catalog order, bare names last."""
+        """Return entries on different rungs, as they are sent: in catalog order, bare names last."""
         order = sorted(rungs, key=lambda i: (rungs[i] > self.last_rung, i))
         packs = b",".join([self._fragment(i, rungs[i]) for i in order if i < self._pack_count])
         pipelines = b",".join([self._fragment(i, rungs[i]) for i in order if i >= self._pack_count])
@@ -132,7 +131,7 @@ class PreparedCatalog:
         return (self.bare if rung > self.last_rung else self.rung(rung)).fragments[entry]
 
     def compact(self, cap: int | None) -> tuple[int, TrimRecord]:
-        """Climb until the whole catalog fits; the last rung, marked ``still_over_budget``, when it never does."""
+        """Return the first rung on which the whole catalog fits; the last one, marked ``still_over_budget``, when none does."""
         fitting = self.fitting_rung(cap)
         number = self.last_rung if fitting is None else fitting
         labels = tuple(label for each in range(1, number + 1) for label in self.rung(each).labels)
@@ -141,10 +140,10 @@ class PreparedCatalog:
             labels += (f"still_over_budget({total}>{cap})",)
         return number, TrimRecord(self.full_bytes, total, labels, len(self.catalog), 0)
 
-    def _made(self, step: str, fragments: tuple[bytes, ...], has_cut: bool, restored: tuple[str, ...]) -> Rung:
+    def _rung(self, step: str, fragments: tuple[bytes, ...], has_cut: bool, restored: tuple[str, ...]) -> Rung:
         return Rung(step, fragments, has_cut, restored, FRAME + self._commas + sum(map(len, fragments)))
 
-    def _climbed(self, owned: Contribution[TrimStep], before: Sequence[bytes], events: list[Event]) -> Rung:
+    def _next_rung(self, owned: Contribution[TrimStep], before: Sequence[bytes], events: list[Event]) -> Rung:
         name = owned.value.name
         fragments: list[bytes] = []
         restored: dict[str, None] = {}
@@ -153,15 +152,15 @@ class PreparedCatalog:
             for field in fields:
                 restored[field] = None
                 events.append(InvariantRestored(step=name, field=field, plugin=owned.plugin, entry=entry.id))
-            # A step that makes an entry larger has nothing to give; identity of the bytes says "nothing was cut".
+            # A step that makes an entry larger is ignored; the same bytes object means that nothing was trimmed.
             fragments.append(new if len(new) < len(old) else old)
         has_cut = any(new is not old for new, old in zip(fragments, before, strict=True))
         labels = tuple(f"invariant_restored({name}:{field})" for field in restored)
-        return self._made(name, tuple(fragments), has_cut, labels)
+        return self._rung(name, tuple(fragments), has_cut, labels)
 
 
 def _trimmed(entry: Entry, full: bytes, old: bytes, owned: Contribution[TrimStep]) -> tuple[bytes, list[str]]:
-    # The step gets copies of its own, so that one that writes into its input cannot harm the catalog.
+    # The step gets copies, so that it cannot change the catalog.
     data: dict[str, Any] = msgspec.json.decode(old)
     private = attrs.evolve(entry, data=msgspec.json.decode(full))
     try:
@@ -175,7 +174,7 @@ def _trimmed(entry: Entry, full: bytes, old: bytes, owned: Contribution[TrimStep
 
 
 def restore_invariants(entry: Entry, data: dict[str, Any]) -> tuple[EntryData, list[str]]:
-    """Put back what the dispatch graph needs: names, ids and ``supersedes``; return the data and the fields' paths."""
+    """Restore what the dispatch graph needs: names, ids and ``supersedes``; return the data and the restored paths."""
     restored = []
     keys: Iterable[str] = ("name",) if entry.kind is EntryKind.PACK else ("id", "name")
     for key in keys:
@@ -186,7 +185,7 @@ def restore_invariants(entry: Entry, data: dict[str, Any]) -> tuple[EntryData, l
     metadata = data.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
     if metadata.get("supersedes") != wanted:
-        # What an entry never replaced is as much a break of the graph as what it no longer replaces.
+        # An added ``supersedes`` breaks the graph as much as a removed one.
         metadata.pop("supersedes", None)
         data["metadata"] = metadata if wanted is None else {**metadata, "supersedes": wanted}
         restored.append("metadata.supersedes")

@@ -1,9 +1,9 @@
-"""The catalog of one deck with everything that is made of it: indexes, ladders, selections."""
+"""The catalog of one deck and what is derived from it: indexes, ladders, selections."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -25,21 +25,20 @@ from helmdeck_core.resolve.budgets import REMEMBERED
 from helmdeck_core.resolve.runtime import Runtime
 
 MESSAGE_TOKENS = 64
-"""Room for what a chat template adds around two messages."""
+"""Tokens that a chat template adds around two messages."""
 
 SMALLEST_CATALOG_BYTES = 512
-"""Below this no useful entry fits, and the request itself is what is too large."""
+"""Below this no useful entry fits; the request itself is too large."""
 
 LARGE_CATALOG = 500
-"""Entries from which on the ladder and the index are computed beside the event loop: a tenth of a second and more."""
+"""Entries from which on the ladder and the index are computed in a worker thread: they take 0.1 s and more."""
 
 
 class Library:
-    """The catalog, loaded at the first use; its indexes and its ladders are made once and kept."""
+    """The catalog, loaded at the first use, with its cached indexes and ladders; thread-safe."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
-        # Several threads may be the first at once.
         self._lock = threading.RLock()
         self._catalog: Catalog | None = None
         self._indexes: dict[tuple[object, ...], RankIndex] = {}
@@ -50,7 +49,7 @@ class Library:
 
     @property
     def catalog(self) -> Catalog:
-        """Everything that can be planned; loaded at the first use.
+        """All entries; loaded at the first use.
 
         :raises CatalogError: a source cannot be read.
         """
@@ -61,19 +60,18 @@ class Library:
 
     @property
     def digest(self) -> CatalogDigest:
-        """The catalog in brief, with descriptions as short as all trim steps together make them."""
+        """The short forms of the catalog, with descriptions after all trim steps."""
         if self._digest is None:
             with self._lock:
-                self._digest = self._digest or CatalogDigest(
-                    self._climbed(tuple(self.runtime.contributed(TrimStep).values()))
-                )
+                steps = tuple(self.runtime.contributed(TrimStep).values())
+                self._digest = self._digest or CatalogDigest(self._prepare(steps))
         return self._digest
 
     def prepared(self, budget: Budget) -> PreparedCatalog:
-        """The catalog with all rungs of the ladder that applies to a model."""
-        return self._climbed(self.runtime.ladder(budget.tier, budget.model))
+        """Return the catalog with the ladder that applies to a model."""
+        return self._prepare(self.runtime.ladder(budget.tier, budget.model))
 
-    def _climbed(self, steps: Sequence[Contribution[TrimStep]]) -> PreparedCatalog:
+    def _prepare(self, steps: Sequence[Contribution[TrimStep]]) -> PreparedCatalog:
         key = tuple(step.value.name for step in steps)
         if key not in self._prepared:
             with self._lock:
@@ -82,11 +80,11 @@ class Library:
         return self._prepared[key]
 
     def is_cold(self, budget: Budget) -> bool:
-        """Whether the first selection for a model would compute for long: it should not, on an event loop."""
-        return len(self.catalog) >= LARGE_CATALOG and self._warmth(budget) not in self._warm
+        """Whether the first selection for a model would block the event loop for long."""
+        return len(self.catalog) >= LARGE_CATALOG and self._warm_key(budget) not in self._warm
 
     def warm(self, budget: Budget) -> None:
-        """Compute now what a selection for a model needs of the catalog alone; safe in another thread.
+        """Compute everything that a selection for a model needs of the catalog alone; thread-safe.
 
         :raises PluginError: a trim step or the ranker failed.
         """
@@ -97,15 +95,15 @@ class Library:
                 self._index(owned, rules)
             except (Exception, SystemExit) as exc:
                 raise _ranker_failed(owned, exc) from exc
-        self._warm.add(self._warmth(budget))
+        self._warm.add(self._warm_key(budget))
 
-    def _warmth(self, budget: Budget) -> tuple[object, ...]:
+    def _warm_key(self, budget: Budget) -> tuple[object, ...]:
         rules = self.rules(budget)
         steps = (step.value.name for step in self.runtime.ladder(budget.tier, budget.model))
         return (*steps, budget.max_catalog_bytes, rules.ranker, *sorted(rules.options.items()))
 
     def rules(self, budget: Budget) -> SelectionRules:
-        """How entries are chosen for a model."""
+        """Return the selection rules for a model."""
         key = (budget.tier, budget.model)
         known = self._rules.get(key)
         if known is None:
@@ -117,19 +115,19 @@ class Library:
     # -- selections ----------------------------------------------------------------------------------------
 
     def limits(self, budget: Budget, other_tokens: int) -> SelectionLimits:
-        """What a selection must keep to: the budget's cap, and what the window leaves beside the rest of the prompt.
+        """Return the limits of a selection: the budget's cap, and what the rest of the prompt leaves of the window.
 
         :param other_tokens: tokens of everything in the prompt that is not the catalog.
         """
         rules = self.rules(budget)
         room = self._room(budget, other_tokens)
         cap = budget.max_catalog_bytes
-        # A catalog that the window takes whole needs no cap, and then nothing may be ranked or trimmed.
+        # A catalog that fits the window needs no cap, and is neither ranked nor trimmed.
         if cap is None and self.prepared(budget).full_bytes > room:
             cap = room
         elif cap is not None:
             cap = min(cap, room)
-        # The fitting takes 0 and less for no limit; one byte is the smallest limit there is.
+        # ``fitting_rung`` takes 0 and less for no limit.
         cap = cap if cap is None else max(cap, 1)
         return SelectionLimits(
             cap=cap, max_entries=rules.max_entries, confidence=rules.confidence, bare_names=rules.bare_names
@@ -140,36 +138,34 @@ class Library:
     ) -> Selection:
         """Fit the catalog to a model and a request.
 
-        :param planned_before: ids that gain weight, the most frequent first.
+        :param planned_before: ids whose scores are raised, the most frequent first.
         :raises ContextWindowExceeded: the rest of the prompt leaves no room for any entry.
         """
-        index, limits, cap = self._frame(budget, other_tokens)
+        index, limits, cap = self._prefix_and_limits(budget, other_tokens)
 
-        def ranking() -> Ranking:
+        def rank() -> Ranking:
             return with_prior(self.rank(request, budget), self._places(planned_before), self.runtime.weights)
 
-        selection = select(self.prepared(budget), _Ranked(ranking), request, limits)
-        return selection if index is None else _behind(index, selection, cap)
+        selection = select(self.prepared(budget), rank, limits)
+        return selection if index is None else _after_index(index, selection, cap)
 
-    def narrow(
-        self, selection: Selection, budget: Budget, request: str, other_tokens: int, picks: Iterable[str]
-    ) -> Selection:
-        """Merge a selection that had to be ranked with the entries that another model named, and fit it again.
+    def narrow(self, selection: Selection, budget: Budget, other_tokens: int, picks: Iterable[str]) -> Selection:
+        """Merge a ranked selection with the entries that a filter call named, and fit it again.
 
         :param picks: ids of entries.
         """
         ranking = selection.ranking
         assert ranking is not None
-        index, limits, cap = self._frame(budget, other_tokens)
+        index, limits, cap = self._prefix_and_limits(budget, other_tokens)
         entries = self.catalog.entries
         survivors = [place for place in ranking.order if selection.catalog.get(entries[place].id) is not None]
         wanted = self._places(picks)
         order = preferring(ranking, survivors, wanted)
-        narrowed = select(self.prepared(budget), _Ranked(lambda: order), request, limits)
+        narrowed = select(self.prepared(budget), lambda: order, limits)
         label = f"llm_filter(picks={len(wanted)},kept={len(narrowed.catalog)})"
         record = attrs.evolve(narrowed.record, dropped=(*narrowed.record.dropped, label))
         narrowed = attrs.evolve(narrowed, ranking=ranking, record=record)
-        return narrowed if index is None else _behind(index, narrowed, cap)
+        return narrowed if index is None else _after_index(index, narrowed, cap)
 
     def _places(self, ids: Iterable[str]) -> list[int]:
         """Positions of the entries that exist."""
@@ -179,14 +175,16 @@ class Library:
         places = {entry.id: place for place, entry in enumerate(self.catalog.entries)}
         return [places[entry.id] for entry in wanted]
 
-    def _frame(self, budget: Budget, other_tokens: int) -> tuple[CatalogIndex | None, SelectionLimits, int | None]:
-        """What of the catalog stands in a cached prefix, the limits for what stands behind it, and the cap for both."""
+    def _prefix_and_limits(
+        self, budget: Budget, other_tokens: int
+    ) -> tuple[CatalogIndex | None, SelectionLimits, int | None]:
+        """The index in the cached prefix, the limits of the selection after it, and the cap for both."""
         self._check_room(budget, other_tokens)
         limits = self.limits(budget, other_tokens)
         index = self._prefix_index(budget, limits)
         if index is None or limits.cap is None:
             return None, limits, limits.cap
-        # What stands behind the prefix is paid in full by every call, so that it does not take all that is left.
+        # Every call pays in full for what follows the prefix, so it does not get all the room.
         weights = self.runtime.weights
         share = 1 - weights["index.described_share" if index.is_described else "index.named_share"]
         return (
@@ -196,7 +194,7 @@ class Library:
         )
 
     def listing(self, budget: Budget, request: str, other_tokens: int) -> Selection:
-        """Every id with a short description, as much of it as a model can take.
+        """Return all ids with short descriptions, as many as a model can take.
 
         :raises ContextWindowExceeded: the rest of the prompt leaves no room for any entry.
         """
@@ -220,7 +218,7 @@ class Library:
         )  # fmt: skip
 
     def _prefix_index(self, budget: Budget, limits: SelectionLimits) -> CatalogIndex | None:
-        """What a cached prefix can hold of a catalog that has to be ranked; ``None`` when nothing leaves enough room."""
+        """The index for a cached prefix, where the catalog has to be ranked; ``None`` when it does not fit."""
         if not (budget.supports_prefix_cache and self.rules(budget).prefix_index) or limits.cap is None:
             return None
         if self.prepared(budget).fitting_rung(limits.cap) is not None:
@@ -240,13 +238,13 @@ class Library:
             )
 
     def _room(self, budget: Budget, other_tokens: int) -> int:
-        """Bytes that the model's window leaves for a catalog; below 0 when the rest alone is too large."""
+        """Bytes of the window that are left for a catalog; negative when the rest alone is too large."""
         return (budget.input_tokens - other_tokens - MESSAGE_TOKENS) * BYTES_PER_TOKEN
 
     # -- rankings ------------------------------------------------------------------------------------------
 
     def rank(self, request: str, budget: Budget) -> Ranking:
-        """Order the whole catalog for a request, as the ranker of a model does.
+        """Rank the whole catalog for a request with the ranker of a model.
 
         :raises PluginError: the ranker raised, or left out or repeated an entry.
         """
@@ -263,7 +261,7 @@ class Library:
         return ranking
 
     def _index(self, owned: Contribution[Ranker], rules: SelectionRules) -> RankIndex:
-        """A ranker's index of the full catalog; built when the first request needs it."""
+        """A ranker's index of the full catalog; built at the first use."""
         options = {**owned.value.options, **rules.options}
         key = (rules.ranker, *sorted(options.items()))
         if key not in self._indexes:
@@ -273,18 +271,8 @@ class Library:
         return self._indexes[key]
 
 
-@attrs.frozen
-class _Ranked:
-    """What a selection asks for the order of the entries, when it needs one."""
-
-    order: Callable[[], Ranking]
-
-    def rank(self, request: str) -> Ranking:  # noqa: ARG002
-        return self.order()
-
-
-def _behind(index: CatalogIndex, selection: Selection, cap: int | None) -> Selection:
-    """A selection that stands behind an index of all entries; the record counts the bytes of both."""
+def _after_index(index: CatalogIndex, selection: Selection, cap: int | None) -> Selection:
+    """The selection after an index of all entries; the record counts the bytes of both."""
     record = selection.record
     labels = (*record.dropped, f"prefix_index({index.form})")
     record = attrs.evolve(record, after_bytes=record.after_bytes + index.size, dropped=labels)
@@ -296,7 +284,7 @@ def _ranker_failed(owned: Contribution[Ranker], exc: BaseException) -> PluginErr
 
 
 def _check_scores(scores: Sequence[Score], entries: int) -> None:
-    if isinstance(scores, LazyScores):  # which looked at its numbers when it was made
+    if isinstance(scores, LazyScores):  # it checks its numbers itself
         if len(scores) != entries:
             raise ValueError("a ranking holds every entry of the catalog once")
         return

@@ -1,7 +1,6 @@
-"""The second opinion on an unsure selection: what is asked, how the answer is read, how both are merged.
+"""The filter call for an unsure selection: its question, the reading of its answer, and the merge with the ranking.
 
-A filter call can only add to what the ranking chose and change its order. Whatever goes wrong with it, the selection by
-rank stands.
+A filter call can only add entries and change their order. If it fails, the selection by rank is used.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ ANSWER_SCHEMA = {
 
 
 class FilterAnswer(msgspec.Struct):
-    """The ids that a model named; what is no text among them is passed over."""
+    """The ids that a model named; values that are not strings are ignored."""
 
     ids: list[Any]
 
 
 def filter_question(request: str, model: str) -> Question[FilterAnswer]:
-    """Ask a model which entries of the whole catalog a request needs."""
+    """Return the question which entries of the whole catalog a request needs."""
     return Question(
         caller=FILTER_CALLER,
         task=FILTER_TASK,
@@ -61,16 +60,16 @@ NAMED_NOTHING = "it named no entry of the catalog"
 
 
 def _cause(error: HelmdeckError) -> str:
-    """Why a call failed, without a word of a provider's or a model's."""
+    """The cause of a failure, without text of a provider or model."""
     if not isinstance(error, CallFailed):
         return type(error).__name__
     return "/".join(filter(None, (error.failure_class.value, error.sub_cause)))
 
 
-async def second_opinion(
+async def request_filter(
     ask: Callable[[Question[FilterAnswer]], Awaitable[Answer[FilterAnswer]]], request: str, model: str, catalog: Catalog
 ) -> FilterCall:
-    """Make the filter call; a failure of any kind is part of what it returns."""
+    """Make the filter call; a failure is part of the result."""
     start = time.perf_counter()
     try:
         answer = await ask(filter_question(request, model))
@@ -88,7 +87,7 @@ async def second_opinion(
 
 
 def known_ids(named: Iterable[object], catalog: Catalog) -> tuple[str, ...]:
-    """The ids that exist, each once, in the order in which they were named."""
+    """Return the ids that exist, each once, in the order in which they were named."""
     listed = {one_line(entry.id): entry.id for entry in catalog.entries}
     found = (listed.get(one_line(each)) for each in named if isinstance(each, str))
     return tuple(dict.fromkeys(entry_id for entry_id in found if entry_id is not None))
@@ -98,17 +97,16 @@ def known_ids(named: Iterable[object], catalog: Catalog) -> tuple[str, ...]:
 
 _LIST = re.compile(r'["\']?ids["\']?\s*[:=]\s*\[')
 _ELEMENT = re.compile(r'(?P<text>"(?:[^"\\]++|\\.)*+")|(?P<end>[\]"])|[^\]"]++', re.DOTALL)
-"""A complete text, what ends the list (a bracket, or the quote of a text that was cut), or anything between."""
+"""A complete string, the end of the list (a bracket, or the quote of a truncated string), or anything between."""
 
 
 def salvage(text: str) -> FilterAnswer | None:
-    """Read the complete texts of a list that is bare, cut, or holds other things as well.
+    """Read the complete strings of a list that is bare, truncated or mixed.
 
-    This is more than the decoder may do: an id that was named before the cut is as good as any, for nothing but ids that
-    exist is used, and nothing is run because of it.
+    The decoder must not do this. Here it is safe: only ids that exist are used, and nothing is executed because of them.
     """
     named = _LIST.search(text)
-    # A bare list has no object around it: in an answer to another question, names are no answer to this one.
+    # A bare list must not be inside an object, which would be the answer to another question.
     start = named.end() if named else text.partition("{")[0].find("[") + 1
     if not start:
         return None
@@ -125,15 +123,15 @@ def salvage(text: str) -> FilterAnswer | None:
 
 
 def merged(survivors: Iterable[int], picks: Iterable[int]) -> tuple[int, ...]:
-    """Both, each entry once: the survivors first, in their order, then the picks that are new."""
+    """Return both, each entry once: the survivors in their order, then new picks."""
     return tuple(dict.fromkeys((*survivors, *picks)))
 
 
 def preferring(ranking: Ranking, survivors: Sequence[int], picks: Sequence[int]) -> Ranking:
-    """The ranking that a selection is fitted to after a filter call.
+    """Return the ranking that a selection is fitted to after a filter call.
 
-    Those on which both agree come first. Then new picks and other survivors take turns, so that neither a model that
-    names too much nor a ranking that was unsure has all the room to itself. The rest keeps its order.
+    Entries on which both agree come first. Then new picks and other survivors alternate, so that neither a model that names
+    too many entries nor an unsure ranking takes all the room. The rest keeps its order.
     """
     agreed = [index for index in survivors if index in set(picks)]
     others = [index for index in survivors if index not in set(picks)]
@@ -142,8 +140,7 @@ def preferring(ranking: Ranking, survivors: Sequence[int], picks: Sequence[int])
     head = [*agreed, *turns, *new[len(others) :], *others[len(new) :]]
     by_index = {score.index: score for score in ranking.scores}
     rest = [score.index for score in ranking.scores if score.index not in set(head)]
-    # Whoever stands at a place has the score of that place: the order is what changed. No match at all is not what a
-    # model that named an entry meant.
+    # An entry gets the score of its new position. An entry that the model named does not get a score of 0.
     floor = min((score.score for score in ranking.scores if score.score > 0), default=1.0)
     places = [score.score or (floor if place < len(head) else 0.0) for place, score in enumerate(ranking.scores)]
     scores = tuple(

@@ -16,7 +16,6 @@ import attrs
 from helmdeck_core.domain.chat import ImagePart, Message, Role, TextPart
 from helmdeck_core.domain.questions import PromptVariant, Selection
 from helmdeck_core.domain.shared_text import SharedText
-from helmdeck_core.domain.tasks import Task
 
 BYTES_PER_TOKEN = 3
 """A cautious figure: English prose has about 4 bytes a token, compact JSON 3 to 3.5, Chinese 3."""
@@ -32,7 +31,7 @@ def estimate_tokens(text: str) -> int:
 
 def lay_out(
     variant: PromptVariant,
-    task: Task,
+    tail: str,
     selection: Selection | None,
     *,
     caches_prefix: bool,
@@ -44,11 +43,11 @@ def lay_out(
     Without a prefix cache the catalog stands in the user message. With one, what of it does not depend on the request
     stands in the system message, and the end of the part that stays the same is marked.
 
+    :param tail: the part that ``variant.render`` made of the task.
     :param is_narrowed: the catalog was cut down for this very call; a model with a prefix cache, which is used to finding
         its catalog in the system message, finds this one there too, behind the mark.
     :param images: of the request; they stand behind its words.
     """
-    tail = variant.render(task)
     cached, rest = _split(variant, selection, caches_prefix=caches_prefix)
     steady = _shared(variant.instructions, *cached)
     system = [TextPart(steady.text, ends_prefix=caches_prefix, shared=steady)]

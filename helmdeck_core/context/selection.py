@@ -1,12 +1,12 @@
-"""From the whole catalog to what one request needs, within the bytes that one model can take.
+"""Selects the entries that one request needs, within the bytes that one model can take.
 
-Nothing is filtered while the trimmed catalog fits: filtering small catalogs costs accuracy. Only when it does not,
-entries are ranked on their full metadata and the best are kept, each in the richest form for which there is room.
+Nothing is left out while the trimmed catalog fits, because filtering small catalogs costs accuracy. Otherwise entries are
+ranked on their full metadata, and the best are kept, each in the richest form that fits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 import attrs
@@ -14,16 +14,16 @@ import attrs
 from helmdeck_core.context.ladder import FRAME, PreparedCatalog
 from helmdeck_core.domain.catalog import Catalog, TrimRecord
 from helmdeck_core.domain.questions import Selection
-from helmdeck_core.domain.ranking import CONFIDENCE, RankIndex, Ranking, is_unsure
+from helmdeck_core.domain.ranking import CONFIDENCE, Ranking, is_unsure
 
 
 @attrs.frozen(kw_only=True)
 class SelectionLimits:
-    """What a selection must keep to.
+    """The limits of a selection.
 
     :ivar cap: the largest catalog in bytes; ``None`` is no limit.
-    :ivar max_entries: most entries that are kept when entries have to go; 0 is no limit.
-    :ivar bare_names: most entries that follow behind those by their names alone; 0 is none.
+    :ivar max_entries: the maximum number of entries where the catalog does not fit; 0 is no limit.
+    :ivar bare_names: the maximum number of further entries by name alone; 0 is none.
     :ivar confidence: below this a ranking counts as unsure.
     """
 
@@ -33,16 +33,14 @@ class SelectionLimits:
     confidence: float = CONFIDENCE
 
 
-def select(prepared: PreparedCatalog, index: RankIndex | None, request: str, limits: SelectionLimits) -> Selection:
-    """Choose what is sent.
+def select(prepared: PreparedCatalog, rank: Callable[[], Ranking] | None, limits: SelectionLimits) -> Selection:
+    """Choose the entries to send.
 
-    :param index: the ranker's index of the full catalog; ``None`` where nothing may be ranked.
+    :param rank: ranks the full catalog; called only where entries have to go, ``None`` where nothing may be ranked.
     """
-    rung = prepared.fitting_rung(limits.cap)
-    if rung is not None or index is None:
+    if rank is None or prepared.fitting_rung(limits.cap) is not None:
         return _whole(prepared, limits.cap)
-    ranking = index.rank(request)
-    return _best(prepared, ranking, limits)
+    return _best(prepared, rank(), limits)
 
 
 def _whole(prepared: PreparedCatalog, cap: int | None) -> Selection:
@@ -77,10 +75,10 @@ def _best(prepared: PreparedCatalog, ranking: Ranking, limits: SelectionLimits) 
 
 
 def _candidates(ranking: Ranking, max_entries: int) -> list[int]:
-    """Positions of the entries that may be kept, most wanted first.
+    """Positions of the entries that may be kept, best first.
 
-    The best of every part of the request comes before the rest, so that no part is left without a candidate. Entries
-    that match nothing are left out as long as anything matches: their room serves the others better.
+    The best entry of every part of the request is among them, so that no part is left without a candidate. Entries that
+    match nothing are left out as long as any entry matches.
     """
     limit = max_entries or len(ranking.scores)
     wanted = [index for index, _ in ranking.leading(limit)] or list(ranking.order[:limit])
@@ -90,7 +88,7 @@ def _candidates(ranking: Ranking, max_entries: int) -> list[int]:
 
 
 def _named(ranking: Ranking, candidates: Sequence[int], limits: SelectionLimits) -> list[int]:
-    """Positions of the entries that may follow by their names alone, most wanted first."""
+    """Positions of the entries that may follow by name alone, best first."""
     if not limits.bare_names:
         return []
     described = set(candidates)
@@ -101,7 +99,7 @@ def _named(ranking: Ranking, candidates: Sequence[int], limits: SelectionLimits)
 def _fill(
     prepared: PreparedCatalog, candidates: Sequence[int], named: Sequence[int], cap: int
 ) -> tuple[dict[int, int], list[str]]:
-    """Take entries in their leanest form while they fit, then names, then give cut fields back, best entries first."""
+    """Add entries in their smallest form while they fit, then names, then restore trimmed fields, best entries first."""
     last = prepared.last_rung
     lean = prepared.rung(last).fragments
     # Each list has one comma less than entries; the costs count one each, so up to two bytes may stay unused.

@@ -1,1 +1,1 @@
-"""The public entry point, ``Helmdeck``, and what it is made of."""
+"""The public entry point, ``Helmdeck``."""

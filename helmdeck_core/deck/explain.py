@@ -1,4 +1,4 @@
-"""Says what would be sent, and why, without asking anyone."""
+"""The dry run: what would be sent, and why."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.calls.provider_pool import ProviderPool
+from helmdeck_core.calls.provider_client import ProviderClient
 from helmdeck_core.config.precedence import SelectionRules
 from helmdeck_core.context.composer import Composer, PromptPart
 from helmdeck_core.domain.chat import ChatRequest, Message
@@ -19,19 +19,19 @@ from helmdeck_core.errors import ConfigError, InvalidRequest
 
 @attrs.frozen(kw_only=True)
 class Explanation:
-    """What would be sent to one model for one request.
+    """The result of a dry run: what would be sent to one model for one request.
 
-    :ivar lookup: the budget, and where each of its fields comes from.
-    :ivar rules: the rules of selection, and where each of them comes from.
+    :ivar lookup: the budget, and the source of each field.
+    :ivar rules: the selection rules, and the source of each.
     :ivar variant: the prompt variant.
     :ivar ladder: the trim steps that apply to the model, in order.
-    :ivar ranking: the whole catalog in the order of relevance, whether it had to be ranked or not.
-    :ivar filter_model: who would be asked first which entries are needed; ``None`` when nobody would be.
+    :ivar ranking: the ranking of the whole catalog, whether the selection needs one or not.
+    :ivar filter_model: the model of the filter call; ``None`` when none would be made.
     :ivar filter_reason: why, or why not.
-    :ivar constraint: what the answer would be held to; ``None`` where the provider does not say what it makes of an offer.
-    :ivar ids: entries that a schema would know.
-    :ivar messages: the prompt as it would be sent if nothing were asked before.
-    :ivar parts: its parts with their sizes.
+    :ivar constraint: how the response would be constrained; ``None`` where the provider does not report it.
+    :ivar ids: the number of entries in a schema.
+    :ivar messages: the prompt as it would be sent without a filter call.
+    :ivar parts: the parts of the prompt with their sizes.
     """
 
     lookup: BudgetLookup
@@ -49,7 +49,7 @@ class Explanation:
 
     @property
     def is_confident(self) -> bool:
-        """Whether the ranking is sure."""
+        """Whether the ranking is confident."""
         return self.ranking.is_confident(self.rules.confidence)
 
     @property
@@ -58,13 +58,13 @@ class Explanation:
         return sum(part.tokens for part in self.parts)
 
     def form_of(self, entry_id: str) -> str:
-        """How an entry would be sent: ``sent``, only ``listed`` in the prefix, or ``left out``."""
+        """Return how an entry would be sent: ``sent``, only ``listed`` in the prefix, or ``left out``."""
         if self.selection.catalog.get(entry_id) is not None:
             return "sent"
         return "listed" if self.selection.index is not None else "left out"
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form, without the messages."""
+        """Return the wire form, without the messages."""
         selection = self.selection
         return {
             "model": self.lookup.budget.model,
@@ -97,12 +97,12 @@ def _wire(constraint: Constraint, ids: int) -> dict[str, Any]:
     wire: dict[str, Any] = {"kind": constraint.kind}
     if constraint.schema is not None:
         wire |= {"form": constraint.form, "ids": ids, "bytes": constraint.size}
-    found = {"lost": constraint.lost, "passed": constraint.passed}
-    return {**wire, **{name: list(values) for name, values in found.items() if values}}
+    lists = {"lost": constraint.lost, "passed": constraint.passed}
+    return {**wire, **{name: list(values) for name, values in lists.items() if values}}
 
 
-def explain(composer: Composer, gateway: ProviderPool, question: Question[Any], model: str) -> Explanation:
-    """Compose a prompt over a catalog and say everything about it.
+def explain(composer: Composer, client: ProviderClient, question: Question[Any], model: str) -> Explanation:
+    """Compose the prompt of a question over a catalog and describe it.
 
     :raises ContextWindowExceeded: it cannot be made to fit.
     :raises InvalidRequest: there is no prompt variant for it.
@@ -114,7 +114,7 @@ def explain(composer: Composer, gateway: ProviderPool, question: Question[Any], 
     selection = prompt.selection
     if selection is None:
         raise ValueError("a question without a catalog has nothing to explain")
-    request = ChatRequest(model=model, messages=prompt.messages, response_format=prompt.response_format)
+    request = ChatRequest(model=model, messages=prompt.messages, response_format=composer.response_format(prompt))
     return Explanation(
         lookup=lookup,
         rules=library.rules(budget),
@@ -124,16 +124,16 @@ def explain(composer: Composer, gateway: ProviderPool, question: Question[Any], 
         ranking=selection.ranking or library.rank(question.request, budget),
         filter_model=prompt.filter_model,
         filter_reason=prompt.filter_reason,
-        constraint=_constraint(gateway, request),
+        constraint=_constraint(client, request),
         ids=len(prompt.task.catalog),
         messages=prompt.messages,
         parts=prompt.parts,
     )
 
 
-def _constraint(gateway: ProviderPool, request: ChatRequest) -> Constraint | None:
-    """What a provider makes of the offer; a model that nobody serves, or whose settings are wrong, is explained without."""
+def _constraint(client: ProviderClient, request: ChatRequest) -> Constraint | None:
+    """How the provider constrains the response; ``None`` for an unknown provider, or one with invalid settings."""
     try:
-        return gateway.constraint(request)
+        return client.constraint(request)
     except (ConfigError, InvalidRequest):
         return None

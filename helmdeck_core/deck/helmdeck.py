@@ -1,4 +1,4 @@
-"""The front door: one object that plans, routes, completes, selects and decodes, async and sync."""
+"""The public API: one object that plans, routes, completes, selects and decodes, async and sync."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 from helmdeck_core import log
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
-from helmdeck_core.calls.models import models_of
+from helmdeck_core.calls.models import list_models
 from helmdeck_core.config.load import LoadedConfig, load_config
 from helmdeck_core.config.structure import KeyPath
 from helmdeck_core.config.types import Config
@@ -25,7 +25,7 @@ from helmdeck_core.domain.delta_batches import one_by_one
 from helmdeck_core.domain.history import PlanRecord
 from helmdeck_core.domain.models import BudgetLookup
 from helmdeck_core.domain.packs import Pack, PackOutput
-from helmdeck_core.domain.plans import Plan, Route
+from helmdeck_core.domain.plans import Plan, PlanRequest, Route
 from helmdeck_core.domain.questions import Question, Selection
 from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
@@ -33,7 +33,7 @@ from helmdeck_core.domain.tasks import CompletedStep
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.domain.traces import CallTrace, TraceStore
 from helmdeck_core.hooks.manager import load_plugins
-from helmdeck_core.packs.runner import Runner, request_input
+from helmdeck_core.packs.runner import Runner
 from helmdeck_core.resolve import event_sinks
 from helmdeck_core.resolve.runtime import Runtime, resolve
 
@@ -44,7 +44,7 @@ ROUTE_PACK = "helmdeck.route"
 
 
 class Helmdeck:
-    """A deck: plugins, configuration and catalog, resolved once and ready to be asked.
+    """A deck: plugins, configuration and catalog, resolved once.
 
     ::
 
@@ -54,19 +54,19 @@ class Helmdeck:
         async with Helmdeck(model="acme/small") as deck:
             plan = await deck.aplan("remember this and draft a blog post about it")
 
-    Methods that start with ``a`` are coroutines; the others wait. A deck may be used from several threads and loops.
+    Methods that start with ``a`` are coroutines; the others block. Thread-safe; may be used from several event loops.
 
-    :param config: a finished configuration, or one as ``load_config`` read it; then nothing else is read.
+    :param config: a complete configuration, or the result of ``load_config``; then nothing else is read.
     :param file: the configuration file; else ``HELMDECK_CONFIG``, else the nearest ``helmdeck.toml`` or
         ``[tool.helmdeck]`` from the current folder upwards.
-    :param model: the model to ask when a call names none.
+    :param model: the default model.
     :param catalog_sources: names of catalog sources, or paths of JSON or TOML files.
-    :param plugins: plugin objects by name, beside the installed ones.
+    :param plugins: plugin objects by name, in addition to the installed ones.
     :param overrides: configuration by key path, such as ``{("selection", "ranker"): "mine"}``.
     :param environ: environment variables; the process's own by default.
     :param http_clients: HTTP clients by name of a provider, such as an ``httpx2.AsyncClient``; the deck does not close them.
     :raises ConfigError: with every mistake of the configuration.
-    :raises PluginError: a plugin cannot be loaded, raised, or clashes with another.
+    :raises PluginError: a plugin cannot be loaded, raised, or conflicts with another.
     """
 
     def __init__(
@@ -93,13 +93,13 @@ class Helmdeck:
         if autoload is not None:
             arguments["plugins", "autoload"] = (autoload, "autoload")
         if config is not None and (arguments or file is not None or environ is not None):
-            raise TypeError("a finished configuration is given, so that nothing else can be said beside it")
+            raise TypeError("config is complete: it cannot be combined with other configuration arguments")
         if config is not None:
             loaded = config if isinstance(config, LoadedConfig) else LoadedConfig(config, {})
         else:
             path = Path(file) if file is not None else None
             loaded = load_config(file=path, environ=os.environ if environ is None else environ, arguments=arguments)
-        self.runtime = make_runtime(loaded, plugins, http_clients)
+        self.runtime = make_runtime(loaded, plugins, http_clients or {})
         self._engine = Engine(self.runtime)
         self._runner = Runner(self._engine)
         self._portal = Portal()
@@ -118,20 +118,22 @@ class Helmdeck:
         progress: Callable[[str], None] | None = None,
         limits: CallLimits = NO_LIMITS,
     ) -> Plan:
-        """Turn a request into a validated plan over the catalog.
+        """Plan a request: return validated steps over the catalog.
 
-        :param intent: the request in plain words; it may carry pasted documents.
-        :param model: ``provider/model``; the deployment's default when left out.
-        :param context: what else the planner should know.
-        :param done: steps of an earlier plan for the same request that were run already.
-        :param defaults: values that the caller usually gives, by input name.
-        :param caller: who asks; a history, where one is configured, is kept apart by it.
-        :param limits: attempts, seconds and cost of the call; what they leave open is the configuration's.
-        :raises PackError: the input is not usable, such as a blank request.
-        :raises CallFailed: the model gave nothing usable; the subclass is the cause.
+        :param intent: the request in plain words; it may contain documents.
+        :param model: ``provider/model``; the default model when left out.
+        :param context: additional information for the planner.
+        :param done: steps of an earlier plan for the same request that were executed already.
+        :param defaults: default values by input name.
+        :param caller: the caller; a configured history is separate per caller.
+        :param limits: attempts, seconds and cost of the call; the configuration's limits apply to the rest.
+        :raises PackError: the input is invalid, such as a blank request.
+        :raises CallFailed: there is no usable response; the subclass is the cause.
         """
-        given = request_input(intent, context, done, defaults)
-        return await self._typed(Plan, PLAN_PACK, given, model=model, caller=caller, progress=progress, limits=limits)
+        request = PlanRequest(intent, context=context, done=tuple(done), defaults=dict(defaults or {}))
+        return await self._runner.run(
+            PLAN_PACK, request, output_type=Plan, model=model, caller=caller, progress=progress, limits=limits
+        )
 
     async def aroute(
         self,
@@ -144,12 +146,14 @@ class Helmdeck:
         progress: Callable[[str], None] | None = None,
         limits: CallLimits = NO_LIMITS,
     ) -> Route:
-        """Find the one pack or pipeline that serves a request, alternatives, and what nothing serves.
+        """Find the one pack or pipeline that serves a request, alternatives, and what no entry serves.
 
         Parameters and errors are those of ``aplan``.
         """
-        given = request_input(intent, context, (), defaults)
-        return await self._typed(Route, ROUTE_PACK, given, model=model, caller=caller, progress=progress, limits=limits)
+        request = PlanRequest(intent, context=context, defaults=dict(defaults or {}))
+        return await self._runner.run(
+            ROUTE_PACK, request, output_type=Route, model=model, caller=caller, progress=progress, limits=limits
+        )
 
     async def arun(
         self,
@@ -166,7 +170,9 @@ class Helmdeck:
         :raises PackError: with a code of the closed set.
         :raises CallFailed: a model call of the pack failed.
         """
-        output = await self._runner.run(pack, given, model=model, caller=caller, progress=progress, limits=limits)
+        output: Mapping[str, Any] | PackOutput = await self._runner.run(
+            pack, given, model=model, caller=caller, progress=progress, limits=limits
+        )
         return output if isinstance(output, Mapping) else output.to_dict()
 
     async def acomplete(
@@ -177,16 +183,16 @@ class Helmdeck:
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> ChatResponse:
-        """Send a request as it is and return what came back, with its stop reason in one language.
+        """Send a request as it is and return the response, with a normalised stop reason.
 
-        A failure is recovered from as that of a plan is; ``attempts`` of the response lists what was tried. An answer without
-        text and tool calls is a failure, unless it follows on the result of a tool. A conversation that is too large is sent
-        again without its oldest turns, where ``[recovery] drop_turns`` allows it, and ``downgrades`` says so.
+        Failures are recovered from as for a plan; ``attempts`` of the response lists all attempts. A response without text and
+        tool calls is a failure, unless it follows a tool result. A conversation that exceeds the window is sent again without
+        its oldest turns, where ``[recovery] drop_turns`` allows it; ``downgrades`` reports that.
 
-        :param allows_empty: an empty answer is as good as any.
+        :param allows_empty: accept an empty response.
         :raises CallFailed: the subclass of the cause.
         """
-        return await self._engine.dispatch(request, allows_empty=allows_empty, caller=caller, limits=limits)
+        return await self._engine.complete(request, allows_empty=allows_empty, caller=caller, limits=limits)
 
     def astream(
         self,
@@ -196,33 +202,33 @@ class Helmdeck:
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
-        """Send a request as it is: the pieces of the answer as they come, and last the whole response.
+        """Send a request as it is: yield the chunks of the response as they arrive, and last the whole response.
 
-        Another model takes over as long as nothing visible came; what was given on is never repeated. Closing the iterator
-        drops the connection. Parameters are those of ``acomplete``.
+        Fallbacks apply until a chunk was visible; no chunk is repeated. Closing the iterator closes the connection. Parameters
+        are those of ``acomplete``.
 
-        :raises CallFailed: the subclass of the cause, also in the middle of an answer.
+        :raises CallFailed: the subclass of the cause, also between chunks.
         """
         return one_by_one(self._engine.stream(request, allows_empty=allows_empty, caller=caller, limits=limits))
 
     def plan(self, intent: str, **options: Any) -> Plan:
-        """``aplan`` for callers that wait."""
+        """``aplan`` as a blocking call."""
         return self._portal.run(self.aplan(intent, **options))
 
     def route(self, intent: str, **options: Any) -> Route:
-        """``aroute`` for callers that wait."""
+        """``aroute`` as a blocking call."""
         return self._portal.run(self.aroute(intent, **options))
 
     def run(self, pack: str, given: Mapping[str, Any], **options: Any) -> Mapping[str, Any]:
-        """``arun`` for callers that wait."""
+        """``arun`` as a blocking call."""
         return self._portal.run(self.arun(pack, given, **options))
 
     def complete(self, request: ChatRequest, **options: Any) -> ChatResponse:
-        """``acomplete`` for callers that wait."""
+        """``acomplete`` as a blocking call."""
         return self._portal.run(self.acomplete(request, **options))
 
     def stream(self, request: ChatRequest, **options: Any) -> Generator[ChatDelta | ChatResponse, None, None]:
-        """``astream`` for callers that wait."""
+        """``astream`` as a blocking call."""
         batches = self._engine.stream(request, **options)
         try:
             while (batch := self._portal.run(_next(batches))) is not None:
@@ -234,33 +240,33 @@ class Helmdeck:
             self._portal.run(batches.aclose())
 
     async def amodels(self, provider: str) -> tuple[ModelInfo, ...]:
-        """The models that a provider lists, without its own name before theirs; none where it has no list.
+        """Return the models that a provider lists, without the provider's name; empty where it cannot list them.
 
         :raises CallFailed: the subclass of the cause.
         """
-        return await models_of(self._engine.gateway, provider)
+        return await list_models(self._engine.pool, provider)
 
     def models(self, provider: str) -> tuple[ModelInfo, ...]:
-        """``amodels`` for callers that wait."""
+        """``amodels`` as a blocking call."""
         return self._portal.run(self.amodels(provider))
 
-    # -- without a model ---------------------------------------------------------------------------------
+    # -- no model is called --------------------------------------------------------------------------------
 
     @property
     def catalog(self) -> Catalog:
-        """Everything that can be planned; loaded at the first use."""
+        """All entries; loaded at the first use."""
         return self._engine.library.catalog
 
     def rank(self, intent: str, *, model: str | None = None) -> Ranking:
-        """Order the whole catalog by what a request needs, on its full metadata, with the ranker of a model."""
+        """Rank the whole catalog for a request, on its full metadata, with the ranker of a model."""
         return self._engine.library.rank(intent, self.budget(model).budget)
 
     def prepared(self, model: str | None = None) -> PreparedCatalog:
-        """The catalog on every rung of the ladder that applies to a model."""
+        """Return the catalog with the ladder that applies to a model."""
         return self._engine.library.prepared(self.budget(model).budget)
 
     def select(self, intent: str, *, model: str | None = None) -> Selection:
-        """Fit the catalog to a model and a request, as a plan would, without asking anyone."""
+        """Fit the catalog to a model and a request, as a plan does. No model is called."""
         return self._engine.library.select(self.budget(model).budget, intent)
 
     def explain(
@@ -273,7 +279,7 @@ class Helmdeck:
         done: Iterable[CompletedStep] = (),
         defaults: Mapping[str, Any] | None = None,
     ) -> Explanation:
-        """Say what would be sent for a request, and why, without asking anyone.
+        """Dry run: return what would be sent for a request, and why. No model is called.
 
         :param task: ``plan``, ``route``, or another task that prompt variants serve.
         :raises ContextWindowExceeded: the request leaves no room for a catalog.
@@ -290,20 +296,20 @@ class Helmdeck:
             defaults=dict(defaults or {}),
             constraint=pack.value.constraint if pack is not None else None,
         )
-        asked = self.runtime.config.model if model is None else model
-        return explain(self._engine.composer, self._engine.gateway, question, asked)
+        model = self.runtime.config.model if model is None else model
+        return explain(self._engine.composer, self._engine.client, question, model)
 
     def budget(self, model: str | None = None) -> BudgetLookup:
-        """What a model is asked to take and to give, and where each field comes from."""
+        """Return the budget of a model, and the source of each field."""
         return self.runtime.budgets.find(self.runtime.config.model if model is None else model)
 
     def plan_history(self, caller: str = LOCAL_CALLER, *, limit: int = 100) -> tuple[PlanRecord, ...]:
-        """A caller's recorded plans, the newest first; empty when no history is configured."""
+        """Return a caller's recorded plans, newest first; empty when no history is configured."""
         store = self._runner.history()
         return store.plans(caller, limit) if store is not None else ()
 
     def sink(self, name: str) -> Any:
-        """What a sink opened for this deck, such as the one whose ``render`` a metrics page shows; ``None`` if it is off.
+        """Return the open sink of this deck, such as the one whose ``render`` serves a metrics page; ``None`` if it is off.
 
         :param name: a name of ``[events] sinks``.
         """
@@ -332,7 +338,7 @@ class Helmdeck:
         return None
 
     def budgets(self) -> list[BudgetLookup]:
-        """Every known row, the fallback last."""
+        """Return all known rows, the fallback last."""
         return self.runtime.budgets.rows()
 
     def decode(
@@ -345,13 +351,13 @@ class Helmdeck:
         output_tokens: int = 0,
         tried: Tried | None = None,
     ) -> Decoded[T]:
-        """Read a model's answer: a value that it literally holds, or why there is none.
+        """Decode a model's answer: return a value that it literally contains.
 
         :param type: a msgspec Struct, an attrs class, ``dict``, or a list of one of these.
-        :param stop_reason: why the model stopped, in any provider's words.
-        :param fits: a further condition, for a type that says little, such as ``dict``.
-        :param output_tokens: what the provider says was generated; 0 when it does not say.
-        :param tried: is told every way to read the answer that was tried, by its name, and what came of it.
+        :param stop_reason: the native stop reason of any provider.
+        :param fits: a further condition, for an unspecific type such as ``dict``.
+        :param output_tokens: the output tokens that the provider reports; 0 when it does not.
+        :param tried: receives the name and the result of every decode step that was tried.
         :raises CallFailed: the subclass of the cause.
         """
         stop = self.runtime.normalise_stop(stop_reason, "")
@@ -370,15 +376,15 @@ class Helmdeck:
         model: str | None = None,
         partial: bool = False,
     ) -> ToolCalls:
-        """Say which tool calls of an answer may be run: native ones, or else those that it holds as text.
+        """Return the tool calls of an answer that may be executed: native ones, or else those in its text.
 
-        Nothing is ever completed: a call that was cut is flagged and not run, nor are the others of its list.
+        Nothing is completed: a truncated call is reported and not executed, nor are the others of its list.
 
-        :param tools: the tools that were offered, or their names; left out, every name passes. Definitions also tell
-            text from numbers where a tool-call format writes arguments without types.
-        :param stop_reason: for a text, why the model stopped, in any provider's words; a response has its own.
-        :param model: who answered, for formats that only some models write.
-        :param partial: run the complete calls of an answer that was cut.
+        :param tools: the offered tools, or their names; left out, every name is accepted. Definitions also distinguish
+            strings from numbers where a format writes arguments without types.
+        :param stop_reason: for a text, the native stop reason of any provider; a response has its own.
+        :param model: the model, for formats that only some models write.
+        :param partial: include the complete calls of a truncated answer.
         """
         offered = None if tools is None else tuple(tools)
         if isinstance(answer, ChatResponse):
@@ -389,9 +395,9 @@ class Helmdeck:
     # -- end ---------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
-        """Close what the running loop opened, and what the waiting methods did."""
+        """Close what the running loop opened, and what the blocking methods opened."""
         try:
-            await self._engine.gateway.aclose()
+            await self._engine.pool.aclose()
         finally:
             if self._portal.is_started:
                 await asyncio.to_thread(self.close)
@@ -399,12 +405,12 @@ class Helmdeck:
                 self.close()
 
     def close(self) -> None:
-        """Close what the waiting methods opened, and the sinks."""
+        """Close what the blocking methods opened, and the sinks."""
         try:
             if self._portal.is_started:
                 try:
-                    self._portal.cancel()  # a call whose connections go would look for others
-                    self._portal.run(self._engine.gateway.aclose())
+                    self._portal.cancel()  # otherwise a call without its connection would open another one
+                    self._portal.run(self._engine.pool.aclose())
                 finally:
                     self._portal.close()
         finally:
@@ -422,30 +428,19 @@ class Helmdeck:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    async def _typed(self, kind: type[T], pack: str, given: Mapping[str, Any], **options: Any) -> T:
-        result: Mapping[str, Any] | PackOutput = await self._runner.run(pack, given, **options)
-        if not isinstance(result, kind):
-            detail = f"pack {pack!r} returned {type(result).__name__}, not {kind.__name__}"
-            raise self.runtime.contributed(Pack)[pack].fault(detail)
-        return result
-
 
 async def _next(batches: AsyncGenerator[T, None]) -> T | None:
     return await anext(batches, None)
 
 
-def make_runtime(
-    loaded: LoadedConfig,
-    plugins: Mapping[str, object] | None = None,
-    http_clients: Mapping[str, object] | None = None,
-) -> Runtime:
-    """Load the plugins that a configuration asks for and resolve everything.
+def make_runtime(loaded: LoadedConfig, plugins: Mapping[str, object] | None, clients: Mapping[str, object]) -> Runtime:
+    """Load the plugins of a configuration and resolve everything.
 
     :raises ConfigError: with every mistake of the configuration.
-    :raises PluginError: a plugin cannot be loaded, raised, or clashes with another.
+    :raises PluginError: a plugin cannot be loaded, raised, or conflicts with another.
     """
     wanted = loaded.config.plugins
     found = load_plugins(extra=plugins, disable=wanted.disable, first=wanted.first, autoload=wanted.autoload)
     if loaded.config.log_level and loaded.config.log_level.upper() in LOG_LEVELS:
         log.enable(loaded.config.log_level)
-    return resolve(found, loaded, http_clients or {})
+    return resolve(found, loaded, clients)

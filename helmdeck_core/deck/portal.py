@@ -1,4 +1,4 @@
-"""Runs coroutines for callers that have no event loop, or that are inside one and want to wait all the same."""
+"""Runs coroutines for blocking callers, with or without an event loop of their own."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from helmdeck_core.errors import Cancelled
 T = TypeVar("T")
 
 _LAST_S = 1.0
-"""How long the end of a process waits for a portal that nobody closed."""
+"""Seconds that the end of a process waits for a portal that was not closed."""
 
 
 class Portal:
-    """One event loop in a thread of its own, started at the first call; any number of threads may call at once."""
+    """One event loop in its own thread, started at the first call. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,17 +29,17 @@ class Portal:
         self._pid = os.getpid()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine to its end and return what it returns; an interrupt cancels it.
+        """Run a coroutine and return its result; an interrupt cancels it.
 
-        :raises RuntimeError: it is called inside a coroutine that this portal runs, which would wait for itself.
-        :raises Cancelled: the portal was closed meanwhile.
+        :raises RuntimeError: it is called inside a coroutine of this portal, which would deadlock.
+        :raises Cancelled: the portal was closed in the meantime.
         """
         if self._is_inside():
             coroutine.close()
             raise RuntimeError(
                 "this would wait for itself: inside a pack or a provider, await the method that starts with a"
             )
-        with self._lock:  # so that no call slips in between the last look of a close and its end
+        with self._lock:  # so that no call starts while the portal closes
             future = asyncio.run_coroutine_threadsafe(_contained(coroutine), self._started())
         try:
             value, stop = future.result()
@@ -54,24 +54,24 @@ class Portal:
 
     @property
     def is_started(self) -> bool:
-        """Whether there is a loop that may hold resources."""
+        """Whether there is a loop, which may hold resources."""
         return self._loop is not None and self._pid == os.getpid()
 
     def cancel(self) -> None:
-        """Cancel what is running; its callers get ``Cancelled``.
+        """Cancel all running calls; their callers get ``Cancelled``.
 
-        :raises RuntimeError: it is called inside a coroutine that this portal runs.
+        :raises RuntimeError: it is called inside a coroutine of this portal.
         """
         if self._is_inside():
             raise RuntimeError("a deck cannot be closed by what it runs")
-        with self._lock:  # so that nobody stops the loop meanwhile
+        with self._lock:  # so that the loop is not stopped in the meantime
             if self._loop is not None and self.is_started:
                 asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
 
     def close(self) -> None:
-        """Cancel what is still running, then stop the loop and its thread; a later ``run`` starts new ones.
+        """Cancel all running calls, then stop the loop and its thread; a later ``run`` starts new ones.
 
-        :raises RuntimeError: it is called inside a coroutine that this portal runs.
+        :raises RuntimeError: it is called inside a coroutine of this portal.
         """
         if self._is_inside():
             raise RuntimeError("a deck cannot be closed by what it runs")
@@ -88,11 +88,11 @@ class Portal:
         return self._thread is not None and self._thread is threading.current_thread()
 
     def _started(self) -> asyncio.AbstractEventLoop:
-        # A forked child has the parent's loop, but not the thread that ran it.
+        # A forked child has the parent's loop, but not its thread.
         if self._loop is None or self._pid != os.getpid():
             self._pid = os.getpid()
             self._loop = asyncio.new_event_loop()
-            # A daemon, so that a deck that nobody closed does not keep the process alive.
+            # A daemon, so that a deck that is not closed does not keep the process alive.
             self._thread = threading.Thread(target=self._loop.run_forever, name="helmdeck", daemon=True)
             self._thread.start()
             weakref.finalize(self, _stop, self._loop, self._thread, self._pid)
@@ -100,7 +100,7 @@ class Portal:
 
 
 async def _contained(coroutine: Coroutine[Any, Any, T]) -> tuple[T | None, BaseException | None]:
-    """Hand an exit or an interrupt over to the caller: raised in the loop's thread, it would end the loop and nobody hears."""
+    """Return an exit or interrupt to the caller; raised in the loop's thread, it would silently end the loop."""
     try:
         return await coroutine, None
     except (SystemExit, KeyboardInterrupt) as exc:
@@ -115,10 +115,10 @@ async def _cancel_others() -> None:
 
 
 def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, pid: int) -> None:
-    """End the loop of a portal that nobody closed, and what waits for its end, such as connections."""
-    if loop.is_closed() or pid != os.getpid():  # a forked child has not the thread
+    """Stop the loop of a portal that was not closed, and close what depends on it, such as connections."""
+    if loop.is_closed() or pid != os.getpid():  # a forked child does not have the thread
         return
-    with contextlib.suppress(RuntimeError, TimeoutError):  # it may be closed meanwhile, or busy
+    with contextlib.suppress(RuntimeError, TimeoutError):  # it may be closed in the meantime, or busy
         if thread is threading.current_thread():
             loop.call_soon(loop.stop)
             return

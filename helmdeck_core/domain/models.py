@@ -10,6 +10,9 @@ import attrs
 
 from helmdeck_core.errors import InvalidRequest
 
+KEPT_IDS = 1_024
+"""Parsed model ids that are kept; callers choose the ids, so memory needs a bound."""
+
 
 class Tier(enum.StrEnum):
     """How reliably a model answers in the asked-for structure under load; not how large its window is."""
@@ -26,9 +29,16 @@ class ModelId:
     provider: str
     name: str
 
+    @staticmethod
+    @functools.lru_cache(KEPT_IDS)
+    def provider_of(text: str) -> str:
+        """Return the provider part of a model id, also of an id that is not valid."""
+        return text.partition("/")[0].strip()
+
     @classmethod
+    @functools.lru_cache(KEPT_IDS)
     def parse(cls, text: str) -> ModelId:
-        """Split ``text``; blanks around the parts do not matter.
+        """Split ``text``; whitespace around the parts is ignored.
 
         :raises InvalidRequest: when a part is missing.
         """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, Protocol, Self, TypeVar
 
 import attrs
 
@@ -36,14 +36,14 @@ class PackContext(Protocol):
         """Everything that can be planned."""
         ...
 
-    async def ask(self, question: Question[T]) -> Answer[T]:
+    def ask(self, question: Question[T]) -> Coroutine[Any, Any, Answer[T]]:
         """Put a question to a model: budget, selection, prompt, dispatch, decode.
 
         :raises CallFailed: the subclass of the cause.
         """
         ...
 
-    async def complete(self, request: ChatRequest, *, allows_empty: bool = False) -> ChatResponse:
+    def complete(self, request: ChatRequest, *, allows_empty: bool = False) -> Coroutine[Any, Any, ChatResponse]:
         """Send a request that the pack wrote, such as a conversation with tools, as ``Helmdeck.acomplete`` does.
 
         It counts as the pack's own and within its limits. An empty ``model`` is the one that the caller asked for.
@@ -76,7 +76,20 @@ class PackOutput(Protocol):
         ...
 
 
-PackHandler = Callable[[PackContext, Mapping[str, Any]], Awaitable[Mapping[str, Any] | PackOutput]]
+class PackInput(Protocol):
+    """A typed input that knows its wire form."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], /) -> Self:
+        """Return the typed input of plain data that fits the pack's input schema."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the input as plain data."""
+        ...
+
+
+PackHandler = Callable[[PackContext, Any], Awaitable[Mapping[str, Any] | PackOutput]]
 
 
 @attrs.frozen(kw_only=True)
@@ -87,6 +100,7 @@ class Pack:
     :ivar description: one to three sentences; the first carries the essence, for it is what a small model sees.
     :ivar metadata: what rankers and prompts use, such as accepted inputs and phrases that ask for the pack.
     :ivar input_schema: JSON Schema of the input; checked before the handler runs.
+    :ivar input_type: a class with ``from_dict`` and ``to_dict``: the handler then gets its input as this type, and a caller that has such a value passes it without the check.
     :ivar output_schema: JSON Schema of the output; checked after it.
     :ivar run: the handler; it gets the checked input and returns plain data, or a typed result that knows its wire form; what it raises beyond ``PackError`` and ``CallFailed`` becomes ``handler_failed``, and a ``TimeoutError`` becomes ``timeout``.
     :ivar constraint: the ``Question.constraint`` of what it asks, for whoever wants to know what would be sent.
@@ -99,6 +113,7 @@ class Pack:
     run: PackHandler
     metadata: Mapping[str, Any] = EMPTY
     input_schema: Mapping[str, Any] = EMPTY
+    input_type: type[PackInput] | None = None
     output_schema: Mapping[str, Any] = EMPTY
     constraint: Callable[[Task], Mapping[str, Any] | Sequence[SchemaForm] | None] | None = None
     is_listed: bool = True

@@ -3,7 +3,7 @@
 import pytest
 
 from helmdeck_core import Catalog
-from helmdeck_plugins.packs.arguments import given_arguments
+from helmdeck_plugins.packs.arguments import parse_arguments
 from helmdeck_plugins.packs.checking import StepChecker
 
 TEXT = {"type": "string"}
@@ -37,18 +37,18 @@ def read(properties, args, required=()):
         ({"description": "anything"}, True),
     ],
 )
-def test_null_for_something_optional_is_taken_away_unless_the_tool_allows_it(schema, is_kept):
+def test_null_for_an_optional_argument_is_removed_unless_allowed(schema, is_kept):
     whole = {"type": "object", "properties": {"a": schema, "b": TEXT}, "$defs": {"t": TEXT, "n": NULLABLE}}
     found = checked(whole, {"a": None, "b": "x"})
     assert dict(found.args) == ({"a": None, "b": "x"} if is_kept else {"b": "x"}) and not found.problems
 
 
-def test_null_for_something_required_stays_and_is_a_problem():
+def test_null_for_a_required_argument_is_a_problem():
     found = checked({"type": "object", "properties": {"a": TEXT}, "required": ["a"]}, {"a": None})
     assert dict(found.args) == {"a": None} and found.problems == ("$.a: None is not of type 'string'",)
 
 
-def test_nulls_are_taken_away_inside_objects_and_lists_too():
+def test_nested_nulls_are_removed():
     assert read({"p": PAIR}, {"p": {"x": "1", "y": None}}) == {"p": {"x": "1"}}
     listed = {"type": "array", "items": PAIR}
     assert read({"l": listed}, {"l": [{"x": "1", "y": None}, {"x": None}]}) == {"l": [{"x": "1"}, {"x": None}]}
@@ -56,7 +56,7 @@ def test_nulls_are_taken_away_inside_objects_and_lists_too():
     assert read({"e": either}, {"e": {"x": "1", "y": None, "z": None}}) == {"e": {"x": "1", "z": None}}
 
 
-def test_nulls_of_names_that_nothing_is_known_of_stay():
+def test_nulls_of_undeclared_arguments_are_kept():
     assert read({"a": TEXT}, {"other": None}) == {"other": None}
     assert dict(checked(None, {"text": None, "more": None}, metadata={"accepts": ["text"]}).args) == {"more": None}
 
@@ -72,20 +72,20 @@ def test_nulls_of_names_that_nothing_is_known_of_stay():
         ("  ", {}),
     ],
 )
-def test_arguments_may_be_a_text_that_holds_an_object(written, args):
+def test_arguments_can_be_a_string_with_an_object(written, args):
     found = checked({"type": "object", "properties": {"a": TEXT, "b": TEXT}}, written)
     assert dict(found.args) == args and not found.problems
 
 
 @pytest.mark.parametrize("written", ["https://a.example", "[1]", "null", '{"a": ', "[" * 10_000, "x" * 500])
-def test_a_text_that_holds_none_is_a_problem_of_the_step_and_not_of_the_plan(written):
+def test_string_without_an_object_is_a_problem_of_its_step(written):
     found = checked(None, written)
     assert (found.tool, dict(found.args)) == ("t", {})
     [problem] = found.problems
     assert problem.startswith("$: not an object of arguments, found the text '") and len(problem) < 150
 
 
-def test_a_text_inside_is_read_only_where_nothing_but_an_object_or_a_list_may_stand():
+def test_nested_string_is_decoded_only_where_a_structure_is_due():
     assert read({"p": PAIR}, {"p": '{"x": "1", "y": null}'}) == {"p": {"x": "1"}}
     assert read({"l": {"type": "array", "items": TEXT}}, {"l": '["a"]'}) == {"l": ["a"]}
     assert read({"t": TEXT}, {"t": '{"x": 1}'}) == {"t": '{"x": 1}'}
@@ -109,13 +109,13 @@ PIPELINES = Catalog.from_data(
         ({"id": "draw", "inputs": "{}"}, {"id": "draw"}),
     ],
 )
-def test_the_inputs_of_a_pipeline_are_read_the_same(args, read):
+def test_pipeline_inputs_are_converted_as_well(args, read):
     found = StepChecker(PIPELINES).check("helmdeck__pipeline-run", args, "r")
     assert dict(found.args) == read and not found.problems
 
 
-def test_what_is_read_is_a_new_table_and_the_answer_stays_as_it_was():
+def test_conversion_does_not_change_the_answer():
     written = {"a": None, "p": {"x": "1", "y": None}}
     read({"a": TEXT, "p": PAIR}, written)
     assert written == {"a": None, "p": {"x": "1", "y": None}}
-    assert given_arguments(None) == ({}, ())
+    assert parse_arguments(None) == ({}, ())

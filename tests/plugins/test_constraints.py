@@ -111,7 +111,7 @@ def step_tools(step):
 
 
 @pytest.mark.parametrize("form", ["arguments", "ids"])
-def test_every_part_of_the_schemas_is_closed_and_bounded(everything, form):
+def test_schemas_are_closed_and_bounded(everything, form):
     for schema in (
         planned(everything, form),
         planned(everything, form, variant="single_pick"),
@@ -131,7 +131,7 @@ def test_objects_of_one_union_are_told_apart_by_the_values_of_their_first_proper
             assert len(values) == len(set(values))
 
 
-def test_the_ids_alone_are_a_small_part_of_it_and_leave_the_arguments_to_a_text(everything):
+def test_id_form_is_small_and_has_string_arguments(everything):
     exact, ids = planned(everything), planned(everything, "ids")
     assert [sorted(found) for found in ids_in(exact)] == [sorted(found) for found in ids_in(ids)]
     assert len(json.dumps(ids)) < len(json.dumps(exact)) / 5
@@ -185,11 +185,11 @@ def test_steps_that_the_catalog_allows_fit(tool, args):
         ("note.add", {"text": "x" * (VALUE + 1)}),
     ],
 )
-def test_steps_that_it_does_not_allow_do_not_fit(tool, args):
+def test_steps_outside_the_catalog_do_not_fit(tool, args):
     assert not fits(planned(catalog()), plan_of(tool, args))
 
 
-def test_one_step_is_one_and_says_whether_more_follow():
+def test_single_pick_schema_allows_one_step():
     single = planned(catalog(), variant="single_pick")
     one = plan_of("clock.now")
     assert fits(single, {**one, "more_steps_likely": True}) and not fits(single, one)
@@ -197,7 +197,7 @@ def test_one_step_is_one_and_says_whether_more_follow():
     assert not fits(planned(catalog()), {**one, "more_steps_likely": True})
 
 
-def test_a_plan_has_a_step_unless_something_was_done_already():
+def test_schema_requires_a_step_unless_steps_were_executed():
     nothing = {"steps": [], "complexity": "single-action", "reasoning": ""}
     assert not fits(planned(catalog()), nothing) and fits(planned(catalog(), done=("x",)), nothing)
     assert all(fits(planned(catalog()), {**plan_of("unknown"), "complexity": each}) for each in Complexity)
@@ -225,7 +225,7 @@ def test_an_empty_catalog_leaves_the_gap():
     assert_it_ends(routed(empty))
 
 
-def test_the_same_catalog_gives_the_same_bytes_and_is_worked_out_once(everything):
+def test_schema_of_a_catalog_is_deterministic_and_cached(everything):
     again = Catalog(everything.entries)
     for make in (planned, routed):
         assert json.dumps(make(everything)) == json.dumps(make(again))
@@ -233,7 +233,7 @@ def test_the_same_catalog_gives_the_same_bytes_and_is_worked_out_once(everything
 
 
 @pytest.mark.parametrize("make", [planned, routed])
-def test_a_catalog_that_makes_too_large_a_grammar_is_not_constrained_to(make):
+def test_too_large_catalog_has_no_schema(make):
     many = [{"name": f"tool.{number}"} for number in range(MOST_IDS + 1)]
     for form, most in (("arguments", MOST_ENTRIES), ("ids", MOST_IDS)):
         assert make(catalog({"packs": many[: most + 1]}), form) is None
@@ -250,14 +250,14 @@ SCHEMAS = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.di
 
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(KEYS, SCHEMAS, max_size=4), SCHEMAS)
-def test_whatever_schema_a_tool_publishes_what_is_made_of_it_ends(schema, accepts):
+def test_schema_made_of_any_input_schema_is_finite(schema, accepts):
     packs = [{"name": "a", "input_schema": schema}, {"name": "b", "metadata": {"accepts": accepts, "inputs": schema}}]
     entries = catalog({"packs": packs, "pipelines": [{"id": "c", "metadata": {"inputs": accepts}}]})
     assert_it_ends(planned(entries))
     assert_it_ends(routed(entries))
 
 
-def test_an_input_that_refers_to_itself_ends_too():
+def test_schema_of_a_recursive_input_is_finite():
     tree = {"type": "object", "properties": {"left": {"$ref": "#"}}, "required": ["left"]}
     schema = planned(catalog({"packs": [{"name": "t", "input_schema": tree}]}))
     assert_it_ends(schema)
@@ -275,7 +275,7 @@ def asked(answering, model, **options):
     return provider.requests[0]
 
 
-def test_a_strict_request_offers_the_schema_of_the_entries_that_are_shown(answering):
+def test_request_with_json_mode_offers_the_schema_of_the_shown_entries(answering):
     every = asked(answering, FRONTIER).response_format
     assert (every.kind, every.name) == ("json_object", "plan")
     assert set(ids_in(every.schema)[0]) >= {"blog.draft", "web.search"}
@@ -285,18 +285,18 @@ def test_a_strict_request_offers_the_schema_of_the_entries_that_are_shown(answer
     assert {*packs, *pipelines} == shown and 0 < len(shown) < 20
 
 
-def test_a_request_that_is_not_strict_offers_none(answering):
+def test_request_without_json_mode_offers_no_schema(answering):
     assert asked(answering, FREE).response_format is None
 
 
-def test_the_schema_stands_beside_the_prompt_and_not_in_it(answering):
+def test_schema_is_not_part_of_the_prompt(answering):
     strict = asked(answering, FRONTIER)
     plain = asked(answering, FRONTIER, config={"budgets": {FRONTIER: {"wants_strict_json": False}}})
     assert plain.response_format is None and strict.messages == plain.messages
 
 
 @pytest.mark.parametrize(("number", "forms"), [(MOST_ENTRIES + 1, ["ids"]), (MOST_IDS + 1, [])])
-def test_a_catalog_that_is_too_large_leaves_the_ids_and_then_plain_json(answering, tmp_path, number, forms):
+def test_large_catalog_falls_back_to_ids_then_to_json_mode(answering, tmp_path, number, forms):
     source = tmp_path / "many.json"
     source.write_text(json.dumps({"packs": [{"name": f"tool.{n}"} for n in range(number)]}))
     wanted = asked(answering, FRONTIER, config={"catalog": {"sources": [str(source)]}}).response_format
@@ -304,7 +304,7 @@ def test_a_catalog_that_is_too_large_leaves_the_ids_and_then_plain_json(answerin
     assert [form.name for form in wanted.offer.forms if form.schema is not None] == forms
 
 
-def test_no_schema_is_made_before_a_provider_takes_it(answering, monkeypatch):
+def test_schema_is_made_on_demand(answering, monkeypatch):
     made = []
     monkeypatch.setattr(constraints, "_whole", lambda properties: made.append(properties))
     wanted = asked(answering, FRONTIER).response_format
@@ -313,12 +313,12 @@ def test_no_schema_is_made_before_a_provider_takes_it(answering, monkeypatch):
 
 
 @pytest.mark.parametrize("cap", [None, 1_500])
-def test_an_offer_says_whether_the_next_request_gets_the_same_schema(answering, cap):
+def test_offer_is_steady_where_the_next_request_has_the_same_schema(answering, cap):
     config = {"budgets": {MIDDLE: {"max_catalog_bytes": cap}}} if cap else None
     assert asked(answering, MIDDLE, config=config).response_format.offer.is_steady is (cap is None)
 
 
-def test_a_route_offers_a_schema_that_ends(answering):
+def test_route_schema_is_finite(answering):
     deck, provider = answering({"recommendation": {"id": "blog.draft"}})
     deck.route(ASK, model=FRONTIER)
     assert_it_ends(provider.requests[0].response_format.schema)

@@ -55,7 +55,7 @@ def test_a_plan_has_ordered_steps_a_numbered_prompt_complexity_reasoning_and_mod
     assert len(lines) == 2 and lines[0].startswith("1. helmdeck.memory_store") and lines[1].startswith("2. blog.draft")
 
 
-def test_only_the_step_that_names_an_unknown_tool_becomes_a_gap(plan):
+def test_only_steps_with_unknown_tools_become_gaps(plan):
     result = plan(reply(MEMORY, step("espresso.brew", rationale="wake the author"), BLOG))
     assert [each.tool for each in result.steps] == ["helmdeck.memory_store", "unknown", "blog.draft"]
     assert result.steps[1].rationale.startswith("gap:") and "espresso.brew" in result.steps[1].rationale
@@ -103,7 +103,7 @@ def test_a_pipeline_that_serves_the_request_is_one_step_and_pipeline_direct(plan
     ],
 )
 @pytest.mark.parametrize("claimed", ["single-action", "pipeline-direct", "pack-chain", "impossible", 7, None])
-def test_complexity_follows_from_the_steps_whatever_the_model_claims(plan, steps, complexity, claimed):
+def test_complexity_is_derived_from_the_steps(plan, steps, complexity, claimed):
     assert plan({"steps": steps, "complexity": claimed}).complexity == complexity
 
 
@@ -143,12 +143,12 @@ def test_a_tier_a_model_gets_the_whole_catalog_and_no_compaction_field(answering
     assert "compaction" not in result.to_dict()
 
 
-def test_full_steps_names_its_variant_and_never_says_more(plan):
+def test_full_steps_never_sets_more_steps_likely(plan):
     wire = plan(reply(BLOG, more_steps_likely=True)).to_dict()
     assert wire["prompt_variant_used"] == "full_steps" and "more_steps_likely" not in wire
 
 
-def test_single_pick_says_when_there_is_more_to_do(plan):
+def test_single_pick_sets_more_steps_likely(plan):
     wire = plan(reply(BLOG, more_steps_likely=True), model=FREE).to_dict()
     assert wire["prompt_variant_used"] == "single_pick" and wire["more_steps_likely"] is True
 
@@ -158,7 +158,7 @@ def test_single_pick_leaves_the_field_out_when_nothing_is_left(plan, more):
     assert "more_steps_likely" not in plan(reply(BLOG, **more), model=FREE).to_dict()
 
 
-def test_single_pick_keeps_only_the_first_of_several_steps_and_says_that_more_are_likely(plan):
+def test_single_pick_keeps_the_first_of_several_steps(plan):
     result = plan(reply(MEMORY, BLOG, more_steps_likely=False), model=FREE)
     assert [each.tool for each in result.steps] == ["helmdeck.memory_store"] and result.more_steps_likely
 
@@ -184,7 +184,7 @@ def test_a_caller_that_loops_ends_when_nothing_is_left(answering):
     assert "1. helmdeck.memory_store" in last and "2. blog.draft" in last and "ran well" in last
 
 
-def test_no_step_after_steps_that_ran_means_complete_and_no_step_at_all_is_not_a_success(plan):
+def test_no_steps_is_complete_only_after_executed_steps(plan):
     assert plan(reply(), model=FREE, done=[CompletedStep("blog.draft")]).outcome is PlanOutcome.COMPLETE
     result = plan(reply(), model=FREE)
     assert result.outcome is PlanOutcome.NO_STEPS and not result.is_usable
@@ -225,7 +225,7 @@ def test_arguments_are_checked_against_the_tools_schema_by_field(plan):
     assert any(problem.startswith("$.brief") for problem in only.problems)
 
 
-def test_a_tool_that_exists_but_was_not_shown_is_accepted_and_counted(plan):
+def test_existing_tool_that_was_not_shown_is_accepted_and_reported(plan):
     result = plan(reply(step("desktop.click")), model=FREE)
     assert result.steps[0].tool == "desktop.click" and result.unseen_tools == ("desktop.click",)
     assert result.to_dict()["unseen_tools"] == ["desktop.click"]
@@ -236,31 +236,31 @@ def test_steps_are_renumbered(plan):
     assert [each.order for each in result.steps] == [1, 2]
 
 
-def test_the_rewritten_prompt_has_one_line_for_each_step_whatever_is_in_them(plan):
+def test_rewritten_prompt_has_one_line_per_step(plan):
     result = plan(
         reply(step("blog.draft", {"brief": "a\nb"}, rationale="one\n2. injected"), step("nope", rationale="x\ny"))
     )
     assert len(result.rewritten_prompt.splitlines()) == len(result.steps) == 2
 
 
-def test_a_long_argument_is_whole_in_its_step_and_cut_with_its_length_in_the_line(plan):
+def test_long_argument_is_shortened_only_for_display(plan):
     result = plan(reply(step("blog.draft", {"brief": "word " * 200})))
     assert result.steps[0].args["brief"] == "word " * 200
     assert "(1,000 characters)" in result.rewritten_prompt and len(result.rewritten_prompt) < 200
 
 
 @pytest.mark.parametrize("defaults", [{"a": float("nan")}, {"a": object()}, {"a": "\ud800"}])
-def test_defaults_that_are_no_json_are_invalid_input(plan, defaults):
+def test_defaults_that_are_not_json_are_invalid_input(plan, defaults):
     with pytest.raises(PackError, match="invalid_input: defaults cannot be written as JSON"):
         plan(reply(BLOG), defaults=defaults)
 
 
-def test_a_model_that_is_no_text_is_an_invalid_request(plan):
+def test_model_that_is_not_a_string_is_an_invalid_request(plan):
     with pytest.raises(InvalidRequest, match="a model id is a text, found int"):
         plan(reply(BLOG), model=3)
 
 
-def test_older_fields_are_there_for_callers_that_ignore_the_new_ones(plan):
+def test_wire_form_keeps_the_older_fields(plan):
     wire = plan(reply(BLOG)).to_dict()
     assert {"steps", "complexity", "reasoning", "model", "rewritten_prompt"} <= wire.keys()
 
@@ -291,7 +291,7 @@ def test_without_any_provider_a_plan_is_an_internal_error(deck_with):
     assert caught.value.code == "internal"
 
 
-def test_a_cut_answer_is_never_a_plan(answering):
+def test_truncated_answer_is_never_a_plan(answering):
     text = json.dumps(reply(MEMORY, BLOG))
     deck, provider = answering("", config={"recovery": {"cool_down_after": 0}})
     for cut in range(0, len(text) - 1, 7):

@@ -51,7 +51,7 @@ def asked(script, *beside, config=None, text="hi", model="a/one", **more):
         waits.append(seconds)
 
     with make_deck(script, *beside, config=config) as deck:
-        deck._engine.dispatcher.sleep = sleep
+        deck._engine.dispatcher.services.sleep = sleep
         try:
             came = deck.complete(ChatRequest(model=model, messages=(Message(Role.USER, (TextPart(text),)),), **more))
         except CallFailed as exc:
@@ -62,7 +62,7 @@ def asked(script, *beside, config=None, text="hi", model="a/one", **more):
 # -- which model -----------------------------------------------------------------------------------------------
 
 
-def test_a_call_that_names_no_model_asks_the_one_that_is_configured():
+def test_default_model_is_called():
     script = scripted_provider([GOOD, GOOD], "a")
     with make_deck(script, config={"model": "a/mine"}) as deck:
         assert deck.plan("draft a post about tea").model == "a/mine"
@@ -70,7 +70,7 @@ def test_a_call_that_names_no_model_asks_the_one_that_is_configured():
 
 
 @pytest.mark.parametrize("empty", ["", "  "])
-def test_a_model_that_is_set_to_nothing_counts_as_none(tmp_path, empty):
+def test_empty_model_is_an_error(tmp_path, empty):
     path = tmp_path / "helmdeck.toml"
     path.write_text(f'model = "{empty}"')
     assert load_config(file=path).config.model == "local/lexical"
@@ -80,14 +80,14 @@ def test_a_model_that_is_set_to_nothing_counts_as_none(tmp_path, empty):
 
 
 @pytest.mark.parametrize("model", ["nobody/x", "gpt-4o"])
-def test_a_model_that_nobody_serves_is_wrong_input_and_one_is_told_where_to_look(model):
+def test_unknown_provider_is_an_invalid_request_with_a_pointer(model):
     with make_deck() as deck, pytest.raises(InvalidRequest) as caught:
         deck.plan("draft a post about tea", model=model)
     assert caught.value.code is PackErrorCode.INVALID_INPUT
     assert "`helmdeck budgets` lists" in caught.value.detail
 
 
-def test_a_provider_that_is_misspelt_is_guessed():
+def test_misspelt_provider_gets_a_suggestion():
     came, _ = asked(scripted_provider([]), model="opanai/gpt-4o")
     assert "did you mean 'openai'?" in came.headline and "openrouter" in came.detail
 
@@ -111,14 +111,14 @@ def test_a_pack_sees_why_the_model_stopped():
 # -- waits -----------------------------------------------------------------------------------------------------
 
 
-def test_waits_without_a_word_from_the_provider_grow_and_are_never_the_same():
+def test_backoff_grows_with_jitter():
     found = [asked(scripted_provider([Fail("provider_unavailable")] * 3, "a"))[1] for _ in range(5)]
     assert all(0.25 <= first <= 0.75 and 0.5 <= second <= 1.5 for first, second in found)
     assert len({tuple(each) for each in found}) == 5
 
 
 @pytest.mark.parametrize("told_s", [0.01, 4.0])
-def test_a_rate_limit_is_waited_for_exactly_as_long_as_told(told_s):
+def test_retry_after_is_honoured_exactly(told_s):
     _, waits = asked(scripted_provider([Fail("rate_limited", retry_after_s=told_s)] * 3, "a"))
     assert waits == [told_s, told_s]
 
@@ -126,7 +126,7 @@ def test_a_rate_limit_is_waited_for_exactly_as_long_as_told(told_s):
 # -- providers that rest ---------------------------------------------------------------------------------------
 
 
-def test_only_failures_in_a_row_let_a_provider_rest():
+def test_only_consecutive_failures_open_the_circuit():
     down, recorder = Fail("provider_unavailable"), EventRecorder()
     script = scripted_provider([down, down, "hi"] * 3, "a")
     with make_deck(script, recorder, config={"recovery": {"backoff_s": 0}}) as deck:
@@ -138,7 +138,7 @@ def test_only_failures_in_a_row_let_a_provider_rest():
 # -- records ---------------------------------------------------------------------------------------------------
 
 
-def test_every_attempt_leaves_a_record_with_status_time_tokens_reason_length_and_the_id_of_its_call(chat_server):
+def test_every_attempt_is_recorded_with_its_facts(chat_server):
     answers = iter(
         [(503, {}, {"error": {"message": "down"}}), (200, {}, completion("thé", prompt_tokens=3, completion_tokens=2))]
     )
@@ -153,7 +153,7 @@ def test_every_attempt_leaves_a_record_with_status_time_tokens_reason_length_and
     assert second.outcome.usage == Usage(input_tokens=3, output_tokens=2) == came.usage
 
 
-def test_an_answer_that_cannot_be_used_leaves_its_length_too():
+def test_unusable_response_records_its_length():
     recorder = EventRecorder()
     script = scripted_provider([Reply('{"a" "é"}', "odd")] * 3, "a")
     with make_deck(script, recorder, config={"recovery": {"max_attempts": 1}}) as deck, pytest.raises(CallFailed):
@@ -165,7 +165,7 @@ def test_an_answer_that_cannot_be_used_leaves_its_length_too():
 # -- what may help ---------------------------------------------------------------------------------------------
 
 
-def test_what_passes_by_itself_is_told_from_what_does_not():
+def test_transient_failures_are_marked():
     passing = {cause for cause, cls in FAILURES.items() if cls.retryable}
     assert passing == {
         FailureClass.LENGTH_TRUNCATED, FailureClass.CONSTRAINED_DEADLOCK, FailureClass.LIKELY_TIMEOUT,
@@ -181,7 +181,7 @@ def test_a_provider_that_takes_too_long_is_a_timeout_for_the_pack(failing_server
 
 
 @pytest.mark.parametrize("kind", [RateLimited, ProviderUnavailable])
-def test_a_passing_failure_is_no_fault_of_the_pack(kind):
+def test_transient_failure_is_not_a_pack_error(kind):
     wire = json.loads(json.dumps(kind("x").to_dict()))
     assert (wire["retryable"], wire["class"]) == (True, kind.__name__)
 
@@ -193,13 +193,13 @@ def part(text, tokens=10):
     return Reply(text, "length", usage=Usage(output_tokens=tokens))
 
 
-def test_without_a_word_of_the_deployment_three_continuations_are_asked_for():
+def test_default_is_three_continuations():
     script = scripted_provider([part(f"{word} " * 9) for word in ("one", "two", "three", "four", "five")], "a")
     came, _ = asked(script, max_tokens=1000)
     assert came.continuation.terminal_reason is TerminalReason.RETRY_LIMIT and len(script.requests) == 4
 
 
-def test_without_a_word_of_the_deployment_an_answer_ends_at_120_000_characters():
+def test_default_output_limit_is_120_000_characters():
     text = "".join(f"{number:,} is a number. " for number in range(20_000))
     for size, requests in ((119_000, 2), (121_000, 1)):
         script = scripted_provider([part(text[:size]), Reply(" The end.")], "a")
@@ -211,7 +211,7 @@ def test_without_a_word_of_the_deployment_an_answer_ends_at_120_000_characters()
 
 
 @pytest.mark.parametrize("repairs", [0, 1, 2])
-def test_calls_that_were_cut_are_asked_for_again_as_often_as_the_deployment_says(repairs):
+def test_number_of_tool_repairs_is_configurable(repairs):
     cut = Reply("", "length", tool_calls=(ToolCall("1", "search", '{"q": "te'),), usage=Usage(output_tokens=5))
     script = scripted_provider([cut] * 4, "a")
     tool = ToolDefinition("search", "Searches.", {"type": "object"})
@@ -237,7 +237,7 @@ def listing(*names):
     return answer
 
 
-def test_a_model_that_its_provider_does_not_know_is_told_with_the_nearest_that_it_lists(chat_server):
+def test_unknown_model_is_reported_with_the_nearest_listed_ones(chat_server):
     server = chat_server(listing("gpt-4o", "gpt-4o-mini", "whisper-1", "tts-1"))
     config = {"providers": {"vllm": {"base_url": server.base_url}}}
     came, _ = asked(scripted_provider([]), config=config, model="vllm/gpt-4o-mni")
@@ -247,7 +247,7 @@ def test_a_model_that_its_provider_does_not_know_is_told_with_the_nearest_that_i
 
 
 @pytest.mark.parametrize("names", [[], ["gpt-4o-mni"]])
-def test_a_list_that_says_nothing_of_it_is_not_quoted(chat_server, names):
+def test_unhelpful_model_list_is_not_quoted(chat_server, names):
     server = chat_server(listing(*names))
     came, _ = asked(
         scripted_provider([]), config={"providers": {"vllm": {"base_url": server.base_url}}}, model="vllm/gpt-4o-mni"
@@ -296,7 +296,7 @@ def test_a_deck_lists_the_models_of_a_provider(failing_server):
         (Reply("", tool_calls=(ToolCall("1", "search", "{}"),)), True),
     ],
 )
-def test_an_answer_that_is_not_known_to_be_complete_says_so_whole_and_streamed(reply, is_complete):
+def test_response_of_unknown_completeness_is_not_complete(reply, is_complete):
     tool = ToolDefinition("search", "Searches.", {"type": "object"})
     request = ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart("hi"),)),), tools=(tool,))
     with make_deck(scripted_provider([reply] * 2, "a")) as deck:
@@ -304,7 +304,7 @@ def test_an_answer_that_is_not_known_to_be_complete_says_so_whole_and_streamed(r
         assert (deck.complete(request).is_complete, streamed.is_complete) == (is_complete, is_complete)
 
 
-def test_an_answer_that_stays_cut_is_not_complete_and_one_that_was_completed_is():
+def test_only_a_completed_response_is_complete():
     config = {"agent": {"continuation_max_attempts": 1}}
     cut, _ = asked(scripted_provider([part("one two "), part("three ")], "a"), config=config, max_tokens=1000)
     whole, _ = asked(scripted_provider([part("one two "), Reply("three.")], "a"), config=config, max_tokens=1000)

@@ -247,7 +247,7 @@ def test_timeout_of_zero_is_a_mistake():
 
 
 def test_config_object_cannot_be_combined_with_other_settings():
-    with pytest.raises(TypeError, match="finished configuration"):
+    with pytest.raises(TypeError, match="config is complete"):
         Helmdeck(Config(), model="a/b")
 
 

@@ -63,7 +63,7 @@ def written(text="hello", **more):
 # -- the trail -------------------------------------------------------------------------------------------------
 
 
-def test_each_request_that_completed_an_answer_is_listed_with_what_it_cost(deck_of):
+def test_every_request_of_an_attempt_is_listed_with_its_cost(deck_of):
     deck = deck_of(
         [used("The tide comes", stop="length"), used(" in twice", 200, stop="length"), Fail("provider_unavailable")]
     )
@@ -80,13 +80,13 @@ def test_each_request_that_completed_an_answer_is_listed_with_what_it_cost(deck_
     assert wire[0]["usage"] == {"input_tokens": 100, "output_tokens": 10} and wire[2]["cause"] == "provider_unavailable"
 
 
-def test_one_request_is_no_list_of_one(deck_of):
+def test_single_request_is_not_listed(deck_of):
     response = deck_of([used("hi")]).complete(written())
     assert [attempt.requests for attempt in response.attempts] == [()]
     assert "requests" not in response.attempts[0].to_dict()
 
 
-def test_a_written_request_tells_what_was_tried_for_it(deck_of):
+def test_response_to_a_written_request_lists_its_attempts(deck_of):
     deck = deck_of([used("")], [used("hi")], fallback={"a/": ["b/two"]})
     response = deck.complete(written())
     assert [(each.model, each.cause) for each in response.attempts] == [("a/one", "likely_timeout"), ("b/two", None)]
@@ -95,7 +95,7 @@ def test_a_written_request_tells_what_was_tried_for_it(deck_of):
     assert micro(streamed.cost_usd) == 200
 
 
-def test_a_call_that_settles_the_selection_is_part_of_the_trail_and_of_the_cost(deck_of):
+def test_filter_call_is_part_of_attempts_and_cost(deck_of):
     deck = deck_of([used("prose"), used(GOOD, 300)], [used(PICKED, 50, 0)], budgets={"a/": {**A_DOLLAR, **FILTERED}})
     plan = deck.plan(ASK, model="a/one")
     assert [(each.number, each.model, each.purpose, micro(each.cost_usd)) for each in plan.attempts] == [
@@ -110,14 +110,14 @@ def test_a_call_that_settles_the_selection_is_part_of_the_trail_and_of_the_cost(
     assert sorted(told.values()) == [50, 600], "sinks that add up what calls tell count nothing twice"
 
 
-def test_a_filter_call_that_gave_nothing_is_paid_for_all_the_same(deck_of):
+def test_failed_filter_call_is_part_of_the_cost(deck_of):
     deck = deck_of([used(GOOD)], [used("", 70, 0)], budgets={"a/": {**A_DOLLAR, **FILTERED}})
     plan = deck.plan(ASK, model="a/one")
     assert [(each.purpose, each.cause) for each in plan.attempts] == [("selection", "likely_timeout"), ("", None)]
     assert micro(plan.cost_usd) == 270 and plan.rejected_usage == Usage(input_tokens=70)
 
 
-def test_a_failure_says_what_everything_cost(deck_of):
+def test_failure_reports_the_total_cost(deck_of):
     chain = {"": [f"b/{number}" for number in range(11)]}
     deck = deck_of([used("")], [used("")] * 11, fallback=chain, recovery={"max_attempts": 12})
     with pytest.raises(LikelyTimeout) as caught:
@@ -126,7 +126,7 @@ def test_a_failure_says_what_everything_cost(deck_of):
     assert micro(caught.value.to_dict()["cost_usd"]) == 12 * 200
 
 
-def test_what_was_cut_off_before_the_provider_told_its_tokens_is_reckoned_and_said_to_be(deck_of):
+def test_usage_of_a_stopped_response_is_estimated_and_marked(deck_of):
     budget = {**A_DOLLAR, "is_hybrid_reasoning": True}
     thinks = Reply(reasoning="hm, " * 9_000, usage=Usage(output_tokens=9_000))
     deck = deck_of([thinks], [used(GOOD)], budgets={"a/": budget}, fallback={"a/": ["b/two"]})
@@ -151,7 +151,7 @@ def test_cost_of_a_timed_out_stream_is_estimated_if_it_sent_anything(virtual_tim
 # -- limits ------------------------------------------------------------------------------------------------------
 
 
-def test_a_request_whose_input_alone_goes_beyond_the_limit_is_not_sent(deck_of):
+def test_request_whose_input_exceeds_the_cost_limit_is_not_sent(deck_of):
     deck = deck_of()
     with pytest.raises(QuotaExhausted, match=r"input alone costs about 0\.002000 .* 0\.001000 are left") as caught:
         deck.complete(written("x" * 10_000), limits=CallLimits(max_cost_usd=0.001))
@@ -159,7 +159,7 @@ def test_a_request_whose_input_alone_goes_beyond_the_limit_is_not_sent(deck_of):
     assert deck.a.requests == []
 
 
-def test_a_cheaper_model_takes_over_where_one_is_too_dear(deck_of):
+def test_too_expensive_model_falls_back_to_a_cheaper_one(deck_of):
     budgets = {"b/two": {"input_cost_usd_per_mtok": 0.1, "output_cost_usd_per_mtok": 1.0}}
     chain = {"a/": ["b/one", "b/two"]}
     deck = deck_of([], [used("hi")], budgets=budgets, fallback=chain)
@@ -168,7 +168,7 @@ def test_a_cheaper_model_takes_over_where_one_is_too_dear(deck_of):
     assert [(each.model, each.is_sent) for each in response.attempts] == [("a/one", False), ("b/two", True)]
 
 
-def test_what_a_provider_has_in_its_cache_is_reckoned_at_its_price_there(deck_of):
+def test_cached_input_is_estimated_at_the_cached_price(deck_of):
     cached = {**A_DOLLAR, "cached_input_cost_usd_per_mtok": 0.1, "supports_prefix_cache": True}
     parts = (TextPart("x" * 10_000, ends_prefix=True), TextPart("y"))
     request = ChatRequest(model="a/one", messages=(Message(Role.USER, parts),), max_tokens=100)
@@ -176,19 +176,19 @@ def test_what_a_provider_has_in_its_cache_is_reckoned_at_its_price_there(deck_of
     assert deck.complete(request, limits=CallLimits(max_cost_usd=0.001)).text == "hi"
 
 
-def test_a_model_without_a_price_is_asked(deck_of):
+def test_model_without_a_price_is_called(deck_of):
     deck = deck_of([used("hi")], budgets={"a/": {}})
     assert deck.complete(written("x" * 10_000), limits=CallLimits(max_cost_usd=1e-9)).text == "hi"
 
 
-def test_when_the_money_is_spent_a_planner_that_costs_nothing_still_answers(deck_of):
+def test_free_planner_answers_after_the_cost_limit(deck_of):
     chain = {"a/": ["b/two", "local/lexical"]}
     deck = deck_of([used("prose")], [], fallback=chain)
     plan = deck.plan(SURE, model="a/one", limits=CallLimits(max_cost_usd=0.0001))
     assert plan.model == "local/lexical" and plan.attempts[-1].changed == ("b/two passed over",)
 
 
-def test_a_continuation_is_not_sent_when_the_money_is_spent(deck_of):
+def test_continuation_is_not_sent_beyond_the_cost_limit(deck_of):
     deck = deck_of([used("The tide comes", 1_000, 100, stop="length")])
     response = deck.complete(written(), limits=CallLimits(max_cost_usd=0.002))
     assert response.text == "The tide comes" and isinstance(response.continuation, Continuation)
@@ -199,7 +199,7 @@ def test_a_continuation_is_not_sent_when_the_money_is_spent(deck_of):
     assert deck.complete(written(), limits=CallLimits(max_cost_usd=0.002)).text == "The tide comes in."
 
 
-def test_a_filter_call_spends_of_the_same_money(deck_of):
+def test_filter_call_counts_against_the_cost_limit(deck_of):
     budgets = {
         "a/": {**A_DOLLAR, **FILTERED},
         "b/": {"input_cost_usd_per_mtok": 500.0, "output_cost_usd_per_mtok": 0.0},

@@ -52,7 +52,7 @@ def prompts(answering, model, *intents, config=None):
     return [(request.messages[0].text, request.messages[1].text) for request in provider.requests]
 
 
-def test_with_a_prefix_cache_the_system_message_is_the_same_for_different_requests_and_carries_the_catalog(answering):
+def test_prefix_cache_puts_the_catalog_into_a_request_independent_system_message(answering):
     (system, user), (system2, user2) = prompts(answering, FRONTIER, ASK, "translate this page into French")
     assert system == system2 and '{"packs":[' in system
     for text in (ASK, "context of", '{"tone":'):
@@ -60,7 +60,7 @@ def test_with_a_prefix_cache_the_system_message_is_the_same_for_different_reques
     assert '{"packs":[' not in user and user != user2
 
 
-def test_with_a_prefix_cache_a_trimmed_catalog_does_not_depend_on_the_request_either(answering):
+def test_trimmed_catalog_in_a_cached_prefix_does_not_depend_on_the_request(answering):
     first, second = prompts(answering, DEEPSEEK, ASK, "translate this page into French")
     assert first[0] == second[0] and '{"packs":[' in first[0]
     assert "blog.draft" in first[1], "the likely ids stand behind the cached part"
@@ -79,7 +79,7 @@ def test_without_a_prefix_cache_the_catalog_is_in_the_user_message(answering):
     assert '{"packs":[' in user and '{"packs":[' not in system
 
 
-def test_every_variant_teaches_the_same_rules(answering):
+def test_every_prompt_variant_contains_the_same_rules(answering):
     texts = [prompts(answering, model, ASK)[0][0] for model in (FRONTIER, FREE)]
     for text in texts:
         for rule in ("supersedes", "helmdeck__pipeline-run", "helmdeck.plan", "no pipeline fits", "gap:", "defaults"):
@@ -109,20 +109,20 @@ def test_lone_surrogates_in_a_request_never_reach_the_wire(answering):
         ("openrouter/meta-llama/llama-3.3-70b", None),
     ],
 )
-def test_strict_json_is_asked_for_where_the_budget_wants_it(answering, model, kind):
+def test_json_mode_is_requested_where_the_budget_wants_it(answering, model, kind):
     deck, provider = answering(GOOD)
     deck.plan(ASK, model=model)
     response_format = provider.requests[0].response_format
     assert (response_format.kind if response_format else None) == kind
 
 
-def test_tier_c_never_gets_strict_json_whatever_the_flag(answering):
+def test_tier_c_never_gets_json_mode(answering):
     deck, provider = answering(GOOD, config={"budgets": {FREE: {"wants_strict_json": True}}})
     deck.plan(ASK, model=FREE)
     assert provider.requests[0].response_format is None
 
 
-def test_the_output_limit_is_the_budgets_with_headroom_for_models_that_think(answering):
+def test_output_limit_includes_headroom_for_reasoning_models(answering):
     deck, provider = answering(GOOD)
     for model in (FREE, "openrouter/moonshotai/kimi-k2"):
         deck.plan(ASK, model=model)
@@ -135,7 +135,7 @@ def test_a_budget_chooses_the_variant(answering):
     assert deck.plan(ASK, model=FREE).prompt_variant_used == "full_steps"
 
 
-def test_a_request_that_leaves_no_room_for_a_catalog_says_so_before_anything_is_sent(answering):
+def test_request_without_room_for_a_catalog_fails_before_it_is_sent(answering):
     deck, provider = answering(GOOD)
     with pytest.raises(ContextWindowExceeded, match=r"helmdeck\.plan: .*no room.*16,000"):
         deck.plan("please summarise: " + "word " * 20_000, model=FREE)
@@ -172,7 +172,7 @@ HALF = GOOD[:-20]
     ],
 )
 @pytest.mark.parametrize("pack", ["plan", "route"])
-def test_an_unusable_200_is_typed_by_cause_for_every_pack_alike(answering, text, stop, raw, failure, pack):
+def test_unusable_http_200_is_classified_the_same_for_every_pack(answering, text, stop, raw, failure, pack):
     deck, _ = answering(answer(text, stop, raw))
     with pytest.raises(failure) as caught:
         getattr(deck, pack)(ASK, model=FREE)
@@ -183,14 +183,14 @@ def test_an_unusable_200_is_typed_by_cause_for_every_pack_alike(answering, text,
 
 
 @pytest.mark.parametrize("model", ["openai/o3-mini", FRONTIER, FREE])
-def test_thinking_before_the_answer_is_no_obstacle_in_any_tier(answering, model):
+def test_reasoning_before_the_answer_is_stripped_in_every_tier(answering, model):
     deck, _ = answering(answer(f"{THOUGHT}\n{GOOD}"))
     plan = deck.plan(ASK, model=model)
     assert [step.tool for step in plan.steps] == ["blog.draft"] and plan.repairs == ()
 
 
 @pytest.mark.parametrize("text", ["", THOUGHT, "no", HALF])
-def test_no_stop_reason_and_an_empty_one_are_judged_alike(answering, text):
+def test_missing_and_empty_stop_reasons_are_equivalent(answering, text):
     deck, _ = answering(GOOD)
     found = []
     for reason in (None, "", "  "):
@@ -212,13 +212,13 @@ def test_no_stop_reason_and_an_empty_one_are_judged_alike(answering, text):
         ("refusal", SafetyFiltered),
     ],
 )
-def test_other_spellings_of_a_stop_reason_mean_the_same(answering, reason, failure):
+def test_stop_reason_spellings_are_normalised(answering, reason, failure):
     deck, _ = answering(GOOD)
     with pytest.raises(failure):
         deck.decode("", dict, reason)
 
 
-def test_an_empty_answer_starts_with_the_same_stable_text_and_the_hint_follows(answering):
+def test_empty_answer_message_starts_with_a_stable_text_and_a_hint(answering):
     messages = []
     for stop, raw in (
         (StopReason.END_TURN, "stop"),
@@ -257,14 +257,14 @@ def test_a_failure_as_plain_data_holds_what_telemetry_needs(answering):
     json.dumps(wire)
 
 
-def test_a_providers_typed_failure_gets_caller_model_and_provider(answering):
+def test_provider_failure_gets_caller_model_and_provider(answering):
     deck, _ = answering(RateLimited("too many requests", retry_after_s=2.0, status=429))
     with pytest.raises(RateLimited, match=r"^helmdeck\.plan: too many requests") as caught:
         deck.plan(ASK, model=FREE)
     assert (caught.value.model, caught.value.provider, caught.value.retry_after_s) == (FREE, "openrouter", 2.0)
 
 
-def test_anything_else_that_a_provider_raises_names_its_plugin(answering):
+def test_other_exceptions_of_a_provider_name_its_plugin(answering):
     deck, _ = answering(KeyError("choices"))
     with pytest.raises(PluginError, match="plugin 'answering-1'.*provider 'openrouter' raised KeyError"):
         deck.plan(ASK, model=FREE)
@@ -288,7 +288,7 @@ def recorded(answering):
     return run
 
 
-def test_a_call_leaves_its_selection_and_its_end_as_events(recorded):
+def test_call_emits_selection_and_finish_events(recorded):
     usage = Usage(input_tokens=100, cached_input_tokens=80, output_tokens=9)
     recorder = recorded(answer(GOOD, usage=usage, served_model="someone"), model=FRONTIER)
     (selected,), (finished,) = recorder.of(CatalogSelected), recorder.of(CallFinished)
@@ -297,7 +297,7 @@ def test_a_call_leaves_its_selection_and_its_end_as_events(recorded):
     assert finished.cached_cost_usd == pytest.approx(80 * 1.25 / 1e6)
 
 
-def test_a_failed_call_leaves_its_cause_as_an_event(recorded):
+def test_failed_call_emits_its_cause(recorded):
     (gave_up,) = recorded(answer("", StopReason.MAX_TOKENS, "length")).of(CallExhausted)
     assert (gave_up.cause, gave_up.raw_stop_reason, gave_up.raw_length) == ("length_truncated", "length", 0)
 
@@ -307,14 +307,14 @@ def test_an_unknown_stop_reason_is_reported_once_per_provider_and_model(recorded
     assert recorder.of(StopReasonUnknown) == [StopReasonUnknown(provider="openrouter", model=FREE, raw="wandered_off")]
 
 
-def test_no_event_holds_a_word_of_the_request_or_the_answer(recorded):
+def test_no_event_contains_text_of_the_request_or_response(recorded):
     recorder = recorded(answer(GOOD))
     assert recorder.events
     for event in recorder.events:
         assert "launch" not in repr(attrs.asdict(event)) and "rationale" not in repr(event)
 
 
-def test_a_sink_that_raises_is_named(answering):
+def test_error_of_a_raising_sink_names_it(answering):
     class Broken:
         @hookimpl
         def helmdeck_event_sinks(self):
@@ -367,7 +367,7 @@ class Packs:
         ]
 
 
-def test_a_pack_asks_a_model_through_the_one_way(answering):
+def test_pack_calls_a_model_through_its_context(answering):
     deck, provider = answering('{"text":"hello"}', beside=(Packs(),))
     told = []
     assert deck.run("test.greet", {"name": "Ada"}, model=FREE, progress=told.append) == {"greeting": "hello"}
@@ -444,7 +444,7 @@ def test_one_deck_serves_threads_and_loops_at_once(answering):
     assert len(plans) == 25 and {plan.steps[0].tool for plan in plans} == {"blog.draft"}
 
 
-def test_waiting_methods_work_inside_a_running_loop(answering):
+def test_blocking_methods_work_inside_a_running_loop(answering):
     deck, _ = answering(GOOD)
 
     async def inside():

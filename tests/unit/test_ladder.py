@@ -22,7 +22,7 @@ def climb(trim, report=None):
     return PreparedCatalog(CATALOG, [Contribution("acme", TrimStep(name="acme.slim", trim=trim))], report)
 
 
-def test_a_step_that_drops_names_ids_and_supersedes_is_corrected_and_named():
+def test_step_that_drops_dispatch_fields_is_corrected_and_reported():
     events = []
     guide = climb(lambda entry, data: {}, events.append)
     kept = json.loads(guide.whole(1))
@@ -64,7 +64,7 @@ def test_a_step_that_adds_to_the_dispatch_graph_is_corrected_too():
     assert "invariant_restored(acme.slim:metadata.supersedes)" in guide.rung(1).labels
 
 
-def test_a_step_that_writes_into_its_input_cannot_harm_the_catalog():
+def test_step_that_mutates_its_input_does_not_change_the_catalog():
     def vandal(entry, data):
         data.clear()
         for value in (entry.data, entry.data.get("metadata", {})):
@@ -78,18 +78,18 @@ def test_a_step_that_writes_into_its_input_cannot_harm_the_catalog():
     assert json.loads(guide.whole(1))["pipelines"][0]["metadata"] == {"supersedes": ["a"]}
 
 
-def test_a_step_that_makes_entries_larger_is_passed_over():
+def test_step_that_enlarges_entries_is_ignored():
     guide = climb(lambda entry, data: {**data, "padding": "x" * 100})
     assert guide.whole(1) == guide.whole(0) and guide.rung(1).labels == ()
 
 
 @pytest.mark.parametrize("result", [None, 3, "text", ["list"]])
-def test_a_step_that_returns_something_else_is_named(result):
+def test_error_of_a_step_with_an_invalid_result_names_it(result):
     with pytest.raises(PluginError, match=r"plugin 'acme'.*acme.slim.*--disable-plugin acme"):
         climb(lambda entry, data: result).rung(1)
 
 
-def test_a_step_that_raises_is_named_with_the_entry():
+def test_error_of_a_raising_step_names_it_and_the_entry():
     with pytest.raises(PluginError, match=r"plugin 'acme'.*'acme.slim' on 'a'.*ZeroDivisionError"):
         climb(lambda entry, data: 1 / 0).rung(1)
 
@@ -109,7 +109,7 @@ def names(deck, model):
     return [step.value.name for step in deck.runtime.ladder(deck.budget(model).budget.tier, model)]
 
 
-def test_a_third_partys_step_takes_the_place_that_its_order_says(deck_with):
+def test_third_party_step_is_placed_by_its_order(deck_with):
     assert names(deck_with(Slim()), "x/y")[:2] == ["acme.no_descriptions", "pack.intent_keywords[]"]
 
 
@@ -122,7 +122,7 @@ def test_a_deployment_reorders_the_ladder_for_one_tier_only(deck_with):
     assert selection.record.dropped[-2:] == ("lexical.top_n", "lexical.low_confidence")
 
 
-def test_a_deployment_drops_steps_and_a_models_rule_outranks_its_tiers(deck_with):
+def test_model_ladder_rule_overrides_its_tier(deck_with):
     rules = {
         "drop": ["pack.limitations[]"],
         "tiers": {"C": {"drop": ["pack.typical_use"]}},

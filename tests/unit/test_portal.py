@@ -117,7 +117,7 @@ def test_pools_of_closed_loops_do_not_pile_up(answering):
     deck, _ = answering(GOOD)
     for _ in range(20):
         asyncio.run(deck.aplan(ASK, model="fake/x"))
-    assert len(deck._engine.gateway._open) <= 2
+    assert len(deck._engine.pool._open) <= 2
 
 
 def test_an_exit_in_a_provider_is_a_fault_of_its_plugin(answering):
@@ -139,7 +139,7 @@ def test_a_provider_that_cannot_be_closed_is_named_and_the_others_are_closed(ans
     async def run():
         for name in ("fake", "openai"):
             await deck.aplan(ASK, model=f"{name}/x")
-        pools = next(iter(deck._engine.gateway._open.values()))
+        pools = next(iter(deck._engine.pool._open.values()))
         pools["fake"] = pools["openai"] = Stubborn(GOOD)
         with pytest.raises(PluginError, match="provider '(fake|openai)' cannot be closed: OSError: socket gone"):
             await deck.aclose()

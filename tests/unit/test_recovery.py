@@ -80,8 +80,8 @@ class Stage:
         self.deck = deck_of(self.a, self.b, self.recorder, *beside, config=config)
         self.waits = []
         self.now = 1_000.0
-        self.deck._engine.dispatcher.sleep = self.sleep
-        self.deck._engine.dispatcher.clock = lambda: self.now
+        self.deck._engine.dispatcher.services.sleep = self.sleep
+        self.deck._engine.dispatcher.services.clock = lambda: self.now
 
     async def sleep(self, seconds):
         self.waits.append(seconds)
@@ -103,7 +103,7 @@ class Stage:
 # -- changed requests ----------------------------------------------------------------------------------------
 
 
-def test_a_cut_answer_is_asked_for_again_with_more_room():
+def test_truncated_response_is_retried_with_a_larger_limit():
     stage = Stage([cut_json(), GOOD])
     plan = stage.plan()
     first, second = stage.a.requests
@@ -114,7 +114,7 @@ def test_a_cut_answer_is_asked_for_again_with_more_room():
     ]
 
 
-def test_more_room_stays_within_the_window():
+def test_larger_limit_stays_within_the_window():
     budgets = {"a/": {"input_tokens": 16_000, "output_tokens": 12_000, "tier": "B"}}
     stage = Stage([cut_json(), GOOD], budgets=budgets)
     stage.plan()
@@ -122,12 +122,12 @@ def test_more_room_stays_within_the_window():
     assert stage.a.requests[0].messages != stage.a.requests[1].messages, "one step is asked for instead"
 
 
-def test_an_answer_that_is_cut_again_is_asked_for_step_by_step():
+def test_second_truncation_retries_with_single_pick():
     stage = Stage([cut_json(), cut_json(), GOOD], budgets={"a/": {"tier": "B"}})
     assert stage.plan().prompt_variant_used == "single_pick"
 
 
-def test_a_model_that_is_asked_for_one_step_already_is_not_asked_the_same_again():
+def test_single_pick_is_not_retried_with_single_pick():
     stage = Stage([cut_json(), cut_json()])
     failure = stage.fail(LengthTruncated)
     assert (
@@ -137,7 +137,7 @@ def test_a_model_that_is_asked_for_one_step_already_is_not_asked_the_same_again(
 
 
 @pytest.mark.parametrize("reply", [whitespace_loop(), "I would rather not.", '{"steps": 3}'])
-def test_a_deadlock_is_asked_for_again_without_the_grammar_and_with_the_schema_in_the_prompt(reply):
+def test_deadlock_retries_unconstrained_with_the_schema_in_the_prompt(reply):
     strict = {"a/": {"tier": "A", "wants_strict_json": True, "supports_prefix_cache": True}}
     stop = Reply(reply, "stop") if isinstance(reply, str) else Reply(reply.text, "stop")
     stage = Stage([stop, GOOD], budgets=strict)
@@ -156,7 +156,7 @@ RAN_DRY = Reply('{"steps": [' + " " * 900, "length", usage=Usage(output_tokens=1
     "reply",
     [whitespace_loop(), Reply("\n" * 900, "length"), Reply("\n" * 900, "stop"), Reply("{" + "[" * 900, "length")],
 )
-def test_a_grammar_that_never_ends_is_left_out_once_and_gets_neither_more_room_nor_a_continuation(reply):
+def test_endless_constrained_output_retries_unconstrained_once(reply):
     stage = Stage([reply] * 2, [GOOD], fallback=CHAIN, budgets=STRICT, continuations=3)
     plan = stage.plan()
     first, second = stage.a.requests
@@ -165,12 +165,12 @@ def test_a_grammar_that_never_ends_is_left_out_once_and_gets_neither_more_room_n
     assert [attempt.continuations for attempt in plan.attempts] == [0, 0, 0]
 
 
-def test_an_answer_that_only_goes_on_in_blanks_is_told_what_it_is():
+def test_endless_whitespace_is_reported_as_such():
     with pytest.raises(LengthTruncated, match="constrained decoding"):
         Stage([RAN_DRY] * 2, budgets=STRICT).plan()
 
 
-def test_a_written_request_for_json_does_not_get_blanks_for_an_answer():
+def test_whitespace_is_no_answer_to_a_json_request():
     asked = attrs.evolve(written(), response_format=ResponseFormat("json_object"))
     stage = Stage([RAN_DRY], ['{"a": 1}'], fallback=CHAIN, continuations=3)
     assert stage.deck.complete(asked).text == '{"a": 1}'
@@ -180,7 +180,7 @@ def test_a_written_request_for_json_does_not_get_blanks_for_an_answer():
     assert Stage([RAN_DRY]).deck.complete(written()).text == RAN_DRY.text, "plain text may look as it likes"
 
 
-def test_a_schema_that_the_provider_refuses_is_left_out_but_not_of_a_request_that_somebody_wrote():
+def test_rejected_schema_is_dropped_but_not_from_a_written_request():
     refused = Fail("invalid_request", sub_cause="schema_refused")
     stage = Stage([refused, GOOD], budgets={"a/": {"tier": "A", "wants_strict_json": True}})
     stage.plan()
@@ -192,14 +192,14 @@ def test_a_schema_that_the_provider_refuses_is_left_out_but_not_of_a_request_tha
     assert len(stage.a.requests) == 1
 
 
-def test_a_context_that_is_too_large_is_asked_for_again_with_half_the_catalog():
+def test_exceeded_window_retries_with_half_the_catalog():
     stage = Stage([Fail("context_window_exceeded"), GOOD])
     plan = stage.plan()
     sizes = [len(request.messages[-1].text.encode()) for request in stage.a.requests]
     assert sizes[1] < 0.7 * sizes[0] and plan.compaction.after_bytes <= 5_000
 
 
-def test_a_request_that_cannot_fit_goes_to_a_larger_model_and_nowhere_else():
+def test_request_that_cannot_fit_falls_back_to_a_larger_model_only():
     stage = Stage([], [GOOD], fallback=CHAIN, budgets={"b/": {"tier": "A", "input_tokens": 200_000}})
     plan = stage.deck.plan("please summarise: " + "word " * 20_000, model="a/one")
     assert plan.model == "b/two" and [attempt.is_sent for attempt in plan.attempts] == [False, True]
@@ -212,12 +212,12 @@ def test_a_request_that_cannot_fit_goes_to_a_larger_model_and_nowhere_else():
 # -- waiting -------------------------------------------------------------------------------------------------
 
 
-def test_a_rate_limit_is_waited_for():
+def test_rate_limit_is_retried_after_the_wait():
     stage = Stage([Fail("rate_limited", retry_after_s=7.0), GOOD])
     assert stage.plan().attempts[1].waited_s == 7.0 and stage.waits == [7.0]
 
 
-def test_a_busy_provider_is_asked_three_times_with_growing_waits():
+def test_busy_provider_is_retried_with_backoff():
     stage = Stage([Fail("provider_unavailable")] * 3)
     assert len(stage.fail(ProviderUnavailable).attempts) == 3
     first, second = stage.waits
@@ -252,7 +252,7 @@ def test_cancelled_call_ends_its_backoff():
     "reply",
     [empty_stop(), empty_length(), Reply("<think>hm</think>"), Reply("", None), Fail("quota_exhausted")],
 )
-def test_another_model_takes_over_with_a_budget_of_its_own(reply):
+def test_fallback_model_has_its_own_budget(reply):
     strict = {"b/": {"tier": "A", "wants_strict_json": True, "output_tokens": 777}}
     stage = Stage([reply] * 2, [GOOD], fallback=CHAIN, budgets=strict)
     plan = stage.plan()
@@ -267,49 +267,49 @@ def test_another_model_takes_over_with_a_budget_of_its_own(reply):
 @pytest.mark.parametrize(
     "cause", ["auth_failed", "invalid_request", "safety_filtered", "cancelled", "artifact_invalid"]
 )
-def test_what_no_other_model_can_mend_is_surfaced_at_once(cause):
+def test_causes_without_a_remedy_are_raised_at_once(cause):
     stage = Stage([Fail(cause)], [], fallback=CHAIN)
     with pytest.raises(Exception, match="scripted failure") as caught:
         stage.plan()
     assert caught.value.failure_class == cause and len(stage.sent) == 1
 
 
-def test_a_withheld_answer_is_never_asked_for_again():
+def test_safety_filtered_response_is_never_retried():
     stage = Stage([empty_content_filter()], fallback=CHAIN)
     assert stage.fail(SafetyFiltered).attempts[0].then.startswith("given up") and len(stage.sent) == 1
 
 
-def test_a_chain_may_end_in_the_planner_that_needs_nobody():
+def test_fallback_chain_can_end_in_the_offline_planner():
     stage = Stage([empty_stop()], [Fail("quota_exhausted")], fallback=CHAIN)
     plan = stage.plan()
     assert plan.model == "local/lexical" and plan.steps[0].tool == "blog.draft"
 
 
-def test_the_last_error_surfaces_when_a_chain_is_used_up():
+def test_exhausted_chain_raises_the_last_error():
     stage = Stage([empty_stop()], [Fail("quota_exhausted")], fallback={"a/": ["b/two"]})
     failure = stage.fail(QuotaExhausted)
     assert [attempt.cause for attempt in failure.attempts] == ["likely_timeout", "quota_exhausted"]
     assert str(failure).startswith("helmdeck.plan: ") and failure.model == "b/two"
 
 
-def test_the_longest_prefix_says_who_takes_over():
+def test_longest_prefix_selects_the_fallback_chain():
     chains = {"": ["local/lexical"], "A/": ["b/two"]}
     assert Stage([empty_stop()], [GOOD], fallback=chains).plan().model == "b/two"
     stage = Stage([], [empty_stop()], fallback=chains)
     assert stage.deck.plan(ASK, model="b/x").model == "local/lexical"
 
 
-def test_a_trigger_that_is_not_configured_does_not_trigger():
+def test_cause_outside_fallback_on_has_no_fallback():
     stage = Stage([empty_stop()], fallback=CHAIN, fallback_on=["rate_limited"])
     assert len(stage.fail(LikelyTimeout).attempts) == 1
 
 
-def test_no_model_is_asked_twice_by_one_chain():
+def test_chain_calls_no_model_twice():
     stage = Stage([empty_stop()], [GOOD], fallback={"a/": ["a/one", "b/two"]})
     assert stage.plan().model == "b/two" and len(stage.a.requests) == 1
 
 
-def test_a_pack_may_take_an_empty_answer_for_the_last_word():
+def test_pack_can_accept_an_empty_answer_as_final():
     from helmdeck_core import Question
 
     async def ask(stage):
@@ -338,13 +338,13 @@ def written(text="hello", role=Role.USER):
     return ChatRequest(model="a/one", messages=(Message(role, (TextPart(text),)),))
 
 
-def test_an_empty_answer_is_no_success():
+def test_empty_answer_is_a_failure():
     assert Stage([empty_stop()], ["hi"], fallback=CHAIN).deck.complete(written()).text == "hi"
     with pytest.raises(LikelyTimeout):
         Stage([empty_stop()]).deck.complete(written())
 
 
-def test_an_empty_answer_is_right_after_a_tool_and_where_the_caller_says_so():
+def test_empty_answer_is_valid_after_a_tool_result_or_when_allowed():
     assert Stage([empty_stop()], fallback=CHAIN).deck.complete(written(role=Role.TOOL)).text == ""
     assert Stage([empty_stop()], fallback=CHAIN).deck.complete(written(), allows_empty=True).text == ""
 
@@ -358,7 +358,7 @@ TALK = talk("system", *("user", "assistant") * 5, "user")
 FULL = Fail("context_window_exceeded")
 
 
-def test_a_conversation_that_outgrew_the_window_goes_on_without_its_oldest_turns_and_says_so():
+def test_oversized_conversation_drops_oldest_turns_and_reports_it():
     stage = Stage([FULL, FULL, "hi"], fallback=CHAIN)
     response = stage.deck.complete(TALK)
     kept = [[int(message.text.split()[1]) for message in request.messages] for request in stage.a.requests]
@@ -369,14 +369,14 @@ def test_a_conversation_that_outgrew_the_window_goes_on_without_its_oldest_turns
     assert stage.recorder.of(AttemptEnded)[1].outcome.changed == ("oldest turns out, history x0.7",)
 
 
-def test_a_streamed_conversation_does_the_same():
+def test_oversized_streamed_conversation_drops_oldest_turns():
     stage = Stage([FULL, "hi"])
     *_, response = stage.deck.stream(TALK)
     assert response.downgrades == ("4 oldest messages left out",) and len(stage.a.requests) == 2
 
 
 @pytest.mark.parametrize("request_", [TALK, talk("system", "user"), talk("user", "assistant", "tool")])
-def test_no_conversation_is_sent_twice_and_one_that_nothing_can_be_taken_from_ends_with_the_cause(request_):
+def test_conversation_that_cannot_be_shortened_is_not_sent_twice(request_):
     stage = Stage([FULL] * 9)
     with pytest.raises(ContextWindowExceeded) as caught:
         stage.deck.complete(request_)
@@ -392,12 +392,12 @@ def test_the_next_model_gets_the_whole_conversation_again():
     assert stage.b.requests[0].messages == TALK.messages and response.downgrades == ()
 
 
-def test_turns_are_kept_where_the_deployment_says_so():
+def test_drop_turns_false_keeps_all_turns():
     stage = Stage([FULL], ["hi"], fallback=CHAIN, drop_turns=False)
     assert stage.deck.complete(TALK).text == "hi" and len(stage.a.requests) == 1
 
 
-def test_an_overfull_window_prefers_a_model_that_takes_more():
+def test_exceeded_window_prefers_a_larger_model():
     budgets = {"a/": {"input_tokens": 8_000}, "b/": {"input_tokens": 8_000}}
     chain = {"a/": ["b/two", "b/large"]}
     stage = Stage(
@@ -407,7 +407,7 @@ def test_an_overfull_window_prefers_a_model_that_takes_more():
     assert [request.model for request in stage.b.requests] == ["b/large"]
 
 
-def test_a_written_request_is_never_changed_but_for_the_model():
+def test_written_request_changes_only_its_model():
     stage = Stage([Reply("", "length")], ["hi"], fallback=CHAIN)
     assert stage.deck.complete(written()).text == "hi"
     assert len(stage.a.requests) == 1 and stage.b.requests[0].messages == written().messages
@@ -431,7 +431,7 @@ def test_a_hanging_model_leaves_time_for_the_next_one(virtual_time):
     assert virtual_time.passed_s < 40.0
 
 
-def test_nothing_more_is_sent_once_the_attempts_are_used_up():
+def test_no_request_after_max_attempts():
     stage = Stage([Fail("transient_unknown")] * 2, max_attempts=2)
     assert "given up: max_attempts 2 reached" in str(stage.fail(TransientUnknown))
 
@@ -445,7 +445,7 @@ def test_a_caller_may_set_limits_for_one_call():
 # -- providers that rest -------------------------------------------------------------------------------------
 
 
-def test_a_provider_that_keeps_failing_rests_for_a_while_and_others_are_asked():
+def test_repeated_failures_open_the_circuit_and_use_fallbacks():
     down = [Fail("provider_unavailable")] * 3
     stage = Stage([*down, GOOD], [GOOD, GOOD], fallback=CHAIN, cool_down_s=30.0)
     assert stage.plan().model == "b/two"
@@ -457,7 +457,7 @@ def test_a_provider_that_keeps_failing_rests_for_a_while_and_others_are_asked():
     assert stage.plan().model == "a/one"
 
 
-def test_a_provider_that_rests_is_asked_all_the_same_when_nobody_else_is_left():
+def test_provider_in_cooldown_is_called_when_no_other_is_left():
     stage = Stage([*[Fail("provider_unavailable")] * 3, GOOD])
     stage.fail(ProviderUnavailable)
     assert stage.plan().model == "a/one"
@@ -466,7 +466,7 @@ def test_a_provider_that_rests_is_asked_all_the_same_when_nobody_else_is_left():
 # -- the trail -----------------------------------------------------------------------------------------------
 
 
-def test_tokens_of_attempts_that_gave_nothing_are_counted_apart():
+def test_tokens_of_failed_attempts_are_counted_separately():
     replies = [Reply("", "stop", usage=Usage(input_tokens=100, output_tokens=5))]
     stage = Stage(replies, [Reply(GOOD, usage=Usage(input_tokens=70, output_tokens=9))], fallback=CHAIN)
     plan = stage.plan()
@@ -491,7 +491,7 @@ def test_every_attempt_is_an_event_of_the_same_call():
     assert ended.outcome.then.startswith("given up") and gave_up.reason and gave_up.call_id == ended.call_id
 
 
-def test_a_trail_is_bounded_and_holds_no_word_of_a_provider():
+def test_attempt_summary_is_bounded_and_contains_no_provider_text():
     secret = "sk-secret-word"
     fails = [Fail("likely_timeout", detail=f"{secret} {secret}", sub_cause="empty")] * 30
     chain = {"a/": [f"b/{'x' * 400}{number}" for number in range(20)]}
@@ -503,7 +503,7 @@ def test_a_trail_is_bounded_and_holds_no_word_of_a_provider():
     assert pickle.loads(pickle.dumps(failure)).attempts == failure.attempts
 
 
-def test_a_failure_as_plain_data_holds_its_trail():
+def test_failure_as_plain_data_contains_its_attempts():
     import json
 
     stage = Stage([Fail("rate_limited", retry_after_s=1.0)] * 3)
@@ -532,7 +532,7 @@ def test_a_plugin_replaces_a_rule_by_its_name():
     assert stage.fail(AuthFailed).model == "a/one"
 
 
-def test_a_rule_that_raises_or_decides_on_nonsense_is_named():
+def test_error_of_a_failing_rule_names_it():
     for decide in (lambda situation: 1 / 0, lambda situation: ["retry"]):
         rules = Stubborn(RecoveryRule(name="likely_timeout", decide=decide))
         with pytest.raises(
@@ -541,7 +541,7 @@ def test_a_rule_that_raises_or_decides_on_nonsense_is_named():
             Stage([empty_stop()], beside=(rules,)).plan()
 
 
-def test_a_rule_for_a_cause_that_does_not_exist_is_refused():
+def test_rule_for_an_unknown_cause_is_rejected():
     with pytest.raises(PluginError, match=r"there is no cause 'likely_timout': safety_filtered"):
         Stage(beside=(Stubborn(RecoveryRule(name="likely_timout")),))
 
@@ -564,12 +564,12 @@ def test_mistakes_of_the_configuration_are_found_when_a_deck_is_made(config, wor
     assert words in str(caught.value)
 
 
-def test_all_models_of_a_chain_share_no_memory_of_what_is_spent():
+def test_retry_counts_are_separate_per_model_of_a_chain():
     stage = Stage(["prose", "prose"], ["prose", GOOD], fallback=CHAIN)
     assert stage.plan().model == "b/two" and len(stage.sent) == 4
 
 
-def test_a_deadlock_that_nothing_can_change_is_not_asked_for_again():
+def test_unconstrained_deadlock_is_not_retried():
     from helmdeck_core import Question
 
     stage = Stage(["prose"])

@@ -95,7 +95,7 @@ def fingerprints(server):
 
 @pytest.mark.parametrize("mode", PLANS)
 @pytest.mark.parametrize("thinks", [False, True])
-def test_plan_recovers_as_the_table_says(servers, mode, thinks):
+def test_plan_recovers_as_the_table_defines(servers, mode, thinks):
     deck, bad, good = servers(mode, is_hybrid_reasoning=thinks)
     plan = deck.plan(ASK, model="vllm/m")
     assert plan.model == "lmstudio/m" and len(good.requests) == 1

@@ -278,7 +278,7 @@ def test_the_password_of_a_proxy_shows_nowhere(variable, answer, streams, writte
             async with make_deck(config=config) as deck:
                 with pytest.raises(CallFailed) as caught:
                     await ask(deck, "openai/any", streams)
-                connection = deck._engine.gateway.open_provider("openai")._connection
+                connection = deck._engine.pool.open_provider("openai")._connection
                 transport = connection._transport
                 # What a library warns of when something was not closed shows its keys of connections.
                 held = [repr(vars(each)) for each in (connection, transport)]
@@ -347,10 +347,10 @@ def test_no_object_that_a_deck_holds_shows_a_secret(monkeypatch):
             given = {"base_url": f"http://127.0.0.1:{server.port}", "headers": HEADERS, "api_key": "env:PLANTED"}
             async with make_deck(config={"providers": {"openai": given}}) as deck:
                 await ask(deck, "openai/any", False)
-                provider = deck._engine.gateway.open_provider("openai")
+                provider = deck._engine.pool.open_provider("openai")
                 return [
                     *reachable(deck),
-                    deck._engine.gateway,
+                    deck._engine.pool,
                     provider,
                     provider._connection,
                     provider._connection._transport,

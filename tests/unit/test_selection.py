@@ -26,7 +26,7 @@ class FixedIndex:
             clause_best=tuple(places[i] for i in clause_best),
         )
 
-    def rank(self, request):
+    def rank(self, request=""):
         return self.ranking
 
 
@@ -49,21 +49,21 @@ def ids(selection):
 
 def test_without_a_cap_everything_passes_and_nothing_is_ranked():
     catalog = catalog_of([100] * 5)
-    selection = select(prepare(catalog), FixedIndex(catalog, []), "x", SelectionLimits(cap=None, max_entries=2))
+    selection = select(prepare(catalog), FixedIndex(catalog, []).rank, SelectionLimits(cap=None, max_entries=2))
     assert len(selection.entries) == 5 and selection.ranking is None and selection.record.dropped == ()
 
 
-def test_where_compaction_meets_the_cap_no_entry_goes_and_no_lexical_label_appears():
+def test_sufficient_compaction_drops_no_entry():
     catalog = catalog_of([100] * 5)
-    selection = select(prepare(catalog), FixedIndex(catalog, []), "x", SelectionLimits(cap=300, max_entries=2))
+    selection = select(prepare(catalog), FixedIndex(catalog, []).rank, SelectionLimits(cap=300, max_entries=2))
     assert len(selection.entries) == 5 and selection.record.dropped == ("first",)
     assert not selection.depends_on_request
 
 
-def test_the_best_entries_keep_the_richest_form_for_which_there_is_room():
+def test_best_entries_keep_the_richest_form_that_fits():
     catalog = catalog_of([300] * 20)
     selection = select(
-        prepare(catalog), FixedIndex(catalog, ["p7", "p2", "p5"]), "x", SelectionLimits(cap=450, max_entries=3)
+        prepare(catalog), FixedIndex(catalog, ["p7", "p2", "p5"]).rank, SelectionLimits(cap=450, max_entries=3)
     )
     lengths = {entry["name"]: len(entry["description"]) for entry in json.loads(selection.text)["packs"]}
     assert lengths["p7"] == 303 and lengths["p2"] == lengths["p5"] == 1
@@ -71,16 +71,16 @@ def test_the_best_entries_keep_the_richest_form_for_which_there_is_room():
     assert selection.record.dropped[:2] == ("first", "lexical.top_n")
 
 
-def test_the_record_tells_how_many_were_left_out_and_the_final_size():
+def test_record_counts_left_out_entries_and_the_final_size():
     catalog = catalog_of([300] * 10)
-    record = select(prepare(catalog), FixedIndex(catalog, []), "x", SelectionLimits(cap=250, max_entries=4)).record
+    record = select(prepare(catalog), FixedIndex(catalog, []).rank, SelectionLimits(cap=250, max_entries=4)).record
     assert (record.kept_entries, record.left_out) == (4, 6)
     assert record.before_bytes == len(catalog.encode()) and record.after_bytes <= 250
 
 
-def test_a_cap_that_was_met_in_the_end_leaves_no_over_budget_marker():
+def test_met_cap_leaves_no_over_budget_marker():
     catalog = catalog_of([300] * 10)
-    record = select(prepare(catalog), FixedIndex(catalog, []), "x", SelectionLimits(cap=150, max_entries=4)).record
+    record = select(prepare(catalog), FixedIndex(catalog, []).rank, SelectionLimits(cap=150, max_entries=4)).record
     assert not any(label.startswith("still_over_budget") for label in record.dropped)
 
 
@@ -88,29 +88,29 @@ def test_an_entry_larger_than_the_cap_is_left_out_with_a_label():
     rows = [{"name": "huge", "description": "y" * 900}, {"name": "small", "description": "z"}]
     catalog = Catalog.from_data({"packs": rows}, "test")
     selection = select(
-        prepare(catalog), FixedIndex(catalog, ["huge", "small"]), "x", SelectionLimits(cap=100, max_entries=12)
+        prepare(catalog), FixedIndex(catalog, ["huge", "small"]).rank, SelectionLimits(cap=100, max_entries=12)
     )
     assert ids(selection) == ["small"] and "entry.too_large(huge)" in selection.record.dropped
 
 
-def test_entries_that_match_nothing_do_not_take_the_room_of_those_that_do():
+def test_unmatched_entries_do_not_displace_matched_ones():
     catalog = catalog_of([300] * 40)
     index = FixedIndex(catalog, ["p3", "p4"], zeros={f"p{n}" for n in range(40)} - {"p3", "p4"})
-    selection = select(prepare(catalog), index, "x", SelectionLimits(cap=720, max_entries=12))
+    selection = select(prepare(catalog), index.rank, SelectionLimits(cap=720, max_entries=12))
     assert ids(selection) == ["p3", "p4"]
     assert all(len(entry["description"]) == 303 for entry in json.loads(selection.text)["packs"])
 
 
-def test_when_nothing_matches_something_is_shown_all_the_same():
+def test_entries_are_shown_even_when_nothing_matches():
     catalog = catalog_of([300] * 10)
     index = FixedIndex(catalog, [], zeros={f"p{n}" for n in range(10)})
-    assert len(select(prepare(catalog), index, "x", SelectionLimits(cap=200, max_entries=3)).entries) == 3
+    assert len(select(prepare(catalog), index.rank, SelectionLimits(cap=200, max_entries=3)).entries) == 3
 
 
 def test_every_clause_keeps_its_candidate():
     catalog = catalog_of([300] * 10)
     index = FixedIndex(catalog, [f"p{n}" for n in range(10)], clause_best=["p0", "p9"])
-    assert "p9" in ids(select(prepare(catalog), index, "x", SelectionLimits(cap=300, max_entries=3)))
+    assert "p9" in ids(select(prepare(catalog), index.rank, SelectionLimits(cap=300, max_entries=3)))
 
 
 def ranking(*values):
@@ -153,9 +153,9 @@ def test_top_k_inside_the_range_returns_the_first_k_in_order():
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(1, 3_000), st.integers(0, 12))
-def test_no_selection_is_ever_over_a_cap_that_can_be_met(sizes, cap, most):
+def test_selection_keeps_every_feasible_cap(sizes, cap, most):
     catalog = catalog_of(sizes)
-    selection = select(prepare(catalog), FixedIndex(catalog, []), "x", SelectionLimits(cap=cap, max_entries=most))
+    selection = select(prepare(catalog), FixedIndex(catalog, []).rank, SelectionLimits(cap=cap, max_entries=most))
     size = len(selection.text.encode())
     assert selection.record.after_bytes == size
     assert size <= max(cap, 27), "27 bytes are an empty catalog"
@@ -189,7 +189,7 @@ def both_lists(sizes):
     most=st.integers(0, 12),
     bare=st.integers(0, 12),
 )
-def test_whatever_the_steps_do_the_cap_and_the_dispatch_graph_hold(sizes, steps, cap, most, bare):
+def test_any_trim_steps_keep_the_cap_and_the_dispatch_graph(sizes, steps, cap, most, bare):
     catalog = both_lists(sizes)
     wanted = [entry.id for entry in catalog.entries][::-1]
     limits = SelectionLimits(cap=cap, max_entries=most, bare_names=bare)
@@ -198,7 +198,7 @@ def test_whatever_the_steps_do_the_cap_and_the_dispatch_graph_hold(sizes, steps,
         prepared = PreparedCatalog(
             catalog, [Contribution("t", TrimStep(name=name, trim=STEPS[name])) for name in steps]
         )
-        return select(prepared, FixedIndex(catalog, wanted), "x", limits)
+        return select(prepared, FixedIndex(catalog, wanted).rank, limits)
 
     selection = chosen()
     again = chosen()
@@ -214,10 +214,10 @@ def test_whatever_the_steps_do_the_cap_and_the_dispatch_graph_hold(sizes, steps,
         assert rows[entry.id].get("metadata", {}).get("supersedes", []) == list(entry.supersedes)
 
 
-def test_bare_names_follow_behind_the_described_entries_and_get_their_room_before_fields_are_given_back():
+def test_bare_names_get_room_before_trimmed_fields_are_restored():
     catalog = catalog_of([100] * 12)
     limits = SelectionLimits(cap=300, max_entries=2, bare_names=4)
-    selection = select(prepare(catalog), FixedIndex(catalog, ["p9", "p5"]), "x", limits)
+    selection = select(prepare(catalog), FixedIndex(catalog, ["p9", "p5"]).rank, limits)
     packs = json.loads(selection.text)["packs"]
     assert [row["name"] for row in packs] == ["p5", "p9", "p0", "p1", "p10", "p11"]
     assert [row.keys() == {"name"} for row in packs] == [False, False, True, True, True, True]
@@ -231,7 +231,7 @@ ASK = "remember this, draft a blog post about it, and make an illustration"
 
 
 @pytest.mark.parametrize(("model", "most", "cap"), [("x/unknown", 12, 10_000), ("openrouter/mistralai/x", 25, 22_000)])
-def test_tiers_keep_to_their_entries_and_their_cap(model, most, cap):
+def test_tiers_keep_their_max_entries_and_cap(model, most, cap):
     selection = make_deck(config={"compaction": {"drop": TRIM_ALL}}).select(ASK, model=model)
     assert len(selection.entries) <= most and selection.record.after_bytes <= cap
 
@@ -248,7 +248,7 @@ def test_a_selected_pipeline_keeps_its_supersedes(deck_with):
             assert catalog[entry.id]["metadata"]["supersedes"] == list(entry.supersedes)
 
 
-def test_ranking_uses_the_full_metadata_and_not_what_the_ladder_left(deck_with, tmp_path):
+def test_ranking_uses_the_untrimmed_metadata(deck_with, tmp_path):
     packs = [{"name": f"p{n:02}", "description": "Does a thing. " + "x" * 900} for n in range(30)]
     packs[17]["metadata"] = {"intent_keywords": ["knit a scarf"]}
     path = tmp_path / "c.json"
@@ -258,7 +258,7 @@ def test_ranking_uses_the_full_metadata_and_not_what_the_ladder_left(deck_with, 
     assert "p17" in [entry.id for entry in selection.entries] and selection.ranking.scores[0].id == "p17"
 
 
-def test_a_tail_of_bare_names_is_off_unless_a_deployment_wants_one(deck_with):
+def test_bare_names_are_off_by_default(deck_with):
     def counts(config):
         packs = json.loads(deck_with(config=config).select(ASK, model="x/unknown").text)["packs"]
         return sum("description" in row for row in packs), sum(row.keys() == {"name"} for row in packs)
@@ -268,7 +268,7 @@ def test_a_tail_of_bare_names_is_off_unless_a_deployment_wants_one(deck_with):
     assert described <= 12 and named >= 15
 
 
-def test_a_large_catalog_is_prepared_beside_the_event_loop(answering, tmp_path):
+def test_large_catalog_is_prepared_in_a_worker_thread(answering, tmp_path):
     built_in = []
 
     class Noting:
@@ -315,7 +315,7 @@ def test_an_empty_catalog_gives_empty_lists_and_no_labels(deck_with, tmp_path):
     assert selection.text == '{"packs":[],"pipelines":[]}' and selection.record.dropped == ()
 
 
-def test_a_tier_a_model_with_a_small_window_still_gets_a_catalog_that_fits(deck_with):
+def test_tier_a_catalog_fits_a_small_window(deck_with):
     deck = deck_with(config={"budgets": {"openai/gpt-4o": {"input_tokens": 4_000}}})
     selection = deck.select(ASK, model="openai/gpt-4o")
     assert selection.record.after_bytes <= 4_000 * 3 < selection.record.before_bytes

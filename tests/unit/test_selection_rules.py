@@ -34,7 +34,7 @@ def mine(deck_with):
     return make
 
 
-def test_a_rule_for_a_model_outranks_its_tier_which_outranks_the_rest_field_by_field(deck_with):
+def test_model_rule_overrides_tier_rule_overrides_default_per_field(deck_with):
     rules = {
         "shortlist": 5,
         "confidence": 0.2,
@@ -53,7 +53,7 @@ def test_a_rule_for_a_model_outranks_its_tier_which_outranks_the_rest_field_by_f
     assert fields(Tier.C, " acme/large-2 ") == (40, 0.5, 5)
 
 
-def test_every_rule_knows_who_said_it(tmp_path):
+def test_every_rule_has_its_source(tmp_path):
     file = tmp_path / "helmdeck.toml"
     file.write_text(
         '[selection]\nshortlist = 5\n[selection.tiers.C]\nmax_entries = 9\n[selection.models."acme/"]\nfilter = true\n'
@@ -67,7 +67,7 @@ def test_every_rule_knows_who_said_it(tmp_path):
     }
 
 
-def test_one_way_to_match_a_prefix_serves_budgets_ladders_and_selection(deck_with):
+def test_prefixes_match_the_same_in_budgets_ladders_and_selection(deck_with):
     assert matching_prefixes(["a/", " A/B ", "c/"], ["a/bc"]) == ("a/", " A/B ")
     assert matching_prefixes(["wrap/", "a/bc"], ["a/bc", "wrap/a/bc"]) == ("a/bc", "wrap/"), "its own name outranks"
     prefix = " ACME/ "
@@ -82,7 +82,7 @@ def test_one_way_to_match_a_prefix_serves_budgets_ladders_and_selection(deck_wit
     assert deck.runtime.selection(Tier.C, "acme/x").shortlist == 1
 
 
-def test_a_ranker_gets_its_defaults_and_what_the_deployment_says(mine):
+def test_ranker_gets_defaults_and_configured_options(mine):
     deck, plugin = mine({"ranker": "mine", "rankers": {"mine": {"weight": 2}}})
     deck.rank("x")
     assert plugin.made == [{"weight": 2, "stem": True, "language": "en", "depth": 3}]
@@ -140,7 +140,7 @@ def test_every_mistake_is_found_at_once_with_what_is_allowed(mine):
     assert len(caught.value.mistakes) == 10
 
 
-def test_a_rule_that_does_not_exist_is_a_mistake(deck_with):
+def test_unknown_rule_is_a_mistake(deck_with):
     with pytest.raises(ConfigError, match=r"selection\.tiers\.C\.max_entry: unknown key \(did you mean 'max_entries'"):
         deck_with(config={"selection": {"tiers": {"C": {"max_entry": 3}}}})
     with pytest.raises(ConfigError, match=r"selection\.tiers\.D: not a tier"):

@@ -88,7 +88,7 @@ def text(pieces):
     return "".join(piece.text for piece in pieces)
 
 
-def test_the_pieces_sum_to_the_response(deck_of):
+def test_chunks_add_up_to_the_response(deck_of):
     calls = (ToolCall("1", "look", '{"at": 1}'),)
     deck = deck_of([Reply("a longer answer than one piece", reasoning="because of this", tool_calls=calls)])
     pieces, response = streamed(deck)
@@ -98,7 +98,7 @@ def test_the_pieces_sum_to_the_response(deck_of):
     assert deck.a.requests[0].stream is True
 
 
-def test_whoever_waits_gets_the_same_pieces(deck_of):
+def test_blocking_stream_yields_the_same_chunks(deck_of):
     deck = deck_of([Reply("a longer answer than one piece")])
     *pieces, response = deck.stream(REQUEST)
     assert text(pieces) == response.text
@@ -108,7 +108,7 @@ def test_whoever_waits_gets_the_same_pieces(deck_of):
     pieces.close()
 
 
-def test_a_provider_that_cannot_stream_answers_in_one_piece(deck_of):
+def test_non_streaming_provider_gives_one_chunk(deck_of):
     whole = StubProvider(ChatResponse(text="all of it", reasoning_content="hm", stop_reason=StopReason.END_TURN))
     pieces, response = streamed(
         deck_of(beside=(providing("whole", whole),)), ChatRequest(model="whole/x", messages=REQUEST.messages)
@@ -125,20 +125,20 @@ def test_a_provider_that_cannot_stream_answers_in_one_piece(deck_of):
         Reply("x", reasoning="y" * 40, breaks_after=1),
     ],
 )
-def test_another_model_takes_over_while_nothing_was_said(deck_of, reply):
+def test_fallback_applies_before_the_first_visible_chunk(deck_of, reply):
     deck = deck_of([reply] * 3, ["from the other one"], recovery={"backoff_s": 0})
     pieces, response = streamed(deck)
     assert response.text == "from the other one" and text(pieces).endswith(response.text)
 
 
-def test_what_was_said_is_not_said_again(deck_of):
+def test_visible_chunks_are_not_repeated(deck_of):
     deck = deck_of([Reply("one two three four five six", piece_chars=4, breaks_after=3)], ["never asked"])
     pieces, failure = streamed(deck)
     assert isinstance(failure, ProviderUnavailable) and text(pieces) == "one two thre"
     assert deck.b.requests == [] and "given on already" in failure.attempts[0].then
 
 
-def test_a_stream_that_just_ends_is_not_called_finished(deck_of):
+def test_stream_without_an_end_signal_is_not_complete(deck_of):
     pieces, response = streamed(deck_of([no_end()]))
     assert text(pieces) == response.text and response.stop_reason is StopReason.UNKNOWN
 
@@ -174,7 +174,7 @@ def test_closing_the_iterator_closes_the_stream(deck_of):
 
 
 @pytest.mark.parametrize("pieces", [[ChatDelta(text="x")], ["x"]])
-def test_a_provider_whose_stream_is_none_is_named(deck_of, pieces):
+def test_error_of_an_invalid_stream_names_the_provider(deck_of, pieces):
     class Odd(StreamsOnly):
         async def stream(self, request):
             for piece in pieces:
@@ -189,7 +189,7 @@ def test_a_provider_whose_stream_is_none_is_named(deck_of, pieces):
 # -- thinking ------------------------------------------------------------------------------------------------
 
 
-def test_a_model_that_thinks_is_listened_to_and_one_that_does_not_is_waited_for(deck_of):
+def test_only_reasoning_models_are_streamed_for_the_watchdog(deck_of):
     deck = deck_of([GOOD, GOOD], budgets=THINKS)
     deck.plan(ASK, model="a/one")
     assert deck.a.requests[0].stream is True
@@ -199,14 +199,14 @@ def test_a_model_that_thinks_is_listened_to_and_one_that_does_not_is_waited_for(
 
 
 @pytest.mark.parametrize("reply", ["prose", Reply(GOOD, breaks_after=3), Reply(GOOD[:-9], "length")])
-def test_what_was_listened_to_and_given_to_nobody_is_asked_for_again(deck_of, reply):
+def test_watched_stream_that_was_not_shown_can_be_retried(deck_of, reply):
     deck = deck_of([reply] * 9, [GOOD], budgets=THINKS, recovery={"backoff_s": 0})
     assert deck.plan(ASK, model="a/one").model == "b/two"
     assert len(deck.a.requests) > 1
 
 
 @pytest.mark.parametrize("reply", [Reply(reasoning="hm, " * 9_000), Reply("<think>" + "hm, " * 9_000)])
-def test_thinking_beyond_its_share_of_the_output_is_cut_off_and_the_next_model_asked(deck_of, reply):
+def test_reasoning_beyond_its_token_share_falls_back(deck_of, reply):
     plan = deck_of([reply], [GOOD], budgets=THINKS).plan(ASK, model="a/one")
     first = plan.attempts[0]
     assert plan.model == "b/two" and (first.cause, first.sub_cause) == ("length_truncated", "reasoning_overrun")
@@ -215,7 +215,7 @@ def test_thinking_beyond_its_share_of_the_output_is_cut_off_and_the_next_model_a
         deck.plan(ASK, model="a/one")
 
 
-def test_thinking_beyond_its_share_of_the_time_is_cut_off_and_the_next_model_asked(virtual_time, deck_of):
+def test_reasoning_beyond_its_time_share_falls_back(virtual_time, deck_of):
     deck = deck_of([endless_thinking()], [GOOD], budgets=THINKS)
     plan = deck.plan(ASK, model="a/one", limits=CallLimits(deadline_s=1.0))
     first = plan.attempts[0]
@@ -223,12 +223,12 @@ def test_thinking_beyond_its_share_of_the_time_is_cut_off_and_the_next_model_ask
     assert virtual_time.passed_s < 1.0
 
 
-def test_thinking_that_leads_to_an_answer_is_left_alone(deck_of):
+def test_reasoning_within_its_share_is_not_stopped(deck_of):
     deck = deck_of([Reply(f"<think>{'hm, ' * 500}</think>{GOOD}", reasoning="so " * 500)], budgets=THINKS)
     assert deck.plan(ASK, model="a/one").model == "a/one"
 
 
-def test_model_that_has_answered_may_use_the_whole_deadline(virtual_time, deck_of):
+def test_visible_output_may_use_the_whole_time(virtual_time, deck_of):
     words = "word " * 40
     deck = deck_of(
         [Reply(words, piece_chars=4, piece_delay_s=0.01)], budgets=THINKS, fallback={}, recovery={"think_share": 0.1}
@@ -268,19 +268,19 @@ SPINS = {"fallback": {"spinning/": ["b/two"]}, "budgets": {"spinning/": {"is_hyb
 
 
 @pytest.mark.parametrize("begin", ["", "{", '{"steps": [', "<think>so</think>{"])
-def test_a_grammar_that_never_ends_is_cut_off_and_not_paid_to_the_limit(deck_of, begin):
+def test_endless_whitespace_is_stopped_before_the_output_limit(deck_of, begin):
     spinning = Spinning(begin)
     plan = deck_of(b=[GOOD], beside=(spinning,), **SPINS).plan(ASK, model="spinning/x")
     assert spinning.is_closed and spinning.left > 999_000
     assert (plan.attempts[0].cause, plan.attempts[0].sub_cause) == ("length_truncated", "whitespace_loop")
 
 
-def test_what_was_whole_before_the_blanks_is_the_answer(deck_of):
+def test_complete_value_before_endless_whitespace_is_the_answer(deck_of):
     deck = deck_of(beside=(Spinning(GOOD),), **SPINS)
     assert deck.plan(ASK, model="spinning/x").steps[0].tool == "blog.draft"
 
 
-def test_a_stream_for_json_ends_in_an_honest_error_and_one_that_was_whole_in_an_answer(deck_of):
+def test_json_stream_with_endless_whitespace_fails_unless_it_was_complete(deck_of):
     pieces, failure = streamed(deck_of(beside=(Spinning("{"),)), attrs.evolve(FORMED, model="spinning/x"))
     assert isinstance(failure, LengthTruncated) and failure.sub_cause == "whitespace_loop"
     assert text(pieces).strip() == "{" and len(text(pieces)) < 2_000
@@ -288,7 +288,7 @@ def test_a_stream_for_json_ends_in_an_honest_error_and_one_that_was_whole_in_an_
     assert text(pieces) == response.text and response.text.strip() == '{"a": 1}'
 
 
-def test_blanks_in_plain_text_are_left_alone(deck_of):
+def test_whitespace_in_plain_text_is_not_stopped(deck_of):
     pieces, _ = streamed(deck_of(beside=(Spinning("a", 900, "b"),)), attrs.evolve(REQUEST, model="spinning/x"))
     assert text(pieces).split() == ["a", "b"]
     pieces, _ = streamed(deck_of(beside=(Spinning("{", 90, "}"),)), attrs.evolve(FORMED, model="spinning/x"))

@@ -1,8 +1,7 @@
-"""Completes an answer that its output limit cut. It sends nothing and reads no clock.
+"""Decides how a truncated response is continued. It performs no I/O and reads no clock.
 
-Whoever drives a ``Turn`` sends what it says, feeds it what comes back, and ends with one response in which the parts are
-one text. Tool calls are complete or they are not there: one request asks for a payload that was cut, and nothing of a
-list that was cut is ever run.
+The driver of a ``Turn`` sends the requests that it returns and feeds it the responses; the result is one response with one
+text. Truncated tool calls are never executed: they are requested once more, and a truncated list of calls is dropped.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.errors import AttemptRequest, CallFailed, FailureClass, RequestKind
 
 SAME_START = 6
-"""An object that begins like the one that was cut, up to this many characters, is the same one written anew."""
+"""An object with the same first characters as the truncated one is that one written again."""
 
 _FATAL: Mapping[StopReason, TerminalReason] = {
     StopReason.SAFETY_BLOCKED: TerminalReason.SAFETY_BLOCKED,
@@ -50,30 +49,34 @@ _FATAL: Mapping[StopReason, TerminalReason] = {
 
 
 class ShapeCheck(Protocol):
-    """What is known of the answer that is wanted."""
+    """Compares responses with what was requested."""
+
+    def is_complete(self, response: ChatResponse) -> bool:
+        """Whether a response needs no further evaluation: plain text that ended by itself."""
+        ...
 
     def visible(self, text: str) -> str:
-        """The text without reasoning; empty where all of it is thought."""
+        """Return the text without reasoning; empty where all of it is reasoning."""
         ...
 
     def shape(self, text: str) -> Shape:
-        """What a text is, held against what was asked for."""
+        """Return how a text relates to what was requested."""
         ...
 
     def is_loop(self, text: str) -> bool:
-        """Whether a text ends over and over, so that more of it is no better."""
+        """Whether a text ends in a loop, so that a continuation would not help."""
         ...
 
     def tool_calls(self, response: ChatResponse) -> ToolCalls | None:
-        """The calls of an answer; ``None`` where it can hold none."""
+        """Return the tool calls of a response; ``None`` where it cannot contain any."""
         ...
 
 
 @attrs.frozen
 class SendRequest:
-    """Send a request to go on, or for tool calls alone.
+    """Send a continuation, or a request for tool calls alone.
 
-    :ivar is_native: the last message is the unfinished answer itself; a refusal of that is no failure.
+    :ivar is_native: the last message is the truncated response itself; a model that rejects it gets a hint instead.
     :ivar remaining_tokens: output tokens that the turn may still use; characters likewise.
     """
 
@@ -91,7 +94,7 @@ class SendRequest:
 class TurnResult:
     """The turn is over.
 
-    :ivar response: one response; with ``continuation`` where more than one answer went into it.
+    :ivar response: one response; with ``continuation`` where it was joined from several.
     """
 
     response: ChatResponse
@@ -100,18 +103,18 @@ class TurnResult:
 TurnAction = SendRequest | TurnResult
 
 RequestGuard = Callable[[ChatRequest, RequestKind, Usage], TerminalReason | None]
-"""Takes a request, what it is for, and the tokens of the turn so far; says how the turn ends if it must not be sent."""
+"""Takes a request, its kind and the usage of the turn so far; returns how the turn ends if it must not be sent."""
 
 
 class Turn:
-    """One answer and all that completes it.
+    """One response and its continuations.
 
-    :param request: what was asked.
+    :param request: the first request.
     :param texts: hints and notices by name; see ``PromptText``.
-    :param merger: joins the answer with its continuations.
-    :param refuses: whether something else than the limits of the turn forbids a request.
-    :param takes_native: whether the model goes on with its own unfinished answer when that is the last message.
-    :ivar state: where it stands; see ``TRANSITIONS``.
+    :param merger: joins the response with its continuations.
+    :param guard: forbids a request for other reasons than the limits of the turn.
+    :param takes_native: whether the model continues its own truncated response when that is the last message.
+    :ivar state: the current state; see ``TRANSITIONS``.
     :ivar path: all states so far.
     """
 
@@ -119,22 +122,22 @@ class Turn:
         self,
         request: ChatRequest,
         limits: ContinuationLimits,
-        judge: ShapeCheck,
+        check: ShapeCheck,
         texts: Mapping[str, str],
         merger: Merger,
         *,
         takes_native: Callable[[], bool] = lambda: False,
-        refuses: RequestGuard | None = None,
+        guard: RequestGuard | None = None,
     ) -> None:
         self.state = TurnState.REQUEST
         self.path = [self.state]
         self._request = request
         self._limits = limits
-        self._judge = judge
+        self._check = check
         self._texts = texts
         self._merger = merger
         self._takes_native = takes_native
-        self._refuses = refuses
+        self._guard = guard or _allow
         self._first: ChatResponse | None = None
         self._last: ChatResponse | None = None
         self._text = ""
@@ -150,30 +153,30 @@ class Turn:
         self._attempts = self._repairs = 0
         self._has_stalled = False
 
-    # -- what the driver says ------------------------------------------------------------------------------
+    # -- driver --------------------------------------------------------------------------------------------
 
     @property
     def answer(self) -> str:
-        """What is there so far, without reasoning."""
-        return self._judge.visible(self._text)
+        """The text so far, without reasoning."""
+        return self._check.visible(self._text)
 
     def feed(self, response: ChatResponse, shown: str | None = None) -> TurnAction:
-        """Take an answer; return what to do.
+        """Take a response; return what to do next.
 
-        :param shown: what of a continuation was given on already, where it came as a stream; it stays as it is.
+        :param shown: the text of a streamed continuation that was passed on already; it is kept as it is.
         """
         before = self.state
         self._move(Trigger.RESPONSE)
         is_first = self._first is None
         added = self._take(response, before, shown)
         trigger = self._evaluated(response)
-        if trigger is Trigger.CUT and not is_first and self._judge.is_loop(self._text):
+        if trigger is Trigger.CUT and not is_first and self._check.is_loop(self._text):
             return self._partial(TerminalReason.NO_PROGRESS, Trigger.FATAL_LATER)
         if trigger is Trigger.CUT and not is_first and not added:
-            # What has a form is asked for anew with more room by whoever reads it; here it would be paid for twice.
-            if self._has_stalled or self._judge.shape(self._text) is not Shape.TEXT:
+            # A structured response is requested again with more room by the recovery; here it would be paid for twice.
+            if self._has_stalled or self._check.shape(self._text) is not Shape.TEXT:
                 return self._partial(TerminalReason.NO_PROGRESS, Trigger.FATAL_LATER)
-            self._has_stalled = True  # once more, with room for all that it says again
+            self._has_stalled = True  # once more, with room for the repeated text
         if trigger is Trigger.FATAL and not is_first:
             return self._partial(_FATAL.get(response.stop_reason, TerminalReason.UNKNOWN_STOP), Trigger.FATAL_LATER)
         self._move(trigger)
@@ -184,10 +187,10 @@ class Turn:
         return self._finished(TerminalReason.COMPLETED)
 
     def fail(self, failure: CallFailed, shown: str = "") -> TurnResult:
-        """Take the failure of a request to go on: what is there is kept and marked.
+        """Take the failure of a continuation: the text so far is kept and marked as partial.
 
-        :param shown: what of the continuation was given on before it failed.
-        :raises CallFailed: the failure, where nothing is there yet.
+        :param shown: the text of the continuation that was passed on before it failed.
+        :raises CallFailed: the failure, where there is no text yet.
         """
         self._paid(self.state, usage=failure.usage, latency_s=failure.latency_s, cause=failure.failure_class)
         self._usage += failure.usage
@@ -200,7 +203,7 @@ class Turn:
         return self._finished(TerminalReason.PROVIDER_ERROR, cause=failure.failure_class.value)
 
     def results(self, request: ChatRequest) -> None:
-        """The tools have run: go on with a request that holds their results. What is counted goes on being counted."""
+        """Continue the turn with a request that contains tool results. Counters and limits carry over."""
         self._move(Trigger.RESULTS)
         self._request = request
         self._first = self._last = None
@@ -210,7 +213,7 @@ class Turn:
         self._more.clear()
 
     def without_native(self, send: SendRequest) -> SendRequest:
-        """The same continuation for a model that turns out not to take its own unfinished answer."""
+        """Return the same continuation with a hint, for a model that rejects its own truncated response as last message."""
         self._paid(self.state, cause=FailureClass.INVALID_REQUEST)
         self._takes_native = lambda: False
         return attrs.evolve(
@@ -220,7 +223,7 @@ class Turn:
     # -- evaluating ------------------------------------------------------------------------------------------
 
     def _take(self, response: ChatResponse, state: TurnState, shown: str | None) -> int:
-        """Add an answer to what is there; return how many characters it added."""
+        """Add a response to the text so far; return how many characters it added."""
         self._last = response
         self._usage += response.usage
         self._latency_s += response.latency_s
@@ -234,7 +237,7 @@ class Turn:
         if state is TurnState.REQUEST_REPAIR:
             self._parts.append(0)  # only its calls are wanted
             return 0
-        visible = self._judge.visible(response.text)
+        visible = self._check.visible(response.text)
         if shown is None:
             added, dropped = self._joined(visible, response)
         else:
@@ -245,40 +248,40 @@ class Turn:
         return len(added)
 
     def _paid(self, state: TurnState, **facts: Any) -> None:
-        """Note a request behind the first one."""
+        """Record a request after the first one."""
         kind = RequestKind.REPAIR if state is TurnState.REQUEST_REPAIR else RequestKind.CONTINUATION
         self._more.append(AttemptRequest(kind=kind, **facts))
 
     def _joined(self, more: str, response: ChatResponse) -> tuple[str, int]:
-        """What a continuation adds to the answer, and how many characters of it are dropped.
+        """What a continuation adds to the text, and how many characters of it are dropped.
 
-        Where the answer has a form, the form is the best witness: the join that makes it whole is the right one.
+        For a structured response the join that makes it complete is the right one.
         """
         answer = self.answer
-        merged = self._merger.merge(answer, more, is_cut=_is_cut(response))
-        if self._judge.shape(self._text) is not Shape.CUT:
+        merged = self._merger.merge(answer, more, is_cut=response.stop_reason is StopReason.MAX_TOKENS)
+        if self._check.shape(self._text) is not Shape.CUT:
             return merged.added, merged.dropped
         for added in (merged.added, more, more[longest_repetition(answer, more) :]):
-            if self._judge.shape(self._text + added) is Shape.WHOLE:
+            if self._check.shape(self._text + added) is Shape.WHOLE:
                 return added, len(more) - len(added)
-        if squashed(more).startswith(squashed(answer)[:SAME_START]) and self._judge.shape(more) is Shape.WHOLE:
-            # The whole answer once more in other words: what was cut is left behind.
+        if squashed(more).startswith(squashed(answer)[:SAME_START]) and self._check.shape(more) is Shape.WHOLE:
+            # The whole response was written again: the truncated one is dropped.
             dropped, self._text = len(self._text), ""
             return more, dropped
         return merged.added, merged.dropped
 
     def _evaluated(self, response: ChatResponse) -> Trigger:
-        """What an answer means; a word of the provider that the answer itself belies does not count."""
-        judged = self._judge.tool_calls(response)
+        """What a response means; a stop reason that contradicts the response is ignored."""
+        judged = self._check.tool_calls(response)
         if judged is not None and (judged.calls or judged.withheld or judged.broken or judged.is_cut):
             return self._with_calls(response, judged)
         if self.path[-2] is TurnState.REQUEST_REPAIR:
             return Trigger.CUT_TOOL_CALLS
         disposition = response.disposition or DISPOSITIONS[response.stop_reason]
         if response.stop_reason in (StopReason.END_TURN, StopReason.TOOL_CALL):
-            return Trigger.CUT if self._judge.shape(self._text) is Shape.CUT else Trigger.ENDED
+            return Trigger.CUT if self._check.shape(self._text) is Shape.CUT else Trigger.ENDED
         if response.stop_reason is StopReason.MAX_TOKENS:
-            return Trigger.WHOLE if self._judge.shape(self._text) is Shape.WHOLE else Trigger.CUT
+            return Trigger.WHOLE if self._check.shape(self._text) is Shape.WHOLE else Trigger.CUT
         return Trigger.PAUSED if disposition is Disposition.RESUME else Trigger.FATAL
 
     def _with_calls(self, response: ChatResponse, judged: ToolCalls) -> Trigger:
@@ -311,8 +314,8 @@ class Turn:
             self._move(Trigger.NOT_WORTH_IT)
             return self._finished(TerminalReason.COMPLETED)
         request = self._resumed(response, limit) if is_native else self._hinted(hint, limit)
-        if self._refuses is not None and (refused := self._refuses(request, RequestKind.CONTINUATION, self._usage)):
-            return self._partial(refused, Trigger.LIMIT)
+        if forbidden := self._guard(request, RequestKind.CONTINUATION, self._usage):
+            return self._partial(forbidden, Trigger.LIMIT)
         self._move(Trigger.UNDER_LIMITS)
         self._attempts += 1
         return self._send(request, self._attempts, is_native=is_native and not is_paused)
@@ -324,11 +327,11 @@ class Turn:
         if self._left() <= 0:
             return self._partial(TerminalReason.BUDGET_EXHAUSTED, Trigger.LIMIT)
         hint = " ".join(filter(None, [hint, *(error.format(error=each) for each in self._broken[:3])]))
-        # The payload was too large for the limit once already.
+        # The payload exceeded the limit before.
         limit = min(2 * (self._request.max_tokens or self._left()), self._left())
         request = self._hinted(hint, limit, has_tools=True)
-        if self._refuses is not None and (refused := self._refuses(request, RequestKind.REPAIR, self._usage)):
-            return self._partial(refused, Trigger.LIMIT)
+        if forbidden := self._guard(request, RequestKind.REPAIR, self._usage):
+            return self._partial(forbidden, Trigger.LIMIT)
         self._move(Trigger.UNDER_LIMITS)
         self._repairs += 1
         return self._send(request, self._repairs, is_repair=True)
@@ -340,9 +343,9 @@ class Turn:
         return SendRequest(request, attempt, is_repair, is_native, tokens, chars, self._left(), max(0, most - chars))
 
     def _is_worth_it(self, response: ChatResponse) -> bool:
-        """Whether going on can be cheaper than asking again."""
-        shape, usage = self._judge.shape(self._text), response.usage
-        if shape is Shape.BROKEN or not self.answer.strip() or self._judge.is_loop(self._text):
+        """Whether a continuation can be cheaper than a retry."""
+        shape, usage = self._check.shape(self._text), response.usage
+        if shape is Shape.BROKEN or not self.answer.strip() or self._check.is_loop(self._text):
             return False
         return shape is Shape.TEXT or usage.reasoning_tokens <= self._limits.max_thought_share * usage.output_tokens
 
@@ -361,28 +364,9 @@ class Turn:
         assert last is not None
         if first is last and outcome is TerminalReason.COMPLETED:
             return TurnResult(self._with_found_calls(first))
-        notice = self._texts.get(NOTICE + outcome.value, "").format(attempts=self._attempts, cause=cause)
-        is_whole = outcome is TerminalReason.COMPLETED
-        # An error in the middle leaves the reason of what is there; a call that did not come whole ends nothing.
-        reason = (
-            last
-            if is_whole or outcome not in (TerminalReason.PROVIDER_ERROR, TerminalReason.TOOL_REPAIR_FAILED)
-            else first
-        )
-        record = Continuation(
-            terminal_reason=outcome,
-            attempts=self._attempts,
-            repairs=self._repairs,
-            parts=tuple(self._parts),
-            dropped=self._dropped,
-            notice=notice,
-            cause=cause,
-            issue=self._issue,
-            requests=(
-                AttemptRequest(kind=RequestKind.ANSWER, usage=first.usage, latency_s=first.latency_s),
-                *self._more,
-            ),
-        )
+        # After a provider error or a failed repair, the stop reason of the first response still holds.
+        is_failed = outcome in (TerminalReason.PROVIDER_ERROR, TerminalReason.TOOL_REPAIR_FAILED)
+        reason = first if is_failed else last
         return TurnResult(
             attrs.evolve(
                 last,
@@ -397,12 +381,26 @@ class Turn:
                 disposition=reason.disposition,
                 downgrades=tuple(dict.fromkeys((*first.downgrades, *last.downgrades))),
                 unread=tuple(dict.fromkeys((*first.unread, *last.unread))),
-                continuation=record,
+                continuation=self._record(first, outcome, cause),
             )
         )
 
+    def _record(self, first: ChatResponse, outcome: TerminalReason, cause: str) -> Continuation:
+        answer = AttemptRequest(kind=RequestKind.ANSWER, usage=first.usage, latency_s=first.latency_s)
+        return Continuation(
+            terminal_reason=outcome,
+            attempts=self._attempts,
+            repairs=self._repairs,
+            parts=tuple(self._parts),
+            dropped=self._dropped,
+            notice=self._texts.get(NOTICE + outcome.value, "").format(attempts=self._attempts, cause=cause),
+            cause=cause,
+            issue=self._issue,
+            requests=(answer, *self._more),
+        )
+
     def _with_found_calls(self, response: ChatResponse) -> ChatResponse:
-        """The answer as it came; calls that it holds as text become calls."""
+        """The response as it is; tool calls in its text become tool calls."""
         if self.state is not TurnState.EXECUTE_TOOLS or response.tool_calls == self._calls:
             return response
         return attrs.evolve(response, tool_calls=self._calls, stop_reason=StopReason.TOOL_CALL)
@@ -410,7 +408,7 @@ class Turn:
     # -- requests ----------------------------------------------------------------------------------------------
 
     def _hinted(self, hint: str, max_tokens: int | None, *, has_tools: bool = False) -> ChatRequest:
-        """The conversation with the answer so far and a hint; without a form that would start a new answer."""
+        """The conversation with the text so far and a hint; without a format, which would start a new response."""
         so_far = self.answer
         messages = [*self._request.messages]
         if so_far.strip():
@@ -420,8 +418,8 @@ class Turn:
         return request if has_tools else attrs.evolve(request, response_format=None)
 
     def _resumed(self, response: ChatResponse, max_tokens: int | None) -> ChatRequest:
-        """The conversation that ends in the unfinished answer itself."""
-        text = self.answer.rstrip()  # some models refuse blanks at the end
+        """The conversation that ends in the truncated response itself."""
+        text = self.answer.rstrip()  # some models reject trailing whitespace
         message = Message(Role.ASSISTANT, (TextPart(text),), response.tool_calls, opaque=response.opaque)
         return attrs.evolve(
             self._request,
@@ -437,5 +435,5 @@ class Turn:
         self.path.append(self.state)
 
 
-def _is_cut(response: ChatResponse) -> bool:
-    return response.stop_reason is StopReason.MAX_TOKENS
+def _allow(request: ChatRequest, kind: RequestKind, used: Usage) -> None:
+    """The default guard, which forbids nothing."""

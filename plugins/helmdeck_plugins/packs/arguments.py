@@ -1,7 +1,7 @@
-"""Reads the arguments that a model wrote: undoes what a provider's dialect of schemas made it write in another way.
+"""Reads the arguments that a model wrote, and undoes the workarounds of a provider's schema dialect.
 
-Where every property is required, a model writes ``null`` for what it leaves out; where an object cannot be said, it writes
-a text that holds one.
+Where every property is required, a model writes ``null`` for an omitted one; where a dialect has no objects, it writes a
+string that contains one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SHOWN_CHARS = 80
 
 
 def inputs_of(entry: Entry) -> Mapping[str, Any]:
-    """The inputs of an entry by name, as it declares them; those of an entry without a schema are what it accepts."""
+    """Return the declared inputs of an entry by name; without a schema, those of its metadata."""
     if entry.input_schema is not None:
         found = entry.input_schema.get("properties")
     else:
@@ -26,8 +26,8 @@ def inputs_of(entry: Entry) -> Mapping[str, Any]:
     return dict.fromkeys((n for n in found if isinstance(n, str)) if isinstance(found, (list, tuple)) else ())
 
 
-def given_arguments(written: Mapping[str, Any] | str | None) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """The arguments, and what is wrong with them: none can be read from a text that holds no object."""
+def parse_arguments(written: Mapping[str, Any] | str | None) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """Return the arguments and their problems: a string must contain an object."""
     if not isinstance(written, str):
         return written or {}, ()
     found = _decoded(written) if written.strip() else {}
@@ -38,26 +38,26 @@ def given_arguments(written: Mapping[str, Any] | str | None) -> tuple[Mapping[st
 
 
 def as_declared(entry: Entry, args: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments of an entry, as its schema means them.
+    """Return the arguments of an entry as its schema declares them.
 
-    Without ``null`` for what is optional and cannot be null, and with what a text holds where an object or a list is due.
+    ``null`` is removed where a value is optional and cannot be null; a string is decoded where an object or a list is due.
     """
     if not args:
         return args
     root = entry.input_schema or {}
-    found: Mapping[str, Any] = _meant([{**root, "properties": inputs_of(entry)}], dict(args), root)
+    found: Mapping[str, Any] = _converted([{**root, "properties": inputs_of(entry)}], dict(args), root)
     return found
 
 
-def _meant(schemas: Sequence[object], value: Any, root: Mapping[str, Any]) -> Any:
-    """A value as it is meant where it has to fit one of some schemas."""
+def _converted(schemas: Sequence[object], value: Any, root: Mapping[str, Any]) -> Any:
+    """Convert a value to fit one of some schemas."""
     options = list(_options(schemas))
     if isinstance(value, str) and options and all(_is_structure(option) for option in options):
         read = _decoded(value)
         value = read if isinstance(read, (dict, list)) else value
     if isinstance(value, list):
         items = [option["items"] for option in options if "items" in option]
-        return [_meant(items, each, root) for each in value]
+        return [_converted(items, each, root) for each in value]
     if not isinstance(value, dict):
         return value
     found: dict[str, Any] = {}
@@ -66,7 +66,7 @@ def _meant(schemas: Sequence[object], value: Any, root: Mapping[str, Any]) -> An
         declared = [option["properties"][name] for option in declaring]
         if each is None and declaring and not _takes_null(name, declaring, root):
             continue
-        found[name] = _meant(declared, each, root)
+        found[name] = _converted(declared, each, root)
     return found
 
 
@@ -88,7 +88,7 @@ def _is_structure(schema: Mapping[str, Any]) -> bool:
 
 
 def _takes_null(name: str, schemas: Iterable[Mapping[str, Any]], root: Mapping[str, Any]) -> bool:
-    """Whether ``null`` may be meant: one of the schemas allows it, or misses the property without it."""
+    """Whether ``null`` may be intended: one of the schemas allows it, or requires the property."""
     for schema in schemas:
         required = schema.get("required")
         if isinstance(required, (list, tuple)) and name in required:
@@ -109,7 +109,7 @@ def _allows_null(schema: object, root: Mapping[str, Any]) -> bool:
 
 def _decoded(text: str) -> Any:
     try:
-        return json.loads(text, strict=False)  # a text within the text often has its line breaks as they are
+        return json.loads(text, strict=False)  # a string inside the string often has raw line breaks
     except (ValueError, RecursionError):
         return None
 

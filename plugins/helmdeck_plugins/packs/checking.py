@@ -1,4 +1,4 @@
-"""Holds what a model wrote against the catalog: names, ids, arguments. Shared by the planning packs."""
+"""Checks names, ids and arguments of a model's answer against the catalog. Shared by the planning packs."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 import attrs
 
 from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Catalog, Entry, EntryKind, NameResolver, find_problems
-from helmdeck_plugins.packs.arguments import as_declared, given_arguments
+from helmdeck_plugins.packs.arguments import as_declared, parse_arguments
 
 SELF_NAMES = frozenset({"helmdeckplan", "helmdeckroute"})
-"""The planners themselves, squashed; a plan that names them would never end."""
+"""The planners themselves, normalised; a plan that names them would never end."""
 
 
 @attrs.frozen(kw_only=True)
 class Checked:
     """One step after the check.
 
-    :ivar entry_id: the catalog entry that is meant; empty for a gap.
+    :ivar entry_id: the catalog entry of the step; empty for a gap.
     :ivar missing: the required arguments among ``problems`` that are not given.
     """
 
@@ -34,37 +34,37 @@ class Checked:
 
 
 class EntryResolver:
-    """Finds the entry that a name means: letter for letter, else by case, separators and prefix, if only one is meant."""
+    """Finds the entry of a name: exactly, else ignoring case, separators and prefix where that is unambiguous."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self._names = NameResolver(entry.id for entry in catalog.entries)
 
     def find(self, name: str) -> Entry | None:
-        """Return the one entry that is meant, or ``None``."""
+        """Return the entry, or ``None`` where there is none or several."""
         found = self._names.find(name)
         return None if found is None else self.catalog.get(found)
 
     def nearest(self, name: str) -> tuple[str, ...]:
-        """Ids that exist and look alike, best first."""
+        """Return existing ids that are similar, best first."""
         return self._names.nearest(name)
 
 
 @functools.lru_cache(4)
 def resolver_of(catalog: Catalog) -> EntryResolver:
-    """The resolver of a catalog, kept for the next plan over it."""
+    """Return the resolver of a catalog; cached."""
     return EntryResolver(catalog)
 
 
 class StepChecker:
-    """Checks steps of plans against the whole catalog, not only against what a model was shown."""
+    """Checks steps of plans against the whole catalog, not only the entries that the model saw."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._names = resolver_of(catalog)
 
     def check(self, tool: str | None, args: Mapping[str, Any] | str | None, rationale: str | None) -> Checked:
-        """Return the step with a name that exists, or as a gap that says why."""
-        given, unread = given_arguments(args)
+        """Return the step with an existing name, or as a gap with the reason."""
+        given, unread = parse_arguments(args)
         found = self._check((tool or "").strip(), given, (rationale or "").strip())
         return attrs.evolve(found, problems=(*unread, *found.problems)) if unread else found
 
@@ -114,7 +114,7 @@ def _run_of(pipeline: Entry, args: Mapping[str, Any], why: str, corrected: str |
     inputs = given.pop("inputs", None)
     unread: tuple[str, ...] = ()
     if inputs is None or isinstance(inputs, (Mapping, str)):
-        read, unread = given_arguments(inputs)
+        read, unread = parse_arguments(inputs)
         inputs = as_declared(pipeline, read)
     if inputs:
         given["inputs"] = inputs

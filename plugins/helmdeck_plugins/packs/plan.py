@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import attrs
 import msgspec
 
 from helmdeck_core import (
@@ -22,6 +21,7 @@ from helmdeck_core import (
     Plan,
     PlanOutcome,
     PlanRecord,
+    PlanRequest,
     Question,
     RecordedStep,
     Step,
@@ -31,7 +31,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.packs.checking import Checked, StepChecker
 from helmdeck_plugins.packs.constraints import plan_forms
-from helmdeck_plugins.packs.questions import INPUT_SCHEMA, compaction_of, make_question
+from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, make_question
 
 NAME = "helmdeck.plan"
 SINGLE_PICK = "single_pick"
@@ -41,9 +41,9 @@ CONSTRAINT = functools.partial(plan_forms, single_pick=SINGLE_PICK)
 
 
 class StepAnswer(msgspec.Struct):
-    """One step as a model writes it; ``order`` is not believed, steps are renumbered.
+    """One step as a model writes it; ``order`` is ignored, because steps are renumbered.
 
-    Arguments are a text that holds JSON where a provider has no other way to hold a model to anything.
+    Arguments are a string of JSON where a provider cannot constrain them in another way.
     """
 
     tool: str | None = None
@@ -52,7 +52,7 @@ class StepAnswer(msgspec.Struct):
 
 
 class PlanAnswer(msgspec.Struct):
-    """A plan as a model writes it, whichever variant asked; only ``steps`` must be there."""
+    """A plan as a model writes it, for any prompt variant; only ``steps`` is required."""
 
     steps: list[StepAnswer]
     reasoning: str | None = None
@@ -85,7 +85,7 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
 
 @hookimpl
 def helmdeck_packs() -> Sequence[Pack]:
-    """The pack; it is not listed, for a plan must never name it."""
+    """Contribute the pack; it is not listed, because a plan must never name it."""
     return (
         Pack(
             name=NAME,
@@ -93,23 +93,28 @@ def helmdeck_packs() -> Sequence[Pack]:
             description="Turns a request into an ordered, validated plan of packs and pipelines.",
             run=make_plan,
             input_schema=INPUT_SCHEMA,
+            input_type=PlanRequest,
             constraint=CONSTRAINT,
             is_listed=False,
         ),
     )
 
 
-async def make_plan(context: PackContext, given: Mapping[str, Any]) -> Plan:
-    """Ask for a plan and check everything in it against the whole catalog.
+async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
+    """Ask a model for a plan and check every step against the whole catalog.
 
     :raises PackError: ``invalid_input`` for a blank request.
     :raises CallFailed: the model gave nothing usable.
     """
-    question = make_question(given, caller=NAME, task="plan", type=PlanAnswer, schema=ANSWER_SCHEMA)
-    question = attrs.evolve(
-        question,
+    check_request(request, NAME)
+    question = make_question(
+        request,
+        caller=NAME,
+        task="plan",
+        type=PlanAnswer,
+        schema=ANSWER_SCHEMA,
         constraint=CONSTRAINT,
-        planned_before=await context.planned_before(question.request),
+        planned_before=await context.planned_before(request.intent),
     )
     start = (time.time(), time.perf_counter())
     try:
@@ -144,10 +149,10 @@ def _record(
 
 
 def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[Any]) -> Plan:
-    """Make a plan of a model's answer: every step checked, everything that can be derived derived."""
+    """Make a plan of a model's answer: check every step, and derive all that can be derived."""
     wanted = answer.value.steps
     is_single = answer.variant == SINGLE_PICK
-    # A model that was asked for one step and gave several has more to do, whatever it says.
+    # A model that returns several steps where one was requested has more to do, whatever it claims.
     more = is_single and (bool(answer.value.more_steps_likely) or len(wanted) > 1)
     checked = [checker.check(step.tool, step.args, step.rationale) for step in (wanted[:1] if is_single else wanted)]
     steps = tuple(_numbered(each, order) for order, each in enumerate(checked, 1))
@@ -161,38 +166,25 @@ def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[
         outcome=derive_outcome(steps, bool(question.done)),
         rewritten_prompt=render_steps(steps),
         reasoning=answer.value.reasoning or "",
-        model=answer.model,
         prompt_variant_used=answer.variant,
-        # Whoever loops over single steps would meet the same gap for ever.
+        # A loop over single steps would otherwise never end at a gap.
         more_steps_likely=more and bool(steps) and not steps[0].is_gap,
-        compaction=compaction_of(answer),
-        served_model=answer.response.served_model,
-        usage=answer.usage,
-        latency_s=answer.latency_s,
         unseen_tools=tuple(unseen),
-        repairs=answer.repairs,
-        downgrades=answer.response.downgrades,
-        filter=answer.filter,
-        requested_model=answer.requested_model,
-        attempts=answer.attempts,
-        call_id=answer.call_id,
-        rejected_usage=answer.rejected_usage,
-        cost_usd=answer.cost_usd,
-        saved_usd=answer.saved_usd,
+        **answer.facts,
     )
 
 
 def derive_complexity(steps: Sequence[Step]) -> Complexity:
-    """What kind of plan the steps are."""
+    """Return the kind of a plan with these steps."""
     if len(steps) > 1:
         return Complexity.PACK_CHAIN
     return Complexity.PIPELINE_DIRECT if steps and steps[0].tool == PIPELINE_RUN else Complexity.SINGLE_ACTION
 
 
-def derive_outcome(steps: Sequence[Step], something_was_done: bool) -> PlanOutcome:
-    """Whether the steps can be run."""
+def derive_outcome(steps: Sequence[Step], has_done_steps: bool) -> PlanOutcome:
+    """Return whether the steps can be executed."""
     if not steps:
-        return PlanOutcome.COMPLETE if something_was_done else PlanOutcome.NO_STEPS
+        return PlanOutcome.COMPLETE if has_done_steps else PlanOutcome.NO_STEPS
     gaps = sum(step.is_gap for step in steps)
     if gaps == len(steps):
         return PlanOutcome.GAP
@@ -200,7 +192,7 @@ def derive_outcome(steps: Sequence[Step], something_was_done: bool) -> PlanOutco
 
 
 def render_steps(steps: Sequence[Step]) -> str:
-    """The steps as numbered lines."""
+    """Return the steps as numbered lines."""
     return "\n".join(f"{step.order}. {_line(step)}" for step in steps)
 
 
@@ -208,7 +200,7 @@ def _line(step: Step) -> str:
     if step.is_gap:
         return step.rationale
     args = f" with {msgspec.json.encode(step.brief_args()).decode()}" if step.args else ""
-    # One line each, whatever a model puts into its rationale.
+    # A rationale may contain line breaks.
     why = " ".join(step.rationale.split())
     return f"{step.tool}{args}" + (f": {why}" if why else "")
 

@@ -1,4 +1,4 @@
-"""What the planning packs take, and the question that they make of it."""
+"""The input of the planning packs, and the question that they make of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from helmdeck_core import Answer, CompletedStep, PackError, PackErrorCode, Question, TrimRecord
+from helmdeck_core import PackError, PackErrorCode, PlanRequest, Question
 
 INPUT_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -31,40 +31,38 @@ INPUT_SCHEMA: Mapping[str, Any] = {
 
 
 def make_question(
-    given: Mapping[str, Any],
-    *,
-    caller: str,
-    task: str,
-    type: type[Any],
-    schema: Mapping[str, Any],
+    request: PlanRequest, *, caller: str, task: str, planned_before: tuple[str, ...] = (), **options: Any
 ) -> Question[Any]:
-    """Make a question of a pack's input.
+    """Make the question of a planning pack.
 
-    :raises PackError: ``invalid_input`` for a blank request.
+    :param options: the type, schema and constraint of the answer.
     """
-    if not given["intent"].strip():
-        raise PackError(caller, PackErrorCode.INVALID_INPUT, "intent is blank; say what is to be done")
-    for name in ("intent", "context"):
-        if not isinstance(given.get(name, ""), str):
-            raise PackError(caller, PackErrorCode.INVALID_INPUT, f"{name} is not a text")
-    try:
-        json.dumps(given.get("defaults", {}), allow_nan=False, ensure_ascii=False).encode()
-    except (TypeError, ValueError, RecursionError) as exc:
-        raise PackError(caller, PackErrorCode.INVALID_INPUT, f"defaults cannot be written as JSON: {exc}") from exc
     return Question(
         caller=caller,
         task=task,
-        type=type,
-        schema=schema,
-        request=given["intent"],
-        model=given.get("model"),
-        context=given.get("context", ""),
-        done=tuple(CompletedStep(step["tool"], step.get("output", "")) for step in given.get("done", ())),
-        defaults=given.get("defaults", {}),
+        request=request.intent,
+        model=request.model,
+        context=request.context,
+        done=request.done,
+        defaults=request.defaults,
+        planned_before=planned_before,
+        **options,
     )
 
 
-def compaction_of(answer: Answer[Any]) -> TrimRecord | None:
-    """What was cut from the catalog, where anything was."""
-    record = answer.selection.record if answer.selection else None
-    return record if record is not None and (record.dropped or record.left_out) else None
+def check_request(request: PlanRequest, caller: str) -> None:
+    """Check what the types and the input schema leave open.
+
+    :raises PackError: ``invalid_input``, such as for a blank request.
+    """
+    for name in ("intent", "context"):
+        if not isinstance(getattr(request, name), str):
+            raise PackError(caller, PackErrorCode.INVALID_INPUT, f"{name} is not a text")
+    if not request.intent.strip():
+        raise PackError(caller, PackErrorCode.INVALID_INPUT, "intent is blank; say what is to be done")
+    if not all(isinstance(text, str) for step in request.done for text in (step.tool, step.output)):
+        raise PackError(caller, PackErrorCode.INVALID_INPUT, "done: tool and output of a step are texts")
+    try:
+        json.dumps(dict(request.defaults), allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise PackError(caller, PackErrorCode.INVALID_INPUT, f"defaults cannot be written as JSON: {exc}") from exc

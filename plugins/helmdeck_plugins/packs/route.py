@@ -6,7 +6,6 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import attrs
 import msgspec
 
 from helmdeck_core import (
@@ -14,15 +13,16 @@ from helmdeck_core import (
     EntryKind,
     Pack,
     PackContext,
+    PlanRequest,
     Recommendation,
     Route,
     RouteKind,
     hookimpl,
 )
-from helmdeck_plugins.packs.arguments import as_declared, given_arguments
+from helmdeck_plugins.packs.arguments import as_declared, parse_arguments
 from helmdeck_plugins.packs.checking import EntryResolver, resolver_of
 from helmdeck_plugins.packs.constraints import route_forms
-from helmdeck_plugins.packs.questions import INPUT_SCHEMA, compaction_of, make_question
+from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, make_question
 
 NAME = "helmdeck.route"
 MOST_ALTERNATIVES = 3
@@ -30,7 +30,7 @@ CONSTRAINT = functools.partial(route_forms, most_alternatives=MOST_ALTERNATIVES)
 
 
 class Choice(msgspec.Struct):
-    """One entry as a model names it; ``kind`` is not believed, it follows from the entry."""
+    """One entry as a model names it; ``kind`` is ignored, because it follows from the entry."""
 
     id: str | None = None
     why: str | None = None
@@ -38,7 +38,7 @@ class Choice(msgspec.Struct):
 
 
 class RouteAnswer(msgspec.Struct):
-    """A route as a model writes it; only the recommendation must be there."""
+    """A route as a model writes it; only the recommendation is required."""
 
     recommendation: Choice
     alternatives: list[Choice] | None = None
@@ -70,7 +70,7 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
 
 @hookimpl
 def helmdeck_packs() -> Sequence[Pack]:
-    """The pack; it is not listed, for a plan must never name it."""
+    """Contribute the pack; it is not listed, because a plan must never name it."""
     return (
         Pack(
             name=NAME,
@@ -78,23 +78,28 @@ def helmdeck_packs() -> Sequence[Pack]:
             description="Finds the one pack or pipeline that serves a request, and says what nothing serves.",
             run=route,
             input_schema=INPUT_SCHEMA,
+            input_type=PlanRequest,
             constraint=CONSTRAINT,
             is_listed=False,
         ),
     )
 
 
-async def route(context: PackContext, given: Mapping[str, Any]) -> Route:
-    """Ask for a route and check every id in it against the whole catalog.
+async def route(context: PackContext, request: PlanRequest) -> Route:
+    """Ask a model for a route and check every id against the whole catalog.
 
     :raises PackError: ``invalid_input`` for a blank request.
     :raises CallFailed: the model gave nothing usable.
     """
-    question = make_question(given, caller=NAME, task="route", type=RouteAnswer, schema=ANSWER_SCHEMA)
-    question = attrs.evolve(
-        question,
+    check_request(request, NAME)
+    question = make_question(
+        request,
+        caller=NAME,
+        task="route",
+        type=RouteAnswer,
+        schema=ANSWER_SCHEMA,
         constraint=CONSTRAINT,
-        planned_before=await context.planned_before(question.request),
+        planned_before=await context.planned_before(request.intent),
     )
     answer = await context.ask(question)
     names = resolver_of(context.catalog)
@@ -106,20 +111,7 @@ async def route(context: PackContext, given: Mapping[str, Any]) -> Route:
         alternatives=others,
         gap_warning=_gap_warning(names, value, chosen),
         reasoning=value.reasoning or "",
-        model=answer.model,
-        compaction=compaction_of(answer),
-        served_model=answer.response.served_model,
-        usage=answer.usage,
-        latency_s=answer.latency_s,
-        repairs=answer.repairs,
-        downgrades=answer.response.downgrades,
-        filter=answer.filter,
-        requested_model=answer.requested_model,
-        attempts=answer.attempts,
-        call_id=answer.call_id,
-        rejected_usage=answer.rejected_usage,
-        cost_usd=answer.cost_usd,
-        saved_usd=answer.saved_usd,
+        **answer.facts,
     )
 
 
@@ -127,7 +119,7 @@ def _recommended(names: EntryResolver, choice: Choice) -> Recommendation:
     entry = names.find(choice.id or "")
     if entry is None:
         return Recommendation(kind=RouteKind.NONE, id="", why=choice.why or "")
-    inputs, _ = given_arguments(choice.suggested_inputs)
+    inputs, _ = parse_arguments(choice.suggested_inputs)
     return Recommendation(
         kind=_kind(entry), id=entry.id, why=choice.why or "", suggested_inputs=as_declared(entry, inputs)
     )
@@ -145,16 +137,16 @@ def _alternatives(
 
 
 def _gap_warning(names: EntryResolver, value: RouteAnswer, chosen: Recommendation) -> str | None:
-    said = (value.gap_warning or "").strip()
-    named = (value.recommendation.id or "").strip()
+    warning = (value.gap_warning or "").strip()
+    name = (value.recommendation.id or "").strip()
     if chosen.kind is not RouteKind.NONE:
-        return said or None
-    if not named:
-        return said or "nothing in the catalog serves this request"
-    nearest = names.nearest(named)
+        return warning or None
+    if not name:
+        return warning or "nothing in the catalog serves this request"
+    nearest = names.nearest(name)
     hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
-    why = said or value.reasoning or ""
-    return f"the model named {named!r}, which does not exist{hint}" + (f". {why}" if why else "")
+    why = warning or value.reasoning or ""
+    return f"the model named {name!r}, which does not exist{hint}" + (f". {why}" if why else "")
 
 
 def _kind(entry: Entry) -> RouteKind:

@@ -16,7 +16,7 @@ from helmdeck_core import (
     Retry,
     Wait,
 )
-from helmdeck_core.calls.recovery import AttemptFailure, GiveUp, NextAttempt, RecoveryPolicy, WaitPolicy, rule_for
+from helmdeck_core.calls.recovery import AttemptFailure, GiveUp, NextAttempt, RecoveryPolicy, RecoverySettings, rule_for
 from helmdeck_core.errors import FAILURES, Attempt
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_plugins.recovery import helmdeck_recovery_rules
@@ -26,9 +26,9 @@ CHAIN = ("a/one", "b/two", "local/last")
 SURFACED = ("safety_filtered", "auth_failed", "invalid_request", "cancelled", "artifact_invalid")
 
 
-def policy(chain=CHAIN, rules=RULES, moves_on_at=None, **limits):
+def policy(chain=CHAIN, rules=RULES, fallback_on=None, **limits):
     limits = {"max_attempts": 8, "deadline_s": 300.0, **limits}
-    return RecoveryPolicy(rules, chain, CallLimits(**limits), WaitPolicy(), 0.0, moves_on_at=moves_on_at)
+    return RecoveryPolicy(RecoverySettings(rules=rules, fallback_on=fallback_on), chain, CallLimits(**limits), 0.0)
 
 
 def failed(ask, cause, *, fingerprint=None, cost=None, disposition=None, is_sent=True, hybrid=False, final="", **facts):
@@ -40,7 +40,7 @@ def failed(ask, cause, *, fingerprint=None, cost=None, disposition=None, is_sent
         budget=Budget(model=ask.model, is_hybrid_reasoning=hybrid),
         disposition=disposition,
         fingerprint=(str((ask.model, ask.changes)) if fingerprint is None else fingerprint) if is_sent else "",
-        final=final,
+        final_reason=final,
     )
 
 
@@ -51,9 +51,9 @@ def course(machine, *causes, **facts):
     while isinstance(step, NextAttempt):
         asked.append(step)
         cause = causes.pop(0) if len(causes) > 1 else causes[0]
-        step = machine.failed(failed(step, cause, **facts), 0.0)
-        while isinstance(step, NextAttempt) and machine.is_spent(str((step.model, step.changes))):
-            step = machine.refused(0.0)
+        step = machine.after_failure(failed(step, cause, **facts), 0.0)
+        while isinstance(step, NextAttempt) and machine.is_repeat(str((step.model, step.changes))):
+            step = machine.after_refusal(0.0)
     return asked, step
 
 
@@ -65,12 +65,12 @@ def told(asked):
 
 
 @pytest.mark.parametrize("cause", SURFACED)
-def test_some_causes_are_surfaced_at_once_whatever_could_be_tried(cause):
+def test_some_causes_are_raised_without_recovery(cause):
     asked, end = course(policy(), cause)
     assert told(asked) == [("a/one",)] and end == GiveUp("")
 
 
-def test_a_cut_answer_is_asked_for_again_with_more_room_then_as_one_step_then_elsewhere():
+def test_truncation_retries_with_a_larger_limit_then_single_step_then_falls_back():
     asked, _ = course(policy(chain=CHAIN[:2]), "length_truncated")
     assert told(asked) == [
         ("a/one",), ("a/one", "output limit x2"), ("a/one", "output limit x2", "variant single_pick"),
@@ -78,25 +78,25 @@ def test_a_cut_answer_is_asked_for_again_with_more_room_then_as_one_step_then_el
     ]  # fmt: skip
 
 
-def test_a_deadlock_is_asked_for_once_without_the_grammar_and_then_elsewhere():
+def test_deadlock_retries_once_unconstrained_then_falls_back():
     asked, _ = course(policy(chain=CHAIN[:2]), "constrained_deadlock")
     loose = "no strict JSON, schema in the prompt"
     assert told(asked) == [("a/one",), ("a/one", loose), ("b/two",), ("b/two", loose)]
 
 
 @pytest.mark.parametrize("cause", ["likely_timeout", "quota_exhausted"])
-def test_a_model_that_fell_silent_or_has_no_quota_is_not_asked_the_same_again(cause):
+def test_timeout_and_exhausted_quota_fall_back_without_a_retry(cause):
     asked, _ = course(policy(), cause)
     assert told(asked) == [(model,) for model in CHAIN] and not any(ask.wait_s for ask in asked)
 
 
 @pytest.mark.parametrize("cause", ["rate_limited", "provider_unavailable"])
-def test_a_provider_that_says_so_itself_is_not_asked_the_same_again(cause):
+def test_failure_marked_as_not_retryable_falls_back(cause):
     asked, _ = course(policy(), cause, sub_cause="not_retryable", retry_after_s=1.0)
     assert told(asked) == [(model,) for model in CHAIN]
 
 
-def test_an_answer_that_was_too_large_is_not_asked_for_again():
+def test_oversized_response_is_not_retried():
     asked, _ = course(policy(), "transient_unknown", sub_cause="too_large")
     assert told(asked) == [(model,) for model in CHAIN]
 
@@ -110,13 +110,13 @@ OVERFULL = [
 ]
 
 
-def test_a_prompt_that_is_too_large_loses_its_oldest_turns_then_half_its_catalog_and_goes_elsewhere():
+def test_oversized_prompt_drops_turns_then_half_the_catalog_then_falls_back():
     asked, _ = course(policy(chain=CHAIN[:2], max_attempts=10), "context_window_exceeded")
     assert told(asked) == [(model, *each) for model in CHAIN[:2] for each in OVERFULL]
 
 
-def test_a_deployment_may_keep_every_turn():
-    machine = RecoveryPolicy(RULES, CHAIN[:1], CallLimits(), WaitPolicy(), 0.0, drops_turns=False)
+def test_dropping_turns_can_be_disabled():
+    machine = RecoveryPolicy(RecoverySettings(rules=RULES, drops_turns=False), CHAIN[:1], CallLimits(), 0.0)
     assert told(course(machine, "context_window_exceeded")[0]) == [("a/one",), ("a/one", "catalog x0.5")]
 
 
@@ -130,21 +130,23 @@ def test_a_deployment_may_keep_every_turn():
         ({"b/two": 8, "local/last": 9}, "b/two"),
     ],
 )
-def test_a_model_that_is_known_to_take_no_more_is_passed_over_for_one_that_does(windows, next_model):
-    machine = RecoveryPolicy(RULES, CHAIN, CallLimits(), WaitPolicy(), 0.0, drops_turns=False, window_of=windows.get)
+def test_oversized_prompt_prefers_a_model_with_a_larger_window(windows, next_model):
+    machine = RecoveryPolicy(
+        RecoverySettings(rules=RULES, drops_turns=False, window_of=windows.get), CHAIN, CallLimits(), 0.0
+    )
     begun = machine.begin(0.0)
-    moved = machine.failed(failed(begun, "context_window_exceeded", is_sent=False), 0.0)
+    moved = machine.after_failure(failed(begun, "context_window_exceeded", is_sent=False), 0.0)
     assert moved.model == next_model
 
 
 @pytest.mark.parametrize("cause", ["provider_unavailable", "transient_unknown"])
-def test_a_provider_that_is_down_is_asked_three_times_with_growing_waits_and_then_another(cause):
+def test_unavailable_provider_is_retried_with_backoff_then_falls_back(cause):
     asked, _ = course(policy(chain=CHAIN[:2]), cause)
     assert [ask.model for ask in asked] == ["a/one"] * 3 + ["b/two"] * 3
     assert [ask.wait_s for ask in asked] == [0.0, 0.5, 1.0] * 2
 
 
-def test_a_rate_limit_is_waited_for_as_told_while_the_deadline_allows():
+def test_retry_after_is_honoured_within_the_deadline():
     asked, _ = course(policy(chain=CHAIN[:2]), "rate_limited", retry_after_s=7.0)
     assert [(ask.model, ask.wait_s) for ask in asked[:4]] == [
         ("a/one", 0),
@@ -167,29 +169,29 @@ def test_a_rate_limit_is_waited_for_as_told_while_the_deadline_allows():
         (Disposition.RESUME, ["a/one", "b/two"]),
     ],
 )
-def test_an_unknown_stop_is_handled_as_its_word_is_meant(disposition, asked):
+def test_unknown_stop_reason_follows_its_disposition(disposition, asked):
     stop = {"stop_reason": "Unknown", "raw_stop_reason": "odd", "disposition": disposition}
     found, _ = course(policy(chain=("a/one", "b/two")), "likely_timeout", **stop)
     assert [ask.model for ask in found] == asked
 
 
-def test_an_account_that_is_closed_closes_all_models_of_its_provider():
+def test_closed_account_skips_all_models_of_the_provider():
     stop = {"stop_reason": "Unknown", "raw_stop_reason": "closed", "disposition": Disposition.ACCOUNT}
     found, _ = course(policy(chain=("a/one", "a/two", "b/three")), "likely_timeout", **stop)
     assert told(found) == [("a/one",), ("b/three", "a/two passed over")]
 
 
-def test_the_most_telling_name_of_a_rule_counts():
+def test_most_specific_rule_applies():
     rules = {
         **RULES,
         "likely_timeout/only_reasoning": Contribution("x", RecoveryRule(name="likely_timeout/only_reasoning")),
     }
     failure = FAILURES[FailureClass.LIKELY_TIMEOUT]("x", sub_cause="only_reasoning")
-    assert rule_for(rules, failure, None).value.name == "likely_timeout/only_reasoning"
-    assert rule_for(rules, attrs.evolve(failure, sub_cause="empty"), None).value.name == "likely_timeout"
+    assert rule_for(rules, failure, None).name == "likely_timeout/only_reasoning"
+    assert rule_for(rules, attrs.evolve(failure, sub_cause="empty"), None).name == "likely_timeout"
 
 
-def test_a_rule_may_decide_by_the_situation():
+def test_rule_can_decide_by_context():
     seen = []
 
     def decide(situation):
@@ -205,90 +207,92 @@ def test_a_rule_may_decide_by_the_situation():
 # -- limits --------------------------------------------------------------------------------------------------
 
 
-def test_limits_end_a_call_and_say_so():
+def test_limits_end_a_call_with_a_reason():
     assert course(policy(max_attempts=2), "likely_timeout")[1] == GiveUp("max_attempts 2 reached")
     assert course(policy(max_cost_usd=0.01), "likely_timeout", cost=0.02)[1] == GiveUp("max_cost_usd 0.01 reached")
     machine = policy(deadline_s=3.0)
-    assert machine.failed(failed(machine.begin(0.0), "likely_timeout"), 3.0) == GiveUp("the deadline is over")
+    assert machine.after_failure(failed(machine.begin(0.0), "likely_timeout"), 3.0) == GiveUp("the deadline is over")
 
 
-def test_when_the_money_is_spent_only_what_costs_nothing_is_asked():
+def test_spent_budget_allows_free_models_only():
     free = {"local/last"}.__contains__
-    machine = RecoveryPolicy(RULES, CHAIN, CallLimits(max_cost_usd=0.01), WaitPolicy(), 0.0, is_free=free)
+    machine = RecoveryPolicy(RecoverySettings(rules=RULES, is_free=free), CHAIN, CallLimits(max_cost_usd=0.01), 0.0)
     begun = machine.begin(0.0)
     assert begun.left_usd == 0.01
-    assert machine.failed(failed(begun, "likely_timeout", cost=0.004), 0.0).left_usd == pytest.approx(0.006)
-    machine = RecoveryPolicy(RULES, CHAIN, CallLimits(max_cost_usd=0.01), WaitPolicy(), 0.0, is_free=free)
+    assert machine.after_failure(failed(begun, "likely_timeout", cost=0.004), 0.0).left_usd == pytest.approx(0.006)
+    machine = RecoveryPolicy(RecoverySettings(rules=RULES, is_free=free), CHAIN, CallLimits(max_cost_usd=0.01), 0.0)
     asked, _ = course(machine, "constrained_deadlock", cost=0.02)
     assert told(asked) == [("a/one",), ("local/last", "b/two passed over")]
 
 
-def test_what_helped_an_attempt_costs_as_well():
+def test_side_calls_count_against_the_budget():
     machine = policy(max_cost_usd=0.01)
     outcome = failed(machine.begin(0.0), "likely_timeout", cost=0.004)
     helper = Attempt(number=1, model="a/small", cost_usd=0.006, purpose="selection")
-    assert machine.failed(attrs.evolve(outcome, helpers=(helper,)), 0.0) == GiveUp("max_cost_usd 0.01 reached")
+    assert machine.after_failure(attrs.evolve(outcome, side_attempts=(helper,)), 0.0) == GiveUp(
+        "max_cost_usd 0.01 reached"
+    )
     assert machine.attempts == (helper, outcome.attempt)
 
 
-def test_behind_a_model_that_must_not_be_asked_the_next_one_is_and_other_wishes_are_for_the_one_that_failed():
+def test_refused_fallback_continues_the_chain_and_later_actions_apply_to_the_failed_model():
     machine = policy()
-    moved = machine.failed(failed(machine.begin(0.0), "length_truncated", sub_cause="reasoning_overrun"), 0.0)
+    moved = machine.after_failure(failed(machine.begin(0.0), "length_truncated", sub_cause="reasoning_overrun"), 0.0)
     assert moved.model == "b/two"
-    moved = machine.refused(0.0, why="too dear")
+    moved = machine.after_refusal(0.0, reason="too dear")
     assert (moved.model, moved.notes) == ("local/last", ("b/two passed over",))
-    again = machine.refused(0.0, why="too dear")
+    again = machine.after_refusal(0.0, reason="too dear")
     assert told([again]) == [("a/one", "variant single_pick")]
-    assert machine.refused(0.0) == GiveUp(
+    assert machine.after_refusal(0.0) == GiveUp(
         "too dear; no further model in [fallback]; all retry variations are exhausted"
     )
 
 
-def test_an_attempt_leaves_time_for_those_behind_it():
+def test_attempt_leaves_time_for_fallbacks():
     machine = policy(deadline_s=100.0)
     first = machine.begin(0.0)
     assert first.until_s == 60.0
-    second = machine.failed(failed(first, "likely_timeout"), 60.0)
+    second = machine.after_failure(failed(first, "likely_timeout"), 60.0)
     assert second.until_s == 84.0
-    assert machine.failed(failed(second, "likely_timeout"), 84.0).until_s == 100.0
+    assert machine.after_failure(failed(second, "likely_timeout"), 84.0).until_s == 100.0
 
 
-def test_only_the_causes_that_are_configured_let_another_model_take_over():
-    assert len(course(policy(moves_on_at=("rate_limited",)), "likely_timeout")[0]) == 1
-    assert len(course(policy(moves_on_at=("likely_timeout",)), "likely_timeout")[0]) == 3
+def test_fallback_on_restricts_fallbacks_to_its_causes():
+    assert len(course(policy(fallback_on=("rate_limited",)), "likely_timeout")[0]) == 1
+    assert len(course(policy(fallback_on=("likely_timeout",)), "likely_timeout")[0]) == 3
 
 
-def test_providers_that_rest_are_passed_over_as_long_as_others_are_left():
+def test_providers_in_cooldown_are_skipped_while_others_are_left():
     assert policy().begin(0.0, {"a"}) == attrs.evolve(policy().begin(0.0), model="b/two", notes=("a/one passed over",))
     assert policy().begin(0.0, {"a", "b", "local"}).model == "a/one"
     machine = policy()
-    assert machine.failed(failed(machine.begin(0.0), "likely_timeout"), 0.0, {"b"}).model == "local/last"
+    assert machine.after_failure(failed(machine.begin(0.0), "likely_timeout"), 0.0, {"b"}).model == "local/last"
 
 
-def test_a_provider_that_other_calls_found_down_is_not_asked_again_while_another_one_is_left():
+def test_provider_in_cooldown_is_not_retried_while_a_fallback_is_left():
     machine = policy()
-    assert machine.failed(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a"}).model == "b/two"
+    assert machine.after_failure(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a"}).model == "b/two"
     machine = policy(chain=("a/one",))
-    assert machine.failed(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a"}).model == "a/one"
+    assert machine.after_failure(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a"}).model == "a/one"
     machine = policy(chain=("a/one", "b/two"))
-    assert machine.failed(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a", "b"}).model == "a/one"
+    assert machine.after_failure(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a", "b"}).model == "a/one"
 
 
-def test_a_change_that_changes_nothing_is_passed_over_whatever_the_cause():
+def test_retry_without_an_effective_change_is_skipped():
     stop = {"stop_reason": "Unknown", "raw_stop_reason": "odd", "disposition": Disposition.RETRY}
     machine = policy()
-    again = machine.failed(failed(machine.begin(0.0), "likely_timeout", fingerprint="x", **stop), 0.0)
-    assert (again.model, again.changed, machine.is_spent("x")) == ("a/one", (), False)
-    changed = machine.failed(failed(again, "likely_timeout", fingerprint="x", **stop), 0.0)
-    assert changed.changed and machine.is_spent("x") and not machine.is_spent("y")
+    again = machine.after_failure(failed(machine.begin(0.0), "likely_timeout", fingerprint="x", **stop), 0.0)
+    assert (again.model, again.changed, machine.is_repeat("x")) == ("a/one", (), False)
+    changed = machine.after_failure(failed(again, "likely_timeout", fingerprint="x", **stop), 0.0)
+    assert changed.changed and machine.is_repeat("x") and not machine.is_repeat("y")
 
 
-def test_what_could_not_be_sent_is_not_tried_again_but_elsewhere():
+def test_unsendable_request_falls_back_without_a_retry():
     asked, _ = course(policy(), "context_window_exceeded", is_sent=False)
     assert told(asked) == [(model,) for model in CHAIN]
 
 
-def test_what_the_caller_takes_as_the_last_word_is_surfaced():
+def test_final_failure_is_raised_without_recovery():
     assert len(course(policy(), "likely_timeout", final="so it is")[0]) == 1
 
 
@@ -335,24 +339,19 @@ HOSTILE = st.fixed_dictionaries({cause.value: st.lists(ACTIONS, max_size=4) for 
     max_cost=st.one_of(st.none(), st.floats(0, 2)),
     ignores_changes=st.booleans(),
 )
-def test_no_script_breaks_a_limit_repeats_what_cannot_work_or_never_ends(
+def test_every_call_ends_within_its_limits_without_repeating_failing_requests(
     outcomes, rules, chain, max_attempts, deadline_s, max_cost, ignores_changes
 ):
-    machine = RecoveryPolicy(
-        rules,
-        chain,
-        CallLimits(max_attempts=max_attempts, deadline_s=deadline_s, max_cost_usd=max_cost),
-        WaitPolicy(),
-        0.0,
-    )
+    limits = CallLimits(max_attempts=max_attempts, deadline_s=deadline_s, max_cost_usd=max_cost)
+    machine = RecoveryPolicy(RecoverySettings(rules=rules), chain, limits, 0.0)
     now, cost, sent, doomed, steps = 0.0, 0.0, [], set(), 0
     step = machine.begin(now)
     while isinstance(step, NextAttempt):
         steps += 1
         assert steps < 1_000
         request = str((step.model, None if ignores_changes else step.changes))
-        if machine.is_spent(request):
-            step = machine.refused(now)
+        if machine.is_repeat(request):
+            step = machine.after_refusal(now)
             continue
         cause, retry_after, took, paid, disposition, hybrid = outcomes[len(sent) % len(outcomes)]
         assert request not in doomed, "a request that was cut or found no way out is never sent again"
@@ -372,7 +371,7 @@ def test_no_script_breaks_a_limit_repeats_what_cannot_work_or_never_ends(
             step, cause, fingerprint=request, cost=paid, disposition=disposition, hybrid=hybrid,
             retry_after_s=retry_after, **word,
         )  # fmt: skip
-        step = machine.failed(outcome, now)
+        step = machine.after_failure(outcome, now)
         if rules is RULES and cause in SURFACED and not disposition:
             assert isinstance(step, GiveUp)
     assert len(sent) <= max_attempts and len(machine.attempts) == len(sent)

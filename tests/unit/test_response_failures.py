@@ -34,7 +34,7 @@ def test_answer_without_text_is_empty_and_names_its_unsupported_content(answerin
 
 
 @pytest.mark.parametrize("stop", [StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN])
-def test_failure_names_the_unsupported_content(answering, stop):
+def test_failure_quotes_the_refusal_of_the_provider(answering, stop):
     for text in ("", "half of it"):
         deck, _ = answering(attrs.evolve(answer(text), stop_reason=stop, refusal="no boats\x1b on Sundays"))
         with pytest.raises(CallFailed) as caught:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import ImagePart, Message, Role, TextPart, ToolCall
-from helmdeck_core.calls.history_trimming import without_oldest
+from helmdeck_core.calls.history_trimming import drop_oldest_turns
 
 
 def said(role, text="x" * 10, **more):
@@ -22,47 +22,47 @@ def result(call_id):
 SYSTEM, USER, SAYS = said("system"), said("user"), said("assistant")
 
 
-def test_the_oldest_turns_go_and_what_the_system_says_stays():
+def test_oldest_turns_are_dropped_and_system_messages_kept():
     turns = [said("user", f"question {number}") for number in range(4)]
     talk = [SYSTEM, *(each for turn in turns for each in (turn, SAYS))]
-    kept = without_oldest(talk, 0.7)
+    kept = drop_oldest_turns(talk, 0.7)
     assert kept == (SYSTEM, *talk[5:])
 
 
-def test_the_newest_turn_stays_however_large_it_is():
+def test_newest_turn_is_always_kept():
     talk = [SYSTEM, USER, SAYS, said("user", "y" * 1_000), calls("a"), result("a")]
-    assert without_oldest(talk, 0.1) == (SYSTEM, *talk[3:])
-    assert without_oldest(talk[3:], 0.1) == tuple(talk[3:])
+    assert drop_oldest_turns(talk, 0.1) == (SYSTEM, *talk[3:])
+    assert drop_oldest_turns(talk[3:], 0.1) == tuple(talk[3:])
 
 
-def test_words_that_the_user_says_one_after_the_other_are_one_turn():
+def test_consecutive_user_messages_are_one_turn():
     talk = [USER, SAYS, said("user", "look at this"), Message(Role.USER, (ImagePart("image/png", b"x"),))]
-    assert without_oldest(talk, 0.1) == tuple(talk[2:])
+    assert drop_oldest_turns(talk, 0.1) == tuple(talk[2:])
 
 
-def test_what_the_model_said_first_is_the_oldest_turn_and_later_words_of_the_system_stay():
+def test_leading_assistant_message_is_the_oldest_turn():
     later = said("system", "later")
     talk = [SYSTEM, SAYS, USER, later, SAYS, USER]
-    assert without_oldest(talk, 0.9) == (SYSTEM, *talk[2:])
-    assert without_oldest(talk, 0.1) == (SYSTEM, later, USER)
+    assert drop_oldest_turns(talk, 0.9) == (SYSTEM, *talk[2:])
+    assert drop_oldest_turns(talk, 0.1) == (SYSTEM, later, USER)
 
 
-def test_a_result_that_comes_after_another_word_of_the_user_stays_with_its_call():
+def test_late_tool_result_stays_with_its_call():
     talk = [USER, SAYS, USER, calls("a", "b"), result("a"), said("user", "well?"), result("b"), SAYS, USER]
-    assert without_oldest(talk, 0.85) == tuple(talk[2:])
-    assert without_oldest(talk, 0.2) == (USER,)
+    assert drop_oldest_turns(talk, 0.85) == tuple(talk[2:])
+    assert drop_oldest_turns(talk, 0.2) == (USER,)
 
 
-def test_an_id_that_comes_up_again_ties_no_turns_together():
+def test_reused_call_id_does_not_join_turns():
     turn = [USER, calls("a"), result("a"), SAYS]
-    assert without_oldest(turn * 3, 0.4) == tuple(turn)
+    assert drop_oldest_turns(turn * 3, 0.4) == tuple(turn)
 
 
-def test_an_image_counts_and_its_bytes_do_not():
+def test_image_has_a_fixed_size():
     image = Message(Role.USER, (ImagePart("image/png", b"x" * 1_000_000),))
     talk = [image, SAYS, said("user", "y" * 3_000)]
-    assert without_oldest(talk, 0.6) == (talk[2],)
-    assert without_oldest([*talk[:2], USER], 0.99) == (USER,)
+    assert drop_oldest_turns(talk, 0.6) == (talk[2],)
+    assert drop_oldest_turns([*talk[:2], USER], 0.99) == (USER,)
 
 
 MESSAGES = st.lists(
@@ -76,15 +76,15 @@ MESSAGES = st.lists(
 
 
 @given(MESSAGES, st.floats(0.05, 0.95), st.floats(0.05, 0.95))
-def test_what_is_left_is_an_end_of_the_conversation_with_no_call_without_its_result(talk, one, other):
-    kept = without_oldest(talk, one)
+def test_rest_is_a_suffix_without_orphaned_tool_calls(talk, one, other):
+    kept = drop_oldest_turns(talk, one)
     spoken = [each for each in talk if each is not SYSTEM]
     left = [each for each in kept if each is not SYSTEM]
     assert len(kept) - len(left) == len(talk) - len(spoken), "the system's words stay"
     assert left == spoken[len(spoken) - len(left) :]
     assert bool(left) == bool(spoken)
     less, more = sorted((one, other))
-    assert len(without_oldest(talk, less)) <= len(without_oldest(talk, more))
+    assert len(drop_oldest_turns(talk, less)) <= len(drop_oldest_turns(talk, more))
     dropped = spoken[: len(spoken) - len(left)]
     for number, each in enumerate(dropped):
         behind = [other.tool_call_id for other in spoken[number + 1 : len(dropped)]]

@@ -120,7 +120,7 @@ def full():
         yield plug.getsockname()[1]
 
 
-def test_a_server_that_cannot_be_reached_or_does_not_listen_is_a_failure():
+def test_unreachable_server_fails_within_the_deadline():
     large = "hello" * 2_000_000
     table = [
         (refusing, "http", "hello", ProviderUnavailable),
@@ -158,7 +158,7 @@ def test_a_server_that_cannot_be_reached_or_does_not_listen_is_a_failure():
         b"",
     ],
 )
-def test_what_is_no_handshake_of_tls_is_a_server_that_cannot_be_reached(said):
+def test_failed_tls_handshake_is_provider_unavailable(said):
     async def act():
         class Babbling(asyncio.Protocol):
             def connection_made(self, transport):
@@ -183,7 +183,7 @@ def test_what_is_no_handshake_of_tls_is_a_server_that_cannot_be_reached(said):
 
 
 @pytest.mark.parametrize("ending", ["abort", "close"])
-def test_a_server_that_goes_while_a_large_request_is_written_is_unavailable(ending):
+def test_server_that_disconnects_during_a_large_request_is_unavailable(ending):
     async def act():
         class Leaving(asyncio.Protocol):
             def connection_made(self, transport):
@@ -206,7 +206,7 @@ def test_a_server_that_goes_while_a_large_request_is_written_is_unavailable(endi
 
 
 @pytest.mark.parametrize("way", ["whole", "streamed", "planned"])
-def test_a_deadline_that_is_over_or_nearly_ends_the_call(way):
+def test_expired_deadline_ends_the_call_at_once(way):
     async def call(deck, limits):
         if way == "planned":
             await deck.aplan("draft a blog post", model="p/any", limits=limits)
@@ -229,14 +229,14 @@ def test_a_deadline_that_is_over_or_nearly_ends_the_call(way):
 
 
 @pytest.mark.parametrize("value", [math.nan, "1", True])
-def test_a_limit_that_is_no_number_is_refused_where_it_is_said(value):
+def test_limit_that_is_not_a_number_is_rejected(value):
     for name in ("deadline_s", "max_cost_usd"):
         with pytest.raises(ValueError, match=f"Limits.{name}: not a number, found {value!r}"):
             CallLimits(**{name: value})
 
 
 @pytest.mark.parametrize("value", [math.nan, -1.0])
-def test_a_time_in_a_configuration_from_code_that_is_none_is_a_mistake(value):
+def test_invalid_time_in_a_configuration_object_is_a_mistake(value):
     recovery = RecoveryConfig(deadline_s=value, max_wait_s=value)
     with pytest.raises(ConfigError) as caught:
         Helmdeck(Config(providers={"openai": ProviderConfig(timeout_s=value)}, recovery=recovery))
@@ -263,7 +263,7 @@ def piecewise(said):
 
 @pytest.mark.parametrize("name", ["chat", "bedrock"])
 @pytest.mark.parametrize("streams", [False, True])
-def test_a_call_can_be_cancelled_at_every_turn_of_the_loop(name, streams):
+def test_call_can_be_cancelled_at_every_loop_iteration(name, streams):
     adapter, said = ADAPTERS[name], ScriptedAnswer(text="a text of some pieces")
     body = (
         b"".join(adapter.server_format.events(said))
@@ -297,17 +297,17 @@ def test_a_call_can_be_cancelled_at_every_turn_of_the_loop(name, streams):
 # -- loops and threads --------------------------------------------------------------------------------------------
 
 
-def test_a_deck_that_nobody_closed_keeps_nothing_open_behind_a_loop_that_ended():
+def test_unclosed_deck_keeps_no_provider_open_after_its_loop_ended():
     with failing_server(OPENAI_CHAT, text=TEXT) as server:
         deck = deck_at(server.base_url, deadline_s=30)
         for number in range(4):
             with nobody_warned():
                 asyncio.run(ask(deck, "p/any", bool(number % 2)))
-            assert deck._engine.gateway._open == deck._engine.gateway._keepers == {}
+            assert deck._engine.pool._open == deck._engine.pool._closers == {}
         assert server.connections == 4
 
 
-def test_a_stream_that_is_left_when_its_loop_ends_lets_go_of_its_connection():
+def test_abandoned_stream_closes_its_connection_when_the_loop_ends():
     async def begin(deck):
         pieces = deck.astream(request("p/any"))
         await anext(pieces)
@@ -330,7 +330,7 @@ def test_a_stream_that_is_left_when_its_loop_ends_lets_go_of_its_connection():
         ("slow_think", LikelyTimeout),
     ],
 )
-def test_calls_from_many_threads_end_each_with_its_own_outcome(mode, expected):
+def test_concurrent_threads_get_their_own_results(mode, expected):
     ends = []
 
     def call(deck, number):
@@ -353,7 +353,7 @@ def test_calls_from_many_threads_end_each_with_its_own_outcome(mode, expected):
     assert ends == [expected] * 24
 
 
-def test_closing_a_deck_ends_the_calls_of_its_threads_and_none_looks_for_another_connection():
+def test_closing_a_deck_ends_running_calls_without_new_connections():
     ends = []
 
     def call(deck):
@@ -390,7 +390,7 @@ def test_closing_a_deck_ends_the_calls_of_its_threads_and_none_looks_for_another
     ],
     ids=lambda fault: fault.harm.value,
 )
-def test_64_calls_at_once_over_a_bad_network_fail_and_leave_nothing(fault):
+def test_64_concurrent_calls_over_a_bad_network_end_without_leaks(fault):
     async def run(server):
         async def call(deck, number):
             with pytest.raises(CallFailed):
@@ -406,7 +406,7 @@ def test_64_calls_at_once_over_a_bad_network_fail_and_leave_nothing(fault):
         asyncio.run(run(server))
 
 
-def test_a_connection_that_the_server_closed_while_it_waited_costs_no_call():
+def test_idle_connection_closed_by_the_server_does_not_fail_a_call():
     async def run():
         answer = json.dumps(OPENAI_CHAT.whole(ScriptedAnswer(text="hello"))).encode()
         server = Server(saying(http(answer), Step.KEEP))

@@ -89,9 +89,7 @@ def test_no_request_can_change_the_prefix(decks, text):
 
 
 @pytest.mark.parametrize(("count", "fields", "form"), [case for case in CASES if case.values[2]])
-def test_prefix_and_tail_together_hold_all_that_the_selection_would_have_held_and_keep_the_cap(
-    decks, count, fields, form
-):
+def test_prefix_and_tail_contain_the_whole_selection_within_the_cap(decks, count, fields, form):
     for request in REQUESTS:
         prompt = composed(decks[count], request, **fields)
         selection = prompt.selection
@@ -119,7 +117,7 @@ def test_an_index_never_loses_what_the_dispatch_graph_needs(decks, cap):
     assert list(index["packs"]) == [entry.id for entry in decks[0].catalog.packs]
 
 
-def test_descriptions_in_an_index_get_shorter_before_they_go(decks):
+def test_index_descriptions_are_shortened_before_they_are_dropped(decks):
     lengths = {}
     for cap in (12_000, 10_000, 7_000, 5_000):
         packs = json.loads(composed(decks[0], "x", max_catalog_bytes=cap).selection.index.text)["packs"]
@@ -128,7 +126,7 @@ def test_descriptions_in_an_index_get_shorter_before_they_go(decks):
     assert list(lengths.values()) == sorted(lengths.values(), reverse=True)
 
 
-def test_the_weakest_tier_gets_no_index_unless_the_deployment_says_so(decks):
+def test_tier_c_gets_no_index_by_default(decks):
     weak = {"max_catalog_bytes": 10_000, "tier": Tier.C}
     assert composed(decks[0], "x", **weak).selection.index is None
     with make_deck(config={"selection": {"tiers": {"C": {"prefix_index": True}}}}) as deck:
@@ -137,20 +135,20 @@ def test_the_weakest_tier_gets_no_index_unless_the_deployment_says_so(decks):
         assert composed(deck, "x", max_catalog_bytes=10_000).selection.index is None
 
 
-def test_where_the_prefix_describes_every_entry_nobody_is_asked_which_are_needed(decks):
+def test_no_filter_call_where_the_prefix_describes_every_entry(decks):
     for count, expected in ((300, "describes every entry"), (480, "unsure"), (1_500, "unsure")):
         prompt = composed(decks[count], "do several jobs", max_catalog_bytes=22_000, allows_llm_filter=True)
         assert expected in prompt.filter_reason
         assert (prompt.filter_model is None) == (count == 300)
 
 
-def test_the_shortlist_is_as_long_as_the_deployment_says():
+def test_shortlist_length_is_configurable():
     for most in (0, 3):
         with make_deck(config={"selection": {"models": {"openai/": {"shortlist": most}}}}) as deck:
             assert len(composed(deck, REQUESTS[0], max_catalog_bytes=None, model="openai/x").task.shortlist) == most
 
 
-def test_a_plan_that_names_an_entry_of_the_index_has_seen_it(answering):
+def test_index_entry_does_not_count_as_unseen(answering):
     reply = '{"steps":[{"tool":"web.crawl","args":{},"rationale":"r"}],"reasoning":"x"}'
     deck, _ = answering(reply, config={"budgets": {MODEL: {"max_catalog_bytes": 10_000}}})
     plan = deck.plan("draft a blog post", model=MODEL)

@@ -42,7 +42,7 @@ def part(text: str, stop: str = "length", **more) -> Reply:
     return Reply(text, stop, usage=Usage(input_tokens=7, output_tokens=100), **more)
 
 
-def test_a_written_request_gets_its_whole_answer():
+def test_truncated_response_to_a_written_request_is_completed():
     script, recorder = scripted_provider([part("The tide comes in tw"), part("ice a day.", "stop")]), EventRecorder()
     with make_deck(script, recorder) as deck:
         response = deck.complete(asking())
@@ -59,7 +59,7 @@ def test_a_written_request_gets_its_whole_answer():
     assert (ended.terminal_reason, ended.attempts) == (TerminalReason.COMPLETED, 1)
 
 
-def test_a_plan_that_was_cut_is_completed_and_decoded():
+def test_truncated_plan_is_completed_and_decoded():
     script = scripted_provider([Reply(PLAN[:90], "length"), Reply(PLAN[80:], "stop")])
     with make_deck(script, model="scripted/any") as deck:
         plan = deck.plan("draft a blog post about the tide tables")
@@ -68,7 +68,7 @@ def test_a_plan_that_was_cut_is_completed_and_decoded():
     assert script.requests[1].messages[-2].role is Role.ASSISTANT
 
 
-def test_an_answer_that_ended_is_asked_for_once_and_not_touched():
+def test_complete_response_is_returned_unchanged_after_one_request():
     script, recorder = scripted_provider([Reply("  as it is \n")]), EventRecorder()
     with make_deck(script, recorder) as deck:
         assert deck.complete(asking()).text == "  as it is \n"
@@ -85,7 +85,7 @@ def test_limits_come_from_the_configuration():
     assert recorder.of(ContinuationTerminated)[0].terminal_reason is TerminalReason.RETRY_LIMIT
 
 
-def test_a_failure_in_the_middle_keeps_the_answer_so_far():
+def test_failed_continuation_keeps_the_partial_response():
     script = scripted_provider([part("half of"), Fail("provider_unavailable")])
     with make_deck(script) as deck:
         response = deck.complete(asking())
@@ -94,7 +94,7 @@ def test_a_failure_in_the_middle_keeps_the_answer_so_far():
     assert "provider_unavailable" in response.continuation.notice
 
 
-def test_a_deadline_in_the_middle_keeps_the_answer_so_far(virtual_time):
+def test_timeout_of_a_continuation_keeps_the_partial_response(virtual_time):
     script = scripted_provider([part("half of"), Reply("never comes", delay_s=60)])
     with make_deck(script, config={"recovery": {"deadline_s": 0.4}}) as deck:
         response = deck.complete(asking())
@@ -132,7 +132,7 @@ class Takes:
         ]
 
 
-def test_a_model_that_takes_its_own_answer_gets_it_and_one_that_refuses_is_remembered():
+def test_native_continuation_is_used_and_a_rejection_is_remembered():
     refusal = InvalidRequest("no prefill", status=400)
     script = scripted_provider([part("ha"), refusal, part("lf", "stop"), part("ha"), part("lf", "stop")])
     with make_deck(script, Takes()) as deck:
@@ -141,7 +141,7 @@ def test_a_model_that_takes_its_own_answer_gets_it_and_one_that_refuses_is_remem
     assert [request.continues for request in script.requests] == [False, True, False, False, False]
 
 
-def test_the_longest_row_says_whether_a_model_takes_its_own_answer():
+def test_longest_prefix_decides_on_native_continuation():
     script = scripted_provider([part("ha"), part("lf", "stop")] * 2)
     with make_deck(script, Takes()) as deck:
         deck.complete(asking())
@@ -149,7 +149,7 @@ def test_the_longest_row_says_whether_a_model_takes_its_own_answer():
     assert [request.continues for request in script.requests] == [False, True, False, False]
 
 
-def test_calls_that_were_cut_are_repaired_once_and_told():
+def test_truncated_tool_calls_are_repaired_once_and_reported():
     cut, whole = ToolCall("c1", "search", '{"q": "ti'), ToolCall("c1", "search", '{"q": "tides"}')
     script = scripted_provider([part("", tool_calls=(cut,)), part("", "tool_calls", tool_calls=(whole,))])
     recorder = EventRecorder()
@@ -160,7 +160,7 @@ def test_calls_that_were_cut_are_repaired_once_and_told():
     assert (repair.parse_issue, repair.repair_attempts, repair.is_successful) == ("cut", 1, True)
 
 
-def test_calls_that_stay_cut_are_not_handed_out():
+def test_tool_calls_that_stay_truncated_are_not_returned():
     cut = ToolCall("c1", "search", '{"q": "ti')
     script, recorder = scripted_provider([part("Looking.", tool_calls=(cut,))] * 2), EventRecorder()
     with make_deck(script, recorder) as deck:
@@ -170,7 +170,7 @@ def test_calls_that_stay_cut_are_not_handed_out():
     assert recorder.of(ToolPayloadRepair)[0].is_successful is False
 
 
-def test_over_http_the_parts_are_one_answer(chat_server):
+def test_continuations_over_http_are_joined(chat_server):
     def answer(body):
         is_first = len(body["messages"]) == 1
         return completion("The gauge reads fo" if is_first else "reads four metres.", "length" if is_first else "stop")
@@ -183,7 +183,7 @@ def test_over_http_the_parts_are_one_answer(chat_server):
     assert server.requests[1].body["messages"][-1]["role"] == "assistant"
 
 
-def test_a_text_that_ends_in_nothing_but_blanks_is_not_continued():
+def test_text_that_ends_in_whitespace_only_is_not_continued():
     script = scripted_provider([part("The tide" + "\n" * 500)])
     with make_deck(script) as deck:
         assert deck.complete(asking()).continuation is None
@@ -219,25 +219,25 @@ def streamed(*replies, **options) -> tuple[str, str, ChatResponse]:
     ],
     ids=["exactly", "overlap", "everything again", "announced", "thought first"],
 )
-def test_a_stream_has_no_seam(more):
+def test_continued_stream_has_no_seam(more):
     text, _, response = streamed(part(ANSWER[:100]), part(more, "stop"))
     assert text == response.text == ANSWER
     assert response.continuation.terminal_reason is TerminalReason.COMPLETED
 
 
-def test_a_stream_that_ended_is_not_asked_to_go_on():
+def test_complete_stream_is_not_continued():
     text, _, response = streamed(part("All of it.", "stop"))
     assert text == response.text == "All of it."
     assert response.continuation is None
 
 
-def test_what_was_shown_before_a_continuation_failed_stays():
+def test_chunks_before_a_failed_continuation_are_kept():
     text, _, response = streamed(part("half of"), Fail("provider_unavailable"))
     assert text == response.text == "half of"
     assert response.continuation.terminal_reason is TerminalReason.PROVIDER_ERROR
 
 
-def test_a_repaired_call_comes_with_the_response_and_no_text_of_its_repair_is_shown():
+def test_repaired_tool_call_comes_with_the_response_without_chunks():
     cut, whole = ToolCall("c1", "search", '{"q": "ti'), ToolCall("c1", "search", '{"q": "tides"}')
     script = scripted_provider([part("Looking.", tool_calls=(cut,)), part("Here:", "tool_calls", tool_calls=(whole,))])
     with make_deck(script) as deck:
@@ -246,7 +246,7 @@ def test_a_repaired_call_comes_with_the_response_and_no_text_of_its_repair_is_sh
     assert response.tool_calls == (whole,)
 
 
-def test_closing_a_stream_in_the_middle_of_a_continuation_ends_it():
+def test_closing_a_stream_during_a_continuation_ends_it():
     script = scripted_provider([part(ANSWER[:100]), part(ANSWER[100:], "stop")])
 
     async def run() -> None:

@@ -73,7 +73,7 @@ def streamed(provider, request=REQUEST, **config):
     return found
 
 
-def test_pieces_come_one_by_one_in_their_order_whether_anybody_waits_or_not():
+def test_chunks_are_yielded_one_by_one_in_order():
     calls = [ChatDelta(tool_call=ToolCallDelta(0, "1", "look")), ChatDelta(tool_call=ToolCallDelta(0, arguments="{}"))]
     batches = ([HM, SO], [], (IT, IS, *calls), ANSWER)
     *pieces, response = streamed(Bulk(*batches))
@@ -83,7 +83,7 @@ def test_pieces_come_one_by_one_in_their_order_whether_anybody_waits_or_not():
     assert pieces == [HM, SO, IT, IS, *calls] and response.text == ANSWER.text
 
 
-def test_a_provider_is_asked_for_batches_where_it_has_them():
+def test_batches_are_used_where_the_provider_has_them():
     provider = Bulk([SO], ANSWER)
     assert isinstance(provider, BatchingProvider) and isinstance(provider, StreamingProvider)
     provider.stream = None
@@ -91,7 +91,7 @@ def test_a_provider_is_asked_for_batches_where_it_has_them():
 
 
 @pytest.mark.parametrize("has_batches", [True, False])
-def test_a_piece_that_comes_alone_is_given_before_the_next_one_comes(has_batches):
+def test_single_chunk_is_yielded_without_delay(has_batches):
     async def run():
         more = asyncio.Event()
 
@@ -115,7 +115,7 @@ def test_a_piece_that_comes_alone_is_given_before_the_next_one_comes(has_batches
     assert asyncio.run(run()) == IT
 
 
-def test_whoever_leaves_in_the_middle_of_a_batch_closes_what_it_came_from():
+def test_leaving_during_a_batch_closes_its_source():
     provider = Bulk([SO, IT, IS], ANSWER)
 
     async def run():
@@ -140,7 +140,7 @@ IN_JSON = attrs.evolve(REQUEST, response_format=ResponseFormat("json_object"))
         (IN_JSON, BLANKS, "whitespace_loop", None),
     ],
 )
-def test_what_ends_an_answer_ends_it_in_the_middle_of_a_batch_too(request_, pieces, cause, given):
+def test_limit_applies_within_a_batch(request_, pieces, cause, given):
     config = {
         "budgets": {"bulk/": {"is_hybrid_reasoning": True}},
         "recovery": {"max_attempts": 1, "think_share": 0.5},
@@ -151,24 +151,24 @@ def test_what_ends_an_answer_ends_it_in_the_middle_of_a_batch_too(request_, piec
     assert one_by_one == at_once == pieces[: given or len(at_once)] and len(at_once) < len(pieces)
 
 
-def test_what_follows_the_first_word_in_a_batch_is_not_held_to_the_share_of_thinking():
+def test_reasoning_after_visible_output_in_a_batch_is_not_limited():
     batch = [ChatDelta(reasoning_content="1" * 100), SO, *(ChatDelta(reasoning_content="1" * 100) for _ in range(9))]
     *pieces, _ = streamed(Bulk(batch, ANSWER), budgets={"bulk/": {"is_hybrid_reasoning": True}})
     assert pieces == batch
 
 
 @pytest.mark.parametrize("batch", [["so"], [SO, None], [ANSWER], "so", b"so", 5, {"text": "so"}])
-def test_a_batch_that_holds_anything_but_pieces_is_the_fault_of_its_plugin(batch):
+def test_batch_with_invalid_items_is_a_plugin_error(batch):
     (failure,) = streamed(Bulk(batch, ANSWER))
     assert isinstance(failure, PluginError) and "ChatResponse" in str(failure)
 
 
-def test_what_came_before_a_failure_is_given_before_it():
+def test_chunks_before_a_failure_are_yielded():
     *pieces, failure = streamed(Bulk([HM, SO], ProviderUnavailable("gone")))
     assert pieces == [HM, SO] and isinstance(failure, ProviderUnavailable)
 
 
-def test_pieces_are_put_together_and_what_ends_them_is_raised_behind_them():
+def test_chunks_are_batched_and_the_error_follows():
     def pieces():
         yield SO
         yield IT

@@ -73,19 +73,19 @@ def sent(step: object) -> SendRequest:
 # -- the machine ---------------------------------------------------------------------------------------------------
 
 
-def test_every_state_can_be_reached_and_all_but_two_are_left():
+def test_every_state_is_reachable_and_only_two_are_final():
     reached = {TurnState.REQUEST, *TRANSITIONS.values()}
     left = {state for state, _ in TRANSITIONS}
     assert reached == set(TurnState)
     assert set(TurnState) - left == {TurnState.COMPLETE, TurnState.ABORT}
 
 
-def test_an_answer_that_ended_comes_back_as_it_is():
+def test_complete_response_is_returned_unchanged():
     answer = said("  All of it.\n")
     assert finished(turn().feed(answer)) is answer
 
 
-def test_a_cut_answer_is_continued_and_merged():
+def test_truncated_response_is_continued_and_merged():
     this = turn()
     step = sent(this.feed(cut("The tide comes in tw")))
     assert [part.text for message in step.request.messages for part in message.parts][1] == "The tide comes in tw"
@@ -106,7 +106,7 @@ def test_a_cut_answer_is_continued_and_merged():
     ]
 
 
-def test_the_hint_asks_to_go_on_and_not_to_repeat_and_for_whole_tool_calls():
+def test_hint_requests_continuation_without_repetition_and_complete_tool_calls():
     messages = sent(turn().feed(cut("half of"))).request.messages
     hint = messages[-1].text.lower()
     assert messages[-1].role is Role.USER
@@ -115,7 +115,7 @@ def test_the_hint_asks_to_go_on_and_not_to_repeat_and_for_whole_tool_calls():
     assert "one complete call" in hint
 
 
-def test_a_model_that_takes_its_own_answer_gets_it_as_the_last_message():
+def test_native_continuation_ends_with_the_truncated_response():
     step = sent(turn(native=True).feed(cut("half of \n")))
     assert step.is_native
     assert step.request.continues
@@ -123,7 +123,7 @@ def test_a_model_that_takes_its_own_answer_gets_it_as_the_last_message():
     assert step.request.messages[-1].text == "half of"
 
 
-def test_a_model_that_refuses_its_own_answer_gets_the_hint():
+def test_rejected_native_continuation_is_sent_again_with_a_hint():
     this = turn(native=True)
     step = this.without_native(sent(this.feed(cut("half of"))))
     assert not step.request.continues
@@ -141,7 +141,7 @@ def test_a_model_that_refuses_its_own_answer_gets_the_hint():
         ({"max_attempts": 9}, ["one two three four"] * 3, TerminalReason.NO_PROGRESS, 2),
     ],
 )
-def test_limits_end_a_turn_with_what_is_there_and_a_notice(limits, answers, outcome, attempts):
+def test_limits_end_a_turn_with_a_partial_response_and_a_notice(limits, answers, outcome, attempts):
     this = turn(**limits)
     *_, last = [this.feed(cut(answer)) for answer in answers]
     response = finished(last)
@@ -152,12 +152,12 @@ def test_limits_end_a_turn_with_what_is_there_and_a_notice(limits, answers, outc
     assert response.continuation.notice.startswith("the answer is cut")
 
 
-def test_the_output_limit_of_a_continuation_is_what_is_left_of_the_turn():
+def test_output_limit_of_a_continuation_is_the_rest_of_the_turn_budget():
     this = turn(max_completion_tokens=150)
     assert sent(this.feed(cut("one"))).request.max_tokens == 50
 
 
-def test_a_model_that_starts_all_over_gets_room_for_it_once():
+def test_model_that_starts_over_gets_more_room_once():
     this = turn(max_completion_tokens=400)
     answer = "one two three four five six seven"
     assert sent(this.feed(cut(answer))).request.max_tokens == 100
@@ -165,7 +165,7 @@ def test_a_model_that_starts_all_over_gets_room_for_it_once():
     assert finished(this.feed(said(answer + " eight"))).text == answer + " eight"
 
 
-def test_a_failure_in_the_middle_keeps_what_is_there_and_says_so():
+def test_failure_during_a_turn_keeps_the_text_with_a_notice():
     this = turn()
     this.feed(cut("half of"))
     response = finished(this.fail(ProviderUnavailable("gone")))
@@ -175,7 +175,7 @@ def test_a_failure_in_the_middle_keeps_what_is_there_and_says_so():
     assert response.continuation.cause == "provider_unavailable"
 
 
-def test_a_failure_at_the_start_is_a_failure():
+def test_failure_of_the_first_request_is_raised():
     with pytest.raises(ProviderUnavailable):
         turn().fail(ProviderUnavailable("gone"))
 
@@ -199,7 +199,7 @@ def test_a_fatal_stop_is_never_continued(stop, outcome):
     assert response.continuation.terminal_reason is outcome
 
 
-def test_a_pause_of_the_provider_is_sent_back_without_a_word():
+def test_paused_turn_is_sent_back_unchanged():
     this = turn()
     step = sent(this.feed(said("so far", StopReason.UNKNOWN, disposition=Disposition.RESUME, opaque={"blocks": 1})))
     assert step.request.messages[-1].role is Role.ASSISTANT
@@ -210,14 +210,14 @@ def test_a_pause_of_the_provider_is_sent_back_without_a_word():
 # -- structured output ---------------------------------------------------------------------------------------------
 
 
-def test_json_that_was_cut_is_continued_until_it_is_whole():
+def test_truncated_json_is_continued_until_it_is_complete():
     this = turn(type=dict)
     step = sent(this.feed(cut('{"a": "one lo')))
     assert step.request.response_format is None
     assert json.loads(finished(this.feed(said('ng line"}'))).text) == {"a": "one long line"}
 
 
-def test_json_that_is_only_said_again_is_not_paid_for_once_more():
+def test_json_that_is_only_repeated_ends_the_turn():
     this = turn(type=dict)
     this.feed(cut('{"a": "one lo'))
     response = finished(this.feed(cut('{"a": "one lo')))
@@ -225,23 +225,23 @@ def test_json_that_is_only_said_again_is_not_paid_for_once_more():
     assert response.continuation.attempts == 1
 
 
-def test_json_that_is_whole_at_the_limit_needs_nothing():
+def test_complete_json_at_the_output_limit_is_not_continued():
     answer = cut('{"a": 1}')
     assert finished(turn(type=dict).feed(answer)) is answer
 
 
-def test_json_that_is_cut_although_the_model_says_stop_is_continued():
+def test_truncated_json_with_a_clean_stop_reason_is_continued():
     assert isinstance(turn(type=dict).feed(said('{"a": "one lo')), SendRequest)
     assert isinstance(turn(type=dict).feed(said('{"a": ]]')), TurnResult)
 
 
-def test_json_that_is_written_anew_in_other_words_replaces_what_was_cut():
+def test_rewritten_json_replaces_the_truncated_one():
     this = turn(type=dict)
     this.feed(cut('{"name": "one lo'))
     assert finished(this.feed(said('{"name": "shorter"}'))).text == '{"name": "shorter"}'
 
 
-def test_an_object_inside_a_list_that_was_cut_is_not_the_answer():
+def test_object_inside_a_truncated_list_is_not_the_answer():
     this = turn(type=dict)
     this.feed(cut('{"steps": [{"a": 1}, {"b": '))
     assert finished(this.feed(said('{"b": 2}]}'))).text == '{"steps": [{"a": 1}, {"b": 2}]}'
@@ -259,13 +259,13 @@ def test_an_object_inside_a_list_that_was_cut_is_not_the_answer():
     ],
     ids=["all thought", "empty", "blank", "mostly thought"],
 )
-def test_where_asking_again_is_cheaper_nothing_is_continued(answer):
+def test_no_continuation_where_a_retry_is_cheaper(answer):
     this = turn(type=dict)
     assert finished(this.feed(answer)) is answer
     assert this.state is TurnState.ABORT
 
 
-def test_reasoning_in_front_of_a_continuation_is_not_part_of_the_answer():
+def test_reasoning_before_a_continuation_is_stripped():
     this = turn(type=dict)
     this.feed(cut('<think>first</think>{"a": "one lo'))
     response = finished(this.feed(said('<think>go on</think>ng"}')))
@@ -275,7 +275,7 @@ def test_reasoning_in_front_of_a_continuation_is_not_part_of_the_answer():
 # -- tool calls --------------------------------------------------------------------------------------------------------
 
 
-def test_whole_calls_of_a_turn_that_ended_for_them_are_run():
+def test_complete_tool_calls_are_returned():
     answer = said("", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,))
     this = turn(request(tools=(SEARCH,)))
     assert finished(this.feed(answer)).tool_calls == (WHOLE_CALL,)
@@ -295,7 +295,7 @@ def test_whole_calls_of_a_turn_that_ended_for_them_are_run():
     ],
     ids=["cut", "whole at the limit", "list", "cut, says tools", "list, says end", "text", "text, says end"],
 )
-def test_of_calls_that_may_be_cut_nothing_is_run_and_the_payload_is_asked_for_once(answer):
+def test_possibly_truncated_tool_calls_are_dropped_and_requested_once_more(answer):
     this = turn(request(tools=(SEARCH,)))
     step = sent(this.feed(answer))
     assert step.is_repair
@@ -309,7 +309,7 @@ def test_of_calls_that_may_be_cut_nothing_is_run_and_the_payload_is_asked_for_on
 
 
 @pytest.mark.parametrize("again", [cut("", tool_calls=(CUT_CALL,)), said("No call."), cut("")])
-def test_a_repair_that_fails_leaves_the_text_a_notice_and_no_call(again):
+def test_failed_repair_leaves_text_and_notice_without_tool_calls(again):
     this = turn(request(tools=(SEARCH,)))
     this.feed(cut("I will look.", tool_calls=(CUT_CALL,)))
     response = finished(this.feed(again))
@@ -320,7 +320,7 @@ def test_a_repair_that_fails_leaves_the_text_a_notice_and_no_call(again):
     assert "was not run" in response.continuation.notice
 
 
-def test_repairs_and_continuations_are_counted_apart():
+def test_repairs_and_continuations_have_separate_limits():
     this = turn(request(tools=(SEARCH,)), max_attempts=1, tool_repair_attempts=1)
     assert not sent(this.feed(cut("I will lo"))).is_repair
     assert sent(this.feed(cut("ok.", tool_calls=(CUT_CALL,)))).is_repair
@@ -328,7 +328,7 @@ def test_repairs_and_continuations_are_counted_apart():
     assert (response.text, response.tool_calls) == ("I will look.", (WHOLE_CALL,))
 
 
-def test_after_the_results_of_tools_the_turn_goes_on_and_its_counts_too():
+def test_tool_results_continue_the_turn_with_its_counters():
     this = turn(request(tools=(SEARCH,)), max_attempts=1)
     this.feed(cut("one"))
     this.feed(said(" two", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,)))
@@ -356,7 +356,7 @@ ANSWERS = st.builds(
 
 @settings(max_examples=400)
 @given(st.lists(st.none() | ANSWERS, min_size=1, max_size=12), st.booleans(), st.sampled_from([None, dict]))
-def test_whatever_a_model_answers_a_turn_keeps_its_limits_and_ends(script, has_tools, type):
+def test_every_turn_ends_within_its_limits(script, has_tools, type):
     limits = ContinuationLimits(max_attempts=2, max_completion_tokens=300, max_output_chars=60, tool_repair_attempts=1)
     asked = request(tools=(SEARCH,) if has_tools else ())
     this = Turn(asked, limits, AnswerShapeCheck(RUNTIME, asked, type), RUNTIME.texts, MERGER)
@@ -389,7 +389,7 @@ def test_whatever_a_model_answers_a_turn_keeps_its_limits_and_ends(script, has_t
 
 
 @pytest.mark.parametrize(("state", "trigger"), list(itertools.product(TurnState, Trigger)))
-def test_what_is_not_in_the_table_cannot_happen(state, trigger):
+def test_transitions_outside_the_table_are_errors(state, trigger):
     this = turn()
     this.state = state
     if (state, trigger) in TRANSITIONS:

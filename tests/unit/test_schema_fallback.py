@@ -15,7 +15,7 @@ from helmdeck_core import (
     SchemaOffer,
     TextPart,
 )
-from helmdeck_core.calls.schema_fallback import MOST_REFUSED, SchemaFallback
+from helmdeck_core.calls.schema_fallback import MAX_REMEMBERED, SchemaFallback
 from helmdeck_provider_kit import SchemaDialect, constrained
 
 FORMS = tuple(SchemaForm(name, dict) for name in ("arguments", "ids"))
@@ -25,15 +25,15 @@ REFUSED = InvalidRequest("refused", sub_cause="schema_refused")
 
 
 def forms(offering, request=ASKED):
-    wanted = offering.fitted(request).response_format
+    wanted = offering.adapt(request).response_format
     return None if wanted is None else [form.name for form in wanted.offer.forms]
 
 
 def refused(offering, sent=None, request=ASKED, failure=REFUSED):
-    offering.refused(offering.fitted(request), failure, sent)
+    offering.record_failure(offering.adapt(request), failure, sent)
 
 
-def test_each_refusal_takes_the_most_exact_form_away_and_at_last_any_json():
+def test_each_rejection_removes_the_most_exact_form_and_finally_json_mode():
     offering, seen = SchemaFallback(), []
     for _ in range(5):
         seen.append(forms(offering))
@@ -44,13 +44,13 @@ def test_each_refusal_takes_the_most_exact_form_away_and_at_last_any_json():
 @pytest.mark.parametrize(
     ("form", "left"), [("arguments", ["ids"]), ("ids", []), ("", None)], ids=["arguments", "ids", "any JSON"]
 )
-def test_what_a_provider_says_that_it_sent_goes_with_all_that_is_more_exact(form, left):
+def test_rejected_form_is_removed_with_all_more_exact_ones(form, left):
     offering = SchemaFallback()
     refused(offering, Constraint(kind="json_schema" if form else "json_object", form=form))
     assert forms(offering) == left
 
 
-def test_other_models_other_tasks_and_what_a_caller_asks_for_are_left_alone():
+def test_other_models_tasks_and_explicit_formats_are_unaffected():
     offering = SchemaFallback()
     refused(offering)
     assert forms(offering, attrs.evolve(ASKED, model="a/two")) == ["arguments", "ids"]
@@ -58,22 +58,22 @@ def test_other_models_other_tasks_and_what_a_caller_asks_for_are_left_alone():
     assert forms(offering, route) == ["arguments", "ids"]
     own = attrs.evolve(ASKED, response_format=ResponseFormat("json_schema", "plan", {"type": "object"}))
     refused(offering, request=own)
-    assert offering.fitted(own) is own
+    assert offering.adapt(own) is own
 
 
 @pytest.mark.parametrize("failure", [InvalidRequest("no"), ProviderUnavailable("no", sub_cause="schema_refused")])
-def test_other_failures_take_nothing_away(failure):
+def test_other_failures_remove_no_form(failure):
     offering = SchemaFallback()
     refused(offering, failure=failure)
-    assert offering.fitted(ASKED) is ASKED
+    assert offering.adapt(ASKED) is ASKED
 
 
-def test_only_so_many_refusals_are_remembered():
+def test_remembered_rejections_are_bounded():
     offering = SchemaFallback()
-    for number in range(MOST_REFUSED + 1):
+    for number in range(MAX_REMEMBERED + 1):
         refused(offering, request=attrs.evolve(ASKED, model=f"a/{number}"))
     assert forms(offering, attrs.evolve(ASKED, model="a/0")) == ["ids"]
-    assert forms(offering, attrs.evolve(ASKED, model=f"a/{MOST_REFUSED}")) == ["arguments", "ids"]
+    assert forms(offering, attrs.evolve(ASKED, model=f"a/{MAX_REMEMBERED}")) == ["arguments", "ids"]
 
 
 # -- what is made of an offer ------------------------------------------------------------------------------------
@@ -113,11 +113,11 @@ def offered(*schemas):
         (ResponseFormat("yaml"), BOTH, ANY, "", ("response_format yaml left out",)),
     ],
 )
-def test_a_constraint_is_what_a_model_takes_of_what_is_wanted(wanted, kinds, dialect, label, downgrades):
+def test_constraint_is_the_supported_part_of_the_format(wanted, kinds, dialect, label, downgrades):
     found = constrained(wanted, kinds, dialect)
     assert (found.label, found.downgrades) == (label, downgrades)
     assert (found.schema is not None) == found.kind.startswith("json_schema") and found.size >= 2 * bool(found.schema)
 
 
-def test_an_offer_is_not_part_of_what_a_format_shows():
+def test_repr_of_a_format_hides_its_offer():
     assert repr(WANTED) == repr(offered(CLOSED)).replace("'x'", "'plan'") and "arguments" not in repr(WANTED)

@@ -41,7 +41,7 @@ def ranked(values):
     planned=st.lists(st.integers(0, 39), unique=True, max_size=10),
     most=st.integers(MOST_PRIORS + 1, 20),
 )
-def test_what_the_request_ranks_high_stays_in_front_and_in_its_order(values, planned, most):
+def test_top_ranked_entries_keep_their_order(values, planned, most):
     ranking = ranked(values)
     planned = [index for index in planned if index < len(values)]
     with_weight = with_prior(ranking, planned, WEIGHTS)
@@ -55,13 +55,13 @@ def test_what_the_request_ranks_high_stays_in_front_and_in_its_order(values, pla
     assert set(high) <= set(new[:most]), "never removes what the text alone ranks high"
 
 
-def test_nobody_planned_before_overtakes_what_the_request_asks_for():
+def test_history_prior_does_not_overtake_the_best_match():
     scores = with_prior(ranked([10.0, 7.0, 1.0, 0.0]), [3, 2], WEIGHTS).scores
     assert [(score.index, score.score) for score in scores] == [(0, 10.0), (1, 7.0), (2, 3.5), (3, 2.5)]
     assert scores[2].matched == (LABEL,) and scores[0].matched == ()
 
 
-def test_without_a_history_nothing_changes_and_without_a_match_it_is_all_that_is_known():
+def test_history_prior_alone_ranks_when_nothing_matches():
     ranking = ranked([0.0, 0.0, 0.0])
     assert with_prior(ranking, [], WEIGHTS) is ranking
     assert with_prior(ranking, [2], WEIGHTS).scores[0].index == 2
@@ -80,7 +80,7 @@ def sent(provider):
     return provider.requests[-1].messages[-1].text
 
 
-def test_a_plan_gives_its_picks_weight_for_the_same_request_of_the_same_caller(remembering):
+def test_earlier_picks_are_raised_for_the_same_caller_and_request(remembering):
     deck, provider = remembering(plan_with("audio.transcribe"))
     deck.plan(ASK, model=FREE, caller="ada")
     assert '"name":"audio.transcribe"' not in sent(provider)
@@ -92,14 +92,14 @@ def test_a_plan_gives_its_picks_weight_for_the_same_request_of_the_same_caller(r
     assert '"name":"audio.transcribe"' not in sent(provider), "another request"
 
 
-def test_a_route_knows_of_plans_too(remembering):
+def test_route_uses_the_history_of_plans(remembering):
     deck, provider = remembering(plan_with("audio.transcribe"), ROUTE)
     deck.plan(ASK, model=FREE)
     deck.route(ASK, model=FREE)
     assert '"name":"audio.transcribe"' in sent(provider)
 
 
-def test_a_history_that_cannot_be_read_never_fails_a_plan(answering):
+def test_unreadable_history_does_not_fail_a_plan(answering):
     class Broken:
         @hookimpl
         def helmdeck_history_stores(self):
@@ -118,8 +118,8 @@ def test_a_history_that_cannot_be_read_never_fails_a_plan(answering):
     assert "the disk is gone" in failed.detail
 
 
-def test_only_plans_that_came_to_something_count():
-    from helmdeck_core.packs.runner import _picked
+def test_failed_plans_do_not_count():
+    from helmdeck_core.packs.runner import planned_tools
 
     def record(sha, *tools, cause=None):
         steps = tuple(RecordedStep(n, tool, "") for n, tool in enumerate(tools, 1))
@@ -129,4 +129,4 @@ def test_only_plans_that_came_to_something_count():
 
     sha = intent_sha(ASK)
     records = [record(sha, "a", "b"), record(sha, "b"), record(sha, "z", cause="rate_limited"), record("other", "y")]
-    assert _picked(records, sha) == ("b", "a")
+    assert planned_tools(records, sha) == ("b", "a")

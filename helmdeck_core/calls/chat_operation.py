@@ -1,0 +1,68 @@
+"""A call with a request that the caller wrote."""
+
+from __future__ import annotations
+
+import attrs
+import msgspec
+
+from helmdeck_core.calls.history_trimming import drop_oldest_turns
+from helmdeck_core.calls.operation import Prepared, SideAttempts
+from helmdeck_core.calls.provider_registry import ProviderRegistry
+from helmdeck_core.calls.recovery import NextAttempt
+from helmdeck_core.calls.response_failures import empty_failure, loop_failure
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse, Role, StopReason
+from helmdeck_core.domain.events import CallRef
+from helmdeck_core.errors import CallFailed
+from helmdeck_core.reading.diagnosis import loop_of
+from helmdeck_core.resolve.budgets import BudgetResolver
+
+
+@attrs.frozen
+class ChatOperation:
+    """Sends the request as it is; where the rules ask for it, without its oldest turns."""
+
+    request: ChatRequest
+    allows_empty: bool
+    budgets: BudgetResolver
+    registry: ProviderRegistry
+    type: None = None
+
+    async def prepare(self, step: NextAttempt, call: CallRef, record: SideAttempts) -> Prepared:  # noqa: ARG002
+        """Implement ``Operation.prepare``."""
+        model = str(self.registry.check(step.model))
+        request = self.request if model == self.request.model else attrs.evolve(self.request, model=model)
+        budget = self.budgets.find(model).budget
+        if step.changes.history_factor == 1.0:
+            return Prepared(request=request, budget=budget)
+        kept = drop_oldest_turns(request.messages, step.changes.history_factor)
+        dropped = len(request.messages) - len(kept)
+        downgrades = (f"{dropped} oldest messages left out",) if dropped else ()
+        return Prepared(request=attrs.evolve(request, messages=kept), budget=budget, downgrades=downgrades)
+
+    def read(self, prepared: Prepared, response: ChatResponse) -> ChatResponse:
+        """Implement ``Operation.read``."""
+        if not (response.text.strip() or response.tool_calls or self._may_be_empty(response)):
+            raise empty_failure(prepared.request, response)
+        is_structured = self.request.response_format is not None and not response.tool_calls
+        if is_structured and (loop := loop_of(response.text)) and not _is_json(response.text):
+            raise loop_failure(prepared.request, response, loop)
+        return response
+
+    def _may_be_empty(self, response: ChatResponse) -> bool:
+        """Whether an empty response is acceptable, as it is after a tool result."""
+        messages = self.request.messages
+        return self.allows_empty or (
+            response.stop_reason is StopReason.END_TURN and bool(messages) and messages[-1].role is Role.TOOL
+        )
+
+    def is_final(self, failure: CallFailed) -> bool:  # noqa: ARG002
+        """Implement ``Operation.is_final``."""
+        return False
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text.encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True

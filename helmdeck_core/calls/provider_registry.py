@@ -1,0 +1,176 @@
+"""The providers of a deployment by name: their specifications, settings and secrets."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+
+from helmdeck_core.config.types import ProviderConfig, SecretRef
+from helmdeck_core.domain.chat import ProviderSettings, ProviderSpec
+from helmdeck_core.domain.error_rules import ErrorRuleSet
+from helmdeck_core.domain.models import ModelId
+from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
+from helmdeck_core.hooks.calls import Contribution
+from helmdeck_core.redaction import (
+    MIN_TELLING_CHARS,
+    REDACTED,
+    Secrets,
+    header_secrets,
+    url_secrets,
+    without,
+    without_cut_secret,
+    without_scheme,
+)
+from helmdeck_core.resolve.runtime import Runtime
+
+_MIN_UNIQUE_CHARS = 8
+"""A shorter secret may occur in unrelated text."""
+_QUOTED_FIELDS = ("headline", "detail", "excerpt", "raw_stop_reason", "request_id")
+"""Fields of a failure that may quote a provider."""
+
+
+class ProviderRegistry:
+    """Looks providers up. It opens no connection."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of all providers: contributed ones, and those that the configuration adds."""
+        return tuple(sorted({*self._runtime.contributed(ProviderSpec), *self._runtime.config.providers}))
+
+    def check(self, model: str) -> ModelId:
+        """Parse a model id and check that its provider exists.
+
+        :raises InvalidRequest: with the names that exist.
+        """
+        model_id = ModelId.parse(model)
+        if model_id.provider not in self.names:
+            close = difflib.get_close_matches(model_id.provider, self.names, n=1)
+            meant = f" (did you mean {close[0]!r}?)" if close else ""
+            hint = "; `helmdeck budgets` lists known models"
+            raise attrs.evolve(self.unknown(model_id.provider, meant, hint), model=model)
+        return model_id
+
+    def unknown(self, name: str, meant: str = "", hint: str = "") -> InvalidRequest:
+        """Return the failure for a provider that does not exist."""
+        return InvalidRequest(
+            f"there is no provider {name!r}{meant}",
+            sub_cause="unknown_provider",
+            detail=f"providers: {', '.join(self.names)}{hint}",
+        )
+
+    def contribution(self, name: str) -> Contribution[ProviderSpec]:
+        """Return the specification of a provider, with the plugin that contributes it."""
+        config = self._runtime.config.providers.get(name)
+        return self._runtime.contributed(ProviderSpec)[(config.kind if config else None) or name]
+
+    def settings(self, name: str) -> ProviderSettings:
+        """Return what a provider is opened with."""
+        spec = self.contribution(name).value
+        config = self._runtime.config.providers.get(name, ProviderConfig())
+        limits = {
+            key: value
+            for key in ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes")
+            if (value := getattr(config, key)) is not None
+        }
+        return ProviderSettings(
+            name=name,
+            base_url=config.base_url or spec.base_url,
+            api_key=_key_reader(name, config.api_key or _secret_ref(spec.api_key)),
+            headers=config.headers,
+            open_transport=functools.partial(self._runtime.transports.open, name),
+            options={**spec.options, **config.options},
+            secret_pattern=self._runtime.secret_pattern,
+            error_rules=tuple(
+                rules
+                for rules in self._runtime.contributions.values_of(ErrorRuleSet)
+                if not rules.providers or {name, spec.name} & set(rules.providers)
+            ),
+            **limits,
+        )
+
+    # -- secrets -------------------------------------------------------------------------------------------
+
+    def secrets(self, *names: str) -> Secrets:
+        """Return the secrets of providers. They are read when something is reported, and not kept."""
+        secrets = itertools.chain(*(self._provider_secrets(name) for name in names if name in self.names))
+        return Secrets(secret for secret in secrets if len(secret) >= MIN_TELLING_CHARS)
+
+    def redact(self, failure: CallFailed, model: str) -> CallFailed:
+        """Return a failure without the secrets of the model's provider.
+
+        Providers redact what they quote; this also covers quotes of a response, which may contain anything.
+        """
+        names = self._runtime.budgets.names(model)  # a provider that wraps others repeats their secrets as well
+        secrets = self.secrets(*map(ModelId.provider_of, names))
+        texts = {name: text for name in _QUOTED_FIELDS if (text := getattr(failure, name))}
+        redacted: dict[str, Any] = {
+            name: without_cut_secret(without(secrets, text), secrets) for name, text in texts.items()
+        }
+        if pattern := self._runtime.secret_pattern:  # a request id or a stop reason may look like a key
+            redacted |= {
+                name: pattern.sub(REDACTED, redacted[name]) for name in ("detail", "excerpt") if name in redacted
+            }
+        return failure if redacted == texts else attrs.evolve(failure, **redacted)
+
+    def redact_text(self, provider: str, text: str) -> str:
+        """Return a text without the key and headers of a provider; secrets of fewer than eight characters stay."""
+        return without(Secrets(secret for secret in self.secrets(provider) if len(secret) >= _MIN_UNIQUE_CHARS), text)
+
+    def wrap_error(self, exc: BaseException, provider: str, what: str) -> BaseException:
+        """Return the exception of a provider without its traceback and causes.
+
+        The variables of its frames, and the exceptions of HTTP libraries, hold keys and requests, and loggers write them.
+        Raise the result where no exception is being handled, so that nothing is attached to it again.
+        """
+        if isinstance(exc, HelmdeckError) or not isinstance(exc, (Exception, SystemExit)):
+            exc.__cause__ = exc.__context__ = None
+            return exc.with_traceback(None)
+        return self.contribution(provider).crash(f"provider {provider!r} {what}", exc, self.secrets(provider))
+
+    def _provider_secrets(self, name: str) -> Iterator[str]:
+        config = self._runtime.config.providers.get(name, ProviderConfig())
+        spec = self.contribution(name).value
+        options = [value for value in {**spec.options, **config.options}.values() if isinstance(value, str)]
+        for reference in (config.api_key, *map(_secret_ref, (spec.api_key, *options))):
+            if reference is not None and reference.kind in ("env", "file") and (secret := reference.read()):
+                yield from (secret, without_scheme(secret))
+        yield from header_secrets(config.headers)
+        yield from url_secrets(config.base_url or "")
+
+
+def _secret_ref(reference: str | None) -> SecretRef | None:
+    if reference is None:
+        return None
+    kind, _, target = reference.partition(":")
+    return SecretRef(kind, target)
+
+
+def _key_reader(name: str, reference: SecretRef | None) -> Callable[[], str] | None:
+    if reference is None:
+        return None
+
+    def read() -> str:
+        key = reference.read()
+        if key is not None:
+            return key
+        where = (
+            f"the variable {reference.target} is not set"
+            if reference.kind == "env"
+            else f"the file {reference.target} cannot be read"
+        )
+        raise AuthFailed(
+            f"there is no key for provider {name!r}",
+            provider=name,
+            sub_cause="no_key",
+            detail=f"{where}; or set providers.{name}.api_key",
+        )
+
+    return read

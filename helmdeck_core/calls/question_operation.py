@@ -1,0 +1,211 @@
+"""A call with a question of a pack: budget, catalog, prompt variant, and the decoded response."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+import attrs
+
+from helmdeck_core.calls.operation import Prepared, SideAttempts
+from helmdeck_core.calls.provider_registry import ProviderRegistry
+from helmdeck_core.calls.recovery import NextAttempt
+from helmdeck_core.calls.response_failures import decode_failure
+from helmdeck_core.context.composer import Composer, Prompt
+from helmdeck_core.context.llm_filter import request_filter
+from helmdeck_core.context.prompt_layout import with_schema
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
+from helmdeck_core.domain.decode import Decoded, DecodeFailed
+from helmdeck_core.domain.events import CallRef, CatalogSelected, FilterFailed, SelectionFiltered
+from helmdeck_core.domain.models import Budget
+from helmdeck_core.domain.questions import Answer, FilterCall, PromptVariant, Question
+from helmdeck_core.domain.recovery import NO_REQUEST_CHANGES, CallLimits, RequestChanges
+from helmdeck_core.errors import CallFailed
+from helmdeck_core.resolve.runtime import Runtime
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class SideCall(Protocol):
+    """Makes another call that helps to prepare a request."""
+
+    async def __call__(self, question: Question[U], *, caller: str, limits: CallLimits, parent: str) -> Answer[U]:
+        """Make the call, as ``Engine.ask`` does."""
+        ...
+
+
+@attrs.frozen
+class QuestionOperation(Generic[T]):
+    """Composes a prompt per model, and decodes the response into the question's type.
+
+    :ivar clock: the clock of the attempts' deadlines.
+    :ivar filter_calls: the filter calls that were made for this question, by model.
+    """
+
+    question: Question[T]
+    composer: Composer
+    registry: ProviderRegistry
+    side_call: SideCall
+    clock: Callable[[], float]
+    filter_calls: dict[str, FilterCall] = attrs.field(factory=dict)
+
+    @property
+    def type(self) -> type[T]:
+        """The type of the question."""
+        return self.question.type
+
+    @property
+    def runtime(self) -> Runtime:
+        """The resolved plugins and configuration."""
+        return self.composer.runtime
+
+    # -- request -------------------------------------------------------------------------------------------
+
+    async def prepare(self, step: NextAttempt, call: CallRef, record: SideAttempts) -> Prepared:
+        """Implement ``Operation.prepare``."""
+        question, library = self.question, self.composer.library
+        model = str(self.registry.check(step.model))
+        budget = self._budget(model, step.changes)
+        if question.needs_catalog and library.is_cold(budget):
+            await asyncio.to_thread(library.warm, budget)
+        prompt = self.composer.compose(question, budget)
+        filter_call: FilterCall | None = None
+        if prompt.filter_model is not None:
+            filter_call = await self._filter(prompt, prompt.filter_model, step, call, record)
+            prompt = self._narrowed(prompt, filter_call, call)
+        self._emit_selected(prompt, call)
+        messages = prompt.messages
+        if not step.changes.strict_json and question.schema is not None:
+            messages = with_schema(messages, question.schema, self.runtime.texts["schema.heading"])
+        request = ChatRequest(
+            model=model,
+            messages=messages,
+            max_tokens=budget.max_tokens,
+            temperature=question.temperature,
+            tools=question.tools,
+            tool_choice=question.tool_choice,
+            response_format=self.composer.response_format(prompt),
+            task=prompt.task,
+        )
+        return Prepared(
+            request=request,
+            budget=budget,
+            variant=prompt.variant.variant,
+            selection=prompt.selection,
+            filter=filter_call,
+        )
+
+    def _budget(self, model: str, changes: RequestChanges) -> Budget:
+        """The budget with the changes of a retry applied; all later steps read the budget alone."""
+        budget = self.runtime.budgets.find(model).budget
+        if changes == NO_REQUEST_CHANGES:
+            return budget
+        changed = attrs.evolve(budget, wants_strict_json=budget.wants_strict_json and changes.strict_json)
+        if changes.output_factor != 1.0:
+            # The output shares the window with the prompt.
+            limit = max(budget.output_tokens, budget.input_tokens - budget.max_tokens)
+            changed = attrs.evolve(changed, output_tokens=min(int(budget.output_tokens * changes.output_factor), limit))
+        if changes.catalog_factor != 1.0 and self.question.needs_catalog:
+            size = self.composer.library.prepared(budget).full_bytes
+            cap = size if budget.max_catalog_bytes is None else min(size, budget.max_catalog_bytes)
+            changed = attrs.evolve(changed, max_catalog_bytes=max(1, int(cap * changes.catalog_factor)))
+        if changes.variant is not None and f"{self.question.task}.{changes.variant}" in self.runtime.contributed(
+            PromptVariant
+        ):
+            changed = attrs.evolve(changed, prompt_variant=changes.variant)
+        return changed
+
+    # -- filter call ---------------------------------------------------------------------------------------
+
+    async def _filter(
+        self, prompt: Prompt, model: str, step: NextAttempt, call: CallRef, record: SideAttempts
+    ) -> FilterCall:
+        """Ask once per model which entries are needed; a failure leaves the selection by rank."""
+        if model in self.filter_calls:
+            return self.filter_calls[model]
+        share = self.runtime.weights["filter.max_time_share"]
+        left_s = None if step.until_s is None else (step.until_s - self.clock()) * share
+        limits = CallLimits(max_attempts=1, deadline_s=left_s, max_cost_usd=step.left_usd)
+
+        async def ask(question: Question[U]) -> Answer[U]:
+            try:
+                answer = await self.side_call(question, caller=call.caller, limits=limits, parent=call.call_id)
+            except CallFailed as exc:
+                record(exc.attempts)
+                raise
+            record(answer.attempts)
+            return answer
+
+        catalog = self.composer.library.catalog
+        self.filter_calls[model] = await request_filter(ask, prompt.question.request, model, catalog)
+        return self.filter_calls[model]
+
+    def _narrowed(self, prompt: Prompt, filter_call: FilterCall, call: CallRef) -> Prompt:
+        """The prompt with the entries that a filter call named, or unchanged when it failed."""
+        if not filter_call.failure:
+            prompt = self.composer.narrowed(prompt, filter_call.picks)
+        if not self.runtime.sinks:
+            return prompt
+        fields: dict[str, Any] = {
+            **call.place,
+            "model": prompt.budget.model,
+            "filter_model": filter_call.model,
+            "latency_s": filter_call.latency_s,
+        }
+        if filter_call.failure:
+            self.runtime.emit(FilterFailed(**fields, detail=filter_call.cause))
+            return prompt
+        kept = len(prompt.selection.catalog) if prompt.selection is not None else 0
+        picks = len(filter_call.picks)
+        self.runtime.emit(SelectionFiltered(**fields, kept=kept, picks=picks, usage=filter_call.usage))
+        return prompt
+
+    def _emit_selected(self, prompt: Prompt, call: CallRef) -> None:
+        if prompt.selection is None or not self.runtime.sinks:
+            return
+        self.runtime.emit(
+            CatalogSelected(
+                **call.place,
+                model=prompt.budget.model,
+                tier=prompt.budget.tier,
+                record=prompt.selection.record,
+                confidence=prompt.selection.confidence,
+            )
+        )
+
+    # -- response ------------------------------------------------------------------------------------------
+
+    def read(self, prepared: Prepared, response: ChatResponse) -> Decoded[T]:
+        """Implement ``Operation.read``."""
+        if response.tool_calls and (decoded := self._read_calls(response)) is not None:
+            return decoded
+        try:
+            return self.runtime.decoder.decode(
+                response.text, self.question.type, response.stop_reason, output_tokens=response.usage.output_tokens
+            )
+        except DecodeFailed as exc:
+            salvaged = self._salvage(response.text)
+            if salvaged is None:
+                raise decode_failure(self.question.caller, prepared.request, response, exc) from exc
+            return salvaged
+
+    def _read_calls(self, response: ChatResponse) -> Decoded[T] | None:
+        """The value of the tool calls of a turn that ended for them."""
+        if self.question.read_calls is None or response.stop_reason is not StopReason.TOOL_CALL:
+            return None
+        value = self.question.read_calls(response.tool_calls)
+        return None if value is None else Decoded(value, "tool_calls")
+
+    def _salvage(self, text: str) -> Decoded[T] | None:
+        """The value that the question's own reader finds in a text without reasoning."""
+        if self.question.salvage is None:
+            return None
+        stripped = self.runtime.decoder.strip(text)
+        value = None if stripped.is_unclosed else self.question.salvage(stripped.text)
+        return None if value is None else Decoded(value, "salvage", ("salvage",))
+
+    def is_final(self, failure: CallFailed) -> bool:
+        """Implement ``Operation.is_final``."""
+        return self.question.allows_empty and failure.is_empty

@@ -1,0 +1,73 @@
+"""Builds the failures of responses that arrived but are not usable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse
+from helmdeck_core.domain.decode import DecodeFailed
+from helmdeck_core.domain.models import ModelId
+from helmdeck_core.errors import CallFailed, FailureClass
+from helmdeck_core.reading.diagnosis import empty_sub_cause, excerpt_of, failure
+
+
+def empty_failure(request: ChatRequest, response: ChatResponse) -> CallFailed:
+    """Return the failure of a response without text and tool calls."""
+    text, stop = response.text, response.stop_reason
+    sub_cause = empty_sub_cause(stop, text, has_reasoning=_has_reasoning(response), is_unclosed=False)
+    what = "the model returned an empty answer"
+    found = failure(stop, sub_cause, "", is_empty=True).as_call(what, text, **_facts(request, response))
+    return _with_details(response, found)
+
+
+def loop_failure(request: ChatRequest, response: ChatResponse, loop: str) -> CallFailed:
+    """Return the failure of a structured response that ends in a loop."""
+    what = "the model's output never came to the form that was asked for"
+    found = failure(response.stop_reason, loop, response.text)
+    return found.as_call(what, response.text, **_facts(request, response))
+
+
+def decode_failure(pack: str, request: ChatRequest, response: ChatResponse, exc: DecodeFailed) -> CallFailed:
+    """Return the failure of a response that cannot be decoded.
+
+    :param pack: the name of the pack that asked.
+    """
+    what = "the model's output is not the JSON that was asked for"
+    if exc.is_empty:
+        what = f"the model returned an empty {pack.rpartition('.')[2]} response"
+    if response.tool_calls:
+        what = "the model called a tool instead of answering"
+        exc = attrs.evolve(exc, cause=FailureClass.CONSTRAINED_DEADLOCK, sub_cause="tool_call", is_empty=False)
+    elif exc.sub_cause in ("empty", "empty_though_finished") and _has_reasoning(response):
+        exc = attrs.evolve(exc, sub_cause="only_reasoning")  # the decoder sees the text alone
+    return _with_details(response, exc.as_call(f"{pack}: {what}", response.text, **_facts(request, response)))
+
+
+def _has_reasoning(response: ChatResponse) -> bool:
+    """Whether the provider reports reasoning beside the text."""
+    return bool(response.reasoning_content or response.usage.reasoning_tokens)
+
+
+def _facts(request: ChatRequest, response: ChatResponse) -> dict[str, Any]:
+    return {
+        "model": request.model,
+        "provider": ModelId.provider_of(request.model),
+        "stop_reason": response.stop_reason.value,
+        "raw_stop_reason": response.raw_stop_reason,
+        "latency_s": response.latency_s,
+        "request_id": response.request_id,
+        "usage": response.usage,
+        "max_tokens": request.max_tokens,
+    }
+
+
+def _with_details(response: ChatResponse, found: CallFailed) -> CallFailed:
+    """The failure with the refusal of the response, and with content of other kinds in place of text."""
+    details = [found.detail]
+    if response.refusal:
+        details.append(f"the provider says: {excerpt_of(response.refusal)}")
+    if found.is_empty and response.unread:
+        details.append(f"no text came, but content of other kinds: {excerpt_of(', '.join(response.unread))}")
+    return attrs.evolve(found, detail="; ".join(filter(None, details)))
