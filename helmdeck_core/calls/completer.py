@@ -14,6 +14,7 @@ from helmdeck_core.config.precedence import matching_prefixes
 from helmdeck_core.config.types import AgentConfig
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import (
+    Continuation,
     ContinuationAnnouncement,
     ContinuationLimits,
     NativeContinuation,
@@ -166,7 +167,7 @@ class Completer:
         self._emit_stop_reason(request, first, call, 1)
         action = turn.feed(first)
         if isinstance(action, TurnResult):
-            self._emit_not_continued(request, action.response, call)
+            self._emit_terminated(request.model, action.response, call, 0.0)
         return turn, action
 
     def _after_failure(self, turn: Turn, send: SendRequest, error: TimeoutError | CallFailed, shown: str) -> TurnAction:
@@ -224,22 +225,13 @@ class Completer:
             )
         )
 
-    def _emit_not_continued(self, request: ChatRequest, response: ChatResponse, call: CallRef) -> None:
+    def _emit_terminated(self, model: str, response: ChatResponse, call: CallRef, latency_s: float) -> None:
         if not self._runtime.sinks:
             return
-        if response.continuation is not None:
-            self._emit_terminated(request.model, response, call, 0.0)
-        elif response.stop_reason is StopReason.MAX_TOKENS:
-            reason = TerminalReason.NOT_CONTINUED
-            self._runtime.emit(
-                ContinuationTerminated(
-                    **call.place, model=request.model, terminal_reason=reason, attempts=0, repairs=0, latency_s=0.0
-                )
-            )
-
-    def _emit_terminated(self, model: str, response: ChatResponse, call: CallRef, latency_s: float) -> None:
         record = response.continuation
-        if record is None or not self._runtime.sinks:
+        if record is None and response.stop_reason is StopReason.MAX_TOKENS:
+            record = Continuation(terminal_reason=TerminalReason.NOT_CONTINUED)
+        if record is None:
             return
         if record.repairs:
             self._runtime.emit(

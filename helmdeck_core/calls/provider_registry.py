@@ -54,16 +54,14 @@ class ProviderRegistry:
         if model_id.provider not in self.names:
             close = difflib.get_close_matches(model_id.provider, self.names, n=1)
             meant = f" (did you mean {close[0]!r}?)" if close else ""
-            hint = "; `helmdeck budgets` lists known models"
-            raise attrs.evolve(self.unknown(model_id.provider, meant, hint), model=model)
+            raise self.unknown(model_id.provider, meant, model, "; `helmdeck budgets` lists known models")
         return model_id
 
-    def unknown(self, name: str, meant: str = "", hint: str = "") -> InvalidRequest:
+    def unknown(self, name: str, meant: str = "", model: str = "", hint: str = "") -> InvalidRequest:
         """Return the failure for a provider that does not exist."""
+        detail = f"providers: {', '.join(self.names)}{hint}"
         return InvalidRequest(
-            f"there is no provider {name!r}{meant}",
-            sub_cause="unknown_provider",
-            detail=f"providers: {', '.join(self.names)}{hint}",
+            f"there is no provider {name!r}{meant}", model, sub_cause="unknown_provider", detail=detail
         )
 
     def contribution(self, name: str) -> Contribution[ProviderSpec]:

@@ -305,22 +305,22 @@ class Answer(Generic[T]):
         return sum((attempt.usage for attempt in self.attempts), Usage()) - self.usage
 
     @property
+    def served_model(self) -> str:
+        """The provider's name for the model that answered."""
+        return self.response.served_model
+
+    @property
+    def downgrades(self) -> tuple[str, ...]:
+        """The parts of the request that were left out."""
+        return self.response.downgrades
+
+    @property
+    def compaction(self) -> TrimRecord | None:
+        """What was trimmed from the catalog; ``None`` when the model saw all of it."""
+        record = self.selection.record if self.selection is not None else None
+        return record if record is not None and (record.dropped or record.left_out) else None
+
+    @property
     def facts(self) -> dict[str, Any]:
         """The fields of ``CallFacts``, for the constructor of a result such as ``Plan``."""
-        record = self.selection.record if self.selection is not None else None
-        return {
-            "model": self.model,
-            "served_model": self.response.served_model,
-            "requested_model": self.requested_model,
-            "compaction": record if record is not None and (record.dropped or record.left_out) else None,
-            "usage": self.usage,
-            "latency_s": self.latency_s,
-            "repairs": self.repairs,
-            "downgrades": self.response.downgrades,
-            "filter": self.filter,
-            "attempts": self.attempts,
-            "rejected_usage": self.rejected_usage,
-            "cost_usd": self.cost_usd,
-            "saved_usd": self.saved_usd,
-            "call_id": self.call_id,
-        }
+        return {field.name: getattr(self, field.name) for field in attrs.fields(CallFacts)}

@@ -70,7 +70,7 @@ def test_default_model_is_called():
 
 
 @pytest.mark.parametrize("empty", ["", "  "])
-def test_empty_model_is_an_error(tmp_path, empty):
+def test_empty_model_setting_is_ignored(tmp_path, empty):
     path = tmp_path / "helmdeck.toml"
     path.write_text(f'model = "{empty}"')
     assert load_config(file=path).config.model == "local/lexical"
@@ -165,7 +165,7 @@ def test_unusable_response_records_its_length():
 # -- what may help ---------------------------------------------------------------------------------------------
 
 
-def test_transient_failures_are_marked():
+def test_transient_failures_are_retryable():
     passing = {cause for cause, cls in FAILURES.items() if cls.retryable}
     assert passing == {
         FailureClass.LENGTH_TRUNCATED, FailureClass.CONSTRAINED_DEADLOCK, FailureClass.LIKELY_TIMEOUT,
