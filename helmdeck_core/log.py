@@ -1,7 +1,7 @@
 """Loguru's logger, imported on first use and silent until an application enables it.
 
-Importing loguru costs more than the rest of the start-up together, so nothing here imports it before a line is
-written. ``enable()`` is for applications; a library that is merely imported writes nothing.
+Importing loguru takes longer than the rest of the start-up, so it is imported when the first line is written. Only
+applications call ``enable()``; an imported library writes nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _handler: int | None = None
 
 
 def logger() -> Logger:
-    """Return loguru's logger with this project's packages switched off or on as the application chose."""
+    """Return loguru's logger; this project's packages are disabled unless the application called ``enable()``."""
     from loguru import logger as loguru_logger
 
     if not _enabled:
@@ -30,12 +30,12 @@ def logger() -> Logger:
 
 
 def is_enabled() -> bool:
-    """Whether an application asked for log lines; sinks test this before they do any work."""
+    """Whether the application enabled logging; sinks check this before they do any work."""
     return _enabled
 
 
 def enable(level: str = "INFO") -> None:
-    """Write log lines of at least ``level`` to standard error, as one line each."""
+    """Write log records of at least ``level`` to standard error, one line each."""
     import sys
 
     from loguru import logger as loguru_logger
@@ -43,22 +43,22 @@ def enable(level: str = "INFO") -> None:
     global _enabled, _handler
     disable()
     _enabled = True
-    with contextlib.suppress(ValueError):  # loguru's own first handler would write every line twice
+    with contextlib.suppress(ValueError):  # loguru's default handler would write every line twice
         loguru_logger.remove(0)
-    # Handlers of the application stay; ours writes our lines and no others.
+    # Handlers of the application stay; this handler writes this project's records only.
     _handler = loguru_logger.add(
         sys.stderr,
         level=level.upper(),
         format="{time:HH:mm:ss} {level: <7} {message} {extra}",
         filter=lambda record: str(record["name"]).startswith(PACKAGES),
-        diagnose=False,  # an exception shows where it was raised, and not with which values
+        diagnose=False,  # tracebacks show locations but no values
     )
     for package in PACKAGES:
         loguru_logger.enable(package)
 
 
 def disable() -> None:
-    """Fall silent again."""
+    """Disable logging and remove the handler."""
     from loguru import logger as loguru_logger
 
     global _enabled, _handler

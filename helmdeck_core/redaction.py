@@ -1,6 +1,6 @@
-"""Values that must not be shown: they hide themselves, and they are found again in what others say, in whatever form.
+"""Redacts secrets: containers that never show their values, and removal of secrets from text in any encoding.
 
-Nothing here runs while all goes well: what is hidden is looked for where there is something to tell, before it is cut.
+Text is searched only when it is about to be shown, for example in an error, and before it is shortened.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ REDACTED: Final = "[redacted]"
 NOT_SHOWN: Final = "(not shown)"
 
 MIN_TELLING_CHARS = 4
-"""Fewer characters of a secret than this say nothing, and a value that has fewer is none."""
+"""Minimum length of a secret, and of a part of a secret, that is redacted."""
 _MIN_CODED_CHARS = 8
-"""Of a shorter secret the form in base64 is so short that it would be found by chance."""
-_MOST_LAYERS = 3
-"""How often a text may be escaped for a secret in it still to be found."""
+"""Minimum length for hexadecimal and base64 forms; shorter ones would match by chance."""
+_MAX_LAYERS = 3
+"""Maximum nested escaping in which a secret is detected."""
 
 _SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|key|api-?key) +")
 _SECRET_NAME = re.compile(r"key|token|secret|passw|pwd|auth|credential|cookie|signature", re.IGNORECASE)
@@ -33,7 +33,7 @@ _BACKSLASHED = re.compile(r"\\(?:(?:u00|x)([0-9a-fA-F]{2})|(.))")
 
 
 class Hidden(Mapping[K, V]):
-    """A mapping whose values are to be sent and not to be shown: its ``repr`` has the names, and nothing writes it down."""
+    """A mapping with secret values: its ``repr`` shows the names only, and it cannot be pickled."""
 
     __slots__ = ("_values",)
 
@@ -59,7 +59,7 @@ class Hidden(Mapping[K, V]):
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("values that are not to be shown are not pickled; read the configuration where it is needed")
+        raise TypeError("secret values cannot be pickled; load the configuration in the process that needs it")
 
 
 def hidden(values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -68,17 +68,17 @@ def hidden(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def hidden_texts(values: Mapping[str, str]) -> Mapping[str, str]:
-    """The same for texts, such as headers."""
+    """The same for string values, such as headers."""
     return hidden(values)
 
 
 class Secrets:
-    """Texts that must not be shown, and the forms in which they may come back.
+    """Secret strings, and the encoded forms in which they may appear.
 
-    It is iterated over like a tuple; its ``repr`` says how many there are.
+    Iterates like a tuple; the ``repr`` shows only the number of secrets.
 
-    :ivar shortest: a text of fewer characters holds none; 0 without any.
-    :ivar pattern: matches what looks like a secret although it is none of the values; ``None`` for nothing.
+    :ivar shortest: length of the shortest secret; 0 if there are none.
+    :ivar pattern: matches strings that look like secrets; ``None`` if there is no pattern.
     """
 
     __slots__ = ("_forms", "_values", "pattern", "shortest")
@@ -87,12 +87,12 @@ class Secrets:
         self.pattern = pattern
         self._values = tuple(dict.fromkeys(filter(None, values)))
         self._forms: tuple[str, ...] | None = None
-        # No form is shorter than what it stands for.
+        # No form is shorter than its secret.
         self.shortest = min(map(len, self._values), default=0)
 
     @classmethod
     def of(cls, values: Iterable[str]) -> Secrets:
-        """The same, where they are secrets already, with the forms that are known."""
+        """Return ``values`` unchanged, with cached forms, if they are ``Secrets`` already."""
         return values if isinstance(values, Secrets) else cls(values)
 
     def with_pattern(self, pattern: re.Pattern[str] | None) -> Secrets:
@@ -113,31 +113,31 @@ class Secrets:
         return f"<{len(self)} secrets>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("secrets are not pickled")
+        raise TypeError("secrets cannot be pickled")
 
     def are(self, values: tuple[str, ...]) -> bool:
-        """Whether they are just these."""
+        """Whether the secrets equal ``values``."""
         return self._values == values
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Each as it is, escaped for an address, for JSON and for HTML, and what of it is always the same in base64."""
+        """Each secret verbatim, escaped for URLs, JSON and HTML, in hexadecimal, and its invariant part in base64."""
         if self._forms is None:
             self._forms = tuple(dict.fromkeys(form for secret in self for form in _forms(secret)))
         return self._forms
 
     @property
     def longest(self) -> int:
-        """Characters of the longest form."""
+        """Length of the longest form."""
         return max(map(len, self.forms), default=0)
 
     def are_in(self, text: str) -> bool:
-        """Whether the text holds one of them, also escaped in ways that are not among the forms, or more than once."""
+        """Whether the text contains a secret, including mixed or nested escaping."""
         if len(text) < self.shortest or not self._values:
             return False
         if any(form in text for form in self.forms):
             return True
-        for _ in range(_MOST_LAYERS):
+        for _ in range(_MAX_LAYERS):
             if not _ESCAPES.search(text):
                 return False
             for unescape in (unquote, html.unescape, _without_backslashes):
@@ -156,27 +156,27 @@ def _forms(secret: str) -> Iterator[str]:
         data = secret.encode("utf-8", "surrogatepass")
         yield data.hex()
         for offset, start in enumerate((0, 2, 3)):
-            # What stands before decides where among the groups of three bytes it begins, and shares a character with it.
+            # The preceding bytes determine the offset in the three-byte group and share a character with the secret.
             coded = base64.b64encode(bytes(offset) + data).decode()[start : 8 * (offset + len(data)) // 6]
             yield from (coded, coded.translate({ord("+"): "-", ord("/"): "_"}))
 
 
 def _without_backslashes(text: str) -> str:
-    return _BACKSLASHED.sub(lambda found: found[2] or chr(int(found[1], 16)), text)
+    return _BACKSLASHED.sub(lambda match: match[2] or chr(int(match[1], 16)), text)
 
 
-# -- in what others say ---------------------------------------------------------------------------------------
+# -- removal from text ----------------------------------------------------------------------------------------
 
 
 def redacted(text: str, secrets: Iterable[str], limit: int) -> str:
-    """Return what the first ``limit`` characters say without the secrets, also without one that the limit cuts in two.
+    """Return the first ``limit`` characters with secrets redacted, including one that the limit splits.
 
-    Takes no longer for a text of any length: only the limit and one secret more are looked at. A text that holds one in a
-    form that cannot be cut out is hidden as a whole.
+    The time is independent of the text length: at most one secret beyond the limit is examined. If a secret is present
+    in a form that cannot be located, the whole text is redacted.
     """
     secrets = Secrets.of(secrets)
     window = text[: limit + secrets.longest]
-    # Found one by one and laid over each other, so that what two of them share hides neither.
+    # Each form is searched separately, and overlapping matches are merged.
     places = sorted((start, start + len(form)) for form in secrets.forms for start in _places(window, form))
     parts, end = [], 0
     for start, stop in places:
@@ -191,7 +191,7 @@ def redacted(text: str, secrets: Iterable[str], limit: int) -> str:
 
 
 def without(secrets: Iterable[str], text: str) -> str:
-    """A whole text without the secrets."""
+    """The whole text with secrets redacted."""
     return redacted(text, secrets, len(text))
 
 
@@ -202,31 +202,31 @@ def _places(text: str, part: str, start: int = 0) -> Iterator[int]:
 
 
 def without_cut_secret(text: str, secrets: Iterable[str]) -> str:
-    """Return a text that was cut without its end, if that is how a secret begins."""
+    """Return a truncated text without its end if the end is a prefix of a secret."""
     forms = [form for form in Secrets.of(secrets).forms if len(form) >= MIN_TELLING_CHARS]
     while True:
-        beginnings = (
+        prefixes = (
             start
             for form in forms
             for start in _places(text, form[:MIN_TELLING_CHARS], max(0, len(text) - len(form)))
             if form.startswith(text[start:])
         )
-        start = min(beginnings, default=None)
+        start = min(prefixes, default=None)
         if start is None:
             return text
-        text = text[:start].rstrip()  # what now stands at the end may be another one
+        text = text[:start].rstrip()  # the new end may be another prefix
 
 
 # -- quoting ------------------------------------------------------------------------------------------------
 
 MAX_DETAIL_CHARS = 300
-"""Of what a provider says about a failure."""
+"""Maximum length of a provider's error message."""
 MAX_EXCERPT_CHARS = 200
-"""Of what a model wrote, in a failure."""
+"""Maximum length of model output in an error."""
 MAX_ECHO_CHARS = 200
-"""Of a short field of an answer."""
+"""Maximum length of a short response field."""
 MAX_READ_CHARS = 4_000
-"""More of an error text than this is not even looked at."""
+"""Maximum characters of an error message that are examined."""
 _SCHEME_AND_VALUE = re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+")
 _NAME_AND_VALUE = re.compile(
     r"(?i)\b(?:api[ _-]?key|authorization|access[ _-]?token)\b[^:=\n]{0,12}[:=]\s*\"?[^\s\"',;}]+"
@@ -234,73 +234,73 @@ _NAME_AND_VALUE = re.compile(
 
 
 def quoted(text: str, secrets: Iterable[str] = (), limit: int = MAX_DETAIL_CHARS) -> str:
-    """Return text that is safe to show: no secret, no control character, one line, at most ``limit`` characters.
+    """Return text that is safe to show: redacted, without control characters, one line, at most ``limit`` characters.
 
-    Redacted are the secrets, what matches their pattern, and the values of credentials as HTTP headers and forms write them.
+    Redacts the secrets, matches of their pattern, and credentials in the syntax of HTTP headers and forms.
     """
     secrets = Secrets.of(secrets)
-    # Secrets go before anything is cut and before blanks become fewer, so that no half of one can stay.
+    # Redact before shortening and before collapsing whitespace, so that no part of a secret remains.
     text = redacted(text, secrets, MAX_READ_CHARS)
     for pattern in filter(None, (_SCHEME_AND_VALUE, secrets.pattern, _NAME_AND_VALUE)):
         text = pattern.sub(REDACTED, text)
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    # A secret with blanks in it may have come with other ones.
+    # Whitespace inside a secret may differ in the text.
     line = redacted(line, [" ".join(secret.split()) for secret in secrets if " " in secret], MAX_READ_CHARS)
     if len(line) > limit:
         return without_cut_secret(line[: limit - 1], secrets) + "…"
-    # Whoever sent the text may have cut it as well.
+    # The sender may have truncated the text, too.
     return without_cut_secret(line, secrets)
 
 
 def echoed(word: str, secrets: Iterable[str] = ()) -> str:
-    """Return a short field of an answer as it came, bounded and without secrets.
+    """Return a short response field, bounded and with secrets redacted.
 
-    Nothing is guessed from its shape, because the name of a model may look like a key.
+    Patterns are not applied, because a model name may look like a key.
     """
     secrets = Secrets.of(secrets)
     if len(word) <= MAX_ECHO_CHARS and (len(word) < secrets.shortest or not secrets.shortest):
-        return word  # as nearly all are
+        return word  # the common case
     clean = redacted(word, secrets, MAX_ECHO_CHARS)
     return clean if max(len(word), len(clean)) <= MAX_ECHO_CHARS else clean[: MAX_ECHO_CHARS - 1] + "…"
 
 
-# -- in what a deployment says --------------------------------------------------------------------------------
+# -- secrets in the configuration -----------------------------------------------------------------------------
 
 
 def speaks_of_secrets(name: str) -> bool:
-    """Whether what has this name may be a secret."""
+    """Whether an option, header or parameter of this name may contain a secret."""
     return _SECRET_NAME.search(name) is not None
 
 
 def shown_url(text: str) -> str:
-    """An address without what may be secret in it: who asks, the query, the fragment."""
+    """A URL without its userinfo, query and fragment, which may contain secrets."""
     scheme, slashes, rest = text.partition("://")
     if not slashes:
         scheme, rest = "", text
-    who, at, place = rest.rpartition("@")
-    place, *more = re.split(r"(?=[?#])", place, maxsplit=1)
-    return f"{scheme}{slashes}{NOT_SHOWN if who else ''}{at}{place}{more[0][0] + NOT_SHOWN if more else ''}"
+    userinfo, at, host = rest.rpartition("@")
+    host, *more = re.split(r"(?=[?#])", host, maxsplit=1)
+    return f"{scheme}{slashes}{NOT_SHOWN if userinfo else ''}{at}{host}{more[0][0] + NOT_SHOWN if more else ''}"
 
 
 def secret_in(url: str) -> str:
-    """What is wrong with an address that holds a secret; empty for every other one."""
+    """Describe the secret in a URL; empty if the URL contains none."""
     _, _, rest = url.rpartition("://")
-    place, _, query = rest.partition("?")
-    if "@" in place.partition("/")[0]:
-        return "holds a name or a password"
+    host, _, query = rest.partition("?")
+    if "@" in host.partition("/")[0]:
+        return "contains a user name or a password"
     names = (pair.partition("=")[0] for pair in query.partition("#")[0].split("&"))
-    return "holds a secret in its query" if any(map(speaks_of_secrets, names)) else ""
+    return "contains a secret in its query" if any(map(speaks_of_secrets, names)) else ""
 
 
 def option_secrets(options: Mapping[str, Any]) -> Iterator[str]:
-    """What of the options of a plugin must not be shown: those whose names say so, and passwords in addresses."""
+    """The secrets in plugin options: values of options with a secret-like name, and passwords in URLs."""
     for name, value in options.items():
         if isinstance(value, str):
             yield from ((value,) if speaks_of_secrets(name) else url_secrets(value))
 
 
 def url_secrets(url: str) -> Iterator[str]:
-    """What of an address must not be shown: the password, and the name with it."""
+    """The secrets in a URL: the password, alone and with the user name."""
     try:
         parts = urlsplit(url if "://" in url else f"//{url}")
         password = parts.password
@@ -312,28 +312,28 @@ def url_secrets(url: str) -> Iterator[str]:
 
 
 def header_secrets(headers: Mapping[str, str]) -> Iterator[str]:
-    """What of headers must not be shown: every value, for no name tells whether it is a secret.
+    """The secrets in headers: every value of sufficient length, because names do not identify secrets reliably.
 
-    Only one that is too short to be a secret does not count. Of a value with a scheme, as in ``Bearer abc``, what follows
-    the scheme is the secret; of a name and a password in base64, the password, too.
+    For a value with a scheme, such as ``Bearer abc``, the part after the scheme is the secret; for basic authentication,
+    also the decoded credentials and the password.
     """
     for value in map(str.strip, headers.values()):
         rest = without_scheme(value)
-        found = rest if len(rest) >= MIN_TELLING_CHARS else value
-        if len(found) >= MIN_TELLING_CHARS:
-            yield found
+        secret = rest if len(rest) >= MIN_TELLING_CHARS else value
+        if len(secret) >= MIN_TELLING_CHARS:
+            yield secret
             if value[:6].casefold() == "basic ":
                 yield from _basic(rest)
 
 
 def without_scheme(value: str) -> str:
-    """What follows the scheme in the value of a header, as ``abc`` does in ``Bearer abc``."""
+    """The part of a header value after the scheme, such as ``abc`` in ``Bearer abc``."""
     return _SCHEME.sub("", value)
 
 
 def _basic(coded: str) -> Iterator[str]:
     try:
-        told = base64.b64decode(coded, validate=True).decode()
+        decoded = base64.b64decode(coded, validate=True).decode()
     except ValueError:
         return
-    yield from (text for text in (told, told.partition(":")[2]) if len(text) >= MIN_TELLING_CHARS)
+    yield from (text for text in (decoded, decoded.partition(":")[2]) if len(text) >= MIN_TELLING_CHARS)

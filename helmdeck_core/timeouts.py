@@ -1,4 +1,4 @@
-"""Waits with a limit in time that costs something only where there is something to wait for."""
+"""Timeouts that cost nothing if the awaited result is available immediately."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ T = TypeVar("T")
 
 
 class Limited(Generic[T]):
-    """One step of something, with a limit.
+    """Awaits one step of an operation with a deadline.
 
-    Never more than one step, because the limit cancels whichever code is running then.
+    Wrap a single step only, because the deadline cancels whatever code is running.
 
-    :param steps: what ``__await__`` of the step gave.
-    :param limit: when it ends, on the loop's clock; ``None`` for no limit.
-    :ivar has_expired: whether the limit ended it, with a ``TimeoutError``.
+    :param steps: the result of the step's ``__await__``.
+    :param limit: deadline on the event loop's clock; ``None`` for no deadline.
+    :ivar has_expired: whether the deadline passed, which raises ``TimeoutError``.
     """
 
     __slots__ = ("_limit", "_steps", "has_expired")
@@ -30,7 +30,7 @@ class Limited(Generic[T]):
     def __await__(self) -> Generator[Any, Any, T]:
         try:
             waits_for = self._steps.send(None)
-        except StopIteration as done:  # it was there already, as most pieces of a quick stream are
+        except StopIteration as done:  # available immediately, as most chunks of a fast stream are
             return done.value  # type: ignore[no-any-return]
         return (yield from self._waiting(waits_for).__await__())
 
@@ -45,7 +45,7 @@ class Limited(Generic[T]):
 
 @types.coroutine
 def _resumed(steps: Generator[Any, Any, T], waits_for: object) -> Generator[Any, Any, T]:
-    """Go on with steps that have begun and wait for something."""
+    """Continue a started awaitable that is waiting for ``waits_for``."""
     while True:
         try:
             yield waits_for

@@ -1,1 +1,1 @@
-"""Reads what a model said: reasoning off, the payload found and mended, tool calls out of text; and why where it cannot."""
+"""Reads model responses: strips reasoning, decodes and repairs JSON, extracts tool calls, diagnoses failures."""

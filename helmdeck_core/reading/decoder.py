@@ -1,8 +1,7 @@
-"""Reads the value that a model's text literally holds, or says why there is none.
+"""Decodes the JSON value in a model response, or raises ``DecodeFailed`` with the cause.
 
-The order: the span from the first brace to the last one, which is all of a clean answer and most of the others; then a
-walk over the text that knows reasoning, fences and prose, for the first complete object that fits; then the decode
-steps that plugins add. A payload that was cut never becomes a value, and neither does anything that stands in reasoning.
+Order: the span from the first brace to the last; then a scan for the first complete object outside reasoning and prose;
+then the plugins' decode steps. Truncated payloads and reasoning never yield a value.
 """
 
 from __future__ import annotations
@@ -28,65 +27,65 @@ from helmdeck_core.domain.decode import (
     Tried,
 )
 from helmdeck_core.reading.diagnosis import failure, is_leak
-from helmdeck_core.reading.fragments import end_of_value, is_truncated
-from helmdeck_core.reading.reader import REFUSED, Reading, Request
+from helmdeck_core.reading.fragments import end_of_value, is_truncation_error
+from helmdeck_core.reading.reader import DECODE_ERRORS, DecodeRequest, ResponseReader
 from helmdeck_core.reading.reasoning import TagStream, strip
 from helmdeck_core.reading.reasoning_marks import Marks
 from helmdeck_core.reading.refusal import RefusalMatcher
 
 T = TypeVar("T")
 
-_OPENING = frozenset(("{", "[", *b"{["))
-_CLOSING = frozenset(("}", "]", "\n", *b"}]\n"))
-"""What a text begins and ends with that is only a value, as characters and as bytes."""
+_FIRST_CHARS = frozenset(("{", "[", *b"{["))
+_LAST_CHARS = frozenset(("}", "]", "\n", *b"}]\n"))
+"""First and last characters of a response that is nothing but the value, as characters and as bytes."""
 
-_SHORT = 64  # characters
-_MOST_KNOWN = 256
+_CACHED_LENGTH = 64  # characters
+_CACHE_SIZE = 256
 
 _RISKY_TAIL = re.compile(r"\s*+[,{\[\"]")
-"""A tail that may be the rest of a list, of a larger object or of a string in it."""
+"""A tail that may be the rest of a list, a larger object or a string."""
 
 
 class Decoder:
-    """Strips reasoning and decodes answers, by the tags and the steps of the plugins.
+    """Strips reasoning and decodes responses.
 
-    :param tags: the reasoning tags to know; a later one of the same name replaces an earlier one.
-    :param steps: the ways to salvage what strict decoding refuses, tried in rising order.
-    :param refusals: how refusals begin, by language; without any, a refusal is prose like any other.
+    :param tags: reasoning tags; a later tag replaces an earlier one of the same name.
+    :param steps: decode steps for JSON that strict decoding rejects, tried in ascending order.
+    :param refusals: refusal patterns by language; without any, refusals are not detected.
     """
 
     def __init__(
         self, tags: Sequence[ReasoningTag], steps: Sequence[DecodeStep], refusals: Sequence[RefusalPattern] = ()
     ) -> None:
-        named = {tag.name: tag for tag in sorted(tags, key=lambda tag: tag.order)}
-        self._tags = tuple(named.values())
+        by_name = {tag.name: tag for tag in sorted(tags, key=lambda tag: tag.order)}
+        self._tags = tuple(by_name.values())
         self._steps = tuple(sorted(steps, key=lambda step: step.order))
         self._refusals = RefusalMatcher(refusals)
         self._readers: dict[Any, tuple[Callable[[str | bytes], Any], bool]] = {}
-        # Models put the same few words and fences around every answer.
-        self._known_head = lru_cache(_MOST_KNOWN)(self._step_behind)
-        self._known_tail = lru_cache(_MOST_KNOWN)(self._is_plain_tail)
+        # Models wrap every response in the same few words and fences.
+        self._cached_step_after = lru_cache(_CACHE_SIZE)(self._step_after)
+        self._cached_is_plain_tail = lru_cache(_CACHE_SIZE)(self._is_plain_tail)
 
     @cached_property
     def _marks(self) -> Marks:
-        """The scanner; compiled at the first answer that is not just the value, for it costs more than a start-up should."""
+        """Compiled lazily, at the first response that is not just the value: compiling would slow down start-up."""
         return Marks(self._tags)
 
     # -- reasoning -----------------------------------------------------------------------------------------
 
     def strip(self, text: str) -> Stripped:
-        """Take the closed blocks of reasoning out; an unclosed one stays in place and is flagged. Idempotent."""
+        """Remove closed reasoning blocks; an unclosed block stays in place and is flagged. Idempotent."""
         return strip(text, self._marks)
 
     def has_reasoning(self, text: str) -> bool:
-        """Whether stripping takes something out."""
+        """Whether ``strip`` removes anything."""
         stripped = strip(text, self._marks)
         return len(stripped.found) > stripped.is_unclosed
 
     def stream(self, *, starts_in_reasoning: bool = False) -> StreamStripper:
-        """A stripper for text that arrives in pieces.
+        """Return a stripper for streamed text.
 
-        :param starts_in_reasoning: the prompt opened a block, so the text begins with thought.
+        :param starts_in_reasoning: the prompt opened a block, so the text starts inside reasoning.
         """
         return TagStream(self._marks, self._marks.any_close if starts_in_reasoning else None)
 
@@ -102,30 +101,30 @@ class Decoder:
         output_tokens: int = 0,
         tried: Tried | None = None,
     ) -> Decoded[T]:
-        """Read the first complete object, or list where one is asked for, in an answer that fits the type.
+        """Decode the first complete object, or list if ``type`` is a list, that matches the type.
 
         :param type: a msgspec Struct, an attrs class or dataclass, a ``TypedDict``, ``dict``, or a list of one of these.
-        :param stop: why the model stopped; it decides the cause of a failure.
-        :param fits: a further condition, for a type that says little, such as ``dict``.
-        :param output_tokens: what the provider says was generated; 0 when it does not say. Far more than the text holds
-            makes a failure a ``reasoning_leak``.
-        :param tried: is told every way to read the answer that was tried, by its name, and what came of it.
-        :raises DecodeFailed: the text holds no such value; the exception says why and where.
+        :param stop: the stop reason; it determines the cause of a failure.
+        :param fits: an extra condition, for a loose type such as ``dict``.
+        :param output_tokens: output tokens that the provider reported; 0 if unknown. If the text is far shorter, a failure
+            becomes a ``reasoning_leak``.
+        :param tried: called for each decode attempt with the name of the step and the outcome.
+        :raises DecodeFailed: the text contains no such value; the exception has the cause and the position.
         """
         read, wants_list = self._readers.get(type) or self._add_reader(type)
-        if fits is None and raw and raw[0] in _OPENING and raw[-1] in _CLOSING:
-            try:  # most answers are just the value, and so cost what the typed decode costs
+        if fits is None and raw and raw[0] in _FIRST_CHARS and raw[-1] in _LAST_CHARS:
+            try:  # most responses are just the value and cost one typed decode
                 return Decoded(read(raw), "strict")
-            except REFUSED as error:
+            except DECODE_ERRORS as error:
                 if tried is not None:
                     tried("strict", str(error))
-        text = raw if isinstance(raw, str) else _text_of(raw)
+        text = raw if isinstance(raw, str) else _to_string(raw)
         try:
             if not wants_list and (decoded := self._read_span(text, read, stop, fits)):
                 return decoded
-            return Reading(
-                text, Request(read, fits, stop, wants_list, tried), self._marks, self._steps, self._refusals
-            ).run()
+            return ResponseReader(
+                text, DecodeRequest(read, fits, stop, wants_list, tried), self._marks, self._steps, self._refusals
+            ).read()
         except (RecursionError, MemoryError):
             raise failure(stop, "too_deep", text) from None
         except DecodeFailed as exc:
@@ -138,7 +137,7 @@ class Decoder:
         reader = self._readers[type] = msgspec.json.Decoder(type).decode, wants_list
         return reader
 
-    # -- the span that most answers are --------------------------------------------------------------------
+    # -- fast path: one span -------------------------------------------------------------------------------
 
     def _read_span(
         self,
@@ -147,17 +146,19 @@ class Decoder:
         stop: StopReason | None,
         fits: Callable[[T], bool] | None,
     ) -> Decoded[T] | None:
-        """Read from the first brace behind leading reasoning to the last one, if what stands around it is plain.
+        """Decode from the first brace after leading reasoning to the last brace, if the surrounding text is plain.
 
-        One decode tells the whole story: it is the only object of the text, or more text follows it, or it was cut.
+        One decode shows whether the object is the only one, is followed by more text, or is truncated.
         """
         start, reasoning, step = 0, "", None
-        # The few words before a brace are mostly known, and knowing them is quicker than to look for a block.
-        while (begin := text.find("{", start, start + _SHORT)) < 0 or not (step := self._known_head(text[start:begin])):
+        # The words before the brace are usually cached, and a cache lookup is faster than a search for a block.
+        while (begin := text.find("{", start, start + _CACHED_LENGTH)) < 0 or not (
+            step := self._cached_step_after(text[start:begin])
+        ):
             block = self._marks.leading_block(text, start)
             if block is None:
                 begin = text.find("{", start)
-                step = self._step_behind(text[start:begin]) if begin >= 0 else None
+                step = self._step_after(text[start:begin]) if begin >= 0 else None
                 break
             inside, inside_end, end = block
             reasoning += ("\n" if start else "") + text[inside:inside_end]
@@ -168,28 +169,28 @@ class Decoder:
         try:
             value = read(text[begin:end])
         except msgspec.DecodeError as error:
-            if is_truncated(error):
+            if is_truncation_error(error):
                 raise failure(stop, "cut", text) from None
             length = end_of_value(error, text[begin:end])
             if length is None or step == "fence":
                 return None
             end = begin + length
             value = read(text[begin:end])
-        except REFUSED:
+        except DECODE_ERRORS:
             return None
         tail = text[end:]
         if tail and not tail.isspace():
-            if not (self._known_tail if len(tail) <= _SHORT else self._is_plain_tail)(tail):
+            if not (self._cached_is_plain_tail if len(tail) <= _CACHED_LENGTH else self._is_plain_tail)(tail):
                 return None
             step = "object" if step == "strict" else step
         if fits is not None and not fits(value):
             return None
         return Decoded(value, step, (), reasoning)
 
-    def _step_behind(self, head: str) -> str | None:
-        """How a value behind this is read; ``None`` when the head is not plain.
+    def _step_after(self, head: str) -> str | None:
+        """The step for a value after this head; ``None`` if the head is not plain.
 
-        A plain one has no mark in it, no list that is still open, and no quote that the brace stands in.
+        A plain head has no mark, no open list and no open quote directly before the brace.
         """
         if not head or head.isspace():
             return "strict"
@@ -201,6 +202,6 @@ class Decoder:
         return _RISKY_TAIL.match(tail) is None and self._marks.search(tail) is None
 
 
-def _text_of(raw: bytes) -> str:
-    """What is not UTF-8 becomes lone surrogates, which no decoder lets through as content."""
+def _to_string(raw: bytes) -> str:
+    """Invalid UTF-8 becomes lone surrogates, which every decoder rejects."""
     return raw.decode("utf-8", "surrogateescape")

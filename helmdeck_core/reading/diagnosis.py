@@ -1,4 +1,4 @@
-"""Says why an answer could not be read: the cause by the stop reason, the finer cause by the text."""
+"""Diagnoses undecodable responses: the cause from the stop reason, the sub-cause from the text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from helmdeck_core.errors import FailureClass
 
 MAX_EXCERPT = 200
 
-_CUT_SHORT = frozenset((StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED))
+_TRUNCATED = frozenset((StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED))
 _FINISHED = frozenset((StopReason.END_TURN, StopReason.TOOL_CALL))
 
 _SHAPE_ERROR = re.compile(
@@ -27,12 +27,12 @@ _SHAPE_ERROR = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-_MIN_LEAK_TOKENS = 64  # fewer are the control tokens of a template
-_LEAK_BYTES = 2  # 71 bytes for 423 tokens is what was seen
+_MIN_LEAK_TOKENS = 64  # fewer may be the template's control tokens
+_LEAK_BYTES = 2  # observed: 71 bytes for 423 tokens
 
 _LOOP_WINDOW = 400
 _LONGEST_TOKEN = 24
-_MAX_INK = 20  # characters other than blanks in the window: a brace and a key, then nothing but blanks
+_MAX_NON_SPACE = 20  # non-whitespace characters in the window: a brace and a key, then only whitespace
 
 
 def failure(
@@ -43,22 +43,22 @@ def failure(
     is_empty: bool = False,
     shape: msgspec.ValidationError | None = None,
 ) -> DecodeFailed:
-    """The failure for a text that gave no value."""
+    """Build the failure for a text without a value."""
     path, expected, found = _shape_of(shape) if shape else ("", "", "")
     return DecodeFailed(cause_of(stop, is_empty=is_empty), sub_cause, is_empty, path, expected, found, excerpt_of(text))
 
 
 def cause_of(stop: StopReason | None, *, is_empty: bool) -> FailureClass:
-    """One of the four causes; ``None`` and a reason that nobody knows count as the same."""
+    """One of the four causes; an unknown stop reason counts as ``None``."""
     if stop is StopReason.SAFETY_BLOCKED:
         return FailureClass.SAFETY_FILTERED
-    if stop in _CUT_SHORT:
+    if stop in _TRUNCATED:
         return FailureClass.LENGTH_TRUNCATED
     return FailureClass.LIKELY_TIMEOUT if is_empty else FailureClass.CONSTRAINED_DEADLOCK
 
 
 def empty_sub_cause(stop: StopReason | None, text: str, *, has_reasoning: bool, is_unclosed: bool) -> str:
-    """Why nothing visible was left."""
+    """The sub-cause of a response without visible text."""
     if is_unclosed:
         return "unclosed_reasoning"
     if has_reasoning:
@@ -69,7 +69,7 @@ def empty_sub_cause(stop: StopReason | None, text: str, *, has_reasoning: bool, 
 
 
 def loop_of(text: str) -> str:
-    """How the text ends over and over, which is how constrained decoding runs dry: the sub-cause, empty for no loop."""
+    """The sub-cause if the text ends in a repetition, a failure mode of constrained decoding; empty if it does not."""
     if is_blank_loop(text):
         return "whitespace_loop"
     window = text[-_LOOP_WINDOW:]
@@ -81,20 +81,20 @@ def loop_of(text: str) -> str:
 
 
 def is_blank_loop(text: str) -> bool:
-    """Whether the text ends in nothing but blanks, up to a brace and a key among them."""
+    """Whether the text ends in whitespace, apart from at most a brace and a key."""
     window = text[-_LOOP_WINDOW:]
-    return len(window) == _LOOP_WINDOW and len(window) - sum(map(window.count, " \t\r\n")) <= _MAX_INK
+    return len(window) == _LOOP_WINDOW and len(window) - sum(map(window.count, " \t\r\n")) <= _MAX_NON_SPACE
 
 
 def is_leak(stop: StopReason | None, text: str, output_tokens: int) -> bool:
-    """Whether a model finished after far more than the text holds: a token is a byte at least, and mostly three or four."""
+    """Whether a finished model generated far more tokens than the text holds; a token is mostly three or four bytes."""
     if stop not in _FINISHED or output_tokens < _MIN_LEAK_TOKENS:
         return False
     return _LEAK_BYTES * len(text.encode("utf-8", "surrogatepass")) < output_tokens
 
 
 def excerpt_of(text: str | bytes) -> str:
-    """The beginning of the text, with what cannot be printed, or cannot be seen, escaped."""
+    """The start of the text, with non-printable and invisible characters escaped."""
     head = text[:MAX_EXCERPT]
     if isinstance(head, bytes):
         head = head.decode("utf-8", "replace")
@@ -104,7 +104,7 @@ def excerpt_of(text: str | bytes) -> str:
 
 
 def _shape_of(error: msgspec.ValidationError) -> tuple[str, str, str]:
-    """Where the shape is wrong, what was expected there and what was found."""
+    """The path of a validation error, the expected and the actual value."""
     match = _SHAPE_ERROR.fullmatch(str(error))
     if match is None:
         return "$", "another value", str(error)

@@ -1,4 +1,4 @@
-"""Reads an answer that is not simply one object: rank, fit, salvage, and the failure in the end."""
+"""Decodes a response that is more than one object: ranks fragments, validates, repairs, and diagnoses failures."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ import msgspec
 from helmdeck_core.domain.chat import StopReason
 from helmdeck_core.domain.decode import Decoded, DecodeFailed, DecodeStep, Tried
 from helmdeck_core.reading.diagnosis import empty_sub_cause, failure, loop_of
-from helmdeck_core.reading.fragments import Found, Fragment, Kind, find_fragments, is_json
+from helmdeck_core.reading.fragments import Fragment, Kind, ScanResult, find_fragments, is_json
 from helmdeck_core.reading.reasoning import strip
 from helmdeck_core.reading.reasoning_marks import Marks
 from helmdeck_core.reading.refusal import RefusalMatcher
 
 T = TypeVar("T")
 
-REFUSED = (ValueError, RecursionError, MemoryError)
+DECODE_ERRORS = (ValueError, RecursionError, MemoryError)
 """What a typed decode raises: ``msgspec.DecodeError`` and ``UnicodeEncodeError`` are ``ValueError``."""
 
-_INK = re.compile(r"\S")
+_NON_SPACE = re.compile(r"\S")
 
 _FENCE = re.compile(r"`{2,}+[ ]*+[\w+#-]*+")
 
 _INVISIBLE = re.compile("[\\s\u200b-\u200f\u2060\ufeff]+")
 
 _AFTER_VALUE = re.compile(r"(?:\s|`|</?[\w:.-]++>|<\|[\w/]++\|>)*+\Z")
-"""What may follow the one value of an unclosed block: a fence, closing elements, control tokens."""
+"""What may follow the only value of an unclosed block: a fence, closing elements, control tokens."""
 
 _ENDED_EARLY = frozenset((StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED, StopReason.SAFETY_BLOCKED))
 
-_CUT_SHORT = frozenset((StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED))
+_TRUNCATED = frozenset((StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED))
 
-_JOINT = re.compile(r"[\s,;]*+(?:`{3,}[\s,;]*+(?:`{3,}[ ]*+[\w+#-]*+)?[\s,;]*+)?")
-"""What may stand between two objects of a list that lost its brackets; a fence may end and another begin."""
+_SEPARATOR = re.compile(r"[\s,;]*+(?:`{3,}[\s,;]*+(?:`{3,}[ ]*+[\w+#-]*+)?[\s,;]*+)?")
+"""What may separate two objects of a list without brackets; a fence may end and another start."""
 
 _MISSING_BRACKETS = DecodeStep(name="missing_brackets", candidates=lambda _: ())
-"""What is reported where objects without brackets are read as the list that was asked for."""
+"""Reported when objects without brackets are decoded as the requested list."""
 
-_MAX_MENDED = 8
-"""How many broken fragments the decode steps see; an answer has one, and prose full of braces has hundreds."""
+_MAX_REPAIRED = 8
+"""Maximum invalid fragments passed to the decode steps; prose full of braces has hundreds."""
 
 
 @attrs.frozen(eq=False)
-class Request(Generic[T]):
-    """What a value has to be.
+class DecodeRequest(Generic[T]):
+    """The requirements for the value.
 
     :ivar read: the typed decoder.
-    :ivar fits: a further condition.
-    :ivar wants_list: a list is asked for, not an object.
-    :ivar tried: is told of every try.
+    :ivar fits: an extra condition.
+    :ivar wants_list: a list is expected, not an object.
+    :ivar tried: called for each decode attempt.
     """
 
     read: Callable[[str], T]
@@ -63,11 +63,11 @@ class Request(Generic[T]):
     tried: Tried | None = None
 
 
-class Reading(Generic[T]):
-    """One answer, read with care and in linear time."""
+class ResponseReader(Generic[T]):
+    """Decodes one response in linear time."""
 
     def __init__(
-        self, text: str, request: Request[T], marks: Marks, steps: Sequence[DecodeStep], refusals: RefusalMatcher
+        self, text: str, request: DecodeRequest[T], marks: Marks, steps: Sequence[DecodeStep], refusals: RefusalMatcher
     ) -> None:
         self._text = text
         self._request = request
@@ -77,68 +77,68 @@ class Reading(Generic[T]):
         self._kind = Kind.LIST if request.wants_list else Kind.OBJECT
         self._shape_error: msgspec.ValidationError | None = None
 
-    def run(self) -> Decoded[T]:
-        """Find the value.
+    def read(self) -> Decoded[T]:
+        """Return the value.
 
-        :raises DecodeFailed: there is none.
+        :raises DecodeFailed: the response contains no such value.
         """
-        found = find_fragments(self._text, self._marks, wants_list=self._request.wants_list)
-        decoded = self._first_value(found)
-        if decoded is None and found.unclosed is not None:
-            decoded = self._value_of_unclosed(found)
-        elif decoded is None and not found.has_stopped:
-            decoded = (self._request.wants_list and self._list_of_objects(found)) or self._salvage(found)
+        scan = find_fragments(self._text, self._marks, wants_list=self._request.wants_list)
+        decoded = self._first_value(scan)
+        if decoded is None and scan.unclosed is not None:
+            decoded = self._value_after_unclosed(scan)
+        elif decoded is None and not scan.has_stopped:
+            decoded = (self._request.wants_list and self._list_of_objects(scan)) or self._salvage(scan)
         if decoded is None:
-            raise self._failure(found)
+            raise self._failure(scan)
         return decoded
 
     # -- values --------------------------------------------------------------------------------------------
 
-    def _first_value(self, found: Found) -> Decoded[T] | None:
-        if found.ends_in_close and self._request.stop in _ENDED_EARLY:
+    def _first_value(self, scan: ScanResult) -> Decoded[T] | None:
+        if scan.ends_in_close and self._request.stop in _ENDED_EARLY:
             return None
-        for fragment in _by_rank(found.fragments):
+        for fragment in _by_rank(scan.fragments):
             if fragment.kind is self._kind and fragment.is_valid:
                 step = self._kind.value if fragment.language is None else "fence"
-                decoded = self._fitting(fragment.text, step, found)
+                decoded = self._decode_candidate(fragment.text, step, scan)
                 if decoded is not None:
                     return decoded
         return None
 
-    def _value_of_unclosed(self, found: Found) -> Decoded[T] | None:
-        """After a regular end, the one object at the very end counts; any other may be a draft."""
-        if self._request.stop is not StopReason.END_TURN or found.unclosed is None:
+    def _value_after_unclosed(self, scan: ScanResult) -> Decoded[T] | None:
+        """If the model ended its turn, a single object at the very end counts; any other may be a draft."""
+        if self._request.stop is not StopReason.END_TURN or scan.unclosed is None:
             return None
-        behind = find_fragments(self._text, self._marks, found.unclosed.end, wants_list=self._request.wants_list)
-        if behind.has_stopped or len(behind.fragments) != 1:
+        rest = find_fragments(self._text, self._marks, scan.unclosed.end, wants_list=self._request.wants_list)
+        if rest.has_stopped or len(rest.fragments) != 1:
             return None
-        [last] = behind.fragments
+        [last] = rest.fragments
         if last.kind is not self._kind or not last.is_valid or not _AFTER_VALUE.match(self._text, last.end):
             return None
-        found.reasoning.append(self._text[found.unclosed.end : last.start])
-        return self._fitting(last.text, self._kind.value, found)
+        scan.reasoning.append(self._text[scan.unclosed.end : last.start])
+        return self._decode_candidate(last.text, self._kind.value, scan)
 
-    def _list_of_objects(self, found: Found) -> Decoded[T] | None:
-        """A list was asked for: one bare object, or objects one behind the other without the brackets around them."""
-        fragments = found.fragments
+    def _list_of_objects(self, scan: ScanResult) -> Decoded[T] | None:
+        """Decode the requested list from one bare object, or from consecutive objects without brackets."""
+        fragments = scan.fragments
         if self._request.stop in _ENDED_EARLY or any(fragment.kind is not Kind.OBJECT for fragment in fragments):
             return None
         gaps = (self._text[a.end : b.start] for a, b in itertools.pairwise(fragments))
-        if not fragments or not all(map(_JOINT.fullmatch, gaps)):
+        if not fragments or not all(map(_SEPARATOR.fullmatch, gaps)):
             return None
         head = self._text[: fragments[0].start]
-        if head.count("[") != head.count("]"):  # of a list that was cut, the objects before the cut are not all
+        if head.count("[") != head.count("]"):  # a truncated list lacks objects
             return None
-        # Where two objects meet an item ends, so mending may not look over it.
+        # Each item is repaired separately, so that a repair does not cross an item border.
         texts, used = [], [_MISSING_BRACKETS]
         for fragment in fragments:
-            text, steps = self._mended_item(fragment)
+            text, steps = self._repaired_item(fragment)
             texts.append(text)
             used += [step for step in steps if step not in used]
-        return self._fitting(f"[{','.join(texts)}]", _MISSING_BRACKETS.name, found, used)
+        return self._decode_candidate(f"[{','.join(texts)}]", _MISSING_BRACKETS.name, scan, used)
 
-    def _mended_item(self, fragment: Fragment) -> tuple[str, Sequence[DecodeStep]]:
-        """The text of one object of a list, mended as far as it has to be."""
+    def _repaired_item(self, fragment: Fragment) -> tuple[str, Sequence[DecodeStep]]:
+        """The text of one list item, repaired if necessary."""
         if fragment.is_valid:
             return fragment.text, ()
         text, used = fragment.text, list[DecodeStep]()
@@ -150,111 +150,113 @@ class Reading(Generic[T]):
                     return text, used
         return text, used
 
-    def _salvage(self, found: Found) -> Decoded[T] | None:
-        fragments = [fragment for fragment in found.fragments if self._may_be_mended(fragment)]
-        for fragment in sorted(fragments, key=lambda fragment: fragment.is_foreign)[:_MAX_MENDED]:
-            decoded = self._mend(fragment.text, found)
+    def _salvage(self, scan: ScanResult) -> Decoded[T] | None:
+        fragments = [fragment for fragment in scan.fragments if self._is_repairable(fragment)]
+        for fragment in sorted(fragments, key=lambda fragment: fragment.is_foreign)[:_MAX_REPAIRED]:
+            decoded = self._repair(fragment.text, scan)
             if decoded is not None:
                 return decoded
         return None
 
-    def _may_be_mended(self, fragment: Fragment) -> bool:
+    def _is_repairable(self, fragment: Fragment) -> bool:
         if fragment.is_valid:
             return fragment.kind is not self._kind and not self._request.wants_list
-        # Broken text that ends where the model was stopped may only look complete.
-        return self._request.stop not in _ENDED_EARLY or bool(_INK.search(self._text, fragment.end))
+        # Invalid text at the point where the model was stopped may only look complete.
+        return self._request.stop not in _ENDED_EARLY or bool(_NON_SPACE.search(self._text, fragment.end))
 
-    def _mend(self, text: str, found: Found) -> Decoded[T] | None:
-        """Run the steps in order; each goes on from what the ones before made of the text."""
+    def _repair(self, text: str, scan: ScanResult) -> Decoded[T] | None:
+        """Run the steps in order; each receives the output of the previous ones."""
         used: list[DecodeStep] = []
         for step in self._steps:
-            mended = None
+            repaired = None
             for candidate in step.candidates(text):
-                mended = candidate
-                decoded = self._fitting(candidate, step.name, found, (*used, step))
+                repaired = candidate
+                decoded = self._decode_candidate(candidate, step.name, scan, (*used, step))
                 if decoded is not None:
                     return decoded
-            if mended is not None:
-                text = mended
+            if repaired is not None:
+                text = repaired
                 used.append(step)
             else:
-                self._tell(step.name, "nothing to mend")
+                self._report(step.name, "nothing to repair")
         return None
 
-    def _fitting(self, text: str, name: str, found: Found, steps: Sequence[DecodeStep] = ()) -> Decoded[T] | None:
+    def _decode_candidate(
+        self, text: str, name: str, scan: ScanResult, steps: Sequence[DecodeStep] = ()
+    ) -> Decoded[T] | None:
         try:
             value = self._request.read(text)
         except msgspec.ValidationError as error:
             self._shape_error = self._shape_error or error
-            self._tell(name, str(error))
+            self._report(name, str(error))
             return None
-        except REFUSED as error:
-            self._tell(name, str(error))
+        except DECODE_ERRORS as error:
+            self._report(name, str(error))
             return None
         if self._request.fits is not None and not self._request.fits(value):
-            self._tell(name, "a value, but not one that fits")
+            self._report(name, "a value that does not meet the condition")
             return None
-        self._tell(name, "the value")
+        self._report(name, "the value")
         repairs = tuple(step.name for step in steps if step.is_repair)
-        return Decoded(value, name, repairs, "\n".join(found.reasoning))
+        return Decoded(value, name, repairs, "\n".join(scan.reasoning))
 
-    def _tell(self, name: str, outcome: str) -> None:
+    def _report(self, name: str, outcome: str) -> None:
         if self._request.tried is not None:
             self._request.tried(name, outcome)
 
     # -- failures ------------------------------------------------------------------------------------------
 
-    def _failure(self, found: Found) -> DecodeFailed:
+    def _failure(self, scan: ScanResult) -> DecodeFailed:
         stop, text = self._request.stop, self._text
-        if found.ends_in_close or not (found.fragments or (found.has_stopped and found.unclosed is None)):
-            visible = self._visible(found)
+        if scan.ends_in_close or not (scan.fragments or (scan.has_stopped and scan.unclosed is None)):
+            visible = self._visible_text(scan)
             if not visible:
-                has_reasoning = bool(found.reasoning) or found.ends_in_close
+                has_reasoning = bool(scan.reasoning) or scan.ends_in_close
                 sub_cause = empty_sub_cause(
-                    stop, text, has_reasoning=has_reasoning, is_unclosed=found.unclosed is not None
+                    stop, text, has_reasoning=has_reasoning, is_unclosed=scan.unclosed is not None
                 )
                 return failure(stop, sub_cause, text, is_empty=True)
-        sub_cause = self._sub_cause(found)
+        sub_cause = self._sub_cause(scan)
         return failure(stop, sub_cause, text, shape=self._shape_error if sub_cause == "wrong_shape" else None)
 
-    def _visible(self, found: Found) -> str:
-        """What is there to read besides reasoning, fences and invisible characters."""
-        if found.ends_in_close:
+    def _visible_text(self, scan: ScanResult) -> str:
+        """The text without reasoning, fences and invisible characters."""
+        if scan.ends_in_close:
             return ""
-        text = self._text if found.unclosed is None else self._text[: found.unclosed.start]
+        text = self._text if scan.unclosed is None else self._text[: scan.unclosed.start]
         return _INVISIBLE.sub("", _FENCE.sub("", strip(text, self._marks).text))
 
-    def _sub_cause(self, found: Found) -> str:
-        if found.is_too_deep:
+    def _sub_cause(self, scan: ScanResult) -> str:
+        if scan.is_too_deep:
             return "too_deep"
         if loop := loop_of(self._text):
             return loop
-        if found.is_cut:
+        if scan.is_truncated:
             return "cut"
-        if self._shape_error is not None and any(fragment.is_valid for fragment in found.fragments):
+        if self._shape_error is not None and any(fragment.is_valid for fragment in scan.fragments):
             return "wrong_shape"
-        if found.unclosed is not None:
+        if scan.unclosed is not None:
             return "unclosed_reasoning"
-        if found.is_confused or any(not fragment.is_valid for fragment in found.fragments):
+        if scan.is_unreliable or any(not fragment.is_valid for fragment in scan.fragments):
             return "malformed"
-        if any(fragment.kind is self._kind for fragment in found.fragments):
-            return "wrong_shape"  # it decodes, and a further condition does not hold
-        if found.fragments or self._is_scalar():
+        if any(fragment.kind is self._kind for fragment in scan.fragments):
+            return "wrong_shape"  # it decodes but does not meet the condition
+        if scan.fragments or self._is_scalar():
             return "not_a_list" if self._request.wants_list else "not_an_object"
-        may_refuse = self._request.stop not in _CUT_SHORT
+        may_refuse = self._request.stop not in _TRUNCATED
         is_refusal = may_refuse and self._refusals.matches(strip(self._text, self._marks).text)
         return "refusal" if is_refusal else "no_json"
 
     def _is_scalar(self) -> bool:
         try:
             msgspec.json.decode(strip(self._text, self._marks).text)
-        except REFUSED:
+        except DECODE_ERRORS:
             return False
         return True
 
 
 def _by_rank(fragments: Sequence[Fragment]) -> Sequence[Fragment]:
-    """In the order of the text, but a fence for JSON comes before one for another language."""
+    """Text order, but JSON fences come before fences for other languages."""
     if any(fragment.is_foreign for fragment in fragments) and any(fragment.language for fragment in fragments):
         first = next((fragment for fragment in fragments if fragment.kind is Kind.OBJECT and fragment.is_valid), None)
         if first is not None and first.is_foreign:

@@ -1,7 +1,7 @@
-"""Takes reasoning out of text, whole or in pieces.
+"""Strips reasoning from complete or streamed text.
 
-It looks at text only and knows no JSON: a mark inside a quoted string is a mark. The decoder, which must not touch the
-strings of a value, reads the text as it came and never the result of this module.
+Works on plain text without parsing JSON: a mark inside a quoted string is a mark. The decoder must not change the
+strings of a value, so it reads the original text and not the output of this module.
 """
 
 from __future__ import annotations
@@ -14,27 +14,26 @@ from helmdeck_core.domain.decode import Stripped
 from helmdeck_core.reading.reasoning_marks import Closer, Marks
 
 _MAX_PASSES = 4
-"""How often removing blocks may bring new marks to light, as in ``<mu<muse></muse>se>``.
+"""Maximum passes: removing a block may create a new mark, as in ``<mu<muse></muse>se>``.
 
-Nobody writes that by accident; text that still has blocks after this many passes is all taken for reasoning, which
-keeps the time linear.
+Text that still has blocks after this many passes is treated as reasoning, which keeps the time linear.
 """
 
 
 def strip(text: str, marks: Marks) -> Stripped:
-    """Remove closed blocks, and all that stands before a mark that closes alone.
+    """Remove closed blocks, and all text before a closing mark without an opening mark.
 
-    A block that is never closed stays where it is, and the result says so.
+    An unclosed block stays in place and is flagged in the result.
     """
     reasoning: list[str] = []
     found: list[str] = []
     for _ in range(_MAX_PASSES):
-        once = _Pass(text, marks)
-        reasoning += once.reasoning
-        found += once.found
-        text = once.text
-        if not once.has_removed:
-            unclosed = (once.unclosed,) if once.unclosed else ()
+        result = _Pass(text, marks)
+        reasoning += result.reasoning
+        found += result.found
+        text = result.text
+        if not result.has_removed:
+            unclosed = (result.unclosed,) if result.unclosed else ()
             return Stripped(text, "\n".join(reasoning), (*found, *unclosed), bool(unclosed))
     return Stripped("", "\n".join([*reasoning, text]), tuple(found))
 
@@ -46,10 +45,10 @@ class _Pass:
         self.reasoning: list[str] = []
         self.found: list[str] = []
         self.unclosed = ""
-        self._kept: list[str] = []
-        self._blanks: list[str] = []
+        self._parts: list[str] = []
+        self._whitespace: list[str] = []
         self._remove(text, marks)
-        self.text = "".join(self._kept)
+        self.text = "".join(self._parts)
 
     @property
     def has_removed(self) -> bool:
@@ -62,37 +61,37 @@ class _Pass:
             if mark.closer and not mark.is_empty and close is None:
                 self.unclosed = mark.tag
                 break
-            self._keep(text[done : mark.start])
+            self._append(text[done : mark.start])
             if mark.closer is None:
-                self._give_up_kept()
+                self._move_to_reasoning()
             elif close is not None:
                 self.reasoning.append(text[mark.end : close.start()])
             self.found.append(mark.tag)
             done = close.end() if close else mark.end
-        self._keep(text[done:])
+        self._append(text[done:])
 
-    def _keep(self, piece: str) -> None:
-        """Append what is visible; blank lines that meet where a block was become one."""
-        stem = piece.strip()
-        if not stem:
-            self._blanks.append(piece)
+    def _append(self, chunk: str) -> None:
+        """Append visible text; adjoining blank lines around a removed block become one."""
+        content = chunk.strip()
+        if not content:
+            self._whitespace.append(chunk)
             return
-        lead = piece[: len(piece) - len(piece.lstrip())]
-        between = "".join([*self._blanks, lead])
-        if self._kept:
-            self._kept.append("\n\n" if between.count("\n") > 2 else between)
-        self._kept.append(stem)
-        self._blanks = [piece[len(lead) + len(stem) :]]
+        lead = chunk[: len(chunk) - len(chunk.lstrip())]
+        between = "".join([*self._whitespace, lead])
+        if self._parts:
+            self._parts.append("\n\n" if between.count("\n") > 2 else between)
+        self._parts.append(content)
+        self._whitespace = [chunk[len(lead) + len(content) :]]
 
-    def _give_up_kept(self) -> None:
-        """A mark that closes alone: what was kept so far was thought."""
-        self.reasoning.append("".join(self._kept))
-        self._kept.clear()
-        self._blanks.clear()
+    def _move_to_reasoning(self) -> None:
+        """A closing mark without an opening mark: the text so far is reasoning."""
+        self.reasoning.append("".join(self._parts))
+        self._parts.clear()
+        self._whitespace.clear()
 
 
-class _Step(NamedTuple):
-    """A mark in a stream: where it starts and ends, and what ends the block that it begins."""
+class _StreamMark(NamedTuple):
+    """A mark in a stream: its start and end, and the closer of the block that it opens."""
 
     start: int
     end: int
@@ -101,58 +100,58 @@ class _Step(NamedTuple):
 
 @attrs.define
 class TagStream:
-    """Takes reasoning out of text that arrives in pieces; the pieces may cut a mark anywhere.
+    """Strips reasoning from streamed text; a chunk may end inside a mark.
 
-    Only text that may still become a mark is held back. Reasoning is released as it comes, so the text of a block that
-    is never closed is reasoning here. A mark that closes alone is text, unless the stream starts inside reasoning.
+    Only a possible partial mark is buffered. Reasoning is released immediately, so the text of an unclosed block counts
+    as reasoning. A closing mark without an opening mark is text, unless the stream starts inside reasoning.
     """
 
     _marks: Marks
     _closer: Closer | None = None
-    _held: str = ""
+    _buffer: str = ""
 
     def feed(self, chunk: str) -> tuple[str, str]:
-        """Take the next piece; return the visible text and the reasoning that it released."""
-        text = self._held + chunk if self._held else chunk
-        begun = self._marks.begun if self._closer is None else self._closer.begun
-        if begun.search(text):
+        """Process the next chunk; return the released visible text and reasoning."""
+        text = self._buffer + chunk if self._buffer else chunk
+        partial = self._marks.partial if self._closer is None else self._closer.partial
+        if partial.search(text):
             return self._release(text, is_last=False)
-        self._held = ""
+        self._buffer = ""
         return (text, "") if self._closer is None else ("", text)
 
     def finish(self) -> tuple[str, str]:
-        """Say that nothing follows; return what was still held back."""
-        return self._release(self._held, is_last=True)
+        """End the stream; return the buffered visible text and reasoning."""
+        return self._release(self._buffer, is_last=True)
 
     def _release(self, text: str, *, is_last: bool) -> tuple[str, str]:
         visible: list[str] = []
         reasoning: list[str] = []
         done, end = 0, len(text)
-        tail = end if is_last else end - self._marks.longest  # what starts before it is whole
+        tail = end if is_last else end - self._marks.longest  # a mark that starts before it is complete
         while True:
-            step = self._next(text, done)
-            if not is_last and (step is None or step.start >= tail):
-                end = self._certain_end(text, done)
-                step = step if step and step.start < end else None
-            until = step.start if step else end
+            mark_span = self._next(text, done)
+            if not is_last and (mark_span is None or mark_span.start >= tail):
+                end = self._safe_end(text, done)
+                mark_span = mark_span if mark_span and mark_span.start < end else None
+            until = mark_span.start if mark_span else end
             (visible if self._closer is None else reasoning).append(text[done:until])
-            if step is None:
-                self._held = text[end:]
+            if mark_span is None:
+                self._buffer = text[end:]
                 return "".join(visible), "".join(reasoning)
-            done = step.end
-            self._closer = step.closer
+            done = mark_span.end
+            self._closer = mark_span.closer
 
-    def _certain_end(self, text: str, start: int) -> int:
-        """Where the text ends that cannot be part of a mark any more."""
-        begun = self._marks.begun if self._closer is None else self._closer.begun
-        for match in begun.finditer(text, max(start, len(text) - self._marks.longest)):
+    def _safe_end(self, text: str, start: int) -> int:
+        """The end of the text that cannot be part of a partial mark."""
+        partial = self._marks.partial if self._closer is None else self._closer.partial
+        for match in partial.finditer(text, max(start, len(text) - self._marks.longest)):
             if match.end() == len(text):
                 return match.start()
         return len(text)
 
-    def _next(self, text: str, start: int) -> _Step | None:
+    def _next(self, text: str, start: int) -> _StreamMark | None:
         if self._closer is not None:
             close = self._closer.search(text, start)
-            return _Step(*close.span(), None) if close else None
+            return _StreamMark(*close.span(), None) if close else None
         mark = self._marks.search_open(text, start)
-        return _Step(mark.start, mark.end, None if mark.is_empty else mark.closer) if mark else None
+        return _StreamMark(mark.start, mark.end, None if mark.is_empty else mark.closer) if mark else None

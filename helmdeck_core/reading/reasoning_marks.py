@@ -1,7 +1,7 @@
-"""Compiles reasoning tags into the patterns that find their marks.
+"""Compiles reasoning tags into patterns that find their marks.
 
-The tags are data: no tag is named here. Letter case never matters, a mark may carry attributes, and a closing mark may
-carry blanks. Everything is linear in the length of the text.
+The tags are data from plugins. Marks are case-insensitive; opening marks may have attributes, closing marks whitespace.
+All searches are linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -16,26 +16,25 @@ import attrs
 
 from helmdeck_core.domain.decode import ReasoningTag
 
-MAX_ATTRIBUTES = 1000  # characters; bounds what a stream holds back behind an opening mark that is never finished
+MAX_ATTRIBUTES = 1000  # characters; limits the stream buffer after an incomplete opening mark
 
 ATTRIBUTES = rf"(?:\s[^<>]{{0,{MAX_ATTRIBUTES}}}|/)?"
-_BLANKS = r"[ \t\r\n]{0,8}"
+_SPACES = r"[ \t\r\n]{0,8}"
 _FREE_HOPS = 3
 _HOP = 2_000
-"""How far, in characters, a hop to the next character that may be part of a close has to lead on the average.
+"""Minimum average distance, in characters, between hops to a character of a closing mark.
 
-A hop is a ``memchr``, which takes next to nothing where the character is rare; thought that is full of it is quicker for
-one regular expression.
+A hop is a ``memchr``, which is fast where the character is rare; otherwise one regular expression is faster.
 """
 
 
 def literal(mark: str) -> list[str]:
-    """The atoms of a mark that is compared letter for letter, but for their case."""
+    """The atoms of a mark that is compared literally, ignoring case."""
     return [re.escape(char) for char in mark.lower()]
 
 
 def _opening(tag: ReasoningTag) -> list[str]:
-    """The atoms of an opening mark: patterns that must match one after the other."""
+    """The atoms of an opening mark: patterns that match in sequence."""
     if tag.has_attributes and tag.open.endswith(">"):
         return [*literal(tag.open[:-1]), ATTRIBUTES, *literal(">")]
     return literal(tag.open)
@@ -43,14 +42,14 @@ def _opening(tag: ReasoningTag) -> list[str]:
 
 def _closing(mark: str) -> list[str]:
     if mark.startswith("</") and mark.endswith(">"):
-        return ["<", "/", _BLANKS, *literal(mark[2:-1]), _BLANKS, ">"]
+        return ["<", "/", _SPACES, *literal(mark[2:-1]), _SPACES, ">"]
     return literal(mark)
 
 
 class _Trie:
-    """Marks by their common beginnings, so that a position of the text is compared with each atom once.
+    """A prefix tree of marks, so that each position of the text is compared with each atom once.
 
-    :ivar ends: the number of the mark that ends here; the longest mark that matches wins, then the first.
+    :ivar ends: the number of the mark that ends here; the longest match wins, then the first.
     """
 
     def __init__(self) -> None:
@@ -64,40 +63,39 @@ class _Trie:
         if node.ends is None:
             node.ends = number
 
-    def pattern(self, *, begun: bool) -> str:
-        """Match a whole mark and name it by a group; with ``begun``, also what the end of the text shows of one."""
-        branches = [atom + child.pattern(begun=begun) for atom, child in self.children.items()]
+    def pattern(self, *, partial: bool) -> str:
+        """Match a whole mark in a named group; with ``partial``, also a prefix of a mark at the end of the text."""
+        branches = [atom + child.pattern(partial=partial) for atom, child in self.children.items()]
         if self.ends is not None:
-            branches.append("" if begun else f"(?P<m{self.ends}>)")
-        elif begun:
+            branches.append("" if partial else f"(?P<m{self.ends}>)")
+        elif partial:
             branches.append(r"\Z")
         return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
 
 
-def compile_marks(marks: Sequence[Sequence[str]], *, begun: bool = False) -> re.Pattern[str]:
-    """One pattern for marks that are given as atoms; the group that matched has the number of the mark.
+def compile_marks(marks: Sequence[Sequence[str]], *, partial: bool = False) -> re.Pattern[str]:
+    """Compile marks, as lists of atoms, into one pattern; the matching group has the number of the mark.
 
-    What all marks begin with stands in front as a literal, which the engine skips to several times as fast as to a set.
-    Otherwise the first characters stand in front as one set, outside of the case-folding group; words that may be written
-    in either case would be tried at every position of the text.
+    A common prefix comes first as a literal, which the engine finds several times faster than a set. Otherwise the first
+    characters come first as a set, outside the case-insensitive group, which would be tried at every position.
     """
-    lead = 0 if begun else _common_lead(marks)
+    lead = 0 if partial else _common_lead(marks)
     if lead:
         trie = _Trie()
         for number, atoms in enumerate(marks):
             trie.add(atoms[lead:], number)
-        return re.compile(f"{''.join(marks[0][:lead])}(?ai:{trie.pattern(begun=False)})")
+        return re.compile(f"{''.join(marks[0][:lead])}(?ai:{trie.pattern(partial=False)})")
     tries: dict[str, _Trie] = {}
     for number, (first, *rest) in enumerate(marks):
         tries.setdefault(_either_case(first), _Trie()).add(rest, number)
     if not tries:
         return re.compile(r"(?!)")
-    branches = [rf"(?<=[{first}])(?ai:{trie.pattern(begun=begun)})" for first, trie in tries.items()]
+    branches = [rf"(?<=[{first}])(?ai:{trie.pattern(partial=partial)})" for first, trie in tries.items()]
     return re.compile(rf"[{''.join(tries)}](?:{'|'.join(branches)})")
 
 
 def _common_lead(marks: Sequence[Sequence[str]]) -> int:
-    """How many atoms all marks begin with that are one character and have no letter case; one atom of each is left."""
+    """The length of the common prefix of single-character atoms without letter case; shorter than every mark."""
     lead = 0
     for atoms in zip(*(mark[:-1] for mark in marks), strict=False):
         if len(set(atoms)) > 1 or len(atoms[0]) > 2 or atoms[0][-1].isalpha():
@@ -112,16 +110,16 @@ def _either_case(first: str) -> str:
 
 
 def _follows(atoms: tuple[str, ...]) -> str:
-    """The characters that these atoms may begin with."""
-    blanks = " \t\r\n" if atoms[0] == _BLANKS else ""
-    first = atoms[1 if blanks else 0][-1]
-    return blanks + first.lower() + first.upper()
+    """The possible first characters of these atoms."""
+    spaces = " \t\r\n" if atoms[0] == _SPACES else ""
+    first = atoms[1 if spaces else 0][-1]
+    return spaces + first.lower() + first.upper()
 
 
 class Closer:
-    """Finds the first mark that ends a block; where two match, the longer one does. Compiled when it is first needed.
+    """Finds the first closing mark of a block; the longest match wins. Compiled lazily.
 
-    :ivar hop: a character that every mark has, ``before`` characters behind its first; empty where they have none.
+    :ivar hop: a character that every mark has at index ``before``; empty if there is none.
     """
 
     def __init__(self, marks: Iterable[str]) -> None:
@@ -137,36 +135,36 @@ class Closer:
         return compile_marks(self._atoms)
 
     @cached_property
-    def begun(self) -> re.Pattern[str]:
-        """What the end of a text shows of a closing mark."""
-        return compile_marks(self._atoms, begun=True)
+    def partial(self) -> re.Pattern[str]:
+        """A prefix of a closing mark at the end of a text."""
+        return compile_marks(self._atoms, partial=True)
 
     def search(self, text: str, start: int, end: int | None = None) -> re.Match[str] | None:
-        """The first closing mark that stands between ``start`` and ``end``."""
+        """The first closing mark between ``start`` and ``end``."""
         limit = len(text) if end is None else end
         if self.hop:
-            at, owed = start + self.before - 1, start - _FREE_HOPS * _HOP
-            while (at := text.find(self.hop, at + 1, limit)) >= max(owed, 0):
+            at, min_position = start + self.before - 1, start - _FREE_HOPS * _HOP
+            while (at := text.find(self.hop, at + 1, limit)) >= max(min_position, 0):
                 if text[at + 1 : at + 2] in self._follow and (
                     match := self.pattern.match(text, at - self.before, limit)
                 ):
                     return match
-                owed += _HOP
+                min_position += _HOP
             if at < 0:
                 return None
             start = max(start, at - self.before)
         return self.pattern.search(text, start, limit)
 
 
-def _without_beginnings(marks: Iterable[str]) -> frozenset[str]:
-    """The marks that no longer one begins with."""
+def _without_prefixes(marks: Iterable[str]) -> frozenset[str]:
+    """The marks that are not a prefix of another mark."""
     ordered = sorted(set(marks))
-    return frozenset(mark for mark, behind in itertools.pairwise([*ordered, ""]) if not behind.startswith(mark))
+    return frozenset(mark for mark, following in itertools.pairwise([*ordered, ""]) if not following.startswith(mark))
 
 
 @attrs.define(eq=False)
 class Mark:
-    """A mark that was found: it opens a block that ``closer`` ends, or it closes alone."""
+    """A mark in the text: an opening mark with its ``closer``, or a closing mark without an opening mark."""
 
     tag: str
     start: int
@@ -175,8 +173,8 @@ class Mark:
     is_empty: bool = False
 
 
-class _Usual(NamedTuple):
-    """How the marks of a block were spelt, which is how the next answer of a model spells them."""
+class _BlockMarks(NamedTuple):
+    """The exact marks of the last block; the next response of a model mostly uses the same ones."""
 
     opened: str
     closed: str
@@ -184,7 +182,7 @@ class _Usual(NamedTuple):
 
 
 class Marks:
-    """The marks of all tags, as one pattern for those that open and those that may close alone."""
+    """One pattern for all opening marks and for closing marks that need no opening mark."""
 
     def __init__(self, tags: Sequence[ReasoningTag]) -> None:
         opening = [tag for tag in tags if tag.open]
@@ -197,17 +195,17 @@ class Marks:
         self.longest = (
             MAX_ATTRIBUTES + max((len(mark) for tag in tags for mark in (tag.open, *tag.close)), default=0) + 16
         )
-        self._usual: _Usual | None = None
-        self._sure = _without_beginnings(mark.lower() for tag in tags for mark in (tag.open, *tag.close))
+        self._last_block: _BlockMarks | None = None
+        self._unambiguous = _without_prefixes(mark.lower() for tag in tags for mark in (tag.open, *tag.close))
         self.any_close = Closer([close for _, close in alone])
 
     @cached_property
-    def begun(self) -> re.Pattern[str]:
-        """What the end of a text shows of an opening mark."""
-        return compile_marks(self._opens, begun=True)
+    def partial(self) -> re.Pattern[str]:
+        """A prefix of an opening mark at the end of a text."""
+        return compile_marks(self._opens, partial=True)
 
     def search(self, text: str, start: int = 0) -> Mark | None:
-        """The first mark at or after ``start``, outside of any block."""
+        """The first mark at or after ``start``, outside any block."""
         match = self._pattern.search(text, start)
         return self._mark(match) if match else None
 
@@ -216,12 +214,12 @@ class Marks:
         return re.compile(rf"\s*+{self._pattern.pattern}")
 
     def leading_block(self, text: str, start: int = 0) -> tuple[int, int, int] | None:
-        """The closed block that is next but for blanks: where its inside starts and ends, and where it ends itself."""
-        if (usual := self._usual) and text.startswith(usual.opened, start):
-            inside = start + len(usual.opened)
-            at = text.find(usual.closer.hop, inside) - usual.closer.before
-            if at >= inside and text.startswith(usual.closed, at):
-                return inside, at, at + len(usual.closed)
+        """The closed block at ``start``, after optional whitespace: start and end of its content, and its own end."""
+        if (last := self._last_block) and text.startswith(last.opened, start):
+            inside = start + len(last.opened)
+            at = text.find(last.closer.hop, inside) - last.closer.before
+            if at >= inside and text.startswith(last.closed, at):
+                return inside, at, at + len(last.closed)
         match = self._leading.match(text, start)
         if match is None:
             return None
@@ -232,8 +230,8 @@ class Marks:
         if close is None:
             return None
         opened, closed = match[0].lstrip(), close[0]
-        if closer.hop and opened.lower() in self._sure and closed.lower() in self._sure:
-            self._usual = _Usual(opened, closed, closer)
+        if closer.hop and opened.lower() in self._unambiguous and closed.lower() in self._unambiguous:
+            self._last_block = _BlockMarks(opened, closed, closer)
         return inside, *close.span()
 
     def search_open(self, text: str, start: int) -> Mark | None:

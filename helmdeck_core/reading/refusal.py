@@ -1,7 +1,6 @@
-"""Tells a refusal in prose from other prose.
+"""Detects refusals in prose.
 
-A refusal is a sentence near the start in which the writer says that it cannot, or will not, do what was requested. How
-each language phrases that is contributed by plugins.
+A refusal is a sentence near the start that declines the request. Plugins contribute the patterns of each language.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from functools import cached_property
 
 from helmdeck_core.domain.decode import RefusalPattern
 
-_BEGINNING = 400  # characters that are searched
+_MAX_CHARS = 400  # characters that are searched
 
 _SENTENCE = re.compile(r"[^.!?。\n]*+[.!?。\n]*+\s*+")
 
-_MOST_SENTENCES = 3
-"""A refusal is one of the first sentences; later sentences of a longer text are about something else."""
+_MAX_SENTENCES = 3
+"""Later sentences of a longer text do not refuse the request."""
 
 
 class RefusalMatcher:
@@ -28,17 +27,17 @@ class RefusalMatcher:
 
     @cached_property
     def _compiled(self) -> tuple[re.Pattern[str], ...]:
-        """Compiled at the first prose answer: compiling costs more than start-up should."""
+        """Compiled lazily, at the first prose response: compiling would slow down start-up."""
         return tuple(re.compile(each.pattern, re.IGNORECASE) for each in self._patterns)
 
     def matches(self, text: str) -> bool:
-        """Whether the text refuses to do what was requested."""
-        beginning = " ".join(text[:_BEGINNING].replace("*", "").split())
+        """Whether the text refuses the request."""
+        head = " ".join(text[:_MAX_CHARS].replace("*", "").split())
         start = 0
-        for _ in range(_MOST_SENTENCES):
-            if any(pattern.match(beginning, start) for pattern in self._compiled):
+        for _ in range(_MAX_SENTENCES):
+            if any(pattern.match(head, start) for pattern in self._compiled):
                 return True
-            sentence = _SENTENCE.match(beginning, start)
+            sentence = _SENTENCE.match(head, start)
             if sentence is None or sentence.end() == start:
                 return False
             start = sentence.end()

@@ -91,10 +91,10 @@ def test_tried_decode_steps_are_listed(decode):
     done = decode('{"a": (1)}')
     tried = [line for line in done.err.splitlines() if line.startswith("tried")]
     assert tried[0].endswith("strict: JSON is malformed: invalid character (byte 6)")
-    assert "nothing to mend" in " ".join(done.err.split())
+    assert "nothing to repair" in " ".join(done.err.split())
     data = decode('{"a": (1)}', "--json").data
     assert data["attempts"][0] == {"step": "strict", "outcome": "JSON is malformed: invalid character (byte 6)"}
-    assert {attempt["outcome"] for attempt in data["attempts"][1:]} == {"nothing to mend"}
+    assert {attempt["outcome"] for attempt in data["attempts"][1:]} == {"nothing to repair"}
     data = decode('So {"a": [1,],}', "--json").data
     assert data["attempts"][-1] == {"step": "trailing_commas", "outcome": "the value"}
 
@@ -158,9 +158,9 @@ def test_tool_calls_are_shown_with_the_remaining_text(decode):
 @pytest.mark.parametrize(
     ("raw", "words", "code", "said"),
     [
-        (CALL[:40], [], 11, "malformed   cut (tags): the call ends in the middle"),
+        (CALL[:40], [], 11, "malformed   cut (tags): the call is truncated"),
         (CALL[:50].replace("}", ""), ["--stop-reason", "length"], 11, "truncated   yes"),
-        (CALL, ["--tool", "listen"], 12, "there is no tool 'look'"),
+        (CALL, ["--tool", "listen"], 12, "unknown tool 'look'"),
         (CALL, ["--stop-reason", "length"], 0, "withheld    look"),
         ("look/at>sky", ["--model", "zai/glm-4"], 0, "inert       0"),
         ("nothing", [], 0, "inert       0"),

@@ -380,11 +380,11 @@ def test_helmdeck_tool_call_formats_are_found_in_text(deck_with):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"open": ("<x>",), "head": "("}, "head is no regular expression"),
+        ({"open": ("<x>",), "head": "("}, "head is not a valid regular expression"),
         ({"open": ("<x>",), "head": "x"}, "head has no group 'name'"),
         ({"open": ("",)}, "a mark is empty"),
-        ({}, "nothing to know it by"),
-        ({"open": ("<x>",), "argument": "<(?P<key>a)>"}, "belong together"),
+        ({}, "neither an opening mark nor a protocol"),
+        ({"open": ("<x>",), "argument": "<(?P<key>a)>"}, "require each other"),
     ],
 )
 def test_helmdeck_tool_call_formats_that_cannot_work_name_their_plugin(deck_with, fields, words):

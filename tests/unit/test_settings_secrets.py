@@ -134,7 +134,7 @@ def test_an_open_provider_and_its_settings_show_no_secret():
 def test_a_deck_refuses_an_address_with_a_secret_however_it_was_made():
     for url in (f"https://u:{KEY}@host", f"https://host?sig=1&signature={KEY}"):
         config = Config(providers={"anthropic": ProviderConfig(base_url=url)})
-        with pytest.raises(ConfigError, match="providers.anthropic.base_url: holds a") as caught:
+        with pytest.raises(ConfigError, match="providers.anthropic.base_url: contains a") as caught:
             make_deck().__class__(config)
         assert KEY not in str(caught.value) + repr(config)
 

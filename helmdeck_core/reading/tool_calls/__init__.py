@@ -1,4 +1,4 @@
-"""Recovers tool calls from what a model wrote, and says which calls may be run.
+"""Recovers tool calls from model text and decides which calls may be executed.
 
-The formats are data: no mark is named here. Nothing is ever completed, and everything is linear in the length of the text.
+The formats are data from plugins. Truncated calls are never completed; all searches are linear in the text length.
 """

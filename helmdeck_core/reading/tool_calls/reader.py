@@ -1,4 +1,4 @@
-"""Says which calls of an answer may be run, native ones and those that are written as text, by the same rules."""
+"""Decides which calls of a response may be executed, by the same rules for native and text calls."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from helmdeck_core.reading.name_resolver import NameResolver
 from helmdeck_core.reading.reasoning_marks import Marks
 from helmdeck_core.reading.tool_calls.payloads import BadArguments, RawCall, read_arguments, read_elements
 from helmdeck_core.reading.tool_calls.scanner import Scanner
-from helmdeck_core.reading.tool_calls.walk_result import ENDED, Setting
+from helmdeck_core.reading.tool_calls.walk_result import ENDED, WalkContext
 from helmdeck_core.reading.tool_calls.walker import walk
 
 Tools = Iterable[str | ToolDefinition]
 
 
 class ToolCallReader:
-    """Reads calls by the formats, and strips reasoning by the tags, of the plugins."""
+    """Recovers calls with the tool-call formats, and strips reasoning with the tags, of the plugins."""
 
     def __init__(self, formats: Sequence[ToolCallFormat], tags: Sequence[ReasoningTag], decoder: Decoder) -> None:
         self._formats = tuple(formats)
@@ -47,30 +47,30 @@ class ToolCallReader:
         model: str = "",
         partial: bool = False,
     ) -> ToolCalls:
-        """Find the calls that a text holds; never raises for any text.
+        """Find the calls in a text; never raises, whatever the text.
 
-        :param tools: the tools that were offered; ``None`` lets every name through.
-        :param stop: why the model stopped; ``None`` when nobody says, and then only what is visibly cut counts as cut.
-        :param model: the model id, for formats that only some models write.
-        :param partial: also return the complete calls of an answer that was cut.
+        :param tools: the offered tools; ``None`` accepts every name.
+        :param stop: the stop reason; with ``None``, only a call that is visibly incomplete counts as truncated.
+        :param model: the model id, for formats of specific models.
+        :param partial: also return the complete calls of a truncated response.
         """
         scanner = self._scanner(model)
         if not scanner.finds(text):
             stripped = self._decoder.strip(text)
             is_stripped = len(stripped.found) > stripped.is_unclosed
             return ToolCalls(text=stripped.text if is_stripped else text, reasoning=stripped.reasoning)
-        known = _Known(tools)
-        # The line break in front lets a mark that belongs to the start of a line begin the text.
-        lined = "\n" + text
-        walked = walk(lined, Setting(scanner, self._marks, self._mend, stop, known.knows))
-        sorter = _Sorter(known, text)
+        known = _OfferedTools(tools)
+        # The leading line break lets a start-of-line mark match at the start of the text.
+        with_break = "\n" + text
+        walked = walk(with_break, WalkContext(scanner, self._marks, self._repair, stop, known.is_known))
+        sorter = _CallSorter(known, text)
         for written in (*walked.calls, *walked.complete):
             sorter.add(written.call, written.format.name, written.excerpt)
-        visible = _joined(lined, walked.removed) if walked.removed else text
+        visible = _joined(with_break, walked.removed) if walked.removed else text
         return sorter.result(
             text=_without_leftovers(visible, scanner.leftovers),
-            is_cut=walked.is_cut,
-            may_run=partial or ((stop is None or stop in ENDED) and not walked.is_cut),
+            is_truncated=walked.is_truncated,
+            may_run=partial or ((stop is None or stop in ENDED) and not walked.is_truncated),
             inert=walked.inert,
             reasoning="\n".join(walked.reasoning),
         )
@@ -78,20 +78,22 @@ class ToolCallReader:
     def judge(
         self, response: ChatResponse, *, tools: Tools | None = None, model: str = "", partial: bool = False
     ) -> ToolCalls:
-        """Say which calls of a response may be run: its native ones, or else those in its text.
+        """Decide which calls of a response may be executed: its native calls, or else those in its text.
 
-        Parameters are those of ``read``. Arguments that cannot be read are an error for the model, never replaced.
+        The parameters are those of ``read``. Invalid arguments are reported to the model and never replaced.
         """
         stop = response.stop_reason
         if not response.tool_calls:
             return self.read(response.text, tools=tools, stop=stop, model=model, partial=partial)
         is_ended = stop in ENDED
         raws = [_native(call, is_ended=is_ended) for call in response.tool_calls]
-        is_cut = any(raw.problem == "cut" for raw in raws)
-        sorter = _Sorter(_Known(tools), "".join(call.arguments for call in response.tool_calls))
+        is_truncated = any(raw.problem == "cut" for raw in raws)
+        sorter = _CallSorter(_OfferedTools(tools), "".join(call.arguments for call in response.tool_calls))
         for raw, call in zip(raws, response.tool_calls, strict=True):
             sorter.add(raw, NATIVE, call.arguments)
-        return sorter.result(text=response.text, is_cut=is_cut, may_run=partial or (is_ended and not is_cut))
+        return sorter.result(
+            text=response.text, is_truncated=is_truncated, may_run=partial or (is_ended and not is_truncated)
+        )
 
     def _scanner(self, model: str) -> Scanner:
         model = model.lower()
@@ -101,7 +103,7 @@ class ToolCallReader:
             self._scanners[key] = Scanner(active)
         return self._scanners[key]
 
-    def _mend(self, text: str) -> tuple[str, tuple[str, ...]] | None:
+    def _repair(self, text: str) -> tuple[str, tuple[str, ...]] | None:
         try:
             decoded = self._decoder.decode(text, dict, StopReason.END_TURN)
             return msgspec.json.encode(decoded.value).decode(), decoded.repairs or (decoded.step,)
@@ -110,7 +112,7 @@ class ToolCallReader:
 
 
 def _native(call: ToolCall, *, is_ended: bool) -> RawCall:
-    """A native call; where the answer did not end for it, arguments that cannot be read were cut."""
+    """A native call; if the response did not end regularly, invalid arguments are truncated."""
     raw = RawCall(call.name, call.id, call.arguments)
     if is_ended:
         return raw
@@ -120,11 +122,11 @@ def _native(call: ToolCall, *, is_ended: bool) -> RawCall:
             return raw
     except BadArguments:
         pass
-    return attrs.evolve(raw, problem="cut", error="the arguments end in the middle")
+    return attrs.evolve(raw, problem="cut", error="the arguments are truncated")
 
 
-class _Known:
-    """The tools that the caller offered."""
+class _OfferedTools:
+    """The tools offered by the caller."""
 
     def __init__(self, tools: Tools | None) -> None:
         self.is_open = tools is None
@@ -135,7 +137,7 @@ class _Known:
         self._names = NameResolver(self._schemas)
 
     @property
-    def knows(self) -> Callable[[str], bool] | None:
+    def is_known(self) -> Callable[[str], bool] | None:
         return None if self.is_open else lambda name: self.find(name) is not None
 
     def find(self, name: str) -> str | None:
@@ -145,20 +147,20 @@ class _Known:
         return self._names.nearest(name)
 
     def properties(self, name: str) -> Mapping[str, Any]:
-        """What the schema of a tool says of its arguments."""
+        """The ``properties`` of a tool's input schema."""
         properties = self._schemas.get(name, {}).get("properties")
         return properties if isinstance(properties, Mapping) else {}
 
 
-class _Sorter:
-    """Holds calls against the tools and the rules for arguments; what passes was found, all else is broken.
+class _CallSorter:
+    """Validates names and arguments, and sorts calls into recovered and malformed ones.
 
-    :param text: what the ids are made from where the model gave none: the same answer has the same ids.
+    :param text: the source of generated ids, so that the same response always has the same ids.
     """
 
-    def __init__(self, known: _Known, text: str) -> None:
-        self.found: list[RecoveredCall] = []
-        self.broken: list[MalformedCall] = []
+    def __init__(self, known: _OfferedTools, text: str) -> None:
+        self.recovered: list[RecoveredCall] = []
+        self.malformed: list[MalformedCall] = []
         self._known = known
         self._text = text
         self._ids: set[str] = set()
@@ -172,8 +174,8 @@ class _Sorter:
             problem, error = "no_name", "the call names no tool"
         elif not problem and name is None:
             nearest = self._known.nearest(raw.name)
-            meant = f"; did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
-            problem, error = "unknown_tool", f"there is no tool {excerpt_of(raw.name)!r}{meant}"
+            suggestion = f"; did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
+            problem, error = "unknown_tool", f"unknown tool {excerpt_of(raw.name)!r}{suggestion}"
         if not problem:
             try:
                 arguments, args, more = self._arguments(raw, name or "")
@@ -182,79 +184,80 @@ class _Sorter:
             else:
                 corrected = raw.name if name != raw.name else None
                 call = ToolCall(call_id, name or "", arguments)
-                self.found.append(RecoveredCall(call, args, call_format, (*raw.repairs, *more, *repairs), corrected))
+                all_repairs = (*raw.repairs, *more, *repairs)
+                self.recovered.append(RecoveredCall(call, args, call_format, all_repairs, corrected))
                 return
-        self.broken.append(MalformedCall(call_format, problem, error, raw.name, call_id, excerpt))
+        self.malformed.append(MalformedCall(call_format, problem, error, raw.name, call_id, excerpt))
 
     def _arguments(self, raw: RawCall, name: str) -> tuple[str, dict[str, Any], tuple[str, ...]]:
         if raw.elements is None:
             return read_arguments(raw.arguments)
         return *read_elements(raw.elements, self._known.properties(name)), ()
 
-    def _id(self, given: str) -> tuple[str, tuple[str, ...]]:
-        """The model's own id, unless another call of the answer has it too."""
-        if given and given not in self._ids:
-            self._ids.add(given)
-            return given, ()
-        made = f"call_{self._digest[:12]}_{len(self._ids) + 1}"
-        while made in self._ids:
-            made += "x"
-        self._ids.add(made)
-        return made, ("new_id",) if given else ()
+    def _id(self, original: str) -> tuple[str, tuple[str, ...]]:
+        """The model's id if it is unique in the response, else a generated id."""
+        if original and original not in self._ids:
+            self._ids.add(original)
+            return original, ()
+        generated = f"call_{self._digest[:12]}_{len(self._ids) + 1}"
+        while generated in self._ids:
+            generated += "x"
+        self._ids.add(generated)
+        return generated, ("new_id",) if original else ()
 
     @cached_property
     def _digest(self) -> str:
         return hashlib.sha256(self._text.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def result(self, *, text: str, is_cut: bool, may_run: bool, inert: int = 0, reasoning: str = "") -> ToolCalls:
-        """What was found, as calls that may be run or as calls that must not be."""
-        found = tuple(self.found)
+    def result(self, *, text: str, is_truncated: bool, may_run: bool, inert: int = 0, reasoning: str = "") -> ToolCalls:
+        """The recovered calls, either executable or withheld."""
+        recovered = tuple(self.recovered)
         return ToolCalls(
             text=text,
-            calls=found if may_run else (),
-            withheld=() if may_run else found,
-            broken=tuple(self.broken),
-            is_cut=is_cut,
+            calls=recovered if may_run else (),
+            withheld=() if may_run else recovered,
+            broken=tuple(self.malformed),
+            is_cut=is_truncated,
             inert=inert,
             reasoning=reasoning,
         )
 
 
 def _joined(text: str, removed: Iterable[tuple[int, int, str]]) -> str:
-    """The text without some spans; blanks that meet where one was become one paragraph, line or word break."""
-    kept: list[str] = []
+    """The text without the removed spans; adjoining whitespace becomes one paragraph, line or word break."""
+    chunks: list[str] = []
     done = 0
     for start, end, instead in sorted(removed):
         if start >= done:
-            kept += [text[done:start], instead]
+            chunks += [text[done:start], instead]
         done = max(done, end)
-    kept.append(text[done:])
+    chunks.append(text[done:])
     joined: list[str] = []
     gap = ""
-    for piece in kept:
-        stem = piece.strip()
-        if not stem:
-            gap += piece
+    for chunk in chunks:
+        content = chunk.strip()
+        if not content:
+            gap += chunk
             continue
-        lead = piece[: len(piece) - len(piece.lstrip())]
+        lead = chunk[: len(chunk) - len(chunk.lstrip())]
         if joined:
-            blanks = gap + lead
-            joined.append("\n\n" if blanks.count("\n") > 1 else "\n" if "\n" in blanks else " " if blanks else "")
-        joined.append(stem)
-        gap = piece[len(lead) + len(stem) :]
+            space = gap + lead
+            joined.append("\n\n" if space.count("\n") > 1 else "\n" if "\n" in space else " " if space else "")
+        joined.append(content)
+        gap = chunk[len(lead) + len(content) :]
     return "".join(joined)
 
 
 def _without_leftovers(text: str, leftovers: Sequence[ToolCallFormat]) -> str:
-    """Take tokens and blocks off the end; what stands before other text stays."""
+    """Remove leftover tokens and blocks at the end of the text only."""
     end = len(text)
-    while (start := _start_of_leftover(text, _ink_end(text, end), leftovers)) is not None:
+    while (start := _start_of_leftover(text, _end_of_text(text, end), leftovers)) is not None:
         end = start
     return text if end == len(text) else text[:end].rstrip()
 
 
 def _start_of_leftover(text: str, end: int, leftovers: Sequence[ToolCallFormat]) -> int | None:
-    """Where the leftover starts that ends here."""
+    """The start of the leftover that ends at ``end``."""
     for call_format in leftovers:
         for mark, last in zip(call_format.open, call_format.close or call_format.open, strict=False):
             if text[max(0, end - len(last)) : end].lower() != last.lower():
@@ -265,8 +268,8 @@ def _start_of_leftover(text: str, end: int, leftovers: Sequence[ToolCallFormat])
     return None
 
 
-def _ink_end(text: str, end: int) -> int:
-    """Where the text before ``end`` ends, blanks apart."""
+def _end_of_text(text: str, end: int) -> int:
+    """The end of the text before ``end`` without trailing whitespace."""
     while end and text[end - 1].isspace():
         end -= 1
     return end

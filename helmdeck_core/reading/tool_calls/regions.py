@@ -1,4 +1,4 @@
-"""Reads what stands behind one opening mark: a call, a list of calls, the beginning of one, or nothing of the kind."""
+"""Parses the text after an opening mark: a call, a list of calls, a truncated call, or no call."""
 
 from __future__ import annotations
 
@@ -7,122 +7,120 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
-from helmdeck_core.reading.tool_calls.payloads import REFUSED, Inert, RawCall, calls_in, extent_of
-from helmdeck_core.reading.tool_calls.scanner import Compiled, Scanner
+from helmdeck_core.reading.tool_calls.payloads import DECODE_ERRORS, NotACall, RawCall, calls_in, extent_of
+from helmdeck_core.reading.tool_calls.scanner import CompiledFormat, Scanner
 
-Mend = Callable[[str], tuple[str, tuple[str, ...]] | None]
-"""Makes JSON of damaged JSON, with the names of the repairs; ``None`` when it cannot."""
+RepairJson = Callable[[str], tuple[str, tuple[str, ...]] | None]
+"""Returns repaired JSON and the names of the repairs; ``None`` if the JSON cannot be repaired."""
 
-_LEAD = re.compile(r"\s*+(?:```+[\w+-]*+\s*+)?")
+_PREAMBLE = re.compile(r"\s*+(?:```+[\w+-]*+\s*+)?")
 _FENCE_END = re.compile(r"\s*+```+")
-_BETWEEN = re.compile(r"[\s,;]*+")
-_BLANKS = re.compile(r"\s*+")
-_EXTRA = re.compile(r"\s*+[}\]]{1,4}\s*+")
-_BEGUN = re.compile(r"(?:\n\s*+)?[\w.:/-]{0,100}\Z")
-"""The beginning of a name, directly behind a mark, at the end of the text."""
+_SEPARATOR = re.compile(r"[\s,;]*+")
+_SPACES = re.compile(r"\s*+")
+_EXTRA_BRACKETS = re.compile(r"\s*+[}\]]{1,4}\s*+")
+_PARTIAL_NAME = re.compile(r"(?:\n\s*+)?[\w.:/-]{0,100}\Z")
+"""A partial name directly after a mark, at the end of the text."""
 
 _PLAIN_END = re.compile(r"\n[ \t*]*+(?:\w+:|\s*+\n)|\Z")
-"""Where plain text ends that is an argument: the next labelled line, a blank line, the end."""
+"""The end of a plain-text argument: the next labelled line, a blank line, or the end of the text."""
 
 
 @attrs.frozen
 class Region:
-    """What a mark came to.
+    """The parsed region of a mark.
 
-    :ivar end: where the text goes on.
-    :ivar is_cut: the text ends inside it.
-    :ivar is_last: nothing behind it can be told from its inside, so nothing behind it may count.
-    :ivar complete: of a list that was cut, the calls before the cut.
+    :ivar end: the end of the region.
+    :ivar is_truncated: the text ends inside the region.
+    :ivar is_last: the end is uncertain, so the text after the region is ignored.
+    :ivar complete: the complete calls of a truncated list.
     """
 
     end: int
     calls: Sequence[RawCall] = ()
-    is_cut: bool = False
+    is_truncated: bool = False
     is_last: bool = False
     complete: Sequence[RawCall] = ()
 
 
 class RegionReader:
-    """Reads regions of one text.
+    """Parses the regions of one text.
 
-    :param end: where the text ends, or the code that is read.
-    :param is_ended: nobody says that the model was stopped; text that no mark ends is complete only then.
+    :param end: the end of the text or of the enclosing code block.
+    :param is_ended: the model is not known to have been stopped; only then is text without a closing mark complete.
     """
 
-    def __init__(self, text: str, end: int, scanner: Scanner, mend: Mend, *, is_ended: bool) -> None:
+    def __init__(self, text: str, end: int, scanner: Scanner, repair: RepairJson, *, is_ended: bool) -> None:
         self._text = text
         self._end = end
         self._scanner = scanner
-        self._mend = mend
+        self._repair = repair
         self._is_ended = is_ended
-        self._usual_close = ""
+        self._expected_close = ""
         self._next_close: dict[re.Pattern[str], re.Match[str] | None] = {}
 
-    def read(self, call_format: Compiled, mark: str, start: int, attributes: Mapping[str, str]) -> Region | None:
-        """Read by one format from behind its opening mark; ``None`` when this is none of its calls."""
-        self._usual_close = call_format.close_of(mark)
+    def read(self, call_format: CompiledFormat, mark: str, start: int, attributes: Mapping[str, str]) -> Region | None:
+        """Parse with one format from the end of its opening mark; ``None`` if the text is not a call in this format."""
+        self._expected_close = call_format.close_of(mark)
         name, call_id = attributes.get("name", ""), attributes.get("id", "")
         if call_format.data.head:
             head = call_format.head.match(self._text, start, self._end)
             if head is None:
-                return None if call_format.data.models else self._begun(start)
+                return None if call_format.data.models else self._partial_name(start)
             groups = head.groupdict()
             name, call_id = (groups.get("name") or "").strip(), groups.get("id") or ""
             if groups.get("value") is not None:
                 return self._whole_in_head(head, name)
             start = head.end()
         elif not name and self._rest_is_blank(start):
-            return self._cut(start)
+            return self._truncated(start)
         if call_format.data.argument:
             return self._elements(call_format, start, name, call_id) if name else None
         if call_format.data.translate is not None:
             return self._translated(call_format, start)
         return self._named(call_format, start, name, call_id) if name else self._unnamed(call_format, start)
 
-    # -- what is not there --------------------------------------------------------------------------------------
+    # -- truncated and malformed calls --------------------------------------------------------------------------
 
     def _rest_is_blank(self, start: int) -> bool:
-        blanks = _BLANKS.match(self._text, start, self._end)
-        return blanks is not None and blanks.end() == self._end == len(self._text)
+        space = _SPACES.match(self._text, start, self._end)
+        return space is not None and space.end() == self._end == len(self._text)
 
-    def _begun(self, start: int) -> Region | None:
-        if self._end == len(self._text) and _BEGUN.match(self._text, start):
-            return self._cut(start)
+    def _partial_name(self, start: int) -> Region | None:
+        if self._end == len(self._text) and _PARTIAL_NAME.match(self._text, start):
+            return self._truncated(start)
         return None
 
-    def _cut(self, start: int, name: str = "", complete: Sequence[RawCall] = ()) -> Region:
-        call = RawCall(
-            name, problem="cut", error="the call ends in the middle", excerpt=self._text[start : start + 200]
-        )
-        return Region(self._end, (call,), is_cut=True, complete=complete)
+    def _truncated(self, start: int, name: str = "", complete: Sequence[RawCall] = ()) -> Region:
+        call = RawCall(name, problem="cut", error="the call is truncated", excerpt=self._text[start : start + 200])
+        return Region(self._end, (call,), is_truncated=True, complete=complete)
 
-    def _broken(self, start: int, end: int | None, name: str, problem: str, error: str) -> Region:
-        """A broken call; without an end that is certain, whatever stands behind may be a part of it."""
+    def _malformed(self, start: int, end: int | None, name: str, problem: str, error: str) -> Region:
+        """A malformed call; without a certain end, the rest of the text may be part of it."""
         call = RawCall(name, problem=problem, error=error, excerpt=self._text[start : start + 200])
         return Region(self._end if end is None else end, (call,), is_last=end is None)
 
     # -- the end ------------------------------------------------------------------------------------------------
 
-    def _close(self, call_format: Compiled, start: int) -> tuple[int, tuple[str, ...]]:
-        """The end of a call whose arguments end here, and what is to be reported of it."""
-        blanks = _BLANKS.match(self._text, start, self._end)
-        position = blanks.end() if blanks else start
+    def _close(self, call_format: CompiledFormat, start: int) -> tuple[int, tuple[str, ...]]:
+        """The end of a call whose arguments end at ``start``, and the repairs to report."""
+        space = _SPACES.match(self._text, start, self._end)
+        position = space.end() if space else start
         if own := call_format.close.match(self._text, position, self._end):
-            return own.end(), self._oddity_of(own)
+            return own.end(), self._close_repairs(own)
         if other := self._scanner.any_close.match(self._text, position, self._end):
             return other.end(), ("other_close",) if call_format.data.close else ()
-        extra = _EXTRA.match(self._text, start, self._end)
+        extra = _EXTRA_BRACKETS.match(self._text, start, self._end)
         if extra and (close := self._scanner.any_close.match(self._text, extra.end(), self._end)):
             return close.end(), ("extra_brackets",)
         return start, ("unclosed",) if call_format.data.close and call_format.data.needs_close else ()
 
-    def _oddity_of(self, close: re.Match[str]) -> tuple[str, ...]:
-        """What is to be reported of a closing mark of the format: it may belong to another of the opening marks."""
-        is_usual = not self._usual_close or "".join(close.group().split()).lower() == self._usual_close
-        return () if is_usual else ("other_close",)
+    def _close_repairs(self, close: re.Match[str]) -> tuple[str, ...]:
+        """The repairs to report for a closing mark of the format, which may not match the opening mark."""
+        is_expected = not self._expected_close or "".join(close.group().split()).lower() == self._expected_close
+        return () if is_expected else ("other_close",)
 
-    def close_behind(self, start: int, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """The first closing mark behind a position; each stretch of text is searched once."""
+    def close_after(self, start: int, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """The first closing mark after a position; each part of the text is searched once."""
         known = self._next_close.get(pattern)
         if pattern not in self._next_close or (known and known.start() < start):
             known = self._next_close[pattern] = pattern.search(self._text, start, self._end)
@@ -131,71 +129,71 @@ class RegionReader:
     # -- arguments as JSON ----------------------------------------------------------------------------------------
 
     def _lead(self, start: int) -> tuple[int, bool]:
-        """Where the payload starts, and whether it stands in a fence of its own."""
-        lead = _LEAD.match(self._text, start, self._end)
+        """The start of the payload, and whether the payload is fenced."""
+        lead = _PREAMBLE.match(self._text, start, self._end)
         return (lead.end(), "`" in lead.group()) if lead else (start, False)
 
-    def _behind_fence(self, position: int, *, has_fence: bool) -> int:
+    def _after_fence(self, position: int, *, has_fence: bool) -> int:
         end = _FENCE_END.match(self._text, position, self._end) if has_fence else None
         return end.end() if end else position
 
-    def _named(self, call_format: Compiled, start: int, name: str, call_id: str) -> Region | None:
-        """The name is known; what follows are its arguments as JSON, as plain text, or none."""
+    def _named(self, call_format: CompiledFormat, start: int, name: str, call_id: str) -> Region | None:
+        """Parse a call whose name is known; its arguments are JSON, plain text, or absent."""
         position, has_fence = self._lead(start)
         first = self._text[position : min(position + 1, self._end)]
         if first and first in '{"':
             extent = extent_of(self._text, position, self._end)
             if extent.is_whole:
-                end, repairs = self._close(call_format, self._behind_fence(extent.end, has_fence=has_fence))
+                end, repairs = self._close(call_format, self._after_fence(extent.end, has_fence=has_fence))
                 arguments = self._text[position : extent.end]
                 return Region(end, (RawCall(name, call_id, arguments, repairs=repairs),))
-            if self._is_cut(extent.is_cut):
-                return self._cut(position, name)
-            return self._damaged(call_format, position, extent.end, name, call_id)
+            if self._ends_inside(extent.is_truncated):
+                return self._truncated(position, name)
+            return self._invalid(call_format, position, extent.end, name, call_id)
         if close := call_format.close.match(self._text, position, self._end):
-            return Region(close.end(), (RawCall(name, call_id, "{}", repairs=self._oddity_of(close)),))
+            return Region(close.end(), (RawCall(name, call_id, "{}", repairs=self._close_repairs(close)),))
         if call_format.data.plain and first:
             return self._plain(call_format, start, name, call_id)
         if not first and self._end == len(self._text):
-            return self._cut(start, name)
+            return self._truncated(start, name)
         return None
 
-    def _is_cut(self, is_cut: bool) -> bool:
-        return is_cut and self._end == len(self._text)
+    def _ends_inside(self, is_truncated: bool) -> bool:
+        return is_truncated and self._end == len(self._text)
 
-    def _plain(self, call_format: Compiled, start: int, name: str, call_id: str) -> Region:
+    def _plain(self, call_format: CompiledFormat, start: int, name: str, call_id: str) -> Region:
         found = _PLAIN_END.search(self._text, start, self._end)
         end = found.start() if found else self._end
         if end == len(self._text) and not self._is_ended:
-            return self._cut(start, name)
+            return self._truncated(start, name)
         value = self._text[start:end].strip()
         return Region(end, (RawCall(name, call_id, elements=((call_format.data.plain, value, False),)),))
 
-    def _unnamed(self, call_format: Compiled, start: int) -> Region | None:
-        """JSON that names the tools: one value or several."""
+    def _unnamed(self, call_format: CompiledFormat, start: int) -> Region | None:
+        """Parse one or several JSON values that contain the tool names."""
         position, has_fence = self._lead(start)
         calls: list[RawCall] = []
         done = position
         while position < self._end and self._text[position] in "{[":
             extent = extent_of(self._text, position, self._end)
             if not extent.is_whole:
-                if self._is_cut(extent.is_cut):
+                if self._ends_inside(extent.is_truncated):
                     complete = [*calls, *complete_items(self._text, position, self._end)]
-                    return self._cut(position, complete=complete)
-                damaged = self._damaged(call_format, position, extent.end)
-                return attrs.evolve(damaged, calls=(*calls, *damaged.calls)) if damaged else None
+                    return self._truncated(position, complete=complete)
+                invalid = self._invalid(call_format, position, extent.end)
+                return attrs.evolve(invalid, calls=(*calls, *invalid.calls)) if invalid else None
             try:
                 calls += self._calls_of(self._text[position : extent.end])
-            except Inert:
+            except NotACall:
                 return None
             done = extent.end
-            between = _BETWEEN.match(self._text, done, self._end)
-            position = between.end() if between else done
+            separator = _SEPARATOR.match(self._text, done, self._end)
+            position = separator.end() if separator else done
             if not self._text.startswith("{", position):
                 break
         if not calls:
             return None
-        end, repairs = self._close(call_format, self._behind_fence(done, has_fence=has_fence))
+        end, repairs = self._close(call_format, self._after_fence(done, has_fence=has_fence))
         return Region(end, [attrs.evolve(call, repairs=(*call.repairs, *repairs)) for call in calls])
 
     def _calls_of(self, text: str) -> list[RawCall]:
@@ -203,46 +201,46 @@ class RegionReader:
             return calls_in(text)
         except RecursionError:
             return [RawCall(problem="too_deep", error="the call is nested too deeply", excerpt=text[:200])]
-        except REFUSED as error:
-            if mended := self._mend(text):
-                return [attrs.evolve(call, repairs=mended[1]) for call in calls_in(mended[0])]
+        except DECODE_ERRORS as error:
+            if repaired := self._repair(text):
+                return [attrs.evolve(call, repairs=repaired[1]) for call in calls_in(repaired[0])]
             return [RawCall(problem="malformed", error=f"the call is not JSON: {error}", excerpt=text[:200])]
 
-    def _damaged(
-        self, call_format: Compiled, start: int, broken_at: int, name: str = "", call_id: str = ""
+    def _invalid(
+        self, call_format: CompiledFormat, start: int, error_at: int, name: str = "", call_id: str = ""
     ) -> Region | None:
-        """Something like JSON that stops to be JSON: mended where it is balanced, or broken."""
-        at = self._text[broken_at : broken_at + 20]
-        error = f"the JSON of the call is broken at {at!r}"
-        blanks = _BLANKS.match(self._text, broken_at, self._end)
-        position = blanks.end() if blanks else broken_at
+        """Repair invalid JSON if it is balanced, else report it as malformed."""
+        at = self._text[error_at : error_at + 20]
+        error = f"the JSON of the call is invalid at {at!r}"
+        space = _SPACES.match(self._text, error_at, self._end)
+        position = space.end() if space else error_at
         for pattern in (call_format.close, self._scanner.any_close):
             if missing := pattern.match(self._text, position, self._end):
-                # Right as far as it went: only a bracket is missing.
-                return self._broken(start, missing.end(), name, "malformed", error)
+                # Only a closing bracket is missing.
+                return self._malformed(start, missing.end(), name, "malformed", error)
         end = loose_end(self._text, start, self._end)
         if end is None:
             is_prose = not call_format.data.needs_close and not name
-            return None if is_prose else self._broken(start, None, name, "malformed", error)
-        mended = self._mend(self._text[start:end])
-        close_end, repairs = self._close(call_format, self._behind_fence(end, has_fence=True))
-        if mended is None:
-            return self._broken(start, close_end, name, "malformed", error)
+            return None if is_prose else self._malformed(start, None, name, "malformed", error)
+        repaired = self._repair(self._text[start:end])
+        close_end, repairs = self._close(call_format, self._after_fence(end, has_fence=True))
+        if repaired is None:
+            return self._malformed(start, close_end, name, "malformed", error)
         try:
-            calls = [RawCall(name, call_id, mended[0])] if name else calls_in(mended[0])
-        except (Inert, *REFUSED):
+            calls = [RawCall(name, call_id, repaired[0])] if name else calls_in(repaired[0])
+        except (NotACall, *DECODE_ERRORS):
             return None
-        return Region(close_end, [attrs.evolve(call, repairs=(*mended[1], *repairs)) for call in calls])
+        return Region(close_end, [attrs.evolve(call, repairs=(*repaired[1], *repairs)) for call in calls])
 
-    # -- arguments one by one, and other notations ------------------------------------------------------------------
+    # -- separate arguments and other notations --------------------------------------------------------------------
 
     def _whole_in_head(self, head: re.Match[str], name: str) -> Region:
         if head.end() == len(self._text) and not self._is_ended:
-            return self._cut(head.start(), name)
+            return self._truncated(head.start(), name)
         elements = ((head["key"], head["value"].strip(), False),)
         return Region(head.end(), (RawCall(name, elements=elements),))
 
-    def _elements(self, call_format: Compiled, start: int, name: str, call_id: str) -> Region | None:
+    def _elements(self, call_format: CompiledFormat, start: int, name: str, call_id: str) -> Region | None:
         elements: list[tuple[str, str, bool]] = []
         position, _ = self._lead(start)
         while opening := call_format.argument.match(self._text, position, self._end):
@@ -253,56 +251,56 @@ class RegionReader:
             groups = opening.groupdict()
             if nested := self._unclosed_within(call_format, value):
                 error = f"the argument {groups['key']!r} is not closed before {nested!r}"
-                return self._broken(start, None, name, "ambiguous", error)
+                return self._malformed(start, None, name, "ambiguous", error)
             elements.append((groups["key"].strip(), _unwrapped(value), groups.get("json") is not None))
-            blanks = _BLANKS.match(self._text, close.end(), self._end)
-            position = blanks.end() if blanks else close.end()
+            space = _SPACES.match(self._text, close.end(), self._end)
+            position = space.end() if space else close.end()
         return self._end_of_elements(call_format, start, position, RawCall(name, call_id, elements=tuple(elements)))
 
-    def _never_closed(self, call_format: Compiled, start: int, opening: re.Match[str], name: str) -> Region:
-        """An argument without its end: forgotten where the call itself is closed, else cut."""
-        if self.close_behind(opening.end(), call_format.close) is None:
-            return self._cut(start, name)
-        return self._broken(start, None, name, "malformed", f"the argument {opening['key']!r} is never closed")
+    def _never_closed(self, call_format: CompiledFormat, start: int, opening: re.Match[str], name: str) -> Region:
+        """An unclosed argument is malformed if the call is closed, else truncated."""
+        if self.close_after(opening.end(), call_format.close) is None:
+            return self._truncated(start, name)
+        return self._malformed(start, None, name, "malformed", f"the argument {opening['key']!r} is never closed")
 
-    def _end_of_elements(self, call_format: Compiled, start: int, position: int, call: RawCall) -> Region | None:
+    def _end_of_elements(self, call_format: CompiledFormat, start: int, position: int, call: RawCall) -> Region | None:
         if own := call_format.close.match(self._text, position, self._end):
-            return Region(own.end(), (attrs.evolve(call, repairs=self._oddity_of(own)),))
+            return Region(own.end(), (attrs.evolve(call, repairs=self._close_repairs(own)),))
         if call.elements and (other := self._scanner.any_close.match(self._text, position, self._end)):
             return Region(other.end(), (attrs.evolve(call, repairs=("other_close",)),))
-        if position == len(self._text) or (not call.elements and self._begun(position)):
-            return self._cut(start, call.name)
+        if position == len(self._text) or (not call.elements and self._partial_name(position)):
+            return self._truncated(start, call.name)
         if not call.elements:
             return None
         error = (
-            f"the call is not closed behind its arguments, but goes on with {self._text[position : position + 20]!r}"
+            f"the call is not closed after its arguments; it continues with {self._text[position : position + 20]!r}"
         )
-        return self._broken(start, None, call.name, "malformed", error)
+        return self._malformed(start, None, call.name, "malformed", error)
 
-    def _unclosed_within(self, call_format: Compiled, value: str) -> str:
-        """The opening of an argument inside a value, if nothing in the value closes it; empty when there is none."""
+    def _unclosed_within(self, call_format: CompiledFormat, value: str) -> str:
+        """The opening mark of an unclosed argument inside a value; empty if there is none."""
         opened = [match.group() for match in call_format.argument.finditer(value)]
         if not opened or value.lower().count(call_format.data.argument_close.lower()) >= len(opened):
             return ""
         return opened[0]
 
-    def _translated(self, call_format: Compiled, start: int) -> Region | None:
+    def _translated(self, call_format: CompiledFormat, start: int) -> Region | None:
         position, has_fence = self._lead(start)
         if self._text[position : position + 1] != "{" or call_format.data.translate is None:
             return None
         end = balanced_end(self._text, position, self._end)
         if end is None:
-            # JSON, damaged or not, begins with a quote and is left to others.
+            # JSON, valid or not, starts with a quote and is left to other formats.
             is_other = re.compile(r"\{\s*+[\"'}]").match(self._text, position) or self._end < len(self._text)
-            return None if is_other else self._cut(position)
+            return None if is_other else self._truncated(position)
         translated = call_format.data.translate(self._text[position:end])
         if not translated:
             return None
         try:
             calls = calls_in(translated)
-        except (Inert, *REFUSED):
+        except (NotACall, *DECODE_ERRORS):
             return None
-        end, repairs = self._close(call_format, self._behind_fence(end, has_fence=has_fence))
+        end, repairs = self._close(call_format, self._after_fence(end, has_fence=has_fence))
         return Region(end, [attrs.evolve(call, repairs=(*call.repairs, *repairs)) for call in calls])
 
 
@@ -310,7 +308,7 @@ _BRACES = re.compile(r'[^"{}]++|"(?:[^"\\]++|\\.)*+"|[{}]', re.DOTALL)
 
 
 def balanced_end(text: str, start: int, end: int) -> int | None:
-    """Where the brace that opens here is closed, strings apart; ``None`` when it never is."""
+    """The end of the brace at ``start``, ignoring strings; ``None`` if it is not closed."""
     depth, position = 0, start
     while token := _BRACES.match(text, position, end):
         position = token.end()
@@ -330,7 +328,7 @@ _LOOSE = re.compile(
 
 
 def loose_end(text: str, start: int, end: int) -> int | None:
-    """Where something like JSON is balanced, strings in either quotes apart; ``None`` when it never is."""
+    """The end of balanced brackets at ``start``, ignoring strings in either quotes; ``None`` if unbalanced."""
     depth, position = 0, start
     while token := _LOOSE.match(text, position, end):
         position = token.end()
@@ -347,15 +345,15 @@ _LIST_OF_CALLS = re.compile(r'\{[^{}\[\]]*?"\w*calls?"\s*:\s*(?=\[)')
 
 
 def complete_items(text: str, start: int, end: int) -> list[RawCall]:
-    """The calls of a list that was cut, as far as they are complete."""
+    """The complete calls of a truncated list."""
     inner = _LIST_OF_CALLS.match(text, start, end)
     position = inner.end() if inner else start
     if text[position : position + 1] != "[":
         return []
     calls: list[RawCall] = []
     while True:
-        between = _BETWEEN.match(text, position + 1, end)
-        position = between.end() if between else position + 1
+        separator = _SEPARATOR.match(text, position + 1, end)
+        position = separator.end() if separator else position + 1
         if position >= end or text[position] != "{":
             return calls
         extent = extent_of(text, position, end)
@@ -363,11 +361,11 @@ def complete_items(text: str, start: int, end: int) -> list[RawCall]:
             return calls
         try:
             calls += calls_in(text[position : extent.end])
-        except (Inert, *REFUSED):
+        except (NotACall, *DECODE_ERRORS):
             return calls
         position = extent.end - 1
 
 
 def _unwrapped(value: str) -> str:
-    """A value without the line breaks that set it on lines of its own."""
+    """The value without its surrounding line breaks."""
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] == "\n" else value

@@ -1,4 +1,4 @@
-"""Compiles formats into one scanner for everything that a walk over an answer has to stop at."""
+"""Compiles tool-call formats into one scanner for all tokens that the walker handles."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from helmdeck_core.domain.tool_calls import ToolCallFormat, ToolCallFormatKind
 from helmdeck_core.reading.reasoning_marks import ATTRIBUTES, compile_marks, literal
 
 _LINE_START = r"[ \t*]{0,8}"
-"""What may stand between the start of a line and a mark that belongs there: indentation and emphasis."""
+"""What may precede a mark at the start of a line: indentation and emphasis."""
 
 _LONGEST_LINE_MARK = 64
 
 _CODE = "`"
 _JSON = {"{": [r"\{", r"""(?=\s*+["'}])"""], "[": [r"\[", r'(?=\s*+[\[{"])']}
-"""What may open JSON that matters: an object with a key, a list of objects."""
+"""The start of relevant JSON: an object with a key, or a list of objects."""
 
 _NEVER = re.compile(r"(?!)")
 
 
 @attrs.frozen(eq=False)
-class Compiled:
-    """A format with its patterns.
+class CompiledFormat:
+    """A format with its compiled patterns.
 
-    :ivar value_end: the closing mark of an argument, where the next argument or a closing mark follows.
+    :ivar value_end: the closing mark of an argument, followed by the next argument or a closing mark.
     """
 
     data: ToolCallFormat
@@ -37,7 +37,7 @@ class Compiled:
     close: re.Pattern[str]
 
     def close_of(self, mark: str) -> str:
-        """The closing mark that belongs to an opening one, in lower case; empty when any of them does."""
+        """The closing mark of an opening mark, in lower case; empty if any closing mark is valid."""
         opens, closes = self.data.open, self.data.close
         if len(opens) != len(closes):
             return ""
@@ -45,21 +45,21 @@ class Compiled:
 
 
 @attrs.frozen(eq=False)
-class Sign:
-    """What a position of the text may mean.
+class Token:
+    """A mark, JSON bracket or backtick in the text.
 
-    :ivar mark: the mark as the formats write it; a bracket for JSON and a backtick for code.
-    :ivar opens: the formats whose mark begins here, in order.
+    :ivar mark: the mark as defined in the formats; a bracket for JSON, a backtick for code.
+    :ivar opens: the formats that the mark opens, in order.
     :ivar closes: it is a closing mark.
     """
 
     mark: str
-    opens: tuple[Compiled, ...] = ()
+    opens: tuple[CompiledFormat, ...] = ()
     closes: bool = False
 
 
 class Scanner:
-    """The marks of the formats that are active for a model; compiled when an answer first needs them."""
+    """The marks of the formats that apply to a model; compiled lazily."""
 
     def __init__(self, formats: Sequence[ToolCallFormat]) -> None:
         self._formats = sorted(formats, key=lambda call_format: (call_format.order, call_format.name))
@@ -73,33 +73,33 @@ class Scanner:
         self.leftovers = tuple(each for each in self._formats if each.kind is ToolCallFormatKind.LEFTOVER)
 
     def finds(self, text: str) -> bool:
-        """Whether a walk over the text could find anything. One scan; almost every answer ends here."""
+        """Whether the text may contain calls. One search, which rules out almost every response."""
         return (
             self._opening.search(text) is not None
             or self._opening.match("\n" + text[:_LONGEST_LINE_MARK]) is not None
             or any(word in text for word in self._words)
         )
 
-    def search(self, text: str, start: int, end: int) -> tuple[Sign, int, int] | None:
-        """The first sign at or after ``start``, with where it starts and ends."""
-        signs, pattern = self._signs
+    def search(self, text: str, start: int, end: int) -> tuple[Token, int, int] | None:
+        """The first token at or after ``start``, with its start and end."""
+        tokens, pattern = self._tokens
         match = pattern.search(text, start, end)
-        return (signs[match.lastgroup or ""], *match.span()) if match else None
+        return (tokens[match.lastgroup or ""], *match.span()) if match else None
 
-    def match(self, text: str, start: int, end: int) -> Sign | None:
-        """The sign that starts exactly here."""
-        signs, pattern = self._signs
+    def match(self, text: str, start: int, end: int) -> Token | None:
+        """The token at exactly ``start``."""
+        tokens, pattern = self._tokens
         match = pattern.match(text, start, end)
-        return signs[match.lastgroup or ""] if match else None
+        return tokens[match.lastgroup or ""] if match else None
 
     @cached_property
     def any_close(self) -> re.Pattern[str]:
-        """A closing mark of any call, but for those that only mean something to their own format."""
+        """A closing mark of any call format, except start-of-line marks, which are specific to their format."""
         return re.compile(self._any_close)
 
     @cached_property
     def introductions(self) -> tuple[re.Pattern[str], ...]:
-        """What stands in the line before an example."""
+        """Patterns for the line before an example."""
         return tuple(_pattern(each.head) for each in self._formats if each.kind is ToolCallFormatKind.INTRODUCTION)
 
     @cached_property
@@ -108,27 +108,27 @@ class Scanner:
         return compile_marks([_opening_atoms(mark) for mark in sorted(marks)])
 
     @cached_property
-    def _signs(self) -> tuple[dict[str, Sign], re.Pattern[str]]:
-        opens: dict[str, list[Compiled]] = {}
+    def _tokens(self) -> tuple[dict[str, Token], re.Pattern[str]]:
+        opens: dict[str, list[CompiledFormat]] = {}
         for call_format in self._formats:
             compiled = self._compile(call_format)
             for mark in call_format.open:
                 opens.setdefault(mark.lower(), []).append(compiled)
-        # The end of a fence is the end of code, whoever opened it.
+        # A closing fence ends any code block.
         closes = sorted(mark for mark in self._closes - opens.keys() if not mark.startswith("\n"))
-        signs = [Sign(mark, tuple(formats)) for mark, formats in sorted(opens.items())]
-        atoms = [_opening_atoms(sign.mark) for sign in signs] + [_closing_atoms(mark) for mark in closes]
-        signs += [Sign(mark, closes=True) for mark in closes] + [Sign(mark) for mark in (*_JSON, _CODE)]
+        tokens = [Token(mark, tuple(formats)) for mark, formats in sorted(opens.items())]
+        atoms = [_opening_atoms(token.mark) for token in tokens] + [_closing_atoms(mark) for mark in closes]
+        tokens += [Token(mark, closes=True) for mark in closes] + [Token(mark) for mark in (*_JSON, _CODE)]
         pattern = compile_marks([*atoms, *_JSON.values(), [_CODE]])
-        return {f"m{number}": sign for number, sign in enumerate(signs)}, pattern
+        return {f"m{number}": token for number, token in enumerate(tokens)}, pattern
 
-    def _compile(self, call_format: ToolCallFormat) -> Compiled:
+    def _compile(self, call_format: ToolCallFormat) -> CompiledFormat:
         value_end = ""
         if call_format.argument:
-            # Groups may not be named twice, and here nobody asks for them.
+            # Group names must be unique, and these groups are not used.
             following = re.sub(r"\(\?P<\w+>", "(?:", call_format.argument)
             value_end = rf"{_either([call_format.argument_close])}(?=\s*+(?:{following}|{self._any_close}))"
-        return Compiled(
+        return CompiledFormat(
             call_format,
             _pattern(call_format.head),
             _pattern(call_format.argument),
@@ -142,7 +142,7 @@ def _pattern(source: str) -> re.Pattern[str]:
 
 
 def _opening_atoms(mark: str) -> list[str]:
-    """Angle brackets may carry attributes, and a line break stands for a line's start."""
+    """A mark in angle brackets may have attributes; a leading line break means the start of a line."""
     if mark.startswith("\n"):
         return [r"\n", _LINE_START, *literal(mark[1:])]
     if mark.startswith("<") and mark.endswith(">"):
@@ -157,7 +157,7 @@ def _closing_atoms(mark: str) -> list[str]:
 
 
 def _either(marks: Iterable[str]) -> str:
-    """Any of some closing marks, the longest first; those that stand on lines of their own without the line break."""
+    """Any of the closing marks, the longest first, without leading line breaks."""
     parts = [
         "".join(_closing_atoms(mark.lstrip("\n"))) for mark in sorted(set(marks), key=lambda mark: (-len(mark), mark))
     ]
@@ -165,7 +165,7 @@ def _either(marks: Iterable[str]) -> str:
 
 
 def format_problem(call_format: ToolCallFormat) -> str | None:
-    """What is wrong with a format; ``None`` when nothing is."""
+    """Describe why a format is invalid; ``None`` if it is valid."""
     if not all((*call_format.open, *call_format.close)):
         return "a mark is empty"
     for field, group in (("head", "name"), ("argument", "key")):
@@ -173,11 +173,11 @@ def format_problem(call_format: ToolCallFormat) -> str | None:
         try:
             groups = _pattern(source).groupindex
         except re.error as error:
-            return f"{field} is no regular expression: {error}"
+            return f"{field} is not a valid regular expression: {error}"
         if source and group not in groups and call_format.kind is not ToolCallFormatKind.INTRODUCTION:
             return f"{field} has no group {group!r}"
     if bool(call_format.argument) != bool(call_format.argument_close):
-        return "argument and argument_close belong together"
+        return "argument and argument_close require each other"
     if call_format.kind is ToolCallFormatKind.INTRODUCTION:
-        return None if call_format.head else "an introduction needs a head"
-    return None if call_format.open or call_format.protocol else "there is nothing to know it by: no mark, no protocol"
+        return None if call_format.head else "an introduction requires a head"
+    return None if call_format.open or call_format.protocol else "the format has neither an opening mark nor a protocol"

@@ -1,4 +1,4 @@
-"""What a walk over an answer is given and what it finds."""
+"""Input and result of a walk over a response."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from helmdeck_core.domain.chat import StopReason
 from helmdeck_core.domain.tool_calls import ToolCallFormat
 from helmdeck_core.reading.reasoning_marks import Marks
 from helmdeck_core.reading.tool_calls.payloads import RawCall
-from helmdeck_core.reading.tool_calls.regions import Mend
+from helmdeck_core.reading.tool_calls.regions import RepairJson
 from helmdeck_core.reading.tool_calls.scanner import Scanner
 
 ENDED = frozenset((StopReason.END_TURN, StopReason.TOOL_CALL))
 
 
 @attrs.frozen
-class Written:
-    """A call as it stands in the text, and the format that it is written in."""
+class WrittenCall:
+    """A call in the text and its format."""
 
     call: RawCall
     format: ToolCallFormat
@@ -26,43 +26,43 @@ class Written:
 
 
 @attrs.define
-class Walked:
-    """What a walk found.
+class WalkResult:
+    """Result of a walk.
 
-    :ivar removed: spans of the text that are not visible, with what stands there instead.
-    :ivar complete: calls of lists that were cut, as far as they are complete.
-    :ivar is_unclosed: reasoning was opened and never closed; nothing behind it was looked at.
+    :ivar removed: spans removed from the visible text, with their replacements.
+    :ivar complete: complete calls of truncated lists.
+    :ivar is_unclosed: a reasoning block is unclosed; the text after its opening mark was not scanned.
     """
 
-    calls: list[Written] = attrs.field(factory=list)
-    complete: list[Written] = attrs.field(factory=list)
+    calls: list[WrittenCall] = attrs.field(factory=list)
+    complete: list[WrittenCall] = attrs.field(factory=list)
     removed: list[tuple[int, int, str]] = attrs.field(factory=list)
     reasoning: list[str] = attrs.field(factory=list)
     inert: int = 0
-    is_cut: bool = False
+    is_truncated: bool = False
     is_unclosed: bool = False
 
 
 @attrs.frozen(eq=False)
-class Setting:
-    """What a walk goes by.
+class WalkContext:
+    """Input of a walk, apart from the text.
 
-    :ivar knows: whether a name is one of a tool; ``None`` when the caller did not say which tools there are.
-    :ivar stop: why the model stopped; ``None`` when nobody says.
+    :ivar stop: the stop reason; ``None`` if unknown.
+    :ivar is_known: whether a name is the name of a tool; ``None`` if the caller passed no tools.
     """
 
     scanner: Scanner
     marks: Marks
-    mend: Mend
+    repair: RepairJson
     stop: StopReason | None = None
-    knows: Callable[[str], bool] | None = None
+    is_known: Callable[[str], bool] | None = None
 
     @property
     def is_ended(self) -> bool:
-        """The model ended by itself, or nobody says that it did not."""
+        """The model ended its turn, or the stop reason is unknown."""
         return self.stop is None or self.is_certain
 
     @property
     def is_certain(self) -> bool:
-        """The model is known to have ended by itself."""
+        """The stop reason states that the model ended its turn."""
         return self.stop in ENDED
