@@ -1,6 +1,6 @@
-"""What adapters have in common when they read: an answer that grows event by event.
+"""Reads responses event by event; shared by all wire formats.
 
-An answer in one piece is read as a stream of one event, so that both ways come to the same response.
+A response that is not streamed is read as a stream of one event, so that both give the same result.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_core.redaction import MAX_EXCERPT_CHARS, Secrets, echoed, quoted
-from helmdeck_provider_kit.bodies import NOT_JSON, arguments, decoded, quota
+from helmdeck_provider_kit.bodies import NOT_JSON, arguments, decode_json, quota
 from helmdeck_provider_kit.failures import ErrorFacts, ErrorRules, failure_of, read_error, request_id
 from helmdeck_provider_kit.stop_reasons import in_context
 
 END_MARK = b"[DONE]"
-"""By default the data of the event that ends a stream: what chat completions use, and gateways for every interface."""
+"""Default data of the event that ends a stream, as in chat completions; gateways send it in every wire format."""
 
 
 @attrs.frozen(kw_only=True)
 class ReaderContext:
-    """What an answer is read with.
+    """The context in which a response is read.
 
-    :ivar headers: of the answer, names in lower case.
-    :ivar normalise: native stop reason to ours.
-    :ivar dispose: native stop reason, and what the answer means, to what can be done.
-    :ivar max_tokens: the output limit that was asked for; with it, a truncation that calls itself an end is seen.
-    :ivar secrets: what must not be quoted from an error.
-    :ivar downgrades: what was asked for and left out of the request.
-    :ivar constraint: what the answer is held to, for ``ChatResponse.constraint``.
-    :ivar words: what the words of the family's errors mean.
-    :ivar quota_headers: beginnings of the names of headers that say how much is left.
-    :ivar end_mark: the data of the event that ends a stream; empty for none.
-    :ivar sent_s: when the request was sent, on ``time.perf_counter``; without it, the response has no latency.
+    :ivar headers: response headers, names in lower case.
+    :ivar normalise: maps a native stop reason to a ``StopReason``.
+    :ivar dispose: maps a native stop reason and its ``StopReason`` to a ``Disposition``.
+    :ivar max_tokens: output limit of the request; used to detect truncation that is reported as a clean end.
+    :ivar secrets: redacted in every quotation.
+    :ivar downgrades: parts of the request that were not sent.
+    :ivar constraint: value of ``ChatResponse.constraint``.
+    :ivar error_rules: map error responses to failure classes.
+    :ivar quota_headers: name prefixes of headers with the remaining quota.
+    :ivar end_mark: data of the event that ends a stream; empty for none.
+    :ivar sent_s: ``time.perf_counter`` when the request was sent; without it the response has no latency.
     """
 
     normalise: Callable[[str | None], StopReason]
@@ -61,118 +61,119 @@ class ReaderContext:
     secrets: Secrets = Secrets()
     downgrades: tuple[str, ...] = ()
     constraint: str = ""
-    words: ErrorRules = ErrorRules()
+    error_rules: ErrorRules = ErrorRules()
     quota_headers: tuple[str, ...] = ()
     end_mark: bytes = END_MARK
     sent_s: float | None = None
 
 
-_NOT_WELL = (StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN)
+_REFUSAL_REASONS = (StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN)
 
-_MOST_UNREAD = 20
-"""Kinds of content that are told; more than these nobody reads."""
+_MAX_UNREAD = 20
+"""Maximum number of reported content kinds."""
 
 
 class PartialToolCall:
-    """A tool call that may still grow.
+    """A tool call that may be incomplete.
 
-    :ivar is_open: whether its end will be told and has not come; a format that tells no ends leaves it.
+    :ivar is_open: the end event is still missing; always false in wire formats without end events.
     """
 
     def __init__(self, number: int, id: str, name: str) -> None:
         self.number = number
         self.id = id
         self.name = name
-        self.pieces: list[str] = []
+        self.chunks: list[str] = []
         self.is_open = False
 
     @property
-    def written(self) -> str:
-        """The arguments as far as they have come."""
-        return "".join(self.pieces)
+    def arguments(self) -> str:
+        """The arguments received so far, as JSON."""
+        return "".join(self.chunks)
 
-    def is_cut(self) -> bool:
-        """Whether the arguments break off."""
+    def is_truncated(self) -> bool:
+        """Whether the arguments are incomplete JSON."""
         try:
-            msgspec.json.decode(arguments(self.written))
+            msgspec.json.decode(arguments(self.arguments))
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return True
         return False
 
 
 class ResponseReader(abc.ABC):
-    """An answer as far as it has come; a subclass per wire format says what an event adds to it.
+    """Accumulates one response; each wire format has a subclass.
 
-    Fed once with every event, then finished, also when the events just end.
+    ``feed`` is called once per event, then ``finish``, also if the stream was interrupted.
 
-    :ivar goes_on_at: where it can be cancelled, from the base URL on, if it goes on without its reader; else empty.
-    :ivar end_mark: the data of the event that ends a stream.
+    :ivar cancel_path: path of a background response that must be cancelled if reading stops, relative to the base URL;
+        else empty.
+    :ivar end_mark: data of the event that ends a stream.
     """
 
-    goes_on_at: str = ""
+    cancel_path: str = ""
 
-    def __init__(self, terms: ReaderContext) -> None:
-        self._terms = terms
-        self.end_mark = terms.end_mark
+    def __init__(self, context: ReaderContext) -> None:
+        self._context = context
+        self.end_mark = context.end_mark
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[PartialToolCall] = []
         self._raw: str | None = None
         self._model = ""
         self._seed = ""
-        """What tells this answer from others, for calls without an id."""
+        """Unique per response; used to generate ids of tool calls."""
         self._unread: dict[str, None] = {}
         self._refusal = ""
         self._is_refused = False
-        self._is_cut = False
+        self._is_truncated = False
         self._is_done = False
 
-    # -- what a wire format defines --------------------------------------------------------------------------------
+    # -- defined by subclasses -----------------------------------------------------------------------------------
 
     @abc.abstractmethod
     def feed(self, event: object) -> Iterator[ChatDelta]:
-        """Take the next event, decoded; give what it adds.
+        """Read the next decoded event and yield the deltas it adds.
 
-        :raises CallFailed: the event is an error, or is none of the wire format.
+        :raises CallFailed: the event is an error, or does not belong to the wire format.
         """
 
     def read(self, body: object) -> Iterator[ChatDelta]:
-        """Take an answer that came in one piece, decoded; by default it is a stream of one event.
+        """Read the decoded body of a response that is not streamed; by default it is a single event.
 
-        :raises CallFailed: it is an error, or none of the wire format.
+        :raises CallFailed: it is an error, or does not belong to the wire format.
         """
         return self.feed(body)
 
-    usual: ClassVar[msgspec.json.Decoder[Any] | None] = None
-    """Decodes what nearly all events of a stream are, a piece of text, at a third of what any event costs.
+    fast_decoder: ClassVar[msgspec.json.Decoder[Any] | None] = None
+    """Decodes the most frequent event, a text delta, at a third of the usual cost.
 
-    Its type fits nothing else: it raises for an event that says more.
+    The type must be strict: decoding must fail for every other event.
     """
 
-    def take_usual(self, piece: Any) -> Sequence[ChatDelta] | None:
-        """What such an event adds; ``None`` where it has to be read as any other after all."""
+    def feed_fast(self, chunk: Any) -> Sequence[ChatDelta] | None:
+        """Read an event decoded by ``fast_decoder``; return ``None`` if ``feed`` must read it instead."""
         raise NotImplementedError
 
     def take(self, data: bytes) -> Iterable[ChatDelta]:
-        """Take the next event of a stream as it came.
+        """Read the data of the next stream event.
 
-        :raises CallFailed: it is an error, or is not JSON.
+        :raises CallFailed: it is an error, or not JSON.
         """
-        if self.usual is not None:
+        if self.fast_decoder is not None:
             try:
-                piece = self.usual.decode(data)
+                chunk = self.fast_decoder.decode(data)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 pass
             else:
-                if (found := self.take_usual(piece)) is not None:
-                    return found
-        word = data.strip()
-        if not word:
+                if (deltas := self.feed_fast(chunk)) is not None:
+                    return deltas
+        stripped = data.strip()
+        if not stripped:
             return ()
-        if word == self.end_mark:
+        if stripped == self.end_mark:
             self.done()
             return ()
-        event = decoded(data)
+        event = decode_json(data)
         if event is not NOT_JSON:
             return self.feed(event)
         cause = "cut_body" if data.lstrip()[:1] in (b"{", b"[") else "not_json"
@@ -180,166 +181,168 @@ class ResponseReader(abc.ABC):
         raise ProviderUnavailable("the provider's stream is not JSON", status=200, sub_cause=cause, detail=detail)
 
     def done(self) -> None:
-        """Take the mark at the end of a stream, which says that it is complete and not why."""
+        """Handle the end mark of a stream: the response is complete, the stop reason unknown."""
         self._is_done = True
 
     @abc.abstractmethod
     def usage(self) -> Usage:
-        """The tokens, as far as they are told."""
+        """Return the token usage reported so far."""
 
     def opaque(self) -> Mapping[str, Any]:
-        """What has to go back unchanged with this turn."""
+        """Return the data to send back unchanged with this turn."""
         return {}
 
     def visible(self) -> str:
-        """The text without reasoning, by whose shape a truncation is recognised."""
+        """Return the text without reasoning; its shape shows whether it is truncated."""
         return "".join(self._text)
 
-    def is_call_cut(self) -> bool:
-        """Whether the arguments of a call break off."""
-        return any(call.is_cut() for call in self._calls)
+    def has_truncated_call(self) -> bool:
+        """Whether the arguments of any call are incomplete."""
+        return any(call.is_truncated() for call in self._calls)
 
-    # -- what subclasses use ----------------------------------------------------------------------------------
+    # -- helpers for subclasses -------------------------------------------------------------------------------
 
-    def _say(self, text: str) -> tuple[ChatDelta, ...]:
+    def _add_text(self, text: str) -> tuple[ChatDelta, ...]:
         if not text:
             return ()
         self._text.append(text)
         return (ChatDelta(text),)
 
-    def _think(self, text: str) -> tuple[ChatDelta, ...]:
+    def _add_reasoning(self, text: str) -> tuple[ChatDelta, ...]:
         if not text:
             return ()
         self._reasoning.append(text)
         return (ChatDelta("", text),)
 
-    def _call(self, id: str, name: str) -> tuple[PartialToolCall, ChatDelta]:
-        """Begin a call."""
+    def _start_call(self, id: str, name: str) -> tuple[PartialToolCall, ChatDelta]:
+        """Start a tool call."""
         call = PartialToolCall(len(self._calls), id, name)
         self._calls.append(call)
         return call, ChatDelta(tool_call=ToolCallDelta(call.number, id=id, name=name))
 
-    def _write(self, call: PartialToolCall, piece: str) -> Iterator[ChatDelta]:
-        if piece:
-            call.pieces.append(piece)
-            yield ChatDelta(tool_call=ToolCallDelta(call.number, arguments=piece))
+    def _add_arguments(self, call: PartialToolCall, chunk: str) -> Iterator[ChatDelta]:
+        if chunk:
+            call.chunks.append(chunk)
+            yield ChatDelta(tool_call=ToolCallDelta(call.number, arguments=chunk))
 
-    def _call_at_once(self, id: str, name: str, given: object) -> Iterator[ChatDelta]:
-        """A call that comes whole."""
-        written = arguments(given)
-        call, delta = self._call(id or self._made_up_id(len(self._calls), name, written), name)
+    def _add_call(self, id: str, name: str, value: object) -> Iterator[ChatDelta]:
+        """Add a complete tool call; its arguments are an object or JSON."""
+        text = arguments(value)
+        call, delta = self._start_call(id or self._generate_id(len(self._calls), name, text), name)
         yield delta
-        yield from self._write(call, written)
+        yield from self._add_arguments(call, text)
 
-    def _pass_over(self, kind: object) -> None:
-        """Note a kind of content that has no place in a response."""
-        if isinstance(kind, str) and kind and len(self._unread) < _MOST_UNREAD:
-            self._unread[echoed(kind, self._terms.secrets)] = None
+    def _note_unread(self, kind: object) -> None:
+        """Record a kind of content that ``ChatResponse`` cannot represent."""
+        if isinstance(kind, str) and kind and len(self._unread) < _MAX_UNREAD:
+            self._unread[echoed(kind, self._context.secrets)] = None
 
-    def _made_up_id(self, number: int, name: str, written: str) -> str:
-        """An id for a call that came without one: of nine letters and digits, since that is what everybody takes."""
-        seed = f"{self._seed}/{number}/{name}/{written}"
+    def _generate_id(self, number: int, name: str, text: str) -> str:
+        """Generate an id for a tool call without one: nine letters and digits, which every provider accepts."""
+        seed = f"{self._seed}/{number}/{name}/{text}"
         return hashlib.blake2s(seed.encode("utf-8", "replace")).hexdigest()[:9]
 
     def _raise_error(self, event: object) -> None:
-        """Raise the failure that an event says, if it says one."""
-        facts = read_error(event, self._terms.words)
+        """Raise the failure if the event contains an error."""
+        facts = read_error(event, self._context.error_rules)
         if facts is not None:
-            raise self._failed(facts)
+            raise self._make_failure(facts)
 
-    def _failed(self, facts: ErrorFacts) -> CallFailed:
-        """The failure that an error stands for, with what came before it."""
-        terms = self._terms
-        return self.broken(failure_of(terms.status, terms.headers, facts, words=terms.words, secrets=terms.secrets))
+    def _make_failure(self, facts: ErrorFacts) -> CallFailed:
+        """Convert an error to a failure with the partial response."""
+        context = self._context
+        return self.with_partial_response(
+            failure_of(context.status, context.headers, facts, rules=context.error_rules, secrets=context.secrets)
+        )
 
-    def broken(self, failure: CallFailed) -> CallFailed:
-        """A failure in the middle of the answer, with what came before it: the tokens are paid for all the same."""
-        terms, text = self._terms, "".join(self._text)
+    def with_partial_response(self, failure: CallFailed) -> CallFailed:
+        """Add the partial response to a failure, since its tokens are billed."""
+        context, text = self._context, "".join(self._text)
         return attrs.evolve(
             failure,
-            stop_reason=terms.normalise(self._raw).value,
+            stop_reason=context.normalise(self._raw).value,
             raw_stop_reason=self._native(),
             raw_length=len(text.encode("utf-8", "surrogatepass")),
-            excerpt=failure.excerpt or quoted(text, terms.secrets, MAX_EXCERPT_CHARS),
+            excerpt=failure.excerpt or quoted(text, context.secrets, MAX_EXCERPT_CHARS),
             usage=self.usage(),
         )
 
-    def _alien(self, event: object, wire_format: str) -> CallFailed:
-        """The failure for JSON that is no event of the wire format."""
-        detail = f"it is JSON, but a {type(event).__name__} without its fields; is base_url right"
+    def _wrong_format(self, event: object, wire_format: str) -> CallFailed:
+        """Return the failure for JSON that does not belong to the wire format."""
+        detail = f"it is JSON, but a {type(event).__name__} without the expected fields; check base_url"
         headline = f"the provider's answer is not one of {wire_format}"
-        return TransientUnknown(headline, status=self._terms.status, sub_cause="wrong_shape", detail=detail)
+        return TransientUnknown(headline, status=self._context.status, sub_cause="wrong_shape", detail=detail)
 
     def _native(self) -> str | None:
-        return None if self._raw is None else echoed(self._raw, self._terms.secrets)
+        return None if self._raw is None else echoed(self._raw, self._context.secrets)
 
     # -- the end ----------------------------------------------------------------------------------------------
 
     def finish(self) -> ChatResponse:
-        """The response that everything comes to; without a stop reason it is ``UNKNOWN``."""
-        terms, usage, text = self._terms, self.usage(), "".join(self._text)
+        """Return the complete response; without a stop reason it is ``UNKNOWN``."""
+        context, usage, text = self._context, self.usage(), "".join(self._text)
         calls = self._finished_calls()
-        strict = terms.normalise(self._raw)
-        is_at_limit = terms.max_tokens is not None and usage.output_tokens >= terms.max_tokens
-        is_cut = self._is_cut or self.is_call_cut()
-        meant = in_context(
+        strict = context.normalise(self._raw)
+        is_at_limit = context.max_tokens is not None and usage.output_tokens >= context.max_tokens
+        is_truncated = self._is_truncated or self.has_truncated_call()
+        reason = in_context(
             strict,
             text=self.visible(),
             tool_calls=calls,
             is_refused=self._is_refused,
-            is_at_limit=is_at_limit or is_cut,
+            is_at_limit=is_at_limit or is_truncated,
         )
-        disposition = terms.dispose(self._raw, meant)
+        disposition = context.dispose(self._raw, reason)
         if (
-            meant is StopReason.MAX_TOKENS
+            reason is StopReason.MAX_TOKENS
             and usage.input_tokens
             and not (usage.output_tokens or text or calls or self._reasoning)
         ):
-            # Not a token was left for the answer, so the prompt fills the window: a higher limit would not help.
+            # No output token was left, so the prompt fills the window: a higher limit would not help.
             disposition = Disposition.SHRINK
         return ChatResponse(
             text=text,
-            stop_reason=meant,
+            stop_reason=reason,
             raw_stop_reason=self._native(),
             strict_stop_reason=strict,
             disposition=disposition,
             tool_calls=calls,
             usage=usage,
             reasoning_content="".join(self._reasoning),
-            refusal=echoed(self._refusal, terms.secrets) if meant in _NOT_WELL else "",
+            refusal=echoed(self._refusal, context.secrets) if reason in _REFUSAL_REASONS else "",
             opaque=self.opaque(),
-            served_model=echoed(self._model, terms.secrets),
-            quota_metadata=quota(terms.headers, terms.quota_headers, terms.secrets),
-            request_id=request_id(terms.headers, terms.secrets),
-            downgrades=terms.downgrades,
+            served_model=echoed(self._model, context.secrets),
+            quota_metadata=quota(context.headers, context.quota_headers, context.secrets),
+            request_id=request_id(context.headers, context.secrets),
+            downgrades=context.downgrades,
             unread=tuple(self._unread),
-            constraint=terms.constraint,
-            latency_s=0.0 if terms.sent_s is None else time.perf_counter() - terms.sent_s,
+            constraint=context.constraint,
+            latency_s=0.0 if context.sent_s is None else time.perf_counter() - context.sent_s,
         )
 
     def _finished_calls(self) -> tuple[ToolCall, ...]:
-        """The calls, each with an id of its own, since the result of a call finds it by its id."""
-        found: dict[str, ToolCall] = {}
+        """Return the calls with unique ids, since results refer to calls by id."""
+        calls: dict[str, ToolCall] = {}
         for call in self._calls:
-            # A tool without arguments is called with nothing at all; a call that broke off is not.
-            written = call.written if call.is_open and self._raw is None else arguments(call.written)
+            # Empty arguments mean a tool without arguments, unless the call is truncated.
+            text = call.arguments if call.is_open and self._raw is None else arguments(call.arguments)
             call_id = call.id
-            while not call_id or call_id in found:
-                call_id = self._made_up_id(call.number, call.name, f"{written}/{call_id}")
-            found[call_id] = ToolCall(call_id, call.name, written)
-        return tuple(found.values())
+            while not call_id or call_id in calls:
+                call_id = self._generate_id(call.number, call.name, f"{text}/{call_id}")
+            calls[call_id] = ToolCall(call_id, call.name, text)
+        return tuple(calls.values())
 
 
 def table(value: object) -> dict[str, Any]:
-    """A field that should hold an object: empty if it holds anything else."""
+    """Return an object, or an empty one for any other value."""
     return value if isinstance(value, dict) else {}
 
 
 def rows(value: object) -> list[dict[str, Any]]:
-    """A field that should hold a list of objects: those that it holds."""
+    """Return the objects of a list, or an empty list for any other value."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def native_word(value: object) -> str | None:
-    """A stop reason as it came: a word, or the number of one."""
+    """Return a native stop reason as a string; some APIs send numbers."""
     return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else None

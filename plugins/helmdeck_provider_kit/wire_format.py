@@ -1,6 +1,6 @@
-"""The connection that adapters share: asks once, in one piece or in many, and lists the models.
+"""The HTTP provider that all wire formats share: complete, stream and list models.
 
-What is special about an interface stands in its ``WireFormat``: how a request is written, where it goes, how an answer is read.
+A ``WireFormat`` contains everything specific to one API: how requests are written, their paths, how responses are read.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ from helmdeck_core import (
     together,
 )
 from helmdeck_core.redaction import Secrets
-from helmdeck_provider_kit.answer_reader import END_MARK, ReaderContext, ResponseReader
-from helmdeck_provider_kit.background import Background, cancel, waited_for
-from helmdeck_provider_kit.bodies import NOT_JSON, checked, decoded
+from helmdeck_provider_kit.background import Background, cancel, poll_until_done
+from helmdeck_provider_kit.bodies import NOT_JSON, decode_body, decode_json
 from helmdeck_provider_kit.connection import HttpConnection, HttpResponse, HttpStream
 from helmdeck_provider_kit.error_rules import combined_rules
 from helmdeck_provider_kit.failures import ErrorRules
 from helmdeck_provider_kit.rendering import Rendered
+from helmdeck_provider_kit.response_reader import END_MARK, ReaderContext, ResponseReader
 from helmdeck_provider_kit.sse import EventDecoder, LineDecoder, may_be_events
 
 _MAX_PAGES = 20
-"""Of a list of models: a server whose list never ends is not asked for ever."""
+"""Maximum number of pages of a model list, in case a server's list never ends."""
 
 
 @attrs.frozen(kw_only=True)
 class WireFormat:
-    """What is special about one interface; a subclass may read error bodies or the bytes of a stream in its own way.
+    """Everything specific to one API; a subclass may override how error bodies or streamed bytes are read.
 
-    :ivar name: of the table of its stop reasons.
-    :ivar words: what the words of its errors mean.
-    :ivar quota_headers: beginnings of the names of headers that say how much is left.
-    :ivar headers: takes the key; what a request carries, the key among it.
-    :ivar path: where a request goes, from the base URL on.
+    :ivar name: name of the stop-reason table.
+    :ivar error_rules: map error responses to failure classes.
+    :ivar quota_headers: name prefixes of headers with the remaining quota.
+    :ivar headers: takes the API key and returns the request headers, including the key.
+    :ivar path: returns the path of a request, relative to the base URL.
     :ivar render: writes a request.
-    :ivar answer: makes what the events of an answer are put together in.
-    :ivar has_lines: a stream consists of lines of JSON, not of server-sent events.
-    :ivar end_mark: the data of the event that ends a stream; empty for none.
-    :ivar background: how to wait for an answer that is made in the background; ``None`` where there are none.
-    :ivar models_path: where the list of models stands, from the base URL on.
-    :ivar models: reads a page of the list: the models on it, and the path of the next one; empty after the last.
+    :ivar answer: creates the response reader.
+    :ivar has_lines: streams consist of JSON lines, not of server-sent events.
+    :ivar end_mark: data of the event that ends a stream; empty for none.
+    :ivar background: how to poll background responses; ``None`` if the API has none.
+    :ivar models_path: path of the model list, relative to the base URL.
+    :ivar models: reads a page of the model list and returns its models and the path of the next page, empty for none.
     """
 
     name: str
-    words: ErrorRules = ErrorRules()
+    error_rules: ErrorRules = ErrorRules()
     quota_headers: tuple[str, ...] = ()
     headers: Callable[[str | None], Mapping[str, str]]
     path: Callable[[ChatRequest], str]
@@ -69,21 +69,21 @@ class WireFormat:
     models_path: str
     models: Callable[[Mapping[str, Any]], tuple[Sequence[ModelInfo], str]]
 
-    def checked(self, received: HttpResponse, secrets: Secrets) -> Any:
-        """Return the decoded body of an answer that is no error by its status.
+    def decode_body(self, received: HttpResponse, secrets: Secrets) -> Any:
+        """Return the decoded body of a response with a success status.
 
         :raises CallFailed: it is an error, a redirect, or not JSON.
         """
-        return checked(received.status, received.headers, received.body, self.words, secrets)
+        return decode_body(received.status, received.headers, received.body, self.error_rules, secrets)
 
-    def events(self, answer: ResponseReader) -> EventFeed:
-        """What takes the bytes of a stream apart for the reader of an answer."""
-        return EventFeed(answer, has_lines=self.has_lines)
+    def events(self, reader: ResponseReader) -> EventFeed:
+        """Return the object that feeds the bytes of a stream to a reader."""
+        return EventFeed(reader, has_lines=self.has_lines)
 
 
 @attrs.frozen
-class _Asked:
-    """A request on its way."""
+class _PreparedRequest:
+    """A request ready to send."""
 
     request: ChatRequest
     path: str
@@ -96,120 +96,126 @@ class _Asked:
 
 
 class HttpProvider:
-    """An open connection to one server; a subclass may sign its requests."""
+    """A provider that speaks HTTP; a subclass may sign its requests."""
 
-    def __init__(self, settings: ProviderSettings, context: ProviderContext, interface: WireFormat) -> None:
+    def __init__(self, settings: ProviderSettings, context: ProviderContext, wire_format: WireFormat) -> None:
         rules = [rules for rules in settings.error_rules if isinstance(rules, ErrorRules)]
-        self._interface = attrs.evolve(interface, words=combined_rules(*rules, interface.words)) if rules else interface
+        if rules:
+            wire_format = attrs.evolve(wire_format, error_rules=combined_rules(*rules, wire_format.error_rules))
+        self._wire_format = wire_format
         self._secret_pattern = settings.secret_pattern
         self._secrets = (Secrets(), Secrets())
         self._connection = HttpConnection(settings)
         self._timeout_s = settings.timeout_s
-        name = interface.name
+        name = wire_format.name
         self._normalise = lambda raw: context.normalise_stop(raw, name)
         self._dispose = lambda raw, reason: context.disposition_of(raw, reason, name)
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
-        """Ask once.
+        """Send a request and return the response.
 
-        :raises CallFailed: the subclass of the cause.
+        :raises CallFailed: the subclass describes the cause.
         """
-        asked = self._asked(attrs.evolve(request, stream=False) if request.stream else request)
-        received = await self._connection.post(asked.path, asked.body, asked.headers, asked.secrets)
-        received, body = await self._done(asked, received)
-        answer = self._answer(asked, received)
+        prepared = self._prepare(attrs.evolve(request, stream=False) if request.stream else request)
+        response = await self._connection.post(prepared.path, prepared.body, prepared.headers, prepared.secrets)
+        response, body = await self._decode_whole(prepared, response)
+        reader = self._reader(prepared, response)
         try:
-            for _ in answer.read(body):
+            for _ in reader.read(body):
                 pass
         except CallFailed as exc:
-            raise answer.broken(exc) from exc.__cause__
-        return answer.finish()
+            raise reader.with_partial_response(exc) from exc.__cause__
+        return reader.finish()
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
-        """Ask once, and give the answer as it comes; last the whole response.
+        """Send a request; yield the deltas of the response, then the complete response.
 
-        :raises CallFailed: the subclass of the cause.
+        :raises CallFailed: the subclass describes the cause.
         """
         return one_by_one(self.batches(request))
 
     async def batches(self, request: ChatRequest) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
-        """The same, with the pieces of each read of the network together.
+        """Like ``stream``, with the deltas of each network read in one batch.
 
-        :raises CallFailed: the subclass of the cause.
+        :raises CallFailed: the subclass describes the cause.
         """
-        asked = self._asked(attrs.evolve(request, stream=True))
-        async with self._connection.stream(asked.path, asked.body, asked.headers, asked.secrets) as incoming:
+        prepared = self._prepare(attrs.evolve(request, stream=True))
+        path, body, headers, secrets = prepared.path, prepared.body, prepared.headers, prepared.secrets
+        async with self._connection.stream(path, body, headers, secrets) as incoming:
             if incoming.is_whole:
-                received, body = await self._done(asked, await incoming.received())
-                answer = self._answer(asked, received)
-                with _told(answer):
-                    for batch in together(answer.read(body)):
+                response, data = await self._decode_whole(prepared, await incoming.received())
+                reader = self._reader(prepared, response)
+                with _partial_response_added(reader):
+                    for batch in together(reader.read(data)):
                         yield batch
             else:
-                answer = self._answer(asked, incoming)
-                events = self._interface.events(answer)
+                reader = self._reader(prepared, incoming)
+                events = self._wire_format.events(reader)
                 start: list[bytes] = []
                 try:
-                    with _told(answer):
-                        async for piece in incoming:
-                            if not events.have_come:
-                                start.append(piece)
-                            for batch in together(events.feed(piece)):
+                    with _partial_response_added(reader):
+                        async for chunk in incoming:
+                            if not events.has_events:
+                                start.append(chunk)
+                            for batch in together(events.feed(chunk)):
                                 yield batch
                         for batch in together(events.finish()):
                             yield batch
-                        if not events.have_come and not may_be_events(whole := b"".join(start)):
-                            # A page, an error that is no event, or an answer in one piece, whatever it calls itself.
-                            _, body = await self._done(asked, HttpResponse(incoming.status, incoming.headers, whole))
-                            for batch in together(answer.read(body)):
+                        if not events.has_events and not may_be_events(whole := b"".join(start)):
+                            # An HTML page, an error outside an event, or a response that is not streamed,
+                            # regardless of its content type.
+                            response = HttpResponse(incoming.status, incoming.headers, whole)
+                            _, data = await self._decode_whole(prepared, response)
+                            for batch in together(reader.read(data)):
                                 yield batch
                 finally:
-                    if answer.goes_on_at and (background := self._interface.background):
-                        await cancel(self._connection, background, answer.goes_on_at, asked.headers, asked.secrets)
-            yield answer.finish()
+                    if reader.cancel_path and (background := self._wire_format.background):
+                        await cancel(self._connection, background, reader.cancel_path, headers, secrets)
+            yield reader.finish()
 
     async def models(self) -> tuple[ModelInfo, ...]:
-        """The models, in the server's order.
+        """Return the models in the server's order.
 
-        :raises CallFailed: the subclass of the cause.
+        :raises CallFailed: the subclass describes the cause.
         """
-        found: list[ModelInfo] = []
-        path = self._interface.models_path
+        models: list[ModelInfo] = []
+        path = self._wire_format.models_path
         for _ in range(_MAX_PAGES):
             headers, secrets = self._authorised(path, None)
-            secrets = self._redacting(secrets)
-            received = await self._connection.get(path, headers, secrets)
-            data = self._interface.checked(received, secrets)
-            if isinstance(data, list):  # some give the bare list
+            secrets = self._with_secret_pattern(secrets)
+            response = await self._connection.get(path, headers, secrets)
+            data = self._wire_format.decode_body(response, secrets)
+            if isinstance(data, list):  # some servers return a bare list
                 data = {"data": data}
             if not isinstance(data, dict):
                 headline = "the provider's answer is not a list of models"
-                raise TransientUnknown(headline, status=received.status, sub_cause="wrong_shape")
-            page, path = self._interface.models(data)
-            found += page
+                raise TransientUnknown(headline, status=response.status, sub_cause="wrong_shape")
+            page, path = self._wire_format.models(data)
+            models += page
             if not path:
                 break
-        return tuple(found)
+        return tuple(models)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._connection.aclose()
 
-    async def _done(self, asked: _Asked, received: HttpResponse) -> tuple[HttpResponse, Any]:
-        """An answer that came in one piece, and its decoded body; one that is still being made is waited for."""
-        body = self._interface.checked(received, asked.secrets)
-        background = self._interface.background
+    async def _decode_whole(self, prepared: _PreparedRequest, response: HttpResponse) -> tuple[HttpResponse, Any]:
+        """Return a response that is not streamed and its decoded body; a background response is polled until done."""
+        body = self._wire_format.decode_body(response, prepared.secrets)
+        background = self._wire_format.background
         if background is None or not (path := background.path(body)):
-            return received, body
-        return await waited_for(
-            self._connection, background, path, asked.headers, asked.secrets, self._interface.words, self._timeout_s
+            return response, body
+        rules = self._wire_format.error_rules
+        return await poll_until_done(
+            self._connection, background, path, prepared.headers, prepared.secrets, rules, self._timeout_s
         )
 
-    def _asked(self, request: ChatRequest) -> _Asked:
-        rendered, path = self._interface.render(request), self._interface.path(request)
+    def _prepare(self, request: ChatRequest) -> _PreparedRequest:
+        rendered, path = self._wire_format.render(request), self._wire_format.path(request)
         headers, secrets = self._authorised(path, rendered.body)
-        secrets = self._redacting(secrets)
-        return _Asked(
+        secrets = self._with_secret_pattern(secrets)
+        return _PreparedRequest(
             request
             if request.max_tokens == rendered.max_tokens
             else attrs.evolve(request, max_tokens=rendered.max_tokens),
@@ -222,83 +228,83 @@ class HttpProvider:
         )
 
     def _authorised(self, path: str, body: bytes | None) -> tuple[Mapping[str, str], Secrets]:  # noqa: ARG002
-        """What a request carries, the key among it, and what must not be quoted from its answer.
+        """Return the request headers, including the key, and the secrets to redact in the response.
 
-        :param path: from the base URL on.
-        :param body: of a POST; ``None`` for a GET.
-        :raises AuthFailed: there is no key that could be sent.
+        :param path: relative to the base URL.
+        :param body: body of a POST; ``None`` for a GET.
+        :raises AuthFailed: there is no usable key.
         """
         key = self._connection.key()
-        return self._interface.headers(key), self._connection.secrets(key)
+        return self._wire_format.headers(key), self._connection.secrets(key)
 
-    def _redacting(self, secrets: Secrets) -> Secrets:
-        """The secrets with the deployment's pattern; made anew only where the secrets have changed."""
+    def _with_secret_pattern(self, secrets: Secrets) -> Secrets:
+        """Add the deployment's pattern to the secrets; cached until the secrets change."""
         if self._secrets[0] is not secrets:
             self._secrets = (secrets, secrets.with_pattern(self._secret_pattern))
         return self._secrets[1]
 
-    def _answer(self, asked: _Asked, head: HttpResponse | HttpStream) -> ResponseReader:
-        terms = ReaderContext(
-            words=self._interface.words,
-            quota_headers=self._interface.quota_headers,
-            end_mark=self._interface.end_mark,
+    def _reader(self, prepared: _PreparedRequest, head: HttpResponse | HttpStream) -> ResponseReader:
+        context = ReaderContext(
+            error_rules=self._wire_format.error_rules,
+            quota_headers=self._wire_format.quota_headers,
+            end_mark=self._wire_format.end_mark,
             normalise=self._normalise,
             dispose=self._dispose,
             status=head.status,
             headers=head.headers,
-            max_tokens=asked.request.max_tokens,
-            secrets=asked.secrets,
-            downgrades=asked.downgrades,
-            constraint=asked.constraint,
-            sent_s=asked.sent_s,
+            max_tokens=prepared.request.max_tokens,
+            secrets=prepared.secrets,
+            downgrades=prepared.downgrades,
+            constraint=prepared.constraint,
+            sent_s=prepared.sent_s,
         )
-        return self._interface.answer(asked.request, terms)
+        return self._wire_format.answer(prepared.request, context)
 
 
 @contextlib.contextmanager
-def _told(answer: ResponseReader) -> Iterator[None]:
-    """Let every failure in the middle of an answer say what came before it."""
+def _partial_response_added(reader: ResponseReader) -> Iterator[None]:
+    """Add the partial response to every failure raised inside."""
     try:
         yield
     except CallFailed as exc:
-        raise answer.broken(exc) from exc.__cause__
+        raise reader.with_partial_response(exc) from exc.__cause__
 
 
 class EventFeed:
-    """The events of a stream, decoded, and what they say.
+    """Decodes the events of a stream and feeds them to a reader.
 
-    :ivar have_come: whether there was one.
+    :ivar has_events: whether an event was received.
     """
 
-    def __init__(self, answer: ResponseReader, *, has_lines: bool) -> None:
-        self.have_come = False
-        self._answer = answer
+    def __init__(self, reader: ResponseReader, *, has_lines: bool) -> None:
+        self.has_events = False
+        self._reader = reader
         self._decoder: LineDecoder | EventDecoder = LineDecoder() if has_lines else EventDecoder()
 
-    def feed(self, piece: bytes) -> Iterator[ChatDelta]:
-        """Take the next piece; give what the events that are now complete add.
+    def feed(self, chunk: bytes) -> Iterator[ChatDelta]:
+        """Read the next chunk and yield the deltas of the events it completes.
 
-        :raises CallFailed: one of them is an error, or is not JSON.
+        :raises CallFailed: an event is an error, or not JSON.
         """
-        answer, end_mark = self._answer, self._answer.end_mark
-        for found in self._decoder.feed(piece):
-            self.have_come = True
-            name, data = ("message", found) if isinstance(found, bytes) else found
+        reader, end_mark = self._reader, self._reader.end_mark
+        for each in self._decoder.feed(chunk):
+            self.has_events = True
+            name, data = ("message", each) if isinstance(each, bytes) else each
             if name == "error":
-                event = decoded(data)
-                yield from answer.feed(event if isinstance(event, dict) and event.get("error") else {"error": event})
+                event = decode_json(data)
+                yield from reader.feed(event if isinstance(event, dict) and event.get("error") else {"error": event})
             elif data == end_mark:
-                answer.done()
+                reader.done()
             elif data:
-                yield from answer.take(data)
+                yield from reader.take(data)
 
     def finish(self) -> Iterator[ChatDelta]:
-        """What the end of the body left over; half an event is none."""
+        """Read an unterminated event at the end of the body; a truncated one is ignored."""
         rest = self._decoder.finish()
         for data in [rest] if isinstance(rest, bytes) else [event.data for event in rest]:
-            event = decoded(data)
-            if data.strip() == self._answer.end_mark:
-                self._answer.done()
+            event = decode_json(data)
+            if data.strip() == self._reader.end_mark:
+                self._reader.done()
             elif event is not NOT_JSON:
-                self.have_come = True
-                yield from self._answer.feed(event)
+                self.has_events = True
+                yield from self._reader.feed(event)

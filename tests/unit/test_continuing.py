@@ -149,7 +149,7 @@ def test_limits_end_a_turn_with_what_is_there_and_a_notice(limits, answers, outc
     assert response.stop_reason is StopReason.MAX_TOKENS
     assert response.continuation.terminal_reason is outcome
     assert response.continuation.attempts == attempts
-    assert response.continuation.notice.startswith("the answer is cut")
+    assert response.continuation.notice.startswith("the response is truncated")
 
 
 def test_the_output_limit_of_a_continuation_is_what_is_left_of_the_turn():

@@ -23,7 +23,7 @@ from helmdeck_core import (
     ToolDefinition,
     constrained,
 )
-from helmdeck_provider_kit import JSON_STRING_NOTE, Rendered, arguments_of, encoded, image_data, text_of
+from helmdeck_provider_kit import JSON_STRING_NOTE, Rendered, arguments_of, encode_payload, image_data, text_of
 
 OPAQUE = "bedrock_reasoning"
 """Key of the signed reasoning in ``ChatResponse.opaque``."""
@@ -63,7 +63,7 @@ def path(request: ChatRequest) -> str:
 
 
 def constraint(request: ChatRequest, *, has_schemas: bool = True) -> Constraint:
-    """Return how the answer is constrained; there is no JSON mode without a schema.
+    """Return how the answer is constrained; JSON mode without a schema is not supported.
 
     :param has_schemas: send a JSON schema.
     """
@@ -95,9 +95,9 @@ def render(request: ChatRequest, *, cache_models: Sequence[str] = (), has_schema
     held = constraint(request, has_schemas=has_schemas)
     downgrades += held.downgrades
     if held.schema is not None and request.response_format is not None:
-        schema = {"name": request.response_format.name, "schema": encoded(held.schema, {}).decode()}
+        schema = {"name": request.response_format.name, "schema": encode_payload(held.schema, {}).decode()}
         payload["outputConfig"] = {"textFormat": {"type": held.kind, "structure": {"jsonSchema": schema}}}
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
+    return Rendered(encode_payload(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
 
 
 def _limits(request: ChatRequest) -> dict[str, Any]:

@@ -21,14 +21,14 @@ class FrameFeed(EventFeed):
         self._converse = answer
         self._frames = FrameReader()
 
-    def feed(self, piece: bytes) -> Iterator[ChatDelta]:
+    def feed(self, chunk: bytes) -> Iterator[ChatDelta]:
         """Read a chunk and yield the deltas of the frames that are now complete.
 
         :raises CallFailed: the stream contains an error, or is damaged.
         """
-        self.have_come = True  # invalid data is a damaged frame, never a response body
+        self.has_events = True  # invalid data is a damaged frame, never a response body
         try:
-            for frame in self._frames.feed(piece):
+            for frame in self._frames.feed(chunk):
                 yield from self._converse.take_frame(frame)
         except DamagedFrame as exc:
             headline = "the provider's stream is damaged"

@@ -24,7 +24,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.providers.options import one_of, read_options
 from helmdeck_plugins.providers.schema_dialects import ANTHROPIC, NONE, check_dialects, dialect_of
-from helmdeck_provider_kit import Rendered, arguments_of, encoded, image_data, text_of
+from helmdeck_provider_kit import Rendered, arguments_of, encode_payload, image_data, text_of
 
 OPAQUE = "anthropic"
 """Key of the response blocks in ``opaque``."""
@@ -134,13 +134,13 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     if request.stop:
         # A sequence of whitespace only is rejected.
         sequences = [sequence for sequence in request.stop if sequence.strip()]
-        downgrades += ["stop sequence of blanks left out"] * (len(sequences) < len(request.stop))
+        downgrades += ["whitespace-only stop sequence left out"] * (len(sequences) < len(request.stop))
         if sequences:
             payload["stop_sequences"] = sequences
     if request.stream:
         payload["stream"] = True
     marks.drop_all_but_last()
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), max_tokens, held.label)
+    return Rendered(encode_payload(payload, request.extra), tuple(downgrades), max_tokens, held.label)
 
 
 def constraint(request: ChatRequest, options: Options) -> Constraint:

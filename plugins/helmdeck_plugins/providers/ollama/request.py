@@ -20,7 +20,15 @@ from helmdeck_core import (
     constrained,
 )
 from helmdeck_plugins.providers.schema_dialects import LLAMA_CPP
-from helmdeck_provider_kit import Rendered, arguments_of, encoded, image_data, names_of_calls, refused_setting, text_of
+from helmdeck_provider_kit import (
+    Rendered,
+    arguments_of,
+    encode_payload,
+    image_data,
+    names_of_calls,
+    refused_setting,
+    text_of,
+)
 
 OPAQUE = "ollama"
 """Key of the reasoning in ``opaque``."""
@@ -89,7 +97,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     downgrades += held.downgrades
     if held.kind:
         payload["format"] = "json" if held.schema is None else held.schema
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
+    return Rendered(encode_payload(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
 
 
 def constraint(request: ChatRequest) -> Constraint:

@@ -23,7 +23,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.providers.options import one_of, read_options
 from helmdeck_plugins.providers.schema_dialects import BY_MODEL, check_dialects, dialect_of
-from helmdeck_provider_kit import Rendered, cache_key, encoded, first_stops, image_url, text_of
+from helmdeck_provider_kit import Rendered, cache_key, encode_payload, first_stops, image_url, text_of
 
 PREFILLS = ("none", "trailing", "prefix", "partial", "continue_final_message")
 TOOL_CHOICES = ("auto", "none", "required", "named")
@@ -137,7 +137,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
         payload["stream"] = True
         if options.has_stream_usage:
             payload["stream_options"] = {"include_usage": True}
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
+    return Rendered(encode_payload(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
 
 
 def _prefill(messages: list[dict[str, Any]], mode: str) -> dict[str, Any]:
