@@ -108,7 +108,7 @@ def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
     except CallFailed as exc:
         # Of an answer in one piece, nobody is given any.
         seen = deltas if fixture["stream"] else ()
-        return broken(seen, answer.broken(exc)) if fixture["status"] == 200 else refused(exc)
+        return broken(seen, answer.with_partial_response(exc)) if fixture["status"] == 200 else refused(exc)
     return said(answer.finish())
 
 
@@ -128,7 +128,7 @@ def _reader(interface: WireFormat, fixture: Mapping[str, Any]) -> ResponseReader
     """What an open provider reads its answers with."""
     runtime, name = deck().runtime, interface.name
     terms = ReaderContext(
-        words=interface.words,
+        error_rules=interface.error_rules,
         quota_headers=interface.quota_headers,
         normalise=lambda raw: runtime.normalise_stop(raw, name),
         dispose=lambda raw, reason: runtime.disposition_of(raw, reason, name),
@@ -142,7 +142,7 @@ def _read(interface: WireFormat, answer: ResponseReader, fixture: Mapping[str, A
     """Read what was recorded, from the bytes that it was."""
     if not fixture["stream"] or fixture["status"] != 200:
         received = HttpResponse(fixture["status"], _headers(fixture), json.dumps(fixture["body"]).encode())
-        yield from answer.read(interface.checked(received, Secrets()))
+        yield from answer.read(interface.decode_body(received, Secrets()))
         return
     events = interface.events(answer)
     for event in fixture["events"]:

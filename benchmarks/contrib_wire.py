@@ -16,8 +16,8 @@ for _name in ("bedrock", "cohere"):
 
 import helmdeck_provider_bedrock  # noqa: E402
 import helmdeck_provider_cohere  # noqa: E402
-from helmdeck_provider_bedrock.provider import interface as converse  # noqa: E402
-from helmdeck_provider_cohere.provider import interface as cohere  # noqa: E402
+from helmdeck_provider_bedrock.provider import make_wire_format as converse  # noqa: E402
+from helmdeck_provider_cohere.provider import make_wire_format as cohere  # noqa: E402
 
 PLUGINS = (helmdeck_provider_bedrock, helmdeck_provider_cohere)
 CONVERSE, COHERE = converse(), cohere()

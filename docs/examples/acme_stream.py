@@ -25,9 +25,9 @@ from helmdeck_provider_kit import (
     EventDecoder,
     HttpConnection,
     arguments,
-    checked,
     count,
-    decoded,
+    decode_body,
+    decode_json,
     echoed,
     failure_of,
     in_context,
@@ -93,7 +93,7 @@ class Accumulator:
     def feed(self, event):
         """Process an event; yield its deltas."""
         if (facts := read_error(event)) is not None:  # an error after HTTP 200
-            raise failure_of(200, self.headers, facts, words=ERROR_RULES, secrets=self.secrets)
+            raise failure_of(200, self.headers, facts, rules=ERROR_RULES, secrets=self.secrets)
         if not isinstance(event, dict) or not event.keys() & {"output", "thought", "calls", "why"}:
             raise TransientUnknown("the response is not in Acme's format", status=200, sub_cause="wrong_shape")
         self.fields |= event
@@ -147,7 +147,7 @@ class AcmeStream:
         headers, secrets = self._headers()
         whole = await self._connection.post("/generate", body, headers, secrets)
         accumulator = Accumulator(whole.headers, secrets)
-        for _ in accumulator.feed(checked(whole.status, whole.headers, whole.body, ERROR_RULES, secrets)):
+        for _ in accumulator.feed(decode_body(whole.status, whole.headers, whole.body, ERROR_RULES, secrets)):
             pass
         return accumulator.response(request, self._context, downgrades)
 
@@ -160,11 +160,13 @@ class AcmeStream:
             accumulator = Accumulator(incoming.headers, secrets)
             if incoming.is_whole:  # an error, the page of a proxy, or a server that does not stream
                 whole = await incoming.received()
-                for delta in accumulator.feed(checked(whole.status, whole.headers, whole.body, ERROR_RULES, secrets)):
+                for delta in accumulator.feed(
+                    decode_body(whole.status, whole.headers, whole.body, ERROR_RULES, secrets)
+                ):
                     yield delta
             async for chunk in incoming:
                 for event in decoder.feed(chunk):
-                    for delta in accumulator.feed(decoded(event.data)):
+                    for delta in accumulator.feed(decode_json(event.data)):
                         yield delta
         yield accumulator.response(request, self._context, downgrades)
 
@@ -172,7 +174,7 @@ class AcmeStream:
         """List the models of the server."""
         headers, secrets = self._headers()
         response = await self._connection.get("/models", headers, secrets)
-        names = checked(response.status, response.headers, response.body, ERROR_RULES, secrets)
+        names = decode_body(response.status, response.headers, response.body, ERROR_RULES, secrets)
         return tuple(ModelInfo(id=name) for name in names)
 
     async def aclose(self):

@@ -1,4 +1,4 @@
-"""The built-in budget table and its look-up: exact id, then longest prefix, then the fallback of the weakest tier.
+"""The built-in budget table and its lookup: exact id, then longest prefix, then the fallback of the weakest tier.
 
 Figures are from field reports of 2026 and from public boards as they stood in June 2026: BFCL (function calling) and
 Aider polyglot (edit-format adherence). Prices are US dollars per million cached input tokens of the same month. A tier
@@ -103,7 +103,7 @@ TIERS = (
     TierDefaults(tier=Tier.A, prompt_variant="full_steps"),
     # Reliable to about 25 KB.
     TierDefaults(tier=Tier.B, max_catalog_bytes=22_000, prompt_variant="full_steps", max_entries=25),
-    # Completes empty on 35 KB, does best with few entries, and stops early in JSON mode.
+    # Returns empty responses for 35 KB, works best with few entries, and stops early in JSON mode.
     TierDefaults(
         tier=Tier.C,
         max_catalog_bytes=10_000,
@@ -117,7 +117,7 @@ TIERS = (
 
 @hookimpl
 def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
-    """What each tier was measured to take."""
+    """Measured defaults of each tier."""
     return TIERS
 
 

@@ -1,8 +1,7 @@
-"""Continuation of truncated answers: which models continue natively, what the others are told, and how they announce it.
+"""Continuation of truncated responses: models with native support, hints for the others, and their announcements.
 
-A model continues natively when it accepts its own unfinished answer as the last message. The rows are from the vendors'
-documentation and from public reports of refusals. A refusal is remembered while the deck lives, so that a wrong row costs
-one request.
+A model continues natively if it accepts its own unfinished message as the last one. The rows are based on the vendors'
+documentation and on public reports of rejections. A deck remembers rejections, so a wrong row costs one request.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from helmdeck_core import ContinuationAnnouncement, NativeContinuation, PromptText, Weight, hookimpl
 
-_PREFILL = "documented as prefilling the answer; not with thinking, nor with an output schema"
-_ENDED = "answers 400 to a last message of its own: prefilling ended with the 4.6 models"
+_PREFILL = "documented as prefill; not with thinking or an output schema"
+_ENDED = "rejects a last assistant message with 400: no prefill since the 4.6 models"
 _TEMPLATE = "continue_final_message, where the chat template supports it"
 
 _CLAUDES = ("claude-2", "claude-3", "claude-opus-4", "claude-sonnet-4", "claude-haiku-4")
@@ -36,29 +35,30 @@ def _rows() -> list[NativeContinuation]:
 
 @hookimpl
 def helmdeck_native_continuations() -> Sequence[NativeContinuation]:
-    """The models that are known to take it, and those of their families that are known to refuse."""
+    """Models with known support, and exceptions in their families."""
     return _rows()
 
 
 TEXTS: Mapping[str, str] = {
     "continuation.hint": (
-        "The output limit cut your last message. Go on with the very next character. Repeat nothing, announce nothing, and do "
-        "not open a code block that is open already. If you were about to call a tool, send one complete call and nothing else."
+        "The output limit truncated your last message. Continue with the very next character. Repeat nothing, announce nothing, "
+        "and do not open a code block that is open already. If you were about to call a tool, send one complete call and nothing "
+        "else."
     ),
     "continuation.repair_hint": (
-        "Your last message ended before its tool call was complete, and nothing of it was run. Send the tool call once more, "
-        "complete, and nothing else."
+        "Your last message ended before its tool call was complete, and the call was not executed. Send the complete tool call "
+        "again, and nothing else."
     ),
-    "continuation.repair_error": "What was wrong: {error}.",
-    "notice.retry_limit": "the answer is cut: it was still not complete after {attempts} continuations",
-    "notice.budget_exhausted": "the answer is cut: its budget of output is used up",
-    "notice.cost_limit": "the answer is cut: what the call may cost is used up",
-    "notice.safety_blocked": "the answer is cut: the provider's safety filter stopped its continuation",
-    "notice.context_window_exceeded": "the answer is cut: with its continuation it does not fit the model's window",
-    "notice.provider_error": "the answer is cut: its continuation failed ({cause})",
-    "notice.no_progress": "the answer is cut: asked to go on, the model only repeated it, or wrote blanks",
-    "notice.unknown_stop": "the answer is cut: its continuation stopped for a reason that is not known",
-    "notice.tool_repair_failed": "the tool call was cut and did not come whole when it was asked for again; it was not run",
+    "continuation.repair_error": "Error: {error}.",
+    "notice.retry_limit": "the response is truncated: it was not complete after {attempts} continuations",
+    "notice.budget_exhausted": "the response is truncated: its output budget is exhausted",
+    "notice.cost_limit": "the response is truncated: the cost limit of the call is reached",
+    "notice.safety_blocked": "the response is truncated: the provider's safety filter stopped the continuation",
+    "notice.context_window_exceeded": "the response is truncated: the continuation does not fit the context window",
+    "notice.provider_error": "the response is truncated: the continuation failed ({cause})",
+    "notice.no_progress": "the response is truncated: the continuation contained only repetition or whitespace",
+    "notice.unknown_stop": "the response is truncated: the continuation ended with an unknown stop reason",
+    "notice.tool_repair_failed": "the tool call was truncated and could not be repaired; it was not executed",
 }
 
 
@@ -100,7 +100,7 @@ _ANNOUNCEMENTS = (
 
 @hookimpl
 def helmdeck_continuation_announcements() -> Sequence[ContinuationAnnouncement]:
-    """The languages in which announcements were seen."""
+    """Languages with observed announcements."""
     return _ANNOUNCEMENTS
 
 

@@ -1,7 +1,7 @@
 r"""Refusals in prose, one pattern per language, as data.
 
-Each pattern matches a sentence in which the writer says that it cannot, or will not, do what was requested. A sentence
-that only says that something does not exist, or cannot be done yet, is no refusal. The patterns are written with
+Each pattern matches a sentence in which the model declines the request. A statement that something does not exist, or
+cannot be done yet, is not a refusal. The patterns are written with
 ``(?x: )``, where a space is ``[ ]``.
 """
 
@@ -62,7 +62,7 @@ PATTERNS: Mapping[str, str] = {
 
 @hookimpl
 def helmdeck_refusal_patterns() -> Sequence[RefusalPattern]:
-    """The languages in which refusals were seen."""
+    """Languages with observed refusals."""
     return [
         RefusalPattern(language=language, pattern=f"(?x: {pattern} )", order=number)
         for number, (language, pattern) in enumerate(PATTERNS.items())

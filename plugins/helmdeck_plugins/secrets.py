@@ -1,4 +1,4 @@
-"""How the keys of known services look, as data: they are redacted wherever text of a provider or a model is quoted."""
+"""Key formats of known services, as data; keys are redacted in every quotation of a provider or a model."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PREFIXES: Mapping[str, str] = {
     "r8": "Replicate",
     "fw": "Fireworks",
 }
-"""Prefix to the services that use it; a hyphen or an underscore follows, and asterisks where a part is masked."""
+"""Key prefix to service names; a hyphen or underscore follows, and masked keys may contain asterisks."""
 
 
 @hookimpl
 def helmdeck_secret_patterns() -> Sequence[SecretPattern]:
-    """The services whose keys have a shape of their own."""
+    """Services whose keys have a recognisable format."""
     prefixed = [
         SecretPattern(name=prefix, pattern=rf"\b{prefix}[-_][\w*.\-]{{6,}}", order=number)
         for number, prefix in enumerate(_PREFIXES)

@@ -1,4 +1,4 @@
-"""How a selection of catalog entries weighs one thing against another, as data."""
+"""The weights of catalog selection, as data."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from helmdeck_core import Weight, hookimpl
 
 WEIGHTS = (
-    # Enough to come before entries that match a little, too little to pass an entry that the request asks for.
+    # Enough to outrank weak matches, too little to outrank an entry that the request names.
     Weight(name="history.gain", value=0.25),
     # Promoted entries displace the lowest-ranked ones, so at most three are promoted.
     Weight(name="history.entries", value=3),
-    # The rest is for the details of likely entries; behind an index of bare names they need more.
+    # The rest is for the details of likely entries, which need more space after an index of bare names.
     Weight(name="index.described_share", value=0.75),
     Weight(name="index.named_share", value=0.5),
-    # Weak models were seen to answer nothing to 35,000 bytes.
+    # Weak models returned empty responses for 35,000 bytes.
     Weight(name="listing.min_bytes", value=25_000),
-    # The selection by rank is there without it.
+    # The ranked selection does not need it.
     Weight(name="filter.max_time_share", value=0.3),
 )
 
 
 @hookimpl
 def helmdeck_weights() -> Sequence[Weight]:
-    """The weights of a selection."""
+    """The weights of catalog selection."""
     return WEIGHTS

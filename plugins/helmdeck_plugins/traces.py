@@ -41,7 +41,7 @@ BUSY_TIMEOUT_S = 0.5
 RETRY_AFTER_S = 30.0
 """Seconds without another attempt after a write to the file failed."""
 MAX_OPEN_CALLS = 10_000
-"""Calls that are traced at the same time; the oldest is dropped started."""
+"""Calls that are traced at the same time; the one that started first is dropped."""
 
 
 @hookimpl
@@ -77,7 +77,7 @@ class TraceSink:
     """The traces of one deck, or of all decks that use the same file.
 
     :param file: path of a SQLite file, created with its directory if missing; empty stores traces in memory.
-    :param keep: number of traces to keep; the oldest are deleted started.
+    :param keep: number of traces to keep; the oldest are deleted first.
     """
 
     def __init__(self, file: str = "", keep: int = 1_000) -> None:
@@ -179,7 +179,7 @@ class _FileStorage:
         self._process = 0
 
     def add(self, trace: CallTrace) -> None:
-        """Store a trace. If the file cannot be written, the trace is dropped and the call goes on."""
+        """Store a trace. If the file cannot be written, the trace is dropped; the call is not affected."""
         if time.monotonic() < self._retry_at:
             return
         # Strings from models and callers may hold lone surrogates; JSON in ASCII can store them.

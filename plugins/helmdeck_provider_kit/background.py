@@ -1,6 +1,6 @@
-"""Waits for an answer that a provider makes in the background: looks at it until it is there, and gives it up in time.
+"""Polls background responses until they are complete or the timeout expires.
 
-An answer that nobody waits for any more goes on and is paid for, unless the provider is told to stop.
+An abandoned response is cancelled, since the provider would otherwise continue to generate it and bill for it.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ import attrs
 
 from helmdeck_core import CallFailed, LikelyTimeout
 from helmdeck_core.redaction import Secrets
-from helmdeck_provider_kit.bodies import checked
+from helmdeck_provider_kit.bodies import decode_body
 from helmdeck_provider_kit.connection import HttpConnection, HttpResponse
 from helmdeck_provider_kit.failures import ErrorRules
 
-SLOWER = 1.5
-"""Each wait is this much longer than the one before."""
-LONGEST_S = 5.0
-MOST_FAILURES = 3
-"""Looks in a row that may fail before the answer is given up; it goes on being made, whatever a look meets."""
-CANCEL_S = 0.25
-"""Seconds for telling the provider to stop, after which whoever waits is let go."""
+PAUSE_FACTOR = 1.5
+"""Growth of the pause between two polls."""
+MAX_PAUSE_S = 5.0
+MAX_FAILURES = 3
+"""Consecutive failed polls that are tolerated; a failed poll does not affect the response itself."""
+CANCEL_TIMEOUT_S = 0.25
+"""Timeout of the cancel request, in seconds."""
 
 
 @attrs.frozen(kw_only=True)
 class Background:
-    """How answers in the background are looked at.
+    """How background responses are polled.
 
-    :ivar path: takes the body of an answer; where to look at it, from the base URL on, and empty for one that is done.
-    :ivar cancel: what follows on the path to stop it.
-    :ivar pause_s: seconds before the first look.
+    :ivar path: takes a response body and returns the path to poll, relative to the base URL; empty if it is complete.
+    :ivar cancel: path suffix of the cancel request.
+    :ivar pause_s: seconds before the first poll.
     """
 
     path: Callable[[Any], str]
@@ -41,20 +41,19 @@ class Background:
     pause_s: float = 0.5
 
 
-async def waited_for(
+async def poll_until_done(
     connection: HttpConnection,
     background: Background,
     path: str,
     headers: Mapping[str, str],
     secrets: Secrets,
-    words: ErrorRules,
+    rules: ErrorRules,
     timeout_s: float,
 ) -> tuple[HttpResponse, Any]:
-    """The answer when it is done, and its decoded body.
+    """Return the completed response and its decoded body; cancel it on failure.
 
-    :param words: what the words of the family's errors mean.
-    :param timeout_s: seconds after which it is given up.
-    :raises CallFailed: it was given up, or cannot be looked at.
+    :param rules: map error responses to failure classes.
+    :raises CallFailed: the timeout expired, or polling failed.
     """
     pause_s, failures = background.pause_s, 0
     scope = asyncio.timeout(timeout_s)
@@ -62,31 +61,31 @@ async def waited_for(
         async with scope:
             while True:
                 await asyncio.sleep(pause_s)
-                pause_s = min(pause_s * SLOWER, LONGEST_S)
+                pause_s = min(pause_s * PAUSE_FACTOR, MAX_PAUSE_S)
                 try:
-                    received = await connection.get(path, headers, secrets)
-                    body = checked(received.status, received.headers, received.body, words, secrets)
+                    response = await connection.get(path, headers, secrets)
+                    body = decode_body(response.status, response.headers, response.body, rules, secrets)
                 except CallFailed as exc:
                     failures += 1
-                    if not exc.retryable or failures > MOST_FAILURES:
+                    if not exc.retryable or failures > MAX_FAILURES:
                         raise
                     pause_s = max(pause_s, exc.retry_after_s or 0.0)
                 else:
                     failures = 0
                     if not background.path(body):
-                        return received, body
+                        return response, body
     except BaseException as exc:
         await cancel(connection, background, path, headers, secrets)
         if not scope.expired():
             raise
-        detail = f"after {timeout_s:g} s it was still being made in the background, and was cancelled"
+        detail = f"the background response was not complete after {timeout_s:g} s and was cancelled"
         raise LikelyTimeout("the provider did not answer in time", sub_cause="pending", detail=detail) from exc
 
 
 async def cancel(
     connection: HttpConnection, background: Background, path: str, headers: Mapping[str, str], secrets: Secrets
 ) -> None:
-    """Tell the provider to stop; whatever comes of it, whoever waits is let go."""
+    """Cancel a background response, best effort."""
     with contextlib.suppress(CallFailed, TimeoutError):
-        async with asyncio.timeout(CANCEL_S):
+        async with asyncio.timeout(CANCEL_TIMEOUT_S):
             await connection.post(path + background.cancel, b"{}", headers, secrets)

@@ -1,4 +1,4 @@
-"""Combines the error rules of a wire format with those that plugins add."""
+"""Merges the error rules of a wire format with those of plugins."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from helmdeck_provider_kit.failures import ErrorFields, ErrorRules
 
 
 def combined_rules(rules: ErrorRules, *more: ErrorRules) -> ErrorRules:
-    """Return all rules as one set; where two of them conflict, the earlier one wins.
+    """Merge rule sets field by field; on conflict the earlier set wins.
 
-    Tables are merged and sequences concatenated, field by field.
+    Mappings are merged, sequences are concatenated.
     """
     combined = rules
     for added in more:
@@ -23,7 +23,7 @@ def combined_rules(rules: ErrorRules, *more: ErrorRules) -> ErrorRules:
 
 
 _OWN_FIELDS = ("name", "order", "providers")
-"""They describe one set and are not rules."""
+"""Metadata of a rule set, not merged."""
 
 
 def _merged(first: Any, second: Any, name: str) -> Any:
@@ -35,9 +35,11 @@ def _merged(first: Any, second: Any, name: str) -> Any:
         )
     if isinstance(before, Mapping):
         return {**before, **after, **before}  # in the order of the sets, with the values of the first
-    return (*before, *after) if isinstance(before, (list, tuple)) else _changed(type(first), name, before, after)
+    return (
+        (*before, *after) if isinstance(before, (list, tuple)) else _first_non_default(type(first), name, before, after)
+    )
 
 
-def _changed(cls: type, name: str, before: Any, after: Any) -> Any:
-    """The first of two values that is not the default."""
+def _first_non_default(cls: type, name: str, before: Any, after: Any) -> Any:
+    """Return the first value that differs from the default."""
     return after if before == getattr(attrs.fields_dict(cls)[name], "default") else before

@@ -1,7 +1,6 @@
-"""What a failed call means: status, headers and error body become one of the failure classes.
+"""Maps error responses to failure classes by status, headers and body.
 
-Where an error body holds what, and what its words mean, differs from family to family, and comes from the provider as data
-(``ErrorRules``).
+The fields of error bodies and the meaning of error codes differ per API and are data (``ErrorRules``).
 """
 
 from __future__ import annotations
@@ -33,25 +32,25 @@ from helmdeck_core import (
 from helmdeck_core.redaction import MAX_EXCERPT_CHARS, MAX_READ_CHARS, Secrets, echoed, quoted
 
 MILLISECONDS_HEADER = "retry-after-ms"
-"""By default the header that says how many milliseconds to wait; a family may name another one in its ``ErrorRules``."""
+"""Default header with the retry delay in milliseconds; ``ErrorRules`` can name another one."""
 
 _RESET_HEADER = "x-ratelimit-reset"
 
 _MAX_WAIT_S = 1e9
-"""Whoever asks to wait for decades is mistaken."""
+"""Longer delays are ignored as invalid."""
 
 # -- reading an error -----------------------------------------------------------------------------------------
 
 
 @attrs.frozen(kw_only=True)
 class ErrorFacts:
-    """What an error object says.
+    """The content of an error object.
 
-    :ivar words: its codes and types, in lower case.
-    :ivar status: an HTTP status that stands in the body, for errors that arrive with 200.
-    :ivar is_flagged: the object says that a moderation stopped the request.
-    :ivar retry_after_s: when to come back, where the body says so.
-    :ivar generation: what the model wrote and the provider refused.
+    :ivar words: codes and types, in lower case.
+    :ivar status: HTTP status in the body, for errors that arrive with 200.
+    :ivar is_flagged: moderation stopped the request.
+    :ivar retry_after_s: retry delay in the body, in seconds.
+    :ivar generation: model output that the provider rejected.
     """
 
     message: str = ""
@@ -64,19 +63,19 @@ class ErrorFacts:
 
 @attrs.frozen(kw_only=True)
 class ErrorFields:
-    """Where an error object holds what it says; the defaults are what most families have in common.
+    """The fields of error objects; the defaults fit most APIs.
 
-    Each is a list of paths into the object, keys joined by dots; a list on the way stands for each of its items.
+    Each value is a list of paths into the object, with keys joined by dots; a path applies to each item of a list.
 
-    :ivar message: the message; the first one that is set counts.
-    :ivar upstream: what the server behind a gateway said; it is added to the message.
+    :ivar message: message; the first non-empty one is used.
+    :ivar upstream: message of the server behind a gateway, added to the message.
     :ivar words: codes and types.
-    :ivar status: an HTTP status in the body, for errors that arrive with 200.
-    :ivar flags: true or not empty where a moderation stopped the request.
-    :ivar delays: how long to wait, as a duration such as ``30s``.
+    :ivar status: HTTP status in the body, for errors that arrive with 200.
+    :ivar flags: true or non-empty if moderation stopped the request.
+    :ivar delays: retry delay as a duration such as ``30s``.
     :ivar upstream_headers: objects with the headers of the server behind a gateway.
-    :ivar generation: what the model wrote and the provider refused.
-    :ivar unwrapped: fields and values by which a body is itself the error, without ``error`` around it.
+    :ivar generation: model output that the provider rejected.
+    :ivar unwrapped: fields and values that identify a body as an error object without ``error`` around it.
     """
 
     message: Sequence[str] = ("message", "detail", "error", "title")
@@ -92,7 +91,7 @@ class ErrorFields:
 
 @attrs.frozen
 class Cause:
-    """A failure class, and the finer cause under it where there is one."""
+    """A failure class and an optional sub-cause."""
 
     kind: type[CallFailed]
     sub_cause: str = ""
@@ -100,21 +99,20 @@ class Cause:
 
 @attrs.frozen(kw_only=True)
 class ErrorRules(ErrorRuleSet):
-    """Rules that map error responses to failure classes, as data; words and phrases in lower case.
+    """Rules that map error responses to failure classes, as data; codes and phrases in lower case.
 
-    A wire format has its own rules; a plugin adds some for named providers with the hook ``helmdeck_error_rules``.
+    Each wire format has rules; plugins add rules for named providers with the hook ``helmdeck_error_rules``.
 
-    :ivar fields: where an error object holds what.
-    :ivar words: codes and types that decide, whatever the status is.
-    :ivar marks: phrases that decide, wherever in the error they stand; the first one that is found counts.
-    :ivar context_marks: phrases that say that the prompt is too long; they decide unless the status is one that speaks
-        for itself, such as 429.
-    :ivar form_marks: names of what an answer is held to a form with, such as the field of a request. Where a request is
-        refused as wrong and the error names one, what was refused is the form: the same request without it may work.
-    :ivar vague_words: codes and types that decide only where there is no status: in a body that came with 200.
-    :ivar statuses: statuses of HTTP that mean something of their own.
-    :ivar retry_header: name of the header that says ``true`` or ``false`` to whether the same request may work; empty for none.
-    :ivar milliseconds_header: name of the header that says how many milliseconds to wait; it outranks ``Retry-After``.
+    :ivar fields: fields of error objects.
+    :ivar words: codes and types that apply to every status.
+    :ivar marks: phrases in the codes or the message; the first match applies.
+    :ivar context_marks: phrases for a prompt that is too long; ignored for unambiguous statuses such as 429.
+    :ivar form_marks: names of request fields that constrain the response. If a rejected request's error contains one,
+        the constraint was rejected: the same request without it may succeed.
+    :ivar vague_words: codes and types that apply only without an error status, in a body that arrived with 200.
+    :ivar statuses: HTTP statuses with a special meaning.
+    :ivar retry_header: header with ``true`` or ``false`` for whether a retry can succeed; empty for none.
+    :ivar milliseconds_header: header with the retry delay in milliseconds; overrides ``Retry-After``.
     """
 
     fields: ErrorFields = ErrorFields()
@@ -128,51 +126,50 @@ class ErrorRules(ErrorRuleSet):
     milliseconds_header: str = MILLISECONDS_HEADER
 
 
-_NO_WORDS = ErrorRules()
+_NO_RULES = ErrorRules()
 
 
-def read_error(data: object, words: ErrorRules = _NO_WORDS, *, is_refusal: bool = False) -> ErrorFacts | None:
-    """Find the error in a decoded body; ``None`` when it holds none.
+def read_error(data: object, rules: ErrorRules = _NO_RULES, *, is_refusal: bool = False) -> ErrorFacts | None:
+    """Return the error in a decoded body, or ``None``.
 
-    :param words: the rules of the family.
-    :param is_refusal: the status already says that this is an error, so a bare message counts as one.
+    :param is_refusal: the status is an error, so a bare message counts as an error object.
     """
-    if isinstance(data, list):  # some wrap their error in a list
+    if isinstance(data, list):  # some servers wrap the error in a list
         items = (item for item in data if not isinstance(item, list))
-        return next((facts for item in items if (facts := read_error(item, words, is_refusal=is_refusal))), None)
+        return next((facts for item in items if (facts := read_error(item, rules, is_refusal=is_refusal))), None)
     if not isinstance(data, dict):
         return ErrorFacts(message=data) if is_refusal and isinstance(data, str) else None
     if data.get("error"):
         error = data["error"]
-        # Where the error is a bare sentence, its code stands beside it.
-        return _facts(error if isinstance(error, dict) else {"code": data.get("code"), "message": error}, words.fields)
-    if is_refusal or any(data.get(name) == value for name, value in words.fields.unwrapped.items()):
-        return _facts(data, words.fields)
+        # If the error is a string, its code is next to it.
+        return _facts(error if isinstance(error, dict) else {"code": data.get("code"), "message": error}, rules.fields)
+    if is_refusal or any(data.get(name) == value for name, value in rules.fields.unwrapped.items()):
+        return _facts(data, rules.fields)
     return None
 
 
 def _facts(error: Mapping[str, Any], fields: ErrorFields) -> ErrorFacts:
-    message = next((_text(found) for found in _found(error, fields.message) if found), "")
-    upstream = next((_text(found) for found in _found(error, fields.upstream)), "")
-    words = _found(error, fields.words)
+    message = next((_text(value) for value in _values(error, fields.message) if value), "")
+    upstream = next((_text(value) for value in _values(error, fields.upstream)), "")
+    words = _values(error, fields.words)
     return ErrorFacts(
         message=f"{message} ({upstream})" if upstream and upstream != message else message,
         words=frozenset(word.casefold() for word in words if isinstance(word, str)),
-        status=next((status for found in _found(error, fields.status) if (status := _status(found))), None),
-        is_flagged=any(_found(error, fields.flags)),
+        status=next((status for value in _values(error, fields.status) if (status := _status(value))), None),
+        is_flagged=any(_values(error, fields.flags)),
         retry_after_s=_delay_in_body(error, fields, message),
-        generation=next((_text(found) for found in _found(error, fields.generation)), ""),
+        generation=next((_text(value) for value in _values(error, fields.generation)), ""),
     )
 
 
-def _found(error: object, paths: Iterable[str]) -> Iterator[Any]:
-    """Everything that an object holds at some paths, in their order."""
+def _values(error: object, paths: Iterable[str]) -> Iterator[Any]:
+    """Yield the values at several paths, in the order of the paths."""
     for path in paths:
         name, _, rest = path.partition(".")
         for item in error if isinstance(error, list) else (error,):
             if isinstance(item, dict) and name in item:
                 if rest:
-                    yield from _found(item[name], (rest,))
+                    yield from _values(item[name], (rest,))
                 else:
                     yield item[name]
 
@@ -189,7 +186,7 @@ def _status(value: object) -> int | None:
     return value if isinstance(value, int) and 400 <= value < 600 else None
 
 
-# -- how long to wait -----------------------------------------------------------------------------------------
+# -- retry delay ----------------------------------------------------------------------------------------------
 
 _DURATION = (
     r"(?:(?P<d>[0-9]{1,9}) ?d)?(?:(?P<h>[0-9]{1,9}) ?h)?(?:(?P<m>[0-9]{1,9}) ?m(?!s|on|illi))?"
@@ -199,7 +196,7 @@ _AGAIN_IN = re.compile(rf"(?i)(?:try again|retry) (?:in|after) {_DURATION}")
 _BARE = re.compile(_DURATION, re.IGNORECASE)
 _SECONDS_OF = {"d": 86_400, "h": 3_600, "m": 60}
 _FIRST_EPOCH_S, _FIRST_EPOCH_MS = 1e9, 1e11
-"""From here on a bare number is a time since 1970 and no time to wait: in seconds, in milliseconds."""
+"""From these values on, a number is a Unix timestamp instead of a delay, in seconds or in milliseconds."""
 
 
 def retry_after_s(
@@ -207,15 +204,14 @@ def retry_after_s(
     facts: ErrorFacts | None = None,
     now_s: float | None = None,
     *,
-    words: ErrorRules = _NO_WORDS,
+    rules: ErrorRules = _NO_RULES,
 ) -> float | None:
-    """Return how long the provider asks to wait, in seconds: from the headers, else from the body.
+    """Return the retry delay in seconds: from the headers, else from the body.
 
     :param headers: names in lower case.
-    :param now_s: the time of day, seconds since 1970; the clock's by default.
-    :param words: the rules of the family.
+    :param now_s: Unix timestamp in seconds; the current time by default.
     """
-    milliseconds = _number(headers.get(words.milliseconds_header))
+    milliseconds = _number(headers.get(rules.milliseconds_header))
     if milliseconds is not None and (seconds := _wait(milliseconds / 1000)) is not None:
         return seconds
     seconds = _from_now_s(headers.get("retry-after", ""), time.time() if now_s is None else now_s)
@@ -223,13 +219,13 @@ def retry_after_s(
 
 
 def _wait(seconds: float | None) -> float | None:
-    """What can be waited for; ``None`` for anything else."""
+    """Return a valid delay, or ``None``."""
     return seconds if seconds is not None and 0 <= seconds <= _MAX_WAIT_S else None
 
 
 def _number(value: object) -> float | None:
     try:
-        number = float(value)  # type: ignore[arg-type]  # whatever it is, it either reads as a number or does not
+        number = float(value)  # type: ignore[arg-type]  # any value may be a number
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) and number >= 0 else None
@@ -241,7 +237,7 @@ def _until_date(value: str, now_s: float) -> float | None:
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             date = read(value)
-            # Without a zone, what is meant is that of Greenwich.
+            # Without a time zone it is UTC.
             return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now_s)
         except (ValueError, OverflowError):
             continue
@@ -249,14 +245,14 @@ def _until_date(value: str, now_s: float) -> float | None:
 
 
 def _delay_in_body(error: Mapping[str, Any], fields: ErrorFields, message: str) -> float | None:
-    for delay in _found(error, fields.delays):
-        if found := _duration(_BARE.fullmatch(str(delay))):
-            return found
-    tables = [each for each in _found(error, fields.upstream_headers) if isinstance(each, dict)]
+    for delay in _values(error, fields.delays):
+        if seconds := _duration(_BARE.fullmatch(str(delay))):
+            return seconds
+    tables = [each for each in _values(error, fields.upstream_headers) if isinstance(each, dict)]
     named = {str(name).casefold(): value for table in tables for name, value in table.items()}
     reset = named.get(_RESET_HEADER)
-    found = None if reset is None else _from_now_s(str(reset), time.time())
-    return found if found is not None else _duration(_AGAIN_IN.search(message))
+    seconds = None if reset is None else _from_now_s(str(reset), time.time())
+    return seconds if seconds is not None else _duration(_AGAIN_IN.search(message))
 
 
 def _duration(match: re.Match[str] | None) -> float | None:
@@ -267,9 +263,9 @@ def _duration(match: re.Match[str] | None) -> float | None:
 
 
 def _until_reset(headers: Mapping[str, str], now_s: float) -> float | None:
-    """Until the limit that is used up is filled again; ``None`` where no header says that one is.
+    """Return the time until the exhausted rate limit resets, or ``None``.
 
-    Limits stand in pairs of headers, such as ``x-ratelimit-remaining-tokens`` and ``x-ratelimit-reset-tokens``.
+    Rate limits are pairs of headers, such as ``x-ratelimit-remaining-tokens`` and ``x-ratelimit-reset-tokens``.
     """
     waits = [
         _from_now_s(value, now_s)
@@ -280,17 +276,17 @@ def _until_reset(headers: Mapping[str, str], now_s: float) -> float | None:
 
 
 def _from_now_s(value: str, now_s: float) -> float | None:
-    """What a header says about when, in seconds from now: a number, a duration such as ``6m0s``, a time since 1970, a date."""
+    """Return a header as seconds from now: a number, a duration such as ``6m0s``, a Unix timestamp or a date."""
     number = _number(value)
     if number is not None:
         if number < _FIRST_EPOCH_S:
             return _wait(number)
         return _wait(max(0.0, number / (1000 if number >= _FIRST_EPOCH_MS else 1) - now_s))
-    found = _duration(_BARE.fullmatch(value.strip()))
-    return found if found is not None or not value else _wait(_until_date(value, now_s))
+    seconds = _duration(_BARE.fullmatch(value.strip()))
+    return seconds if seconds is not None or not value else _wait(_until_date(value, now_s))
 
 
-# -- the class of a failure -----------------------------------------------------------------------------------
+# -- failure class --------------------------------------------------------------------------------------------
 
 
 _BY_STATUS: Mapping[int, Cause] = {
@@ -299,61 +295,61 @@ _BY_STATUS: Mapping[int, Cause] = {
     403: Cause(AuthFailed, "permission"),
     404: Cause(InvalidRequest, "not_found"),
     408: Cause(LikelyTimeout, "upstream"),
-    409: Cause(ProviderUnavailable),  # two requests were in each other's way
+    409: Cause(ProviderUnavailable),  # conflicting requests
     413: Cause(ContextWindowExceeded),
     429: Cause(RateLimited),
 }
-_WRONG = (400, 422)
-"""The request is not one that can be served."""
+_INVALID = (400, 422)
+"""Statuses of an invalid request."""
 
-_SPEAKS_FOR_ITSELF = (401, 402, 403, 429)
-"""With these a mention of the context, as in "tokens of context per minute", changes nothing."""
+_UNAMBIGUOUS = (401, 402, 403, 429)
+"""Statuses for which a mention of the context, as in "tokens of context per minute", is ignored."""
 
 
-def cause_of(status: int, facts: ErrorFacts, words: ErrorRules = _NO_WORDS) -> Cause:
-    """The cause of an error answer.
+def cause_of(status: int, facts: ErrorFacts, rules: ErrorRules = _NO_RULES) -> Cause:
+    """Return the cause of an error response.
 
-    :param status: of HTTP; with 200 the body's own status or words decide.
+    :param status: HTTP status; with 200, the status or the codes in the body are used.
     """
     if status < 300:
         status = facts.status or 0
     text = f"{' '.join(sorted(facts.words))} {facts.message[:MAX_READ_CHARS]}".casefold()
     if facts.is_flagged:
         return Cause(SafetyFiltered)
-    told = next((cause for word, cause in words.words.items() if word in facts.words), None)
-    told = told or next((cause for mark, cause in words.marks if mark in text), None)
-    if told:
-        return told
-    if status not in _SPEAKS_FOR_ITSELF and any(mark in text for mark in words.context_marks):
+    explicit = next((cause for word, cause in rules.words.items() if word in facts.words), None)
+    explicit = explicit or next((cause for mark, cause in rules.marks if mark in text), None)
+    if explicit:
+        return explicit
+    if status not in _UNAMBIGUOUS and any(mark in text for mark in rules.context_marks):
         return Cause(ContextWindowExceeded)
-    if status in _WRONG and any(mark in text for mark in words.form_marks):
+    if status in _INVALID and any(mark in text for mark in rules.form_marks):
         return Cause(InvalidRequest, SCHEMA_REFUSED)
     if not status:
-        vague = (words.vague_words[word] for word in sorted(facts.words) if word in words.vague_words)
+        vague = (rules.vague_words[word] for word in sorted(facts.words) if word in rules.vague_words)
         return next(vague, Cause(TransientUnknown))
-    found = words.statuses.get(status) or _BY_STATUS.get(status)
-    return found or Cause(ProviderUnavailable if status >= 500 else InvalidRequest)
+    cause = rules.statuses.get(status) or _BY_STATUS.get(status)
+    return cause or Cause(ProviderUnavailable if status >= 500 else InvalidRequest)
 
 
-_PASSING = (RateLimited, ProviderUnavailable, LikelyTimeout, TransientUnknown)
+_TRANSIENT = (RateLimited, ProviderUnavailable, LikelyTimeout, TransientUnknown)
 
 
-def _advised(cause: Cause, should_retry: str | None) -> Cause:
-    """The cause in the light of the provider's own word on whether the same request may work."""
+def _with_retry_advice(cause: Cause, should_retry: str | None) -> Cause:
+    """Adjust the cause to the provider's retry header."""
     if cause.sub_cause:
         return cause
-    if should_retry == "false" and cause.kind in _PASSING:
+    if should_retry == "false" and cause.kind in _TRANSIENT:
         return Cause(cause.kind, "not_retryable")
     return Cause(ProviderUnavailable) if should_retry == "true" and cause.kind is InvalidRequest else cause
 
 
 def request_id(headers: Mapping[str, str], secrets: Iterable[str] = ()) -> str:
-    """The provider's own name for a request, whatever the header is called; empty without one.
+    """Return the provider's request id from any header with such a name; empty without one.
 
     :param headers: names in lower case.
     """
-    found = next((value for name, value in headers.items() if name.endswith(("request-id", "requestid"))), "")
-    return echoed(found, secrets)
+    value = next((value for name, value in headers.items() if name.endswith(("request-id", "requestid"))), "")
+    return echoed(value, secrets)
 
 
 def failure_of(
@@ -361,19 +357,18 @@ def failure_of(
     headers: Mapping[str, str],
     facts: ErrorFacts,
     *,
-    words: ErrorRules = _NO_WORDS,
+    rules: ErrorRules = _NO_RULES,
     secrets: Iterable[str] = (),
     now_s: float | None = None,
 ) -> CallFailed:
-    """Make the failure that an error answer stands for.
+    """Return the failure for an error response.
 
     :param headers: names in lower case.
-    :param words: what the words of the family mean.
-    :param secrets: what must not be quoted.
+    :param secrets: redacted in every quotation.
     """
-    cause = _advised(cause_of(status, facts, words), headers.get(words.retry_header))
+    cause = _with_retry_advice(cause_of(status, facts, rules), headers.get(rules.retry_header))
     secrets = Secrets.of(secrets)
-    wait_s = retry_after_s(headers, facts, now_s, words=words)
+    wait_s = retry_after_s(headers, facts, now_s, rules=rules)
     if wait_s is None and cause.kind is RateLimited:
         wait_s = _until_reset(headers, time.time() if now_s is None else now_s)
     return cause.kind(

@@ -1,7 +1,7 @@
-"""Pieces of a body as they come off the network, turned into server-sent events or lines; cut anywhere.
+"""Incremental decoders for server-sent events and for lines.
 
-Both decoders are fed bytes and give what is complete. Nothing is decoded as text here: a piece may end inside a character,
-and JSON is read from bytes anyway.
+Both accept chunks of bytes split at any position and return complete items. The bytes are not decoded as text, since a
+chunk may end inside a character and JSON is decoded from bytes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _BOM: Final = b"\xef\xbb\xbf"
 class ServerEvent(NamedTuple):
     """One server-sent event.
 
-    :ivar name: the event's type; ``message`` where the server gives none.
-    :ivar data: its lines of data, joined by line feeds.
+    :ivar name: event type; ``message`` by default.
+    :ivar data: data lines, joined by line feeds.
     """
 
     name: str
@@ -28,36 +28,36 @@ _FIELDS: Final = (b":", b"data", b"event", b"id", b"retry")
 
 
 def may_be_events(body: bytes) -> bool:
-    """Whether a body may consist of server-sent events, or is the beginning of one, by how it begins; blanks may."""
+    """Whether the start of a body looks like server-sent events; an empty or whitespace-only body does."""
     start = body.removeprefix(_BOM).lstrip()[:6]
     return not start or start.startswith(_FIELDS) or any(field.startswith(start) for field in _FIELDS)
 
 
 class _LineEnds:
-    """Turns line ends that are CR or CRLF into LF, and takes a byte order mark off the beginning."""
+    """Normalises CR and CRLF to LF and removes a leading byte order mark."""
 
     def __init__(self) -> None:
         self._start: bytes | None = b""
         self._after_cr = False
 
-    def feed(self, piece: bytes) -> bytes:
+    def feed(self, chunk: bytes) -> bytes:
         if self._start is not None:
-            piece = self._without_bom(piece)
-        if self._after_cr and piece:
-            piece = piece.removeprefix(b"\n")  # the second half of a line end that was cut in two
+            chunk = self._without_bom(chunk)
+        if self._after_cr and chunk:
+            chunk = chunk.removeprefix(b"\n")  # the second half of a CRLF that was split
             self._after_cr = False
-        if b"\r" in piece:
-            self._after_cr = piece.endswith(b"\r")
-            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        return piece
+        if b"\r" in chunk:
+            self._after_cr = chunk.endswith(b"\r")
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return chunk
 
     def finish(self) -> bytes:
-        """What would have become a byte order mark."""
+        """Return an incomplete byte order mark."""
         start, self._start = self._start or b"", None
         return start
 
-    def _without_bom(self, piece: bytes) -> bytes:
-        start = (self._start or b"") + piece
+    def _without_bom(self, chunk: bytes) -> bytes:
+        start = (self._start or b"") + chunk
         if len(start) < len(_BOM) and _BOM.startswith(start):
             self._start = start
             return b""
@@ -66,19 +66,19 @@ class _LineEnds:
 
 
 class LineDecoder:
-    """Cuts pieces into lines that end with LF, CR or CRLF, as NDJSON has them."""
+    """Splits chunks into lines that end with LF, CR or CRLF, such as NDJSON."""
 
     def __init__(self) -> None:
         self._ends = _LineEnds()
-        self._rest = bytearray()  # a line that is not complete; grows in place, so that its length costs once
+        self._rest = bytearray()  # the incomplete last line; extended in place to keep the cost linear
 
-    def feed(self, piece: bytes) -> Sequence[bytes]:
-        """Take the next piece; return the lines that are now complete, without their ends."""
-        piece = self._ends.feed(piece)
-        if b"\n" not in piece:
-            self._rest += piece
+    def feed(self, chunk: bytes) -> Sequence[bytes]:
+        """Read the next chunk and return the lines it completes, without line ends."""
+        chunk = self._ends.feed(chunk)
+        if b"\n" not in chunk:
+            self._rest += chunk
             return ()
-        lines = piece.split(b"\n")
+        lines = chunk.split(b"\n")
         if self._rest:
             lines[0] = bytes(self._rest) + lines[0]
             self._rest.clear()
@@ -86,55 +86,55 @@ class LineDecoder:
         return lines
 
     def finish(self) -> bytes:
-        """The line that the end of the body left without an end."""
+        """Return the unterminated last line."""
         rest = self._ends.finish() + bytes(self._rest)
         self._rest.clear()
         return rest
 
 
 class EventDecoder:
-    """Reads server-sent events as the HTML standard says, except that an event that the end of the body cuts is kept.
+    """Decodes server-sent events as in the HTML standard, but keeps an unterminated last event.
 
-    Servers that leave out the last empty line are many; whether what they sent is whole, only its reader can tell.
+    Many servers omit the last empty line; only the reader of the data can detect truncation.
     """
 
     def __init__(self) -> None:
         self._ends = _LineEnds()
-        self._rest = bytearray()  # what follows the last empty line
+        self._rest = bytearray()  # bytes after the last empty line
 
-    def feed(self, piece: bytes) -> list[ServerEvent]:
-        """Take the next piece; return the events that are now complete."""
-        piece = self._ends.feed(piece)
-        end = piece.rfind(b"\n\n") + 2
-        if end == 1 and not (piece.startswith(b"\n") and self._rest.endswith(b"\n")):
-            self._rest += piece
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
+        """Read the next chunk and return the events it completes."""
+        chunk = self._ends.feed(chunk)
+        end = chunk.rfind(b"\n\n") + 2
+        if end == 1 and not (chunk.startswith(b"\n") and self._rest.endswith(b"\n")):
+            self._rest += chunk
             return []
-        whole = piece[:end]  # one line feed, where the last piece ended with the other one
+        whole = chunk[:end]  # a single line feed if the last chunk ended with the first one
         if self._rest:
             whole = bytes(self._rest) + whole
             self._rest.clear()
-        self._rest += piece[end:]
+        self._rest += chunk[end:]
         return _events(whole)
 
     def finish(self) -> list[ServerEvent]:
-        """The event that the end of the body left without an end."""
+        """Return the unterminated last event."""
         rest = self._ends.finish() + bytes(self._rest)
         self._ends = _LineEnds()
         self._rest.clear()
         return self.feed(rest + b"\n\n")
 
 
-_USUAL: Final = re.compile(rb"(?m)^(?:event: ([^\n]+)\n)?data: ([^\n]*)\n\n")
-"""An event as nearly all are: one line of data, perhaps with a name before it."""
+_SIMPLE_EVENT: Final = re.compile(rb"(?m)^(?:event: ([^\n]+)\n)?data: ([^\n]*)\n\n")
+"""The most frequent event: one data line with an optional name before it."""
 
 
 def _events(whole: bytes) -> list[ServerEvent]:
-    """The events in lines of which the last one is empty."""
-    found = _USUAL.findall(whole)
-    names = {name: name.decode("utf-8", "replace") or "message" for name in {name for name, _ in found}}
-    named = sum(1 for name, _ in found if name) if len(names) > 1 or b"" not in names else 0
-    if whole.count(b"\n") == 2 * len(found) + named:  # every line belongs to one of them
-        return [ServerEvent(names[name], data) for name, data in found]
+    """Parse lines that end with an empty line."""
+    simple = _SIMPLE_EVENT.findall(whole)
+    names = {name: name.decode("utf-8", "replace") or "message" for name in {name for name, _ in simple}}
+    named = sum(1 for name, _ in simple if name) if len(names) > 1 or b"" not in names else 0
+    if whole.count(b"\n") == 2 * len(simple) + named:  # there are no other lines
+        return [ServerEvent(names[name], data) for name, data in simple]
     events: list[ServerEvent] = []
     data: list[bytes] = []
     name = ""

@@ -1,7 +1,7 @@
-"""What a native stop reason means beside the rest of the answer.
+"""Corrects stop reasons by the content of the response.
 
-The table alone is not enough: a refusal and a tool call may come with a plain ``stop``, and some servers relabel a turn
-that ran into its output limit. Nothing is ever promoted to a clean end here.
+The table alone is not enough: a refusal or a tool call may arrive with ``stop``, and some servers report another reason
+for a response truncated at the output limit. A reason is never changed to a clean end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 from helmdeck_core import StopReason, ToolCall
 
 _PROSE_CHARS = 200
-"""A shorter answer than this may well end without a full stop: a label, a number, a name."""
+"""Shorter responses may end without punctuation: a label, a number, a name."""
 
 _OPENERS = ("{", "[", "```json", "```\n{", "```\n[")
 
@@ -26,28 +26,28 @@ def in_context(
     is_refused: bool = False,
     is_at_limit: bool = False,
 ) -> StopReason:
-    """Return what the whole answer means.
+    """Return the stop reason of the complete response.
 
-    :param strict: the native word alone, by the table.
-    :param text: what is visible, without reasoning.
-    :param is_refused: the answer holds a refusal beside its text.
-    :param is_at_limit: as many tokens were generated as were allowed.
+    :param strict: stop reason by the table alone.
+    :param text: text without reasoning.
+    :param is_refused: the response contains a separate refusal.
+    :param is_at_limit: the output limit was reached.
     """
     if strict is StopReason.END_TURN and is_refused:
         return StopReason.SAFETY_BLOCKED
     if strict not in (StopReason.END_TURN, StopReason.TOOL_CALL):
         return strict
-    if is_at_limit and (tool_calls or looks_cut(text)):
-        # Some servers call a turn that hit its limit a tool call as soon as one call was parsed; the call, or the ones
-        # that would have followed, may be cut.
+    if is_at_limit and (tool_calls or looks_truncated(text)):
+        # Some servers report a tool call at the output limit as soon as one call was parsed; this call may be truncated,
+        # or further calls may be missing.
         return StopReason.MAX_TOKENS
     return StopReason.TOOL_CALL if tool_calls else strict
 
 
-def looks_cut(text: str) -> bool:
-    """Whether text that ends at its output limit also looks as if it went on: open JSON, or prose in mid-sentence.
+def looks_truncated(text: str) -> bool:
+    """Whether text at the output limit looks truncated: incomplete JSON, or prose that ends mid-sentence.
 
-    An empty text at the limit counts: everything went into reasoning.
+    Empty text counts as truncated: all output was reasoning.
     """
     text = text.strip()
     if not text:

@@ -48,7 +48,7 @@ def body_of(rendered):
 
 def terms(wire_format, **fields):
     return ReaderContext(
-        words=ERROR_RULES,
+        error_rules=ERROR_RULES,
         quota_headers=QUOTA_HEADERS,
         normalise=lambda raw: RUNTIME.normalise_stop(raw, wire_format),
         dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, wire_format),

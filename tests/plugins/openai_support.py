@@ -8,7 +8,7 @@ from helmdeck_plugins.providers import openai_chat, openai_responses
 from helmdeck_plugins.providers.error_rules import ERROR_RULES, QUOTA_HEADERS
 from helmdeck_plugins.providers.openai_chat.response import ChatAnswer
 from helmdeck_plugins.providers.openai_responses.error_rules import ERROR_RULES as RESPONSES_ERROR_RULES
-from helmdeck_provider_kit import EventFeed, ReaderContext, checked
+from helmdeck_provider_kit import EventFeed, ReaderContext, decode_body
 from helmdeck_testing import provider_settings
 
 PRESETS = {spec.name: spec for spec in (*openai_chat.PRESETS, *openai_responses.PRESETS)}
@@ -53,7 +53,7 @@ def parse_response(status, headers, body, **given):
     """Read an answer that came in one piece."""
     read_with = terms(status=status, headers=headers, **given)
     answer = ChatAnswer(read_with)
-    for _ in answer.read(checked(status, read_with.headers, body, ERROR_RULES, read_with.secrets)):
+    for _ in answer.read(decode_body(status, read_with.headers, body, ERROR_RULES, read_with.secrets)):
         pass
     return answer.finish()
 

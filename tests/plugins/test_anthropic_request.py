@@ -106,7 +106,7 @@ def test_images_are_sent_as_data_or_url():
         {"type": "url", "url": "https://img.example/a.png"},
         {"type": "base64", "media_type": "image/gif", "data": "R0lG"},
     ]
-    with pytest.raises(InvalidRequest, match="neither data nor a url"):
+    with pytest.raises(InvalidRequest, match="neither data nor a URL"):
         sent(asking("anthropic/c", user(ImagePart("image/png"))))
 
 
@@ -195,7 +195,7 @@ def test_temperature_is_sent_to_supporting_models_only(model, options, is_sent):
 def test_whitespace_only_stop_sequences_are_left_out():
     request = asking("anthropic/c", stop=("END", "\n\n"))
     assert sent(request)["stop_sequences"] == ["END"]
-    assert left_out(request) == ("stop sequence of blanks left out",)
+    assert left_out(request) == ("whitespace-only stop sequence left out",)
 
 
 def test_extra_fields_override_and_objects_are_merged():

@@ -23,7 +23,7 @@ from helmdeck_core import (
     ToolDefinition,
 )
 from helmdeck_plugins.providers.openai_chat.presets import PRESETS as CHAT_PRESETS
-from helmdeck_provider_kit import in_context, looks_cut
+from helmdeck_provider_kit import in_context, looks_truncated
 from helmdeck_testing import completion, provider_settings
 from tests.plugins.openai_support import PRESETS, Context, ask, look_up, parse_response
 
@@ -97,7 +97,7 @@ def test_image_is_sent_as_data_url_next_to_the_text(server):
 
 
 def test_image_without_data_and_url_is_rejected_before_sending(server):
-    with pytest.raises(InvalidRequest, match="neither data nor a url"):
+    with pytest.raises(InvalidRequest, match="neither data nor a URL"):
         ask(server.base_url, asking("vllm/tiny", user(ImagePart("image/png"))))
     assert server.requests == []
 
@@ -484,8 +484,8 @@ def test_no_stop_reason_is_promoted_to_a_clean_end():
 
 
 def test_only_the_end_of_a_text_decides_about_truncation():
-    assert not looks_cut("A whole sentence. " * 20)
-    assert looks_cut("A whole sentence. " * 20 + "And half a")
+    assert not looks_truncated("A whole sentence. " * 20)
+    assert looks_truncated("A whole sentence. " * 20 + "And half a")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from helmdeck_plugins.providers.openai_responses.response import ResponsesAnswer
 from helmdeck_provider_kit import ReaderContext
 
 TERMS = ReaderContext(
-    words=ERROR_RULES,
+    error_rules=ERROR_RULES,
     quota_headers=QUOTA_HEADERS,
     normalise=lambda raw: StopReason.END_TURN if raw else StopReason.UNKNOWN,
     dispose=lambda raw, reason: Disposition.FINAL,

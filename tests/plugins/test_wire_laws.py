@@ -131,7 +131,7 @@ def read(wire_format, *pieces):
     """What a stream comes to; its arguments as values, since servers write them as they like."""
     answer = ANSWERS[wire_format](
         ReaderContext(
-            words=ERROR_RULES,
+            error_rules=ERROR_RULES,
             quota_headers=QUOTA_HEADERS,
             normalise=lambda raw: RUNTIME.normalise_stop(raw, wire_format),
             dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, wire_format),

@@ -257,7 +257,7 @@ def test_a_package_adds_refusals_in_one_more_language(installed_plugin):
 
 VENDOR = """
 from helmdeck_core import ProviderSpec, QuotaExhausted, Usage, hookimpl
-from helmdeck_provider_kit import Cause, ErrorFields, ErrorRules, HttpProvider, Rendered, ResponseReader, WireFormat, encoded
+from helmdeck_provider_kit import Cause, ErrorFields, ErrorRules, HttpProvider, Rendered, ResponseReader, WireFormat, encode_payload
 
 RULES = ErrorRules(
     fields=ErrorFields(message=("why.text",), words=("why.codes.id",), delays=("why.pause",), unwrapped={"kind": "fault"}),
@@ -267,7 +267,7 @@ RULES = ErrorRules(
 class Answer(ResponseReader):
     def feed(self, event):
         self._raise_error(event)
-        yield from self._say(event["said"])
+        yield from self._add_text(event["said"])
 
     def usage(self):
         return Usage()
@@ -275,7 +275,7 @@ class Answer(ResponseReader):
 def open_acme(settings, context):
     return HttpProvider(settings, context, WireFormat(
         name="acme", words=RULES, headers=lambda key: {}, path=lambda request: "/ask", end_mark=b"-- end --",
-        render=lambda request: Rendered(encoded({"ask": request.messages[0].text}, {})),
+        render=lambda request: Rendered(encode_payload({"ask": request.messages[0].text}, {})),
         answer=lambda request, terms: Answer(terms), models_path="/models", models=lambda page: ((), "")))
 
 @hookimpl

@@ -85,7 +85,7 @@ def test_helmdeck_prompt_texts_replace_one_hint_and_leave_the_others(deck_with):
     )
     response = continued(deck)
     assert script.requests[1].messages[-1].text == "Weiter."
-    assert response.continuation.notice == "the answer is cut: it was still not complete after 1 continuations"
+    assert response.continuation.notice == "the response is truncated: it was not complete after 1 continuations"
 
 
 def test_without_a_continuation_hint_a_truncated_answer_stays_as_it_is(deck_with):

@@ -149,7 +149,7 @@ def test_limits_end_a_turn_with_a_partial_response_and_a_notice(limits, answers,
     assert response.stop_reason is StopReason.MAX_TOKENS
     assert response.continuation.terminal_reason is outcome
     assert response.continuation.attempts == attempts
-    assert response.continuation.notice.startswith("the answer is cut")
+    assert response.continuation.notice.startswith("the response is truncated")
 
 
 def test_output_limit_of_a_continuation_is_the_rest_of_the_turn_budget():

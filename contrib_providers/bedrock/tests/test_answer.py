@@ -45,7 +45,7 @@ def reader(**given):
         ReaderContext(
             normalise=lambda raw: REASONS.get(raw or "", StopReason.UNKNOWN),
             dispose=lambda raw, reason: Disposition.STOP,
-            words=ERROR_RULES,
+            error_rules=ERROR_RULES,
             **given,
         )
     )

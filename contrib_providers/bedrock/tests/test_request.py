@@ -106,7 +106,7 @@ def test_images_are_sent_as_data_or_s3_location():
     [
         (ImagePart("image/tiff", b"x"), "does not support images of type 'image/tiff'"),
         (ImagePart("image/png", url="https://example.org/x.png"), "does not fetch images"),
-        (ImagePart("image/png"), "neither data nor a url"),
+        (ImagePart("image/png"), "neither data nor a URL"),
     ],
 )
 def test_unsupported_image_is_rejected_before_sending(part, says):

@@ -20,7 +20,7 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_provider_cohere.answer import ERROR_RULES, MODELS, QUOTA_HEADERS, REASONS, CohereAnswer, read_models
-from helmdeck_provider_kit import EventFeed, ReaderContext, checked
+from helmdeck_provider_kit import EventFeed, ReaderContext, decode_body
 
 USAGE = {
     "billed_units": {"input_tokens": 3, "output_tokens": 2},
@@ -45,7 +45,7 @@ def reader(**given):
         ReaderContext(
             normalise=lambda raw: REASONS.get((raw or "").casefold(), StopReason.UNKNOWN),
             dispose=lambda raw, reason: Disposition.FINAL,
-            words=ERROR_RULES,
+            error_rules=ERROR_RULES,
             quota_headers=QUOTA_HEADERS,
             **given,
         )
@@ -298,7 +298,7 @@ def test_event_must_be_json():
 )
 def test_error_is_classified_by_status_and_message(status, data, cause):
     with pytest.raises(CallFailed) as caught:
-        checked(status, {}, json.dumps(data).encode(), ERROR_RULES, ())
+        decode_body(status, {}, json.dumps(data).encode(), ERROR_RULES, ())
     assert (caught.value.failure_class, caught.value.status) == (cause, status)
 
 

@@ -33,7 +33,9 @@ class Slowly(CohereAnswer):
 def read(events, kind=CohereAnswer):
     answer = kind(
         ReaderContext(
-            normalise=lambda raw: StopReason.UNKNOWN, dispose=lambda raw, reason: Disposition.FINAL, words=ERROR_RULES
+            normalise=lambda raw: StopReason.UNKNOWN,
+            dispose=lambda raw, reason: Disposition.FINAL,
+            error_rules=ERROR_RULES,
         )
     )
     try:

@@ -85,7 +85,7 @@ def test_images_are_sent_in_user_messages_only():
     content = sent(ask(Message(Role.USER, parts)))["messages"][0]["content"]
     assert [block["type"] for block in content] == ["text", "image_url", "image_url"]
     assert content[1]["image_url"]["url"] == "data:image/png;base64,iQ=="
-    with pytest.raises(InvalidRequest, match="neither data nor a url"):
+    with pytest.raises(InvalidRequest, match="neither data nor a URL"):
         render(ask(Message(Role.USER, (ImagePart("image/png"),))))
     with pytest.raises(InvalidRequest, match="in user messages only"):
         render(ask(Message(Role.TOOL, (ImagePart("image/png", b"x"),), tool_call_id="t1")))

@@ -24,7 +24,7 @@ from helmdeck_provider_kit import (
     ResponseReader,
     arguments,
     count,
-    decoded,
+    decode_json,
     plain_text,
     rows,
     string,
@@ -73,7 +73,7 @@ class _Delta(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=Fals
     reasoning_content: _ReasoningText | None = None
 
 
-class _Piece(msgspec.Struct, rename="camel", gc=False):
+class _Chunk(msgspec.Struct, rename="camel", gc=False):
     """A text or reasoning delta."""
 
     delta: _Delta
@@ -89,23 +89,23 @@ _SERVER_TOOL = "server_tool_use"
 class ConverseAnswer(ResponseReader):
     """A response of Converse; an event is an object with its name as the only key."""
 
-    pieces: ClassVar = msgspec.json.Decoder(_Piece)
+    _delta_decoder: ClassVar = msgspec.json.Decoder(_Chunk)
 
-    def __init__(self, terms: ReaderContext) -> None:
-        super().__init__(terms)
+    def __init__(self, context: ReaderContext) -> None:
+        super().__init__(context)
         self._index = 0
         self._open_calls: dict[int, PartialToolCall] = {}
         self._reasoning_blocks: dict[int, _Reasoning] = {}
         self._usage = Usage()
         self._is_masked = False
 
-    def _take_piece(self, piece: _Piece) -> tuple[ChatDelta, ...]:
+    def _read_delta(self, chunk: _Chunk) -> tuple[ChatDelta, ...]:
         """Read a text or reasoning delta."""
-        if isinstance(piece.content_block_index, int):
-            self._index = piece.content_block_index
-        if piece.delta.text or piece.delta.reasoning_content is None:
-            return self._say(piece.delta.text)
-        return self._think_in(self._index, piece.delta.reasoning_content.text)
+        if isinstance(chunk.content_block_index, int):
+            self._index = chunk.content_block_index
+        if chunk.delta.text or chunk.delta.reasoning_content is None:
+            return self._add_text(chunk.delta.text)
+        return self._add_reasoning_to(self._index, chunk.delta.reasoning_content.text)
 
     def take_frame(self, frame: Frame) -> Iterable[ChatDelta]:
         """Read one frame and return the deltas it adds.
@@ -116,15 +116,17 @@ class ConverseAnswer(ResponseReader):
         kind, name = frame.headers.get(":message-type"), frame.headers.get(":event-type", "")
         if kind == "event" and name == _PIECE:
             try:
-                return self._take_piece(self.pieces.decode(frame.payload))
+                return self._read_delta(self._delta_decoder.decode(frame.payload))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 pass  # any other delta
-        data = decoded(frame.payload) if frame.payload else {}
+        data = decode_json(frame.payload) if frame.payload else {}
         if kind in ("exception", "error"):
             name = frame.headers.get(":exception-type") or frame.headers.get(":error-code") or kind
             message = frame.headers.get(":error-message") or (plain_text(frame.payload) if data is NOT_JSON else "")
             fields = data if isinstance(data, dict) and data else {"message": message}
-            raise self.broken(exception_frame(name, fields, self._terms.secrets, self._terms.words))
+            raise self.with_partial_response(
+                exception_frame(name, fields, self._context.secrets, self._context.error_rules)
+            )
         if not isinstance(data, dict):
             raise DamagedFrame("the payload of a frame is not a JSON object")
         return self.feed({name: data})
@@ -149,7 +151,7 @@ class ConverseAnswer(ResponseReader):
         """Read a whole response and yield its deltas."""
         data = table(body)
         if not isinstance(table(data.get("output")).get("message"), dict) and "stopReason" not in data:
-            raise self._alien(body, "Converse")
+            raise self._wrong_format(body, "Converse")
         for event in _unary_events(data):
             yield from self.feed(event)
 
@@ -181,34 +183,34 @@ class ConverseAnswer(ResponseReader):
         self._note_unknown(start)
         name = string(tool.get("name"))
         if tool.get("type") == _SERVER_TOOL:  # the provider executed it
-            self._pass_over(_SERVER_TOOL)
+            self._note_unread(_SERVER_TOOL)
         elif name:
-            call, delta = self._call(string(tool.get("toolUseId")), name)
+            call, delta = self._start_call(string(tool.get("toolUseId")), name)
             call.is_open = True
             self._open_calls[index] = call
             yield delta
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> Iterator[ChatDelta]:
         self._note_unknown(delta)
-        yield from self._say(string(delta.get("text")))
+        yield from self._add_text(string(delta.get("text")))
         if call := self._open_calls.get(index):
             written = table(delta.get("toolUse")).get("input")
-            yield from self._write(call, written if isinstance(written, str) else "")
+            yield from self._add_arguments(call, written if isinstance(written, str) else "")
         if reasoning := table(delta.get("reasoningContent")):
             block = self._reasoning_blocks.setdefault(index, _Reasoning())
             block.signature += string(reasoning.get("signature"))
             block.redacted += filter(None, [string(reasoning.get("redactedContent"))])
-            yield from self._think_in(index, string(reasoning.get("text")))
+            yield from self._add_reasoning_to(index, string(reasoning.get("text")))
 
-    def _think_in(self, index: int, text: str) -> tuple[ChatDelta, ...]:
+    def _add_reasoning_to(self, index: int, text: str) -> tuple[ChatDelta, ...]:
         if text:
             self._reasoning_blocks.setdefault(index, _Reasoning()).text.append(text)
-        return self._think(text)
+        return self._add_reasoning(text)
 
     def _note_unknown(self, block: Mapping[str, Any]) -> None:
         for kind in sorted(block.keys() - _KNOWN_FIELDS):
             if block[kind] is not None:
-                self._pass_over(kind)
+                self._note_unread(kind)
 
     def _metadata(self, data: Mapping[str, Any]) -> None:
         if usage := table(data.get("usage")):

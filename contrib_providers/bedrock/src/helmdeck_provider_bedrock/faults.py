@@ -14,7 +14,16 @@ from helmdeck_core import (
     QuotaExhausted,
     RateLimited,
 )
-from helmdeck_provider_kit import NOT_JSON, Cause, ErrorFacts, ErrorRules, checked, decoded, failure_of, plain_text
+from helmdeck_provider_kit import (
+    NOT_JSON,
+    Cause,
+    ErrorFacts,
+    ErrorRules,
+    decode_body,
+    decode_json,
+    failure_of,
+    plain_text,
+)
 
 _UNAVAILABLE = Cause(ProviderUnavailable)
 
@@ -73,7 +82,7 @@ def read_body(
     :param headers: names in lower case.
     :raises CallFailed: the response is an error, a redirect, or not JSON.
     """
-    data = checked(status, headers, body, rules, secrets) if status < 400 else decoded(body)
+    data = decode_body(status, headers, body, rules, secrets) if status < 400 else decode_json(body)
     fields = {name.lower(): value for name, value in data.items()} if isinstance(data, dict) else {}
     # The name may come with a URL before or after it.
     kind = headers.get("x-amzn-errortype") or fields.get("__type")
@@ -81,7 +90,7 @@ def read_body(
         return data
     kind = kind or fields.get("code")
     facts = _facts(str(kind or ""), fields.get("message") or (plain_text(body, secrets) if data is NOT_JSON else ""))
-    raise failure_of(status, headers, facts, words=rules, secrets=secrets)
+    raise failure_of(status, headers, facts, rules=rules, secrets=secrets)
 
 
 def exception_frame(
@@ -90,7 +99,7 @@ def exception_frame(
     """Return the failure of an exception frame."""
     message, original = data.get("message"), data.get("originalMessage")
     text = f"{message or kind} ({original})" if original else message
-    return failure_of(200, {}, _facts(kind, text), words=rules, secrets=secrets)
+    return failure_of(200, {}, _facts(kind, text), rules=rules, secrets=secrets)
 
 
 def _facts(kind: str, message: object) -> ErrorFacts:

@@ -113,28 +113,28 @@ def _named(listed: object, key: str) -> list[ModelInfo]:
 class Converse(WireFormat):
     """The Converse API: it has its own error format, and its streams consist of frames."""
 
-    def checked(self, received: HttpResponse, secrets: Secrets) -> Any:
+    def decode_body(self, received: HttpResponse, secrets: Secrets) -> Any:
         """Return the decoded body of a successful response.
 
         :raises CallFailed: the response is an error, a redirect, or not JSON.
         """
-        return read_body(received.status, received.headers, received.body, secrets, self.words)
+        return read_body(received.status, received.headers, received.body, secrets, self.error_rules)
 
     def events(self, answer: ResponseReader) -> EventFeed:
         """Return the reader of a stream's frames."""
         return FrameFeed(answer) if isinstance(answer, ConverseAnswer) else super().events(answer)
 
 
-def interface(options: Options | None = None) -> Converse:
+def make_wire_format(options: Options | None = None) -> Converse:
     """Return the wire format with the options of one deployment."""
     used = options or Options()
     return Converse(
         name=WIRE_FORMAT,
-        words=ERROR_RULES,
+        error_rules=ERROR_RULES,
         headers=lambda _: {},  # requests are signed
         path=path,
         render=lambda request: render(request, cache_models=used.cache_point_models, has_schemas=used.json_schema),
-        answer=lambda _, terms: ConverseAnswer(terms),
+        answer=lambda _, context: ConverseAnswer(context),
         models_path=MODELS,
         models=read_models,
     )
@@ -144,7 +144,7 @@ class _Connection(HttpProvider):
     """A connection to one base URL with signed requests."""
 
     def __init__(self, settings: ProviderSettings, context: ProviderContext, options: Options) -> None:
-        super().__init__(settings, context, interface(options))
+        super().__init__(settings, context, make_wire_format(options))
         self._settings = settings
         self._options = options
         self.url = (settings.base_url or "").rstrip("/")

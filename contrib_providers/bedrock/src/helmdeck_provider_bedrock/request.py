@@ -27,7 +27,7 @@ from helmdeck_provider_kit import (
     SchemaDialect,
     arguments_of,
     constrained,
-    encoded,
+    encode_payload,
     image_data,
     text_of,
 )
@@ -70,7 +70,7 @@ def path(request: ChatRequest) -> str:
 
 
 def constraint(request: ChatRequest, *, has_schemas: bool = True) -> Constraint:
-    """Return how the answer is constrained; there is no JSON mode without a schema.
+    """Return how the answer is constrained; JSON mode without a schema is not supported.
 
     :param has_schemas: send a JSON schema.
     """
@@ -102,9 +102,9 @@ def render(request: ChatRequest, *, cache_models: Sequence[str] = (), has_schema
     held = constraint(request, has_schemas=has_schemas)
     downgrades += held.downgrades
     if held.schema is not None and request.response_format is not None:
-        schema = {"name": request.response_format.name, "schema": encoded(held.schema, {}).decode()}
+        schema = {"name": request.response_format.name, "schema": encode_payload(held.schema, {}).decode()}
         payload["outputConfig"] = {"textFormat": {"type": held.kind, "structure": {"jsonSchema": schema}}}
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
+    return Rendered(encode_payload(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
 
 
 def _limits(request: ChatRequest) -> dict[str, Any]:

@@ -21,19 +21,19 @@ class FrameFeed(EventFeed):
         self._converse = answer
         self._frames = FrameReader()
 
-    def feed(self, piece: bytes) -> Iterator[ChatDelta]:
+    def feed(self, chunk: bytes) -> Iterator[ChatDelta]:
         """Read a chunk and yield the deltas of the frames that are now complete.
 
         :raises CallFailed: the stream contains an error, or is damaged.
         """
-        self.have_come = True  # invalid data is a damaged frame, never a response body
+        self.has_events = True  # invalid data is a damaged frame, never a response body
         try:
-            for frame in self._frames.feed(piece):
+            for frame in self._frames.feed(chunk):
                 yield from self._converse.take_frame(frame)
         except DamagedFrame as exc:
             headline = "the provider's stream is damaged"
             damage = ProviderUnavailable(headline, status=200, sub_cause="damaged_frame", detail=str(exc))
-            raise self._converse.broken(damage) from exc
+            raise self._converse.with_partial_response(damage) from exc
 
     def finish(self) -> Iterator[ChatDelta]:
         """Finish; an incomplete frame is ignored."""

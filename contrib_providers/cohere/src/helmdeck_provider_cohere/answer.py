@@ -1,7 +1,7 @@
 """Reads responses of Cohere's Chat API, whole or streamed.
 
-A message that ends with an error is a failure, also with HTTP 200. An unknown stop reason is no failure, and never a clean
-end. The model's plan for its tool calls (``tool_plan``) is neither text nor reasoning; it is sent back with the calls, as
+A message that ends with an error is a failure, also with HTTP 200. An unknown stop reason is neither a failure nor a
+clean end. The model's plan for its tool calls (``tool_plan``) is neither text nor reasoning; it is sent back with the calls, as
 is the reasoning before them.
 """
 
@@ -66,7 +66,7 @@ class _Delta(msgspec.Struct, gc=False):
     message: _Message
 
 
-class _Piece(msgspec.Struct, gc=False):
+class _Chunk(msgspec.Struct, gc=False):
     """A text or reasoning delta."""
 
     type: Literal["content-delta"]
@@ -78,18 +78,18 @@ class _Piece(msgspec.Struct, gc=False):
 class CohereAnswer(ResponseReader):
     """A response of Cohere's Chat API, version 2."""
 
-    usual = msgspec.json.Decoder(_Piece)
+    fast_decoder = msgspec.json.Decoder(_Chunk)
 
-    def __init__(self, terms: ReaderContext) -> None:
-        super().__init__(terms)
+    def __init__(self, context: ReaderContext) -> None:
+        super().__init__(context)
         self._open_calls: dict[str, PartialToolCall] = {}
         self._plan: list[str] = []
         self._usage = Usage()
 
-    def take_usual(self, piece: _Piece) -> Sequence[ChatDelta]:
+    def feed_fast(self, chunk: _Chunk) -> Sequence[ChatDelta]:
         """Read a text or reasoning delta."""
-        content = piece.delta.message.content
-        return (*self._think(content.thinking), *self._say(content.text))
+        content = chunk.delta.message.content
+        return (*self._add_reasoning(content.thinking), *self._add_text(content.text))
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
         """Read one decoded event and yield the deltas it adds."""
@@ -109,7 +109,7 @@ class CohereAnswer(ResponseReader):
             case "tool-call-delta":
                 if call := self._open_calls.get(index):
                     function = table(table(message.get("tool_calls")).get("function"))
-                    yield from self._write(call, string(function.get("arguments")))
+                    yield from self._add_arguments(call, string(function.get("arguments")))
             case "tool-call-end":
                 if call := self._open_calls.pop(index, None):
                     call.is_open = False
@@ -122,7 +122,7 @@ class CohereAnswer(ResponseReader):
         message = data.get("message")
         if not isinstance(message, dict):
             self._raise_error(body)
-            raise self._alien(body, "Cohere's chat")
+            raise self._wrong_format(body, "Cohere's chat")
         self._seed = string(data.get("id"))
         self._plan.append(string(message.get("tool_plan")))
         content = message.get("content")
@@ -131,7 +131,7 @@ class CohereAnswer(ResponseReader):
         for call in rows(message.get("tool_calls")):
             function = table(call.get("function"))
             if name := string(function.get("name")):
-                yield from self._call_at_once(string(call.get("id")), name, function.get("arguments"))
+                yield from self._add_call(string(call.get("id")), name, function.get("arguments"))
         self._end(data)
 
     def usage(self) -> Usage:
@@ -140,28 +140,28 @@ class CohereAnswer(ResponseReader):
 
     def opaque(self) -> Mapping[str, Any]:
         """Plan and reasoning before tool calls, to send back with this turn."""
-        kept = {"tool_plan": "".join(self._plan), "thinking": "".join(self._reasoning)}
-        kept = {name: text for name, text in kept.items() if text}
-        return {OPAQUE: kept} if kept and self._calls else {}
+        fields = {"tool_plan": "".join(self._plan), "thinking": "".join(self._reasoning)}
+        fields = {name: text for name, text in fields.items() if text}
+        return {OPAQUE: fields} if fields and self._calls else {}
 
     def _content(self, content: object) -> Iterator[ChatDelta]:
         block = {"text": content} if isinstance(content, str) else table(content)
         thinking, text = string(block.get("thinking")), string(block.get("text"))
-        yield from self._think(thinking)
-        yield from self._say(text)
+        yield from self._add_reasoning(thinking)
+        yield from self._add_text(text)
         if block.get("type") not in ("text", "thinking") and not (text or thinking):
-            self._pass_over(block.get("type"))
+            self._note_unread(block.get("type"))
 
     def _start(self, index: str, data: Mapping[str, Any]) -> Iterator[ChatDelta]:
         function = table(data.get("function"))
         if not (name := string(function.get("name"))):
             return
-        call, delta = self._call(string(data.get("id")), name)
+        call, delta = self._start_call(string(data.get("id")), name)
         call.is_open = True
         self._open_calls[index] = call
         yield delta
         if written := function.get("arguments"):
-            yield from self._write(call, written if isinstance(written, str) else arguments(written))
+            yield from self._add_arguments(call, written if isinstance(written, str) else arguments(written))
 
     def _end(self, end: Mapping[str, Any]) -> None:
         self._raw = string(end.get("finish_reason")) or None

@@ -30,22 +30,22 @@ def open_cohere(settings: ProviderSettings, context: ProviderContext) -> Provide
 
     :raises InvalidRequest: invalid settings.
     """
-    return HttpProvider(settings, context, interface(kinds_of(settings)))
+    return HttpProvider(settings, context, make_wire_format(kinds_of(settings)))
 
 
-def interface(kinds: Sequence[str] = KINDS) -> WireFormat:
+def make_wire_format(kinds: Sequence[str] = KINDS) -> WireFormat:
     """Return the wire format.
 
     :param kinds: supported response formats, the preferred one first.
     """
     return WireFormat(
         name=WIRE_FORMAT,
-        words=ERROR_RULES,
+        error_rules=ERROR_RULES,
         quota_headers=QUOTA_HEADERS,
         headers=lambda key: {"authorization": f"Bearer {key}"} if key else {},
         path=lambda _: "/v2/chat",
         render=lambda request: render(request, kinds),
-        answer=lambda _, terms: CohereAnswer(terms),
+        answer=lambda _, context: CohereAnswer(context),
         models_path=MODELS,
         models=read_models,
     )

@@ -23,7 +23,7 @@ from helmdeck_provider_kit import (
     Rendered,
     SchemaDialect,
     constrained,
-    encoded,
+    encode_payload,
     first_stops,
     image_url,
     text_of,
@@ -87,19 +87,19 @@ def render(request: ChatRequest, kinds: Sequence[str] = KINDS) -> Rendered:
     if held.kind:
         schema = {} if held.schema is None else {"json_schema": held.schema}
         payload["response_format"] = {"type": "json_object", **schema}
-    body = encoded(payload, request.extra)
+    body = encode_payload(payload, request.extra)
     return Rendered(body, (*downgrades, *held.downgrades), request.max_tokens, held.label)
 
 
 def _message(message: Message) -> dict[str, Any]:
     rendered: dict[str, Any] = {"role": message.role.value}
-    kept = _kept(message)
-    if content := _content(message, kept):
+    own = _plan_and_reasoning(message)
+    if content := _content(message, own):
         rendered["content"] = content
     elif not message.tool_calls:
         rendered["content"] = ""
     if message.tool_calls:
-        if plan := kept.get("tool_plan"):
+        if plan := own.get("tool_plan"):
             rendered["tool_plan"] = plan
         rendered["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
@@ -110,17 +110,17 @@ def _message(message: Message) -> dict[str, Any]:
     return rendered
 
 
-def _kept(message: Message) -> Mapping[str, Any]:
+def _plan_and_reasoning(message: Message) -> Mapping[str, Any]:
     """Return the plan and the reasoning of a turn with calls."""
-    kept = message.opaque.get(OPAQUE) if message.tool_calls else None
-    return kept if isinstance(kept, Mapping) else {}
+    own = message.opaque.get(OPAQUE) if message.tool_calls else None
+    return own if isinstance(own, Mapping) else {}
 
 
-def _content(message: Message, kept: Mapping[str, Any]) -> str | msgspec.Raw | list[dict[str, Any]]:
+def _content(message: Message, own: Mapping[str, Any]) -> str | msgspec.Raw | list[dict[str, Any]]:
     texts = [part for part in message.parts if isinstance(part, TextPart)]
     if len(texts) == len(message.parts):
         text = text_of(texts) if texts else ""
-        if not (thinking := kept.get("thinking")):
+        if not (thinking := own.get("thinking")):
             return text
         return [{"type": "thinking", "thinking": thinking}, *([{"type": "text", "text": text}] if text else [])]
     if message.role is not Role.USER:

@@ -188,25 +188,25 @@ def _without_secrets(value: Any) -> Any:
 class Difference:
     """The difference between two requests, by path of their leaves."""
 
-    asked: Mapping[str, str]
+    sent: Mapping[str, str]
     taped: Mapping[str, str]
 
     @classmethod
-    def between(cls, asked: Request, taped: Request) -> Difference:
+    def between(cls, sent: Request, taped: Request) -> Difference:
         """Return the differing leaves."""
-        one, other = dict(_leaves(asked)), dict(_leaves(taped))
+        one, other = dict(_leaves(sent)), dict(_leaves(taped))
         paths = [path for path in {**one, **other} if one.get(path) != other.get(path)]
         return cls({p: one[p] for p in paths if p in one}, {p: other[p] for p in paths if p in other})
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Paths of the differing leaves, such as ``messages[1].parts[0].text``."""
-        return tuple({**self.asked, **self.taped})
+        return tuple({**self.sent, **self.taped})
 
     @property
     def distance(self) -> tuple[int, int]:
         """Sort key: the number of differing leaves, then the length of their common prefixes."""
-        shared = sum(_shared(self.asked.get(path, ""), self.taped.get(path, "")) for path in self.paths)
+        shared = sum(_shared(self.sent.get(path, ""), self.taped.get(path, "")) for path in self.paths)
         return len(self.paths), -shared
 
     def __str__(self) -> str:
@@ -217,16 +217,16 @@ class Difference:
 
     def _is_only_empty(self, path: str) -> bool:
         """Whether a container is empty in one request; its items in the other one are listed anyway."""
-        value = self.asked.get(path) or self.taped.get(path)
+        value = self.sent.get(path) or self.taped.get(path)
         return value in ("[]", "{}") and any(other.startswith((f"{path}[", f"{path}.")) for other in self.paths)
 
     def _line(self, path: str) -> str:
-        asked, taped = self.asked.get(path), self.taped.get(path)
-        if asked is None or taped is None:
-            value = asked or taped or ""
-            return f"{path}: {_excerpt(value, 0)} {'only on the tape' if asked is None else 'only in the request'}"
-        start = _shared(asked, taped)
-        return f"{path}: {_excerpt(asked, start)} in the request, {_excerpt(taped, start)} on the tape"
+        sent, taped = self.sent.get(path), self.taped.get(path)
+        if sent is None or taped is None:
+            value = sent or taped or ""
+            return f"{path}: {_excerpt(value, 0)} {'only on the tape' if sent is None else 'only in the request'}"
+        start = _shared(sent, taped)
+        return f"{path}: {_excerpt(sent, start)} in the request, {_excerpt(taped, start)} on the tape"
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:

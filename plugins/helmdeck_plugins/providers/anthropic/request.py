@@ -24,7 +24,15 @@ from helmdeck_core import (
     non_empty,
 )
 from helmdeck_plugins.providers.schema_dialects import ANTHROPIC, NONE, check_dialects, dialect_of
-from helmdeck_provider_kit import Rendered, arguments_of, constrained, encoded, image_data, provider_options, text_of
+from helmdeck_provider_kit import (
+    Rendered,
+    arguments_of,
+    constrained,
+    encode_payload,
+    image_data,
+    provider_options,
+    text_of,
+)
 
 OPAQUE = "anthropic"
 """Key of the response blocks in ``opaque``."""
@@ -132,13 +140,13 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     if request.stop:
         # A sequence of whitespace only is rejected.
         sequences = [sequence for sequence in request.stop if sequence.strip()]
-        downgrades += ["stop sequence of blanks left out"] * (len(sequences) < len(request.stop))
+        downgrades += ["whitespace-only stop sequence left out"] * (len(sequences) < len(request.stop))
         if sequences:
             payload["stop_sequences"] = sequences
     if request.stream:
         payload["stream"] = True
     marks.drop_all_but_last()
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), max_tokens, held.label)
+    return Rendered(encode_payload(payload, request.extra), tuple(downgrades), max_tokens, held.label)
 
 
 def constraint(request: ChatRequest, options: Options) -> Constraint:

@@ -41,16 +41,16 @@ class _Text(msgspec.Struct, tag_field="type", tag="text_delta", gc=False):
     text: str
 
 
-class _Thought(msgspec.Struct, tag_field="type", tag="thinking_delta", gc=False):
+class _Reasoning(msgspec.Struct, tag_field="type", tag="thinking_delta", gc=False):
     thinking: str
 
 
-class _Piece(msgspec.Struct, gc=False):
+class _Chunk(msgspec.Struct, gc=False):
     """A text or reasoning delta."""
 
     type: Literal["content_block_delta"]
     index: int
-    delta: _Text | _Thought
+    delta: _Text | _Reasoning
     error: None = None
     object: None = None
 
@@ -62,13 +62,13 @@ class _Block:
         self.kind = string(data.get("type"))
         self.call = call
         self.input: list[str] = []
-        self.given_input = data.get("input")
+        self.start_input = data.get("input")
         self._data = data
         self._added: dict[str, list[str]] = {}
         self._citations: list[Any] = []
 
-    def add(self, field: str, piece: str) -> None:
-        self._added.setdefault(field, []).append(piece)
+    def add(self, field: str, chunk: str) -> None:
+        self._added.setdefault(field, []).append(chunk)
 
     def cite(self, citation: object) -> None:
         self._citations.append(citation)
@@ -76,8 +76,8 @@ class _Block:
     def joined(self) -> dict[str, Any] | None:
         """Return the block to send back; ``None`` for a truncated one, which the API would reject."""
         data = dict(self._data)
-        for field, pieces in self._added.items():
-            data[field] = string(data.get(field)) + "".join(pieces)
+        for field, chunks in self._added.items():
+            data[field] = string(data.get(field)) + "".join(chunks)
         if self._citations:
             data["citations"] = [*rows(data.get("citations")), *self._citations]
         if not self.kind or (self.kind == "thinking" and not data.get("signature")):
@@ -93,30 +93,30 @@ class _Block:
 class MessageAnswer(ResponseReader):
     """A response of the Messages API."""
 
-    usual = msgspec.json.Decoder(_Piece)
+    fast_decoder = msgspec.json.Decoder(_Chunk)
 
-    def __init__(self, terms: ReaderContext) -> None:
-        super().__init__(terms)
+    def __init__(self, context: ReaderContext) -> None:
+        super().__init__(context)
         self._blocks: list[_Block] = []
         self._open: dict[object, _Block] = {}
         self._usage: dict[str, Any] = {}
 
-    def take_usual(self, piece: _Piece) -> Sequence[ChatDelta] | None:
+    def feed_fast(self, chunk: _Chunk) -> Sequence[ChatDelta] | None:
         """Read a text or reasoning delta."""
-        block, delta = self._open.get(piece.index), piece.delta
+        block, delta = self._open.get(chunk.index), chunk.delta
         if block is None:
             return None
         if isinstance(delta, _Text):
             block.add("text", delta.text)
-            return self._say(delta.text)
+            return self._add_text(delta.text)
         block.add("thinking", delta.thinking)
-        return self._think(delta.thinking)
+        return self._add_reasoning(delta.thinking)
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
         """Read one decoded event and yield the deltas it adds."""
         self._raise_error(event)
         if not isinstance(event, dict):
-            raise self._alien(event, _NAME)
+            raise self._wrong_format(event, _NAME)
         kind = event.get("type")
         if kind == "message" or (kind is None and isinstance(event.get("content"), list)):
             self._message(event)
@@ -134,11 +134,11 @@ class MessageAnswer(ResponseReader):
         elif kind == "message_delta":
             self._read_metadata(table(event.get("delta")), event.get("usage"))
         elif kind == "error":
-            raise self._failed(ErrorFacts())
+            raise self._make_failure(ErrorFacts())
         elif not isinstance(
             kind, str
         ):  # new types of events may appear at any time; an object without type is no event
-            raise self._alien(event, _NAME)
+            raise self._wrong_format(event, _NAME)
 
     def usage(self) -> Usage:
         """Token usage reported so far."""
@@ -175,17 +175,17 @@ class MessageAnswer(ResponseReader):
     def _start_block(self, index: object, data: dict[str, Any]) -> Iterator[ChatDelta]:
         kind, call = data.get("type"), None
         if kind == "tool_use" and (name := string(data.get("name"))):
-            call, delta = self._call(string(data.get("id")), name)
+            call, delta = self._start_call(string(data.get("id")), name)
             yield delta
         elif kind not in _KNOWN_BLOCKS:
-            self._pass_over(kind)
+            self._note_unread(kind)
         block = _Block(data, call)
         self._blocks.append(block)
         self._open[index if isinstance(index, int) else f"block {len(self._blocks)}"] = block
         if kind == "text":
-            yield from self._say(string(data.get("text")))
+            yield from self._add_text(string(data.get("text")))
         elif kind == "thinking":
-            yield from self._think(string(data.get("thinking")))
+            yield from self._add_reasoning(string(data.get("thinking")))
         elif kind == "fallback":  # another model answers from here on
             self._model = string(table(data.get("to")).get("model")) or self._model
 
@@ -204,22 +204,22 @@ class MessageAnswer(ResponseReader):
             self._open[key] = block
         kind = delta.get("type")
         if kind == "input_json_delta":
-            piece = string(delta.get("partial_json"))
-            block.input += [piece] * bool(piece)
+            chunk = string(delta.get("partial_json"))
+            block.input += [chunk] * bool(chunk)
             if block.call is not None:
-                yield from self._write(block.call, piece)
+                yield from self._add_arguments(block.call, chunk)
         elif kind == "citations_delta":
             block.cite(delta.get("citation"))
         elif isinstance(kind, str) and kind in _DELTA_FIELDS:
-            piece = string(delta.get(_DELTA_FIELDS[kind]))
-            block.add(_DELTA_FIELDS[kind], piece)
+            chunk = string(delta.get(_DELTA_FIELDS[kind]))
+            block.add(_DELTA_FIELDS[kind], chunk)
             if kind == "text_delta":
-                yield from self._say(piece)
+                yield from self._add_text(chunk)
             elif kind == "thinking_delta":
-                yield from self._think(piece)
+                yield from self._add_reasoning(chunk)
 
     def _finish_block(self, index: object) -> Iterator[ChatDelta]:
         block = self._open.pop(self._block_key(index), None)
-        if block is not None and block.call is not None and not block.call.pieces:
+        if block is not None and block.call is not None and not block.call.chunks:
             # No delta arrived: the input was in the start event, or there is none.
-            yield from self._write(block.call, arguments(block.given_input))
+            yield from self._add_arguments(block.call, arguments(block.start_input))

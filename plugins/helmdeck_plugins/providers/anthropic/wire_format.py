@@ -24,12 +24,12 @@ def make_wire_format(options: Options = _DEFAULTS) -> WireFormat:
     """Return the wire format with the options of one deployment."""
     return WireFormat(
         name=NAME,
-        words=ERROR_RULES,
+        error_rules=ERROR_RULES,
         quota_headers=QUOTA_HEADERS,
         headers=lambda key: _headers(key, options),
         path=lambda _: "/messages",
         render=lambda request: render(request, options),
-        answer=lambda _, terms: MessageAnswer(terms),
+        answer=lambda _, context: MessageAnswer(context),
         models_path=_MODELS,
         models=_read_models,
     )

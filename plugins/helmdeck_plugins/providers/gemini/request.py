@@ -28,7 +28,7 @@ from helmdeck_provider_kit import (
     adapt_schema,
     arguments_of,
     constrained,
-    encoded,
+    encode_payload,
     first_stops,
     image_data,
     names_of_calls,
@@ -132,7 +132,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
         payload["tools"] = [{"functionDeclarations": [_tool(tool, options) for tool in request.tools]}]
         if request.tool_choice is not None:
             payload["toolConfig"] = {"functionCallingConfig": _tool_choice(request.tool_choice)}
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
+    return Rendered(encode_payload(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
 
 
 def constraint(request: ChatRequest, options: Options) -> Constraint:

@@ -1,7 +1,7 @@
 """Reads responses of Gemini's generateContent; whole responses and stream events have the same shape.
 
 Gemini has no stop reason for tool calls, and a blocked prompt is a response without candidates. A call in the response
-is valid only if the stop reason says so: rejected calls are included as well.
+is valid only with a matching stop reason, since rejected calls are included as well.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _PLAIN_PARTS = ({"text"}, {"text", "thought"})
 _TEXT_FIELDS = {"text", "thought", "thoughtSignature"}
 
 
-class _Part(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _Part(msgspec.Struct, rename={"is_reasoning": "thought"}, forbid_unknown_fields=True, gc=False):
     text: str
-    thought: bool | msgspec.UnsetType = msgspec.UNSET
+    is_reasoning: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Content(msgspec.Struct, gc=False):
@@ -40,7 +40,7 @@ class _Candidate(msgspec.Struct, rename="camel", gc=False):
     continuation_token: None = None
 
 
-class _Piece(msgspec.Struct, rename="camel", gc=False):
+class _Chunk(msgspec.Struct, rename="camel", gc=False):
     """An event with text or reasoning only."""
 
     candidates: tuple[_Candidate]
@@ -55,10 +55,10 @@ class _Piece(msgspec.Struct, rename="camel", gc=False):
 class GeminiAnswer(ResponseReader):
     """A response of generateContent."""
 
-    usual = msgspec.json.Decoder(_Piece)
+    fast_decoder = msgspec.json.Decoder(_Chunk)
 
-    def __init__(self, terms: ReaderContext) -> None:
-        super().__init__(terms)
+    def __init__(self, context: ReaderContext) -> None:
+        super().__init__(context)
         self._parts: list[tuple[dict[str, Any], list[str]]] = []
         self._usage: dict[str, Any] = {}
         self._token: object = None
@@ -66,16 +66,16 @@ class GeminiAnswer(ResponseReader):
         self._growing_text: tuple[object, list[str]] | None = None
         self._growing: tuple[dict[str, Any], dict[str, Any]] | None = None
 
-    def take_usual(self, piece: _Piece) -> Sequence[ChatDelta] | None:
+    def feed_fast(self, chunk: _Chunk) -> Sequence[ChatDelta] | None:
         """Read an event with text or reasoning only."""
-        self._read_metadata(piece.model_version, piece.response_id, piece.usage_metadata)
-        (part,) = piece.candidates[0].content.parts
-        text, thought = part.text, part.thought
-        if self._growing_text is not None and self._growing_text[0] is thought:
+        self._read_metadata(chunk.model_version, chunk.response_id, chunk.usage_metadata)
+        (part,) = chunk.candidates[0].content.parts
+        text, flag = part.text, part.is_reasoning
+        if self._growing_text is not None and self._growing_text[0] is flag:
             self._growing_text[1].append(text)
         else:
-            self._keep({"text": text} if thought is msgspec.UNSET else {"text": text, "thought": thought})
-        return self._think(text) if thought else self._say(text)
+            self._keep({"text": text} if flag is msgspec.UNSET else {"text": text, "thought": flag})
+        return self._add_reasoning(text) if flag else self._add_text(text)
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
         """Read one decoded event and yield the deltas it adds."""
@@ -86,7 +86,7 @@ class GeminiAnswer(ResponseReader):
                     yield from self.feed(item)
             return
         if not isinstance(event, dict) or not any(name in event for name in _FIELDS):
-            raise self._alien(event, "Gemini's")
+            raise self._wrong_format(event, "Gemini's")
         self._read_metadata(
             string(event.get("modelVersion")), string(event.get("responseId")), event.get("usageMetadata")
         )
@@ -104,7 +104,7 @@ class GeminiAnswer(ResponseReader):
         """Return the complete response."""
         if self._raw is None and self._blocked is not None:
             self._raw = f"promptFeedback:{self._blocked}"
-        self._is_cut = self._is_cut or self._growing is not None
+        self._is_truncated = self._is_truncated or self._growing is not None
         return super().finish()
 
     def usage(self) -> Usage:
@@ -144,9 +144,9 @@ class GeminiAnswer(ResponseReader):
         self._keep(part)
         if "text" not in part:
             for kind in sorted(part.keys() - _TEXT_FIELDS):
-                self._pass_over(kind)
+                self._note_unread(kind)
         text = string(part.get("text"))
-        return self._think(text) if part.get("thought") is True else self._say(text)
+        return self._add_reasoning(text) if part.get("thought") is True else self._add_text(text)
 
     def _keep(self, part: dict[str, Any]) -> None:
         """Keep a part to send it back; consecutive text parts without signatures are joined."""
@@ -169,21 +169,21 @@ class GeminiAnswer(ResponseReader):
         name = string(call.get("name"))
         if name:
             # A call that another one interrupts never gets its end, so it is truncated.
-            self._is_cut = self._is_cut or self._growing is not None
+            self._is_truncated = self._is_truncated or self._growing is not None
             args = dict(table(call.get("args")))
             whole = {key: value for key, value in call.items() if key not in ("partialArgs", "willContinue")}
             self._growing = ({**part, "functionCall": {**whole, "args": args}}, args)
         if self._growing is None:
             return
         part, args = self._growing
-        for piece in rows(call.get("partialArgs")):
-            _put(args, piece)
+        for chunk in rows(call.get("partialArgs")):
+            _put(args, chunk)
         if call.get("willContinue") is not True:
             self._growing = None
             self._keep(part)
             whole = part["functionCall"]
             arguments = args if args or isinstance(whole.get("args"), dict) else {}
-            yield from self._call_at_once(string(whole.get("id")), string(whole.get("name")), arguments)
+            yield from self._add_call(string(whole.get("id")), string(whole.get("name")), arguments)
 
 
 def _is_plain(part: Mapping[str, Any]) -> bool:
@@ -192,21 +192,21 @@ def _is_plain(part: Mapping[str, Any]) -> bool:
     return part.keys() == {"text"} or (part.keys() == {"functionCall"} and isinstance(call, dict) and "id" not in call)
 
 
-def _put(args: dict[str, Any], piece: Mapping[str, Any]) -> None:
+def _put(args: dict[str, Any], chunk: Mapping[str, Any]) -> None:
     """Set a chunk of the arguments at its JSON path; a string is appended to a string."""
-    path = string(piece.get("jsonPath"))
+    path = string(chunk.get("jsonPath"))
     steps: list[str | int] = [
         int(match["index"]) if match["index"] else match["name"] or match["quoted"] or ""
         for match in _STEP.finditer(path)
     ]
-    kind = next((key for key in ("stringValue", "numberValue", "boolValue", "nullValue") if key in piece), None)
+    kind = next((key for key in ("stringValue", "numberValue", "boolValue", "nullValue") if key in chunk), None)
     if not steps or kind is None:
         return
     holder: Any = args
     for step, following in itertools.pairwise(steps):
         empty: Any = [] if isinstance(following, int) else {}
         holder = _child(holder, step, empty)
-    value = None if kind == "nullValue" else piece[kind]
+    value = None if kind == "nullValue" else chunk[kind]
     last = steps[-1]
     if isinstance(holder, dict) and isinstance(last, str):
         before = holder.get(last)

@@ -24,12 +24,12 @@ def make_wire_format(options: Options = _DEFAULTS) -> WireFormat:
     models_path = f"/{options.models_path}?pageSize=1000"
     return WireFormat(
         name=NAME,
-        words=ERROR_RULES,
+        error_rules=ERROR_RULES,
         quota_headers=QUOTA_HEADERS,
         headers=lambda key: _headers(key, options),
         path=lambda request: request_path(request, options),
         render=lambda request: render(request, options),
-        answer=lambda _, terms: GeminiAnswer(terms),
+        answer=lambda _, context: GeminiAnswer(context),
         models_path=models_path,
         models=lambda page: _read_models(page, models_path),
     )

@@ -24,7 +24,7 @@ from helmdeck_provider_kit import (
     Rendered,
     arguments_of,
     constrained,
-    encoded,
+    encode_payload,
     image_data,
     names_of_calls,
     provider_options,
@@ -93,7 +93,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     downgrades += held.downgrades
     if held.kind:
         payload["format"] = "json" if held.schema is None else held.schema
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
+    return Rendered(encode_payload(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
 
 
 def constraint(request: ChatRequest) -> Constraint:

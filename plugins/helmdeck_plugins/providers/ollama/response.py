@@ -27,7 +27,7 @@ class _Message(msgspec.Struct, gc=False):
     tool_calls: None = None
 
 
-class _Piece(msgspec.Struct, gc=False):
+class _Chunk(msgspec.Struct, gc=False):
     """A line with text or reasoning only."""
 
     message: _Message
@@ -47,37 +47,37 @@ class OllamaAnswer(ResponseReader):
     :param window: context window of the loaded model in tokens, if known.
     """
 
-    usual = msgspec.json.Decoder(_Piece)
+    fast_decoder = msgspec.json.Decoder(_Chunk)
 
-    def __init__(self, terms: ReaderContext, *, prompt_bytes: int = 0, window: int | None = None) -> None:
-        super().__init__(terms)
+    def __init__(self, context: ReaderContext, *, prompt_bytes: int = 0, window: int | None = None) -> None:
+        super().__init__(context)
         self._prompt_bytes = prompt_bytes
         self._window = window
         self._last: Mapping[str, Any] = {}
 
-    def take_usual(self, piece: _Piece) -> Sequence[ChatDelta] | None:
+    def feed_fast(self, chunk: _Chunk) -> Sequence[ChatDelta] | None:
         """Read a line with text or reasoning only."""
-        if piece.done:
+        if chunk.done:
             return None
-        self._model = piece.model or self._model
-        self._seed = self._seed or piece.created_at
-        message = piece.message
-        return (*self._think(message.thinking), *self._say(message.content))
+        self._model = chunk.model or self._model
+        self._seed = self._seed or chunk.created_at
+        message = chunk.message
+        return (*self._add_reasoning(message.thinking), *self._add_text(message.content))
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
         """Read one decoded event and yield the deltas it adds."""
         self._raise_error(event)
         if not isinstance(event, dict) or not any(name in event for name in _FIELDS):
-            raise self._alien(event, "Ollama's")
+            raise self._wrong_format(event, "Ollama's")
         self._model = string(event.get("model")) or self._model
         self._seed = self._seed or string(event.get("created_at"))
         message = table(event.get("message")) or {"content": event.get("response"), "thinking": event.get("thinking")}
-        yield from self._think(string(message.get("thinking")))
-        yield from self._say(string(message.get("content")))
+        yield from self._add_reasoning(string(message.get("thinking")))
+        yield from self._add_text(string(message.get("content")))
         for call in rows(message.get("tool_calls")):
             function = table(call.get("function"))
             if name := string(function.get("name")):
-                yield from self._call_at_once(string(call.get("id")), name, function.get("arguments"))
+                yield from self._add_call(string(call.get("id")), name, function.get("arguments"))
         self._raw = native_word(event.get("done_reason")) or self._raw
         if event.get("done") is True or "eval_count" in event:
             self._last = event

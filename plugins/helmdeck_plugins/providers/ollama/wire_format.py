@@ -21,13 +21,13 @@ def make_wire_format(options: Options = _DEFAULTS) -> WireFormat:
     """Return the wire format with the options of one deployment."""
     return WireFormat(
         name=NAME,
-        words=ERROR_RULES,
+        error_rules=ERROR_RULES,
         quota_headers=QUOTA_HEADERS,
         headers=lambda key: {"authorization": f"Bearer {key}"} if key else {},  # only for Ollama's cloud
         path=lambda _: "/api/chat",
         render=lambda request: render(request, options),
-        answer=lambda request, terms: OllamaAnswer(
-            terms,
+        answer=lambda request, context: OllamaAnswer(
+            context,
             # A lower bound of the bytes is enough, and cheap.
             prompt_bytes=sum(len(message.text) for message in request.messages),
             window=context_window(request, options),

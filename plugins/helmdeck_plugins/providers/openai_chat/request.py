@@ -26,7 +26,7 @@ from helmdeck_provider_kit import (
     Rendered,
     cache_key,
     constrained,
-    encoded,
+    encode_payload,
     first_stops,
     image_url,
     provider_options,
@@ -143,7 +143,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
         payload["stream"] = True
         if options.has_stream_usage:
             payload["stream_options"] = {"include_usage": True}
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
+    return Rendered(encode_payload(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
 
 
 def _prefill(messages: list[dict[str, Any]], mode: str) -> dict[str, Any]:

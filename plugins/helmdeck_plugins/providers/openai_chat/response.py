@@ -1,7 +1,7 @@
 """Reads responses of OpenAI's chat completions and of compatible servers, whole or streamed.
 
 HTTP 200 is not success: an error in the body, in a choice or in a chunk, a body without choices, an HTML page and
-truncated JSON are all failures. An unknown stop reason is no failure, and never a clean end.
+truncated JSON are all failures. An unknown stop reason is neither a failure nor a clean end.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Choice(msgspec.Struct, gc=False):
     usage: dict[str, Any] | None = None
 
 
-class _Piece(msgspec.Struct, gc=False):
+class _Chunk(msgspec.Struct, gc=False):
     choices: tuple[_Choice]
     id: str | None = None
     model: str | None = None
@@ -92,12 +92,12 @@ class ChatAnswer(ResponseReader):
     :param is_final_without_reason: the server sends no stop reason at the end of a complete response.
     """
 
-    usual = msgspec.json.Decoder(_Piece)
+    fast_decoder = msgspec.json.Decoder(_Chunk)
 
     def __init__(
-        self, terms: ReaderContext, *, returned_fields: Sequence[str] = (), is_final_without_reason: bool = False
+        self, context: ReaderContext, *, returned_fields: Sequence[str] = (), is_final_without_reason: bool = False
     ) -> None:
-        super().__init__(terms)
+        super().__init__(context)
         self._returned_fields = returned_fields
         self._is_final_without_reason = is_final_without_reason
         self._is_whole = False
@@ -119,21 +119,21 @@ class ChatAnswer(ResponseReader):
         yield from self.feed(body)
         self._check_shape(body)
 
-    def take_usual(self, piece: _Piece) -> Sequence[ChatDelta] | None:
+    def feed_fast(self, chunk: _Chunk) -> Sequence[ChatDelta] | None:
         """Read a chunk with text or reasoning only."""
         if self._choice_index:  # there are several choices, and another one is read
             return None
         self._choice_index = 0
-        self._model = self._model or piece.model or ""
-        self._seed = self._seed or piece.id or ""
-        (choice,) = piece.choices
-        self._usage = choice.usage or piece.usage or self._usage
+        self._model = self._model or chunk.model or ""
+        self._seed = self._seed or chunk.id or ""
+        (choice,) = chunk.choices
+        self._usage = choice.usage or chunk.usage or self._usage
         delta = choice.delta
         # Some servers send the same reasoning in two fields: the first non-empty one counts.
         thought = delta.reasoning_content or delta.reasoning
         if not thought:
-            return self._say(delta.content or "")
-        return (*self._think(thought), *self._say(delta.content or ""))
+            return self._add_text(delta.content or "")
+        return (*self._add_reasoning(thought), *self._add_text(delta.content or ""))
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
         """Read one decoded chunk and yield the deltas it adds.
@@ -149,10 +149,10 @@ class ChatAnswer(ResponseReader):
         if (choice := self._selected(chunk.get("choices"))) is not None:
             yield from self._choice(choice)
             failed = choice.get("error")
-        words = self._terms.words
+        words = self._context.error_rules
         facts = read_error(event, words) or (read_error({"error": failed}, words) if failed else None)
         if facts is not None:
-            raise self._failed(facts)
+            raise self._make_failure(facts)
 
     # -- a choice ---------------------------------------------------------------------------------------------
 
@@ -180,7 +180,7 @@ class ChatAnswer(ResponseReader):
         text, thoughts, refusal = self._content(message.get("content"))
         for kind in _OTHER_CONTENT:
             if _holds_anything(message.get(kind)):
-                self._pass_over(kind)
+                self._note_unread(kind)
         refusal = string(message.get("refusal")) or refusal
         if refusal:
             self._refusal += refusal
@@ -193,8 +193,8 @@ class ChatAnswer(ResponseReader):
             self._reasoning_of(details),
             thoughts,
         )
-        yield from self._think(next((each for each in candidates if each), ""))
-        yield from self._say(text)
+        yield from self._add_reasoning(next((each for each in candidates if each), ""))
+        yield from self._add_text(text)
         calls = message.get("tool_calls")
         for item in calls if isinstance(calls, list) else ():
             if isinstance(item, dict):
@@ -221,7 +221,7 @@ class ChatAnswer(ResponseReader):
                 elif kind in ("text", "output_text", None):
                     text.append(string(part.get("text")))
                 else:
-                    self._pass_over(kind)
+                    self._note_unread(kind)
         return "".join(text), "".join(thoughts), "".join(refusal)
 
     def _reasoning_of(self, details: object) -> str:
@@ -256,15 +256,15 @@ class ChatAnswer(ResponseReader):
         if call is None and not name and call_id:
             self._ids[key] = call_id  # the name arrives in the next chunk
         if call is None and name:
-            call, delta = self._call(call_id or self._ids.pop(key, ""), name)
+            call, delta = self._start_call(call_id or self._ids.pop(key, ""), name)
             self._open[key] = call
             yield delta
         elif call is not None and call_id and not call.id:
             call.id = call_id
             yield ChatDelta(tool_call=ToolCallDelta(call.number, id=call_id))
-        is_repeated = call is not None and name and written == call.written  # some servers repeat the call at the end
+        is_repeated = call is not None and name and written == call.arguments  # some servers repeat the call at the end
         if call is not None and written not in (None, "") and not is_repeated:
-            yield from self._write(call, arguments(written) if not isinstance(written, str) else written)
+            yield from self._add_arguments(call, arguments(written) if not isinstance(written, str) else written)
 
     def _call_key(self, index: object, call_id: str, name: str, written: object) -> object:
         """Return the key of the call that a chunk belongs to."""
@@ -282,7 +282,14 @@ class ChatAnswer(ResponseReader):
             # Some servers send whole calls and give all of them the same index, or none, or the same id.
             or (index is None and name and not call_id)
             or (name and name != call.name)
-            or (name and written and not is_blank and written != call.written and call.pieces and not call.is_cut())
+            or (
+                name
+                and written
+                and not is_blank
+                and written != call.arguments
+                and call.chunks
+                and not call.is_truncated()
+            )
         )
         return (key, len(self._calls)) if is_new else key
 
@@ -299,12 +306,12 @@ class ChatAnswer(ResponseReader):
 
     def finish(self) -> ChatResponse:
         """Return the complete response; without a stop reason it is ``UNKNOWN``."""
-        response, dispose = super().finish(), self._terms.dispose
+        response, dispose = super().finish(), self._context.dispose
         if self._is_unfiltered:
             downgrade = "content filter left out: the provider's filter failed, and the response was not filtered"
             response = attrs.evolve(response, downgrades=(*response.downgrades, downgrade))
         reason, native = response.stop_reason, self._native_reason
-        if reason is StopReason.MAX_TOKENS and self._terms.normalise(native) is StopReason.CONTEXT_WINDOW_EXCEEDED:
+        if reason is StopReason.MAX_TOKENS and self._context.normalise(native) is StopReason.CONTEXT_WINDOW_EXCEEDED:
             # OpenRouter maps both to ``length``; only the upstream's reason distinguishes a full window from max_tokens.
             reason = StopReason.CONTEXT_WINDOW_EXCEEDED
             return attrs.evolve(
@@ -319,7 +326,7 @@ class ChatAnswer(ResponseReader):
         """The text without the reasoning that some models write into it."""
         return "".join(self._text).rpartition("</think>")[2]
 
-    def is_call_cut(self) -> bool:
+    def has_truncated_call(self) -> bool:
         """Unknown: a custom tool accepts any string."""
         return False
 
@@ -328,13 +335,13 @@ class ChatAnswer(ResponseReader):
         first = choices[0] if choices and isinstance(choices, list) else None
         if isinstance(first, dict) and isinstance(first.get("message") or {}, dict):
             return
-        status = self._terms.status
+        status = self._context.status
         if isinstance(body, dict) and choices in (None, []):
-            facts = read_error(body, self._terms.words, is_refusal=True) or ErrorFacts()
-            detail = quoted(facts.message, self._terms.secrets)
+            facts = read_error(body, self._context.error_rules, is_refusal=True) or ErrorFacts()
+            detail = quoted(facts.message, self._context.secrets)
             headline = "the provider's answer has no choices"
             raise TransientUnknown(headline, status=status, sub_cause="no_choices", detail=detail)
-        detail = f"found {_shown(body, self._terms.secrets)}; check base_url"
+        detail = f"found {_shown(body, self._context.secrets)}; check base_url"
         headline = "the provider's answer is not a chat completion"
         raise TransientUnknown(headline, status=status, sub_cause="wrong_shape", detail=detail)
 

@@ -18,13 +18,13 @@ def make_wire_format(options: Options = _DEFAULTS) -> WireFormat:
     """Return the wire format with the options of one server."""
     return WireFormat(
         name=NAME,
-        words=ERROR_RULES,
+        error_rules=ERROR_RULES,
         quota_headers=QUOTA_HEADERS,
         headers=lambda key: key_headers(key, options.key_header),
         path=options.request_path,
         render=lambda request: render(request, options),
-        answer=lambda _, terms: ChatAnswer(
-            terms,
+        answer=lambda _, context: ChatAnswer(
+            context,
             returned_fields=options.returned_fields,
             is_final_without_reason=options.is_final_without_reason,
         ),

@@ -23,7 +23,16 @@ from helmdeck_core import (
     non_empty,
 )
 from helmdeck_plugins.providers.schema_dialects import BY_MODEL, check_dialects, dialect_of
-from helmdeck_provider_kit import Rendered, cache_key, constrained, encoded, image_url, provider_options, rows, text_of
+from helmdeck_provider_kit import (
+    Rendered,
+    cache_key,
+    constrained,
+    encode_payload,
+    image_url,
+    provider_options,
+    rows,
+    text_of,
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -117,7 +126,7 @@ def render(request: ChatRequest, options: Options) -> Rendered:
         payload["prompt_cache_key"] = key
     if request.stream:
         payload["stream"] = True
-    return Rendered(encoded(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
+    return Rendered(encode_payload(payload, request.extra), tuple(downgrades), request.max_tokens, held.label)
 
 
 def constraint(request: ChatRequest, options: Options) -> Constraint:

@@ -44,7 +44,7 @@ _ITEM_TYPES = {
 }
 
 
-class _Piece(msgspec.Struct, gc=False):
+class _Chunk(msgspec.Struct, gc=False):
     """A text or reasoning delta."""
 
     type: Literal[
@@ -60,7 +60,7 @@ class _Item:
     """One output item, as far as it was received."""
 
     kind: str
-    pieces: list[str] = attrs.field(factory=list)
+    chunks: list[str] = attrs.field(factory=list)
     call: PartialToolCall | None = None
     is_refused: bool = False
     has_index: bool = False
@@ -70,10 +70,10 @@ class _Item:
 class ResponsesAnswer(ResponseReader):
     """A response; a whole one is read as the final event alone."""
 
-    usual = msgspec.json.Decoder(_Piece)
+    fast_decoder = msgspec.json.Decoder(_Chunk)
 
-    def __init__(self, terms: ReaderContext) -> None:
-        super().__init__(terms)
+    def __init__(self, context: ReaderContext) -> None:
+        super().__init__(context)
         self._items: dict[object, _Item] = {}
         self._order: list[_Item] = []
         self._usage: object = None
@@ -85,10 +85,10 @@ class ResponsesAnswer(ResponseReader):
 
         :raises CallFailed: it is an error, failed, still pending, or not a response.
         """
-        if read_error(body, self._terms.words) is None and not (
+        if read_error(body, self._context.error_rules) is None and not (
             isinstance(body, dict) and ("output" in body or "status" in body)
         ):
-            raise self._alien(body, "the Responses interface")
+            raise self._wrong_format(body, "the Responses interface")
         yield from self._end(table(body))
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
@@ -114,17 +114,17 @@ class ResponsesAnswer(ResponseReader):
         elif kind == "response.created":
             response = table(data.get("response"))
             self._model = string(response.get("model"))
-            self.goes_on_at = path_of_pending(response) if response.get("background") is True else ""
+            self.cancel_path = path_of_pending(response) if response.get("background") is True else ""
         else:
             self._raise_error(event)
 
-    def take_usual(self, piece: _Piece) -> Sequence[ChatDelta] | None:
+    def feed_fast(self, chunk: _Chunk) -> Sequence[ChatDelta] | None:
         """Read a text or reasoning delta."""
-        key = (piece.type, piece.output_index, piece.item_id)
+        key = (chunk.type, chunk.output_index, chunk.item_id)
         if key != self._last:
-            self._last_item = self._item(_ITEM_TYPES[piece.type], piece.output_index, piece.item_id)
+            self._last_item = self._item(_ITEM_TYPES[chunk.type], chunk.output_index, chunk.item_id)
             self._last = key
-        return self._add(self._last_item, piece.delta)
+        return self._add(self._last_item, chunk.delta)
 
     # -- deltas -------------------------------------------------------------------------------------------------
 
@@ -171,22 +171,22 @@ class ResponsesAnswer(ResponseReader):
         kind = _ITEM_TYPES.get(event)
         if kind is None:
             return
-        piece = string(data.get("delta"))
+        chunk = string(data.get("delta"))
         item = self._item(kind, data.get("output_index"), string(data.get("item_id")))
         if event == "response.refusal.delta":
-            self._refuse(item, piece)
+            self._refuse(item, chunk)
         elif item.call is not None:
-            yield from self._write(item.call, piece)
+            yield from self._add_arguments(item.call, chunk)
         elif kind not in _CALLS:
-            yield from self._add(item, piece)
+            yield from self._add(item, chunk)
 
-    def _add(self, item: _Item, piece: str) -> Sequence[ChatDelta]:
-        item.pieces.append(piece)
-        return self._think(piece) if item.kind == "reasoning" else self._say(piece)
+    def _add(self, item: _Item, chunk: str) -> Sequence[ChatDelta]:
+        item.chunks.append(chunk)
+        return self._add_reasoning(chunk) if item.kind == "reasoning" else self._add_text(chunk)
 
-    def _refuse(self, item: _Item, piece: str) -> None:
+    def _refuse(self, item: _Item, chunk: str) -> None:
         item.is_refused = True
-        self._refusal += piece
+        self._refusal += chunk
         self._is_refused = bool(self._refusal.strip())
 
     # -- complete items -----------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class ResponsesAnswer(ResponseReader):
         kind = string(data.get("type"))
         item.data = data if is_done else item.data
         if kind not in _KNOWN_ITEMS or data.get("name") in _SERVER_TOOLS:
-            self._pass_over(kind)
+            self._note_unread(kind)
             return
         if kind in _CALLS:
             yield from self._read_call(item, data, is_done=is_done)
@@ -205,32 +205,32 @@ class ResponsesAnswer(ResponseReader):
         if kind == "reasoning":
             parts = [*rows(data.get("summary")), *rows(data.get("content"))]
             text = "".join(string(part.get("text")) for part in parts)
-            yield from self._add(item, _rest("".join(item.pieces), text))
+            yield from self._add(item, _rest("".join(item.chunks), text))
         elif kind == "message":
             content = data.get("content")
             parts = [{"type": "text", "text": content}] if isinstance(content, str) else rows(content)
             text = "".join(string(part.get("text")) for part in parts if part.get("type") in ("output_text", "text"))
             for part in parts:
                 if part.get("type") not in ("output_text", "text", "refusal"):
-                    self._pass_over(part.get("type"))
-            yield from self._add(item, _rest("".join(item.pieces), text))
+                    self._note_unread(part.get("type"))
+            yield from self._add(item, _rest("".join(item.chunks), text))
             if not item.is_refused:
                 for refusal in (string(part.get("refusal")) for part in parts if part.get("type") == "refusal"):
                     self._refuse(item, refusal)
 
     def _read_call(self, item: _Item, data: Mapping[str, Any], *, is_done: bool) -> Iterator[ChatDelta]:
         if item.call is None and (name := string(data.get("name"))):
-            item.call, delta = self._call(string(data.get("call_id")) or string(data.get("id")), name)
+            item.call, delta = self._start_call(string(data.get("call_id")) or string(data.get("id")), name)
             yield delta
         if is_done and item.call is not None:
             found = data.get("arguments") or data.get("input") or ""
             written = found if isinstance(found, str) else arguments(found)
-            yield from self._write(item.call, _rest(item.call.written, written))
+            yield from self._add_arguments(item.call, _rest(item.call.arguments, written))
 
     # -- the end ------------------------------------------------------------------------------------------------
 
     def _end(self, response: Mapping[str, Any], event_status: str | None = None) -> Iterator[ChatDelta]:
-        self.goes_on_at = ""
+        self.cancel_path = ""
         self._model = string(response.get("model")) or self._model
         self._usage = response.get("usage") or self._usage
         status = word(response.get("status")) or event_status  # some servers omit the status in the response
@@ -240,16 +240,16 @@ class ResponsesAnswer(ResponseReader):
             self._order = self._items_of(output)  # the final list decides the order, and may hold items without events
             for item, data in zip(self._order, output, strict=True):
                 yield from self._read_item(item, data, is_done=True)
-        facts = read_error(response, self._terms.words)
+        facts = read_error(response, self._context.error_rules)
         if facts is not None or status == "failed":
-            raise self._failed(facts or ErrorFacts(message="the response failed without an error message"))
+            raise self._make_failure(facts or ErrorFacts(message="the response failed without an error message"))
         if status in _PENDING:
             raise self._pending()
 
     def _pending(self) -> CallFailed:
         return TransientUnknown(
             "the provider has not finished the response",
-            status=self._terms.status,
+            status=self._context.status,
             stop_reason=StopReason.UNKNOWN.value,
             raw_stop_reason=self._native(),
             sub_cause="pending",
@@ -275,7 +275,7 @@ class ResponsesAnswer(ResponseReader):
             {"output": [item for item in items if item]} if any(item.get("encrypted_content") for item in items) else {}
         )
 
-    def is_call_cut(self) -> bool:
+    def has_truncated_call(self) -> bool:
         """Unknown: a custom tool accepts any string."""
         return False
 

@@ -19,12 +19,12 @@ def make_wire_format(options: Options = _DEFAULTS) -> WireFormat:
     """Return the wire format with the options of one server."""
     return WireFormat(
         name=NAME,
-        words=ERROR_RULES,
+        error_rules=ERROR_RULES,
         quota_headers=QUOTA_HEADERS,
         headers=lambda key: key_headers(key, options.key_header),
         path=lambda _: "/responses",
         render=lambda request: render(request, options),
-        answer=lambda _, terms: ResponsesAnswer(terms),
+        answer=lambda _, context: ResponsesAnswer(context),
         background=Background(path=path_of_pending, cancel="/cancel", pause_s=options.poll_ms / 1_000),
         models_path="/models",
         models=read_models,
