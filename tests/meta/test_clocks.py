@@ -1,0 +1,34 @@
+"""No test depends on how fast the machine is: none reads a clock or sleeps. What takes time is measured in ``benchmarks``."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = (ROOT / "tests", ROOT / "docs" / "examples", *sorted(ROOT.glob("contrib_*/*/tests")))
+FILES = [path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))]
+CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "process_time_ns", "sleep"}
+
+
+def clocks_read(source):
+    """The lines that use a clock of ``time``, or sleep."""
+    return sorted(node.lineno for node in ast.walk(ast.parse(source)) if CLOCKS & used_of_time(node))
+
+
+def used_of_time(node):
+    """The names that a part of a program uses of ``time``."""
+    if isinstance(node, ast.ImportFrom) and node.module == "time":
+        return {each.name for each in node.names}
+    if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "time":
+        return {node.attr}
+    return set()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_test_reads_a_clock_or_sleeps(path):
+    assert clocks_read(path.read_text(encoding="utf-8")) == []
+
+
+def test_uses_of_clocks_are_found():
+    assert clocks_read("import time\nstart = time.monotonic()\nfrom time import sleep\ntime.time()") == [2, 3]
