@@ -68,6 +68,8 @@ from helmdeck_core.domain.decode import StreamStripper as StreamStripper
 from helmdeck_core.domain.decode import Stripped as Stripped
 from helmdeck_core.domain.delta_batches import one_by_one as one_by_one
 from helmdeck_core.domain.delta_batches import together as together
+from helmdeck_core.domain.encoding import BYTE_ORDER_MARK as BYTE_ORDER_MARK
+from helmdeck_core.domain.encoding import without_byte_order_mark as without_byte_order_mark
 from helmdeck_core.domain.error_rules import ErrorRuleSet as ErrorRuleSet
 from helmdeck_core.domain.event_sinks import EventSink as EventSink
 from helmdeck_core.domain.event_sinks import OpenSink as OpenSink

@@ -1,4 +1,4 @@
-"""Checks values against JSON Schema, and says what is wrong by path. Nothing is ever fetched to resolve a reference."""
+"""Validates values against JSON Schema. References are never fetched."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, cast
 import attrs
 import msgspec
 
-MOST_PROBLEMS = 20
-LONGEST_MESSAGE = 200
-MOST_CHECKERS = 512
+MAX_PROBLEMS = 20
+MAX_MESSAGE_CHARS = 200
+MAX_CACHED_VALIDATORS = 512
 
 
 @attrs.frozen(order=True)
@@ -40,20 +40,20 @@ def schema_problems(schema: Mapping[str, Any], value: object, *, is_trusted: boo
 def find_problems(schema: Mapping[str, Any], value: object, *, is_trusted: bool = False) -> tuple[SchemaProblem, ...]:
     """Return everything in ``value`` that does not match the schema, by path; empty when it matches.
 
-    :param is_trusted: the schema comes with the program. Patterns of others are not tried: one bad regular expression
-        and a value that a model wrote can keep a process busy for years.
+    :param is_trusted: the schema is part of the program. Patterns of other schemas are not evaluated: a bad regular expression
+        and a value from a model can block a process forever.
 
-    A schema that is itself broken, as some servers publish, fits everything: it says nothing that could be checked.
+    Every value matches a schema that is itself malformed, as some servers publish.
     """
     if not schema:
         return ()
     try:
-        if _plainly_fits(schema, value):
+        if _matches_simple_schema(schema, value):
             return ()
         checker = _checker(msgspec.json.encode(schema), is_trusted)
         problems = set(_problems(checker.iter_errors(value))) if checker is not None else set()
     except Exception as exc:
-        # What the library raises for a reference to nowhere has no public name, and values may be nested without end.
+        # The library's exception for an unresolvable reference has no public name, and values may be nested too deeply.
         if isinstance(exc, (RecursionError, TypeError, ValueError)) or "Referenc" in type(exc).__name__:
             return ()
         raise
@@ -72,44 +72,46 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def _plainly_fits(schema: object, value: object) -> bool:
-    """Whether a value fits a schema of the keywords that most consist of; of every other one it is not known here.
+def _matches_simple_schema(schema: object, value: object) -> bool:
+    """Whether a value matches a schema of common keywords; ``False`` also for every other schema.
 
-    Most values fit, and the library takes a tenth of a second to be imported, and ten times as long for each value.
+    Most values match, and the library takes a tenth of a second to import and ten times as long per value.
     """
     if not isinstance(schema, Mapping):
         return False
-    for keyword, said in schema.items():
+    for keyword, wanted in schema.items():
         match keyword:
             case "type":
-                fits = type(value) in _KINDS.get(said, ()) if isinstance(said, str) else False
+                matches = type(value) in _KINDS.get(wanted, ()) if isinstance(wanted, str) else False
             case "properties":
-                fits = isinstance(said, Mapping) and (
+                matches = isinstance(wanted, Mapping) and (
                     not isinstance(value, dict)
-                    or all(_plainly_fits(said[name], value[name]) for name in said if name in value)
+                    or all(_matches_simple_schema(wanted[name], value[name]) for name in wanted if name in value)
                 )
             case "required":
-                fits = (
-                    isinstance(said, list | tuple) and isinstance(value, dict) and all(name in value for name in said)
+                matches = (
+                    isinstance(wanted, list | tuple)
+                    and isinstance(value, dict)
+                    and all(name in value for name in wanted)
                 )
             case "additionalProperties":
-                named = schema.get("properties", {})
-                fits = said is False and isinstance(value, dict) and all(name in named for name in value)
+                declared = schema.get("properties", {})
+                matches = wanted is False and isinstance(value, dict) and all(name in declared for name in value)
             case "items":
-                fits = isinstance(value, list) and all(_plainly_fits(said, item) for item in value)
+                matches = isinstance(value, list) and all(_matches_simple_schema(wanted, item) for item in value)
             case "enum":
-                fits = isinstance(value, str) and isinstance(said, list | tuple) and value in said
+                matches = isinstance(value, str) and isinstance(wanted, list | tuple) and value in wanted
             case _:
-                fits = keyword in _NOTES
-        if not fits:
+                matches = keyword in _NOTES
+        if not matches:
             return False
     return True
 
 
-@functools.lru_cache(MOST_CHECKERS)
+@functools.lru_cache(MAX_CACHED_VALIDATORS)
 def _checker(encoded: bytes, is_trusted: bool) -> Any:
-    """A validator; ``None`` for a schema that is itself broken. Making one takes a hundred times as long as using it."""
-    # Imported here: it costs more than most commands take, and only values with a schema need it.
+    """A validator; ``None`` for a malformed schema. Construction takes a hundred times as long as validation."""
+    # Imported here, because the import takes longer than most commands.
     from jsonschema import exceptions, validators
     from referencing import Registry
 
@@ -120,33 +122,33 @@ def _checker(encoded: bytes, is_trusted: bool) -> Any:
     except exceptions.SchemaError:
         return None
     if not is_trusted:
-        cls = cast(Any, validators).extend(cls, dict.fromkeys(_patterned(encoded), _says_nothing))
-    # An empty registry, so that no reference makes the library reach for the network.
+        cls = cast(Any, validators).extend(cls, dict.fromkeys(_pattern_keywords(encoded), _ignore))
+    # An empty registry keeps the library from fetching references.
     return cls(schema, registry=Registry())
 
 
-def _says_nothing(*_: Any) -> tuple[()]:
+def _ignore(*_: Any) -> tuple[()]:
     return ()
 
 
-def _patterned(encoded: bytes) -> list[str]:
-    """The keywords that try regular expressions of the schema."""
+def _pattern_keywords(encoded: bytes) -> list[str]:
+    """The keywords that evaluate regular expressions of the schema."""
     skipped = ["pattern", "patternProperties"]
     if b"patternProperties" in encoded:
-        skipped += ["additionalProperties", "unevaluatedProperties"]  # they try the same patterns on names
+        skipped += ["additionalProperties", "unevaluatedProperties"]  # they evaluate the same patterns
     return skipped
 
 
 def _problems(errors: Iterable[Any]) -> Iterator[SchemaProblem]:
-    """At most ``MOST_PROBLEMS`` errors of the library as data."""
-    for error in itertools.islice(errors, MOST_PROBLEMS):
+    """At most ``MAX_PROBLEMS`` errors of the library as data."""
+    for error in itertools.islice(errors, MAX_PROBLEMS):
         path = "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error.absolute_path)
         if error.validator == "required" and isinstance(error.validator_value, list):
-            # The library reports each missing name on its own and has the name in the message only.
+            # The library reports each missing property separately, with its name in the message only.
             for name in error.validator_value:
                 if name not in error.instance:
-                    yield SchemaProblem(f"{path}.{name}", "required, and not given", is_missing=True)
+                    yield SchemaProblem(f"{path}.{name}", "required property is missing", is_missing=True)
         else:
             text = str(error.message)
-            is_short = len(text) <= LONGEST_MESSAGE
-            yield SchemaProblem(path, text if is_short else text[: LONGEST_MESSAGE - 3] + "...")
+            is_short = len(text) <= MAX_MESSAGE_CHARS
+            yield SchemaProblem(path, text if is_short else text[: MAX_MESSAGE_CHARS - 3] + "...")

@@ -21,6 +21,7 @@ from helmdeck_core.config.structure import (
     without_none,
 )
 from helmdeck_core.config.types import Config, is_catalog_file
+from helmdeck_core.domain.encoding import without_byte_order_mark
 from helmdeck_core.errors import ConfigError, Mistake
 
 FILE_NAME = "helmdeck.toml"
@@ -152,7 +153,7 @@ def _has_table(project: Path) -> bool:
 
 def _read_toml(path: Path, mistakes: list[Mistake]) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(without_byte_order_mark(path.read_bytes()).decode())
     except OSError as exc:
         mistakes.append(Mistake(str(path), f"the file cannot be read ({exc.strerror or exc})"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:

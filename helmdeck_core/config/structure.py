@@ -92,7 +92,8 @@ def _structured(values: Mapping[str, Any], cls: type[T]) -> tuple[T | None, list
     try:
         return _converter().structure(values, cls), []
     except BaseValidationError as exc:
-        return None, list(_wrong(exc, ()))
+        order = {key: place for place, key in enumerate(values)}
+        return None, sorted(_wrong(exc, ()), key=lambda wrong: order.get(wrong[0][0], len(order)) if wrong[0] else -1)
 
 
 def value_problem(value: Any, kind: type) -> Invalid | None:

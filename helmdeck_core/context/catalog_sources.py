@@ -11,13 +11,11 @@ import msgspec
 
 from helmdeck_core.config.types import is_catalog_file
 from helmdeck_core.domain.catalog import Catalog, CatalogSource
+from helmdeck_core.domain.encoding import without_byte_order_mark
 from helmdeck_core.domain.packs import Pack
 from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake
 from helmdeck_core.hooks.type_check import misfit
 from helmdeck_core.resolve.runtime import Runtime
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-"""Some editors write it at the start of a file; the parsers reject it."""
 
 PACKS_SOURCE = "packs"
 """The source of the installed packs."""
@@ -66,7 +64,7 @@ def load_catalog_file(path: Path) -> Catalog:
         problem = f"the file cannot be read ({exc.strerror or exc})"
         raise CatalogError(str(path), (Mistake(str(path.absolute()), problem, "", "a JSON or TOML file"),)) from exc
     try:
-        raw = raw.removeprefix(BYTE_ORDER_MARK)
+        raw = without_byte_order_mark(raw)
         data = tomllib.loads(raw.decode()) if path.suffix.lower() == ".toml" else msgspec.json.decode(raw)
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"

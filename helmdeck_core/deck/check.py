@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
 
 import attrs
 
@@ -88,7 +88,7 @@ def _check_providers(runtime: Runtime) -> list[Mistake]:
 
 
 async def _check_provider(runtime: Runtime, name: str) -> list[Mistake]:
-    """A provider reports one invalid setting at a time, so it is opened again without that setting until none is left."""
+    """Open a provider until it has no invalid setting; it reports some of them only after others are removed."""
     mistakes: list[Mistake] = []
     remaining: Runtime | None = runtime
     while remaining is not None:
@@ -100,10 +100,10 @@ async def _check_provider(runtime: Runtime, name: str) -> list[Mistake]:
             mistakes += exc.mistakes
             break
         except CallFailed as exc:
-            if not exc.setting and mistakes:
+            if not exc.mistakes and mistakes:
                 break  # it fails only because the invalid settings are gone
-            mistakes.append(Mistake(exc.setting or f"providers.{name}", exc.detail or exc.headline))
-            remaining = _without_setting(remaining, name, exc.setting.removeprefix(f"providers.{name}."))
+            mistakes += exc.mistakes or [Mistake(f"providers.{name}", exc.detail or exc.headline)]
+            remaining = _without_settings(remaining, name, exc.mistakes)
         finally:
             await pool.aclose()
     return [_with_origin(runtime, name, mistake) for mistake in mistakes]
@@ -114,18 +114,18 @@ def _with_origin(runtime: Runtime, provider: str, mistake: Mistake) -> Mistake:
     return attrs.evolve(mistake, where=f"{origin}: {mistake.where}") if origin else mistake
 
 
-def _without_setting(runtime: Runtime, provider: str, key: str) -> Runtime | None:
-    """The runtime with a harmless value for one setting of a provider; ``None`` if that changes nothing."""
-    before = runtime.config.providers[provider]
-    changes: dict[str, Any]
-    if key == "base_url":
-        changes = {"base_url": "http://127.0.0.1"}
-    elif key == "headers":
-        changes = {"headers": {}}
-    else:
-        option = key.removeprefix("options.").partition("[")[0]
-        changes = {"options": {name: value for name, value in before.options.items() if name != option}}
-    after = attrs.evolve(before, **changes)
+def _without_settings(runtime: Runtime, provider: str, mistakes: Sequence[Mistake]) -> Runtime | None:
+    """The runtime with harmless values for the invalid settings of a provider; ``None`` if that changes nothing."""
+    before = after = runtime.config.providers[provider]
+    for mistake in mistakes:
+        key = mistake.where.removeprefix(f"providers.{provider}.")
+        if key == "base_url":
+            after = attrs.evolve(after, base_url="http://127.0.0.1")
+        elif key == "headers":
+            after = attrs.evolve(after, headers={})
+        else:
+            option = key.removeprefix("options.").partition(".")[0]
+            after = attrs.evolve(after, options={name: each for name, each in after.options.items() if name != option})
     if after == before:
         return None
     providers = {**runtime.config.providers, provider: after}

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import attrs
 
 from helmdeck_core.errors.attempts import Attempt, bounded, summary
-from helmdeck_core.errors.base import HelmdeckError
+from helmdeck_core.errors.base import HelmdeckError, Mistake
 from helmdeck_core.errors.causes import FailureClass
 from helmdeck_core.errors.hints import ANY_PROVIDER, NO_STRICT_JSON, SUB_CAUSE_ADVICE, WINDOW_FULL
 from helmdeck_core.errors.pack_codes import PackErrorCode
@@ -45,7 +45,7 @@ class CallFailed(HelmdeckError):
     :ivar call_id: the id shared by all events of the call; empty outside of a call.
     :ivar attempts: what was attempted, this failure last; at most eight, the first and the last ones.
     :ivar cost_usd: US dollars of the whole call, including attempts that are not listed; ``None`` when a price is unknown.
-    :ivar setting: the configuration key whose value is invalid, such as ``providers.acme.base_url``; empty otherwise.
+    :ivar mistakes: the invalid settings, when the configuration is the cause.
     """
 
     failure_class: ClassVar[FailureClass] = FailureClass.TRANSIENT_UNKNOWN
@@ -75,7 +75,7 @@ class CallFailed(HelmdeckError):
     usage: Usage = Usage()
     max_tokens: int | None = None
     cost_usd: float | None = None
-    setting: str = ""
+    mistakes: tuple[Mistake, ...] = ()
 
     def __str__(self) -> str:
         facts = ", ".join(self.facts())
@@ -133,6 +133,8 @@ class CallFailed(HelmdeckError):
             facts["usage"] = self.usage.to_dict()
         if self.attempts:
             facts["attempts"] = [attempt.to_dict() for attempt in self.attempts]
+        if self.mistakes:
+            facts["mistakes"] = [attrs.asdict(mistake) for mistake in self.mistakes]
         hint, next_action = self.advice()
         return {
             "class": type(self).__name__,

@@ -11,19 +11,17 @@ from urllib.parse import urlsplit
 import attrs
 import msgspec
 
-from helmdeck_core import EMPTY, CallFailed, InvalidRequest, ProviderUnavailable
+from helmdeck_core import EMPTY, CallFailed, InvalidRequest, ProviderUnavailable, without_byte_order_mark
 from helmdeck_core.redaction import MAX_READ_CHARS, Secrets, echoed, quoted, redacted, without_cut_secret
 from helmdeck_provider_kit.failures import ErrorFacts, ErrorRules, failure_of, read_error, request_id
 
 NOT_JSON: Final = object()
 """Returned by ``decode_json`` for bytes that are not JSON."""
 
-_BOM = b"\xef\xbb\xbf"
-
 
 def decode_json(body: bytes) -> Any:
     """Decode JSON leniently; return ``NOT_JSON`` if that fails."""
-    body = body.removeprefix(_BOM)
+    body = without_byte_order_mark(body)
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import attrs
 
-from helmdeck_core import ConfigError, InvalidRequest, ProviderSettings, ProxySettings, read_options
+from helmdeck_core import ConfigError, InvalidRequest, Mistake, ProviderSettings, ProxySettings, read_options
 from helmdeck_core.redaction import Hidden, shown_url
 
 T = TypeVar("T")
@@ -88,14 +88,14 @@ def checked_options(options: Mapping[str, Any], cls: type[T], *where: str) -> T:
     try:
         return read_options(options, cls, *where)
     except ConfigError as exc:
-        mistakes = [attrs.evolve(mistake, found="") for mistake in exc.mistakes]
+        mistakes = tuple(attrs.evolve(mistake, found="") for mistake in exc.mistakes)
     # Raised here, so that the error with the wrong values is not its context.
     raise InvalidRequest(
         f"{mistakes[0].where} cannot be used",
         provider=where[1] if where[0] == "providers" else "",
         sub_cause="misconfigured",
         detail="; ".join(map(str, mistakes)),
-        setting=mistakes[0].where,
+        mistakes=mistakes,
     )
 
 
@@ -103,5 +103,9 @@ def refused_setting(settings: ProviderSettings, option: str, problem: str) -> In
     """The complaint about one setting; it repeats no value."""
     where = f"providers.{settings.name}.{option}"
     return InvalidRequest(
-        f"{where} cannot be used", provider=settings.name, sub_cause="misconfigured", detail=problem, setting=where
+        f"{where} cannot be used",
+        provider=settings.name,
+        sub_cause="misconfigured",
+        detail=problem,
+        mistakes=(Mistake(where, problem),),
     )

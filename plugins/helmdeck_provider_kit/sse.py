@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-_BOM: Final = b"\xef\xbb\xbf"
+from helmdeck_core import BYTE_ORDER_MARK, without_byte_order_mark
 
 
 class ServerEvent(NamedTuple):
@@ -29,7 +29,7 @@ _FIELDS: Final = (b":", b"data", b"event", b"id", b"retry")
 
 def may_be_events(body: bytes) -> bool:
     """Whether the start of a body looks like server-sent events; an empty or whitespace-only body does."""
-    start = body.removeprefix(_BOM).lstrip()[:6]
+    start = without_byte_order_mark(body).lstrip()[:6]
     return not start or start.startswith(_FIELDS) or any(field.startswith(start) for field in _FIELDS)
 
 
@@ -58,11 +58,11 @@ class _LineEnds:
 
     def _without_bom(self, chunk: bytes) -> bytes:
         start = (self._start or b"") + chunk
-        if len(start) < len(_BOM) and _BOM.startswith(start):
+        if len(start) < len(BYTE_ORDER_MARK) and BYTE_ORDER_MARK.startswith(start):
             self._start = start
             return b""
         self._start = None
-        return start.removeprefix(_BOM)
+        return without_byte_order_mark(start)
 
 
 class LineDecoder:

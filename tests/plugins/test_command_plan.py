@@ -139,7 +139,7 @@ def planned(*problems, more=False):
 
 def test_plan_ends_with_the_missing_arguments(cli):
     done = cli("plan", "remember this and draft a blog post about it")
-    assert "     problem   $.text: required, and not given\n" in done.out
+    assert "     problem   $.text: required property is missing\n" in done.out
     assert done.out.splitlines()[-1] == "next        add the missing arguments: step 1 text; step 2 brief"
 
 

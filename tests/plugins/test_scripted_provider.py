@@ -263,7 +263,7 @@ def test_replies_are_read_from_a_file(deck_with, tmp_path):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({}, "no replies.*providers.scripted.options.replies"),
+        ({}, "has no replies.*providers.scripted.options.replies"),
         ({"reply": ["x"]}, "options.reply: unknown option .did you mean 'replies'"),
         ({"replies": "x"}, "replies cannot be used.*not a list"),
         ({"replies": ["x", 7]}, r"replies\.1 cannot be used.*not a string"),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import msgspec
 
-from helmdeck_core import InvalidRequest, Provider, ProviderContext, ProviderSettings, ProviderSpec, hookimpl
+from helmdeck_core import InvalidRequest, Mistake, Provider, ProviderContext, ProviderSettings, ProviderSpec, hookimpl
 from helmdeck_provider_kit import checked_options, provider_options, refused_setting
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
         replies += [read_reply(value, place) for place, value in _lines(options.file, settings)]
     if not replies:
         place = ".".join(where)
-        raise refused_setting(settings, "options", f"no replies; set {place}.replies or {place}.file")
+        detail = f"set {place}.replies or {place}.file"
+        raise InvalidRequest(f"provider {settings.name!r} has no replies", sub_cause="misconfigured", detail=detail)
     return Scripted(replies, settings.name, lambda raw: context.normalise_stop(raw, ""))
 
 
@@ -111,4 +112,5 @@ def _lines(path: str, settings: ProviderSettings) -> Iterator[tuple[str, object]
 
 def _refused(where: tuple[str, ...], problem: str) -> InvalidRequest:
     place = ".".join(where)
-    return InvalidRequest(f"{place} cannot be used", sub_cause="misconfigured", detail=problem, setting=place)
+    mistakes = (Mistake(place, problem),)
+    return InvalidRequest(f"{place} cannot be used", sub_cause="misconfigured", detail=problem, mistakes=mistakes)

@@ -25,7 +25,7 @@ def test_a_value_that_fits_has_no_problems():
 
 def test_every_problem_is_named_by_its_path():
     found = schema_problems(SCHEMA, {"to": ["x", 3], "mode": "c", "cc": 1})
-    assert "$.it's: required, and not given" in found
+    assert "$.it's: required property is missing" in found
     assert any(problem.startswith("$.to[1]: 3 is not of type 'string'") for problem in found)
     assert any(problem.startswith("$.mode: ") for problem in found)
     assert any("'cc' was unexpected" in problem for problem in found)

@@ -1,0 +1,13 @@
+"""The byte order mark that some tools write at the start of UTF-8 text."""
+
+from __future__ import annotations
+
+from typing import Final
+
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8."""
+
+
+def without_byte_order_mark(data: bytes) -> bytes:
+    """Return UTF-8 data without a leading byte order mark."""
+    return data.removeprefix(BYTE_ORDER_MARK)
