@@ -28,7 +28,7 @@ Calls = dict[str, tuple[Call, Call]]
 
 
 class Bare:
-    """A client that posts bytes and decodes what comes back."""
+    """A client that posts bytes and decodes the response back."""
 
     def __init__(self, library: str, url: str) -> None:
         self.client = importlib.import_module(library).AsyncClient()
@@ -96,7 +96,7 @@ async def litellm(url: str) -> Calls:
 
 
 async def pydantic_ai(url: str) -> Calls:
-    """An agent without tools that wants a text."""
+    """An agent without tools that requires a text."""
     model = importlib.import_module("pydantic_ai.models.openai").OpenAIChatModel
     provider = importlib.import_module("pydantic_ai.providers.openai").OpenAIProvider(base_url=url, api_key="sk-none")
     agent = importlib.import_module("pydantic_ai").Agent(model("fast", provider=provider))

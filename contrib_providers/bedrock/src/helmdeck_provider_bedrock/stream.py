@@ -33,7 +33,7 @@ class FrameFeed(EventFeed):
         except DamagedFrame as exc:
             headline = "the provider's stream is damaged"
             damage = ProviderUnavailable(headline, status=200, sub_cause="damaged_frame", detail=str(exc))
-            raise self._converse.broken(damage) from exc
+            raise self._converse.with_partial_response(damage) from exc
 
     def finish(self) -> Iterator[ChatDelta]:
         """Finish; an incomplete frame is ignored."""
