@@ -1,4 +1,4 @@
-"""A thin, stable door for scorers outside this repository.
+"""A stable interface for scorers outside this repository.
 
 Each function takes plain data and returns plain data; behind it stands what a user of the library gets, with its defaults.
 What is not there yet raises ``NotImplementedError``.
@@ -44,19 +44,19 @@ from helmdeck_testing.deck_factory import make_deck
 
 @cache
 def deck() -> Helmdeck:
-    """The built-ins and the contributed providers with their defaults; the machine's files and variables stay out."""
+    """Return a deck with the built-ins and the contributed providers; configuration files and variables are ignored."""
     return make_deck(*PLUGINS)
 
 
 def ranker(catalog: Mapping[str, Any]) -> Callable[[str], list[str]]:
-    """Index a catalog; the function that comes back gives all names for a request, best first."""
+    """Index a catalog; return a function from request to all names, best first."""
     entries = read_catalog(catalog, "benchmark")
     index, ids = _index(entries), [entry.id for entry in entries.entries]
     return lambda intent: [ids[place] for place in index.rank(intent).order]
 
 
 def selector(catalog: Mapping[str, Any]) -> Callable[[str, int], list[str]]:
-    """Prepare a catalog; the function that comes back gives the names that a tier-C model would be shown."""
+    """Prepare a catalog; return a function from request to the names shown to a tier-C model."""
     entries = read_catalog(catalog, "benchmark")
     runtime = deck().runtime
     index, prepared = _index(entries), PreparedCatalog(entries, runtime.ladder(Tier.C, ""))
@@ -75,7 +75,7 @@ def _index(catalog: Catalog) -> Any:
 
 
 def decode(raw: str, finish_reason: str | None, schema: Mapping[str, Any] | None = None) -> tuple[str, Any]:
-    """Read an answer that should be one JSON object.
+    """Decode a response that should be one JSON object.
 
     :returns: ``("value", object)`` or ``("failure", cause)``.
     """
@@ -94,7 +94,7 @@ def stream_stripper(starts_in_reasoning: bool = False) -> StreamStripper:
 
 
 def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
-    """Read one recorded response of a provider.
+    """Read one recorded provider response.
 
     :raises NotImplementedError: for wire formats that no adapter supports yet.
     """
@@ -106,7 +106,7 @@ def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
     try:
         deltas.extend(_read(interface, answer, fixture))
     except CallFailed as exc:
-        # Of an answer in one piece, nobody is given any.
+        # A whole response has no deltas.
         seen = deltas if fixture["stream"] else ()
         return broken(seen, answer.with_partial_response(exc)) if fixture["status"] == 200 else refused(exc)
     return said(answer.finish())
@@ -125,7 +125,7 @@ INTERFACES: dict[str, WireFormat] = {
 
 
 def _reader(interface: WireFormat, fixture: Mapping[str, Any]) -> ResponseReader:
-    """What an open provider reads its answers with."""
+    """Return the response reader of an open provider."""
     runtime, name = deck().runtime, interface.name
     terms = ReaderContext(
         error_rules=interface.error_rules,
@@ -139,7 +139,7 @@ def _reader(interface: WireFormat, fixture: Mapping[str, Any]) -> ResponseReader
 
 
 def _read(interface: WireFormat, answer: ResponseReader, fixture: Mapping[str, Any]) -> Iterator[ChatDelta]:
-    """Read what was recorded, from the bytes that it was."""
+    """Read a recorded response from its original bytes."""
     if not fixture["stream"] or fixture["status"] != 200:
         received = HttpResponse(fixture["status"], _headers(fixture), json.dumps(fixture["body"]).encode())
         yield from answer.read(interface.decode_body(received, Secrets()))
@@ -152,7 +152,7 @@ def _read(interface: WireFormat, answer: ResponseReader, fixture: Mapping[str, A
 
 
 def pieces(interface: WireFormat, event: Mapping[str, Any]) -> Iterable[bytes]:
-    """An event as the bytes that it was."""
+    """Return the original bytes of an event."""
     if interface is CONVERSE:
         return frames(event)
     data = event["data"] if isinstance(event["data"], str) else json.dumps(event["data"])
@@ -165,7 +165,7 @@ def _headers(fixture: Mapping[str, Any]) -> dict[str, str]:
 
 
 def said(response: ChatResponse) -> dict[str, Any]:
-    """A response in the scorers' words."""
+    """Return a response in the scorers' format."""
     strict = response.strict_stop_reason or response.stop_reason
     return {
         "normalised": None if response.raw_stop_reason is None else _reason(strict, response.raw_stop_reason),
@@ -178,11 +178,11 @@ def said(response: ChatResponse) -> dict[str, Any]:
 
 
 _OUR_JUDGEMENT = ("wrong_shape", "no_choices", "not_json", "cut_body", "empty_body", "damaged_frame")
-"""What no provider said; the rest are errors that it told."""
+"""Failures detected locally; all others were reported by the provider."""
 
 
 def broken(deltas: Sequence[ChatDelta], failure: CallFailed) -> dict[str, Any]:
-    """What a user has seen of an answer that ended in a failure: its pieces, and what the failure tells."""
+    """Return the deltas of a failed response and the facts of its failure."""
     reason, raw = StopReason(failure.stop_reason), failure.raw_stop_reason
     told = _reason(reason, raw)
     calls: dict[int, list[str]] = {}
@@ -201,7 +201,7 @@ def broken(deltas: Sequence[ChatDelta], failure: CallFailed) -> dict[str, Any]:
 
 
 def _usage(usage: Usage) -> dict[str, int] | None:
-    # A response does not tell counts that did not come from counts of nothing.
+    # A response does not distinguish missing counters from zero.
     return attrs.asdict(usage) if usage != Usage() else None
 
 
@@ -217,11 +217,11 @@ ERROR_CLASSES = {
     FailureClass.CONSTRAINED_DEADLOCK: "bad_tool_call",
     FailureClass.INVALID_REQUEST: "invalid_request",
 }
-"""What scorers call the causes."""
+"""Cause names of the scorers."""
 
 
 def refused(failure: CallFailed) -> dict[str, Any]:
-    """A failure with a status in the scorers' words."""
+    """Return a failure with a status in the scorers' format."""
     finer = failure.sub_cause in ("not_found", "permission", "prefill_unsupported")
     error_class = failure.sub_cause if finer else ERROR_CLASSES.get(failure.failure_class, failure.failure_class.value)
     return {"normalised": None, "normalised_in_context": None, "error_class": error_class}

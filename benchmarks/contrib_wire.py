@@ -1,4 +1,4 @@
-"""What is special about the interfaces of the contributed providers, for the door of ``adapters``."""
+"""Wire formats of the contributed providers for ``adapters``."""
 
 from __future__ import annotations
 

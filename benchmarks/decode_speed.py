@@ -1,7 +1,7 @@
-"""How long decoding takes, as a ratio to a bare typed decode of the payload alone that is measured next to it.
+"""Decode time relative to a bare typed decode of the payload, measured in the same run.
 
     python -m benchmarks.decode_speed                     # prints the tables
-    python -m benchmarks.decode_speed --write PAGE.md     # writes them into a page as well
+    python -m benchmarks.decode_speed --write PAGE.md     # also writes them to a page
 
 Everything is measured in one process, in turns, and the best of many rounds counts: other load only ever adds time.
 """
@@ -18,7 +18,8 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.inputs import Answer, fenced, payload, prose, thought
+from benchmarks.inputs import Answer, fenced, payload, prose
+from benchmarks.inputs import reasoning as reasoning_block
 from benchmarks.pages import write_between
 from helmdeck_core import DecodeFailed, DecodeStep, ReasoningTag, StopReason
 from helmdeck_core.reading.decoder import Decoder
@@ -27,12 +28,12 @@ from helmdeck_testing.deck_factory import make_deck
 
 DECODER = make_deck().runtime.decoder
 SIZES = (300, 3_000, 30_000, 300_000)
-SHORTEST = 0.000_2  # seconds that are measured at once; far more than the clock's own time
+SHORTEST = 0.000_2  # minimum seconds per measurement; far above the clock resolution
 ROUNDS = 60
 
 Call = Callable[[], object]
 Form = tuple[str | bytes, str]
-"""An answer, and the payload in it."""
+"""A response and its payload."""
 
 NOTES = '# Plan\n\n1. <b>read</b> the request if a < b && c > d\n2. try {x} or {"tool": "draft", "n": [1, 2]}\n\n'
 
@@ -41,7 +42,7 @@ NOTES = '# Plan\n\n1. <b>read</b> the request if a < b && c > d\n2. try {x} or {
 
 
 def marked_up(size: int) -> str:
-    """A reasoning block with elements, drafts and lists between the words."""
+    """Return a reasoning block that contains tags, drafts and lists."""
     rng, parts, length = random.Random(8), list[str](), 0
     while length < size:
         parts += (prose(rng, 400), "\n\n", NOTES)
@@ -58,24 +59,26 @@ FORMS: Mapping[str, Callable[[int], Form]] = {
     "clean, bytes": lambda size: (payload(size).encode(), payload(size)),
     "fenced, prose around": lambda size: (fenced(payload(size)), payload(size)),
     "prose around": lambda size: (f"Here is the plan: {payload(size)}\nHope it helps.", payload(size)),
-    "50 % thought": lambda size: (thought(size // 2) + payload(size // 2), payload(size // 2)),
-    "90 % thought": lambda size: (thought(size * 9 // 10) + payload(size // 10), payload(size // 10)),
-    "90 % thought with mark-up, fenced": lambda size: (
+    "50 % reasoning": lambda size: (reasoning_block(size // 2) + payload(size // 2), payload(size // 2)),
+    "90 % reasoning": lambda size: (reasoning_block(size * 9 // 10) + payload(size // 10), payload(size // 10)),
+    "90 % reasoning with mark-up, fenced": lambda size: (
         marked_up(size * 9 // 10) + fenced(payload(size // 10)),
         payload(size // 10),
     ),
     "cut": lambda size: (_cut(payload(size)), payload(size)),
     "cut behind prose": lambda size: (f"Here is the plan: {_cut(payload(size))}", payload(size)),
 }
-"""By name, for a size that is the one of the whole answer where it holds thought, else of the payload."""
+"""By name; the size is that of the whole response if it contains reasoning, else of the payload."""
 
 
 # -- clocks --------------------------------------------------------------------------------------------------------
 
 
 def in_turns(*calls: Call, rounds: int = ROUNDS) -> list[float]:
-    """Seconds that each call takes, at best, measured one after the other in every round."""
-    clock = time.process_time if rounds == 1 else time.perf_counter  # what is long is never run undisturbed
+    """Return the best time of each call in seconds; the calls alternate in every round."""
+    clock = (
+        time.process_time if rounds == 1 else time.perf_counter
+    )  # long runs are always interrupted by other processes
     counts = []
     for call in calls:
         call()
@@ -93,19 +96,19 @@ def in_turns(*calls: Call, rounds: int = ROUNDS) -> list[float]:
 
 
 def failing(raw: str | bytes, type: type[Answer], stop: StopReason) -> None:
-    """Decode what holds no value."""
+    """Decode a response without a value."""
     try:
         DECODER.decode(raw, type, stop)
     except DecodeFailed:
         return
-    raise AssertionError("a cut answer was read")
+    raise AssertionError("a truncated response was read")
 
 
 # -- tables --------------------------------------------------------------------------------------------------------
 
 
 def forms() -> str:
-    """Every form and size, as a ratio and as what it takes more."""
+    """Return ratio and additional time for every form and size."""
     floor_of = msgspec.json.Decoder(Answer).decode
     lines = ["| form | " + " | ".join(f"{size / 1000:g} KB" for size in SIZES) + " |", "|---" * (len(SIZES) + 1) + "|"]
     for name, form in FORMS.items():
@@ -123,7 +126,7 @@ def forms() -> str:
 
 
 def others() -> str:
-    """What is no decode of one answer, or is none that is right."""
+    """Return the times of failed decodes and of other operations."""
     text = payload(3_000)
     tag = ReasoningTag(name="muse", open="<muse>", close=("</muse>",), has_attributes=True)
     step = DecodeStep(name="nothing", candidates=lambda _: ())
@@ -174,7 +177,7 @@ def _broken(size: int) -> str:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", type=Path, help="a page with two comments between which the tables go")
+    parser.add_argument("--write", type=Path, help="page with the two markers around the tables")
     arguments = parser.parse_args()
     text = f"{forms()}\n\n{others()}"
     print(text)

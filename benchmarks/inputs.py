@@ -1,4 +1,4 @@
-"""Inputs for the benchmarks, made from a seed so that every machine measures the same."""
+"""Benchmark inputs, generated from a seed so that every machine measures the same."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Step(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """A plan as a model writes it."""
+    """A plan in the format of a model."""
 
     steps: list[Step]
     complexity: str
@@ -60,11 +60,11 @@ def payload(size: int, seed: int = 7) -> str:
         steps.append(step)
 
 
-def thought(size: int, seed: int = 8) -> str:
+def reasoning(size: int, seed: int = 8) -> str:
     """A reasoning block of about ``size`` bytes."""
     return f"<think>{prose(random.Random(seed), size)}</think>\n\n"
 
 
 def fenced(text: str) -> str:
-    """The text as weak models often send it."""
+    """Wrap the text as weak models often do."""
     return f"Here is the plan:\n\n```json\n{text}\n```\n\nLet me know if it helps."

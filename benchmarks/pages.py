@@ -1,4 +1,4 @@
-"""Writes what a benchmark printed into its page."""
+"""Writes benchmark results to documentation pages."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Holds the decoder against other libraries on the same answers, each in a virtual environment of its own.
+"""Compares the decoder with other libraries on the same responses, each in its own virtual environment.
 
-    python -m benchmarks.peers_decode                     # makes the environments once, and prints two tables
-    python -m benchmarks.peers_decode --write PAGE.md     # writes them into a page as well
+    python -m benchmarks.peers_decode                     # creates the environments once, then prints two tables
+    python -m benchmarks.peers_decode --write PAGE.md     # also writes them to a page
 
 The cases are those of ``tests/data/decode``, and, where ``BENCH_DATA`` names a directory with ``decode/cases.jsonl``, those
-too. Speed is told in times of a bare typed decode of the payload alone, measured in the same process, interleaved.
+too. Speed is relative to a bare typed decode of the payload, interleaved in the same process.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "pydantic_ai": ("pydantic-ai-slim",),
 }
 TIERS = ("core", "extended", "guard", "repair", "schema")
-FORMS = ("clean", "fenced", "prose", "thought")
+FORMS = ("clean", "fenced", "prose", "reasoning")
 SIZES = (300, 3_000, 30_000)
 
-PATIENCE = 5  # seconds; an answer that takes longer counts as one that cannot be read
+PATIENCE = 5  # seconds; a slower decode counts as a failure
 
 Decode = Callable[[str, "str | None", Any], Any]
 
@@ -51,7 +51,7 @@ Decode = Callable[[str, "str | None", Any], Any]
 
 
 def decoder_of(peer: str) -> Decode:
-    """A function that gives a value or raises; what it is given beside the text only some can use."""
+    """Return a function that decodes or raises; not all libraries use the type and the stop reason."""
     if peer == OURS:
         decode = importlib.import_module("benchmarks.adapters").decode
 
@@ -67,19 +67,19 @@ def decoder_of(peer: str) -> Decode:
 
 
 def quick_of(peer: str, decode: Decode) -> Decode:
-    """What is timed: no stop reason is translated in it, for the others know none."""
+    """Return the timed function; it ignores the stop reason, since the other libraries have none."""
     if peer != OURS:
         return decode
     decoder = importlib.import_module("helmdeck_testing.deck_factory").make_deck().runtime.decoder
     return lambda text, *_: decoder.decode(text, dict).value
 
 
-def _give_up(*_: object) -> None:
+def _raise_timeout(*_: object) -> None:
     raise TimeoutError
 
 
 def patient(decode: Decode) -> Decode:
-    """The same, but it raises when it takes too long."""
+    """Wrap a function with a timeout."""
 
     def limited(text: str, reason: str | None, schema: Any) -> Any:
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
@@ -113,36 +113,38 @@ LOADERS: Mapping[str, Callable[[], Callable[[str], Any]]] = {
 }
 
 
-def is_same(wanted: Any, got: Any) -> bool:
+def is_same(expected: Any, got: Any) -> bool:
     """Equal by type, numbers by value."""
-    if isinstance(wanted, dict):
-        if set(wanted) == {"$float"}:
+    if isinstance(expected, dict):
+        if set(expected) == {"$float"}:
             return isinstance(got, float) and not math.isfinite(got)
         return (
-            isinstance(got, dict) and wanted.keys() == got.keys() and all(is_same(wanted[key], got[key]) for key in got)
+            isinstance(got, dict)
+            and expected.keys() == got.keys()
+            and all(is_same(expected[key], got[key]) for key in got)
         )
-    if isinstance(wanted, list):
-        return isinstance(got, list) and len(wanted) == len(got) and all(map(is_same, wanted, got))
-    if isinstance(wanted, bool) or isinstance(got, bool):
-        return wanted is got
-    return bool(wanted == got) and isinstance(got, int | float) == isinstance(wanted, int | float)
+    if isinstance(expected, list):
+        return isinstance(got, list) and len(expected) == len(got) and all(map(is_same, expected, got))
+    if isinstance(expected, bool) or isinstance(got, bool):
+        return expected is got
+    return bool(expected == got) and isinstance(got, int | float) == isinstance(expected, int | float)
 
 
 def verdict(case: Mapping[str, Any], decode: Decode) -> str:
-    """``right``, ``missed`` for a failure where there is a value, ``wrong`` for a value that is not the one."""
+    """Return ``right``, ``missed`` for a failure instead of a value, or ``wrong`` for another value."""
     outcomes = [case["expect"], *case.get("alt", ())]
     try:
         got = decode(case["raw"], case["finish_reason"], case.get("schema"))
     except Exception:
         return "right" if any(each["kind"] == "failure" for each in outcomes) else "missed"
-    if not isinstance(got, dict):  # what was asked for is an object, and the caller would see that this is none
+    if not isinstance(got, dict):  # the caller requested an object and would notice
         return "right" if any(each["kind"] == "failure" for each in outcomes) else "missed"
     values = [each["value"] for each in outcomes if each["kind"] == "value"]
     return "right" if any(is_same(value, got) for value in values) else "wrong"
 
 
 def ratio(decode: Decode, form: str, size: int) -> float | None:
-    """How many times as long as the floor; ``None`` where the answer cannot be read."""
+    """Return the time relative to the bare decode; ``None`` if decoding fails."""
     inputs = importlib.import_module("benchmarks.inputs")
     floor = importlib.import_module("msgspec").json.Decoder(inputs.Answer).decode
     text = inputs.payload(size)
@@ -150,7 +152,7 @@ def ratio(decode: Decode, form: str, size: int) -> float | None:
         "clean": text,
         "fenced": inputs.fenced(text),
         "prose": f"Here is the plan: {text}\nHope it helps.",
-        "thought": inputs.thought(9 * size) + text,
+        "reasoning": inputs.reasoning(9 * size) + text,
     }[form]
     try:
         if patient(decode)(raw, "stop", None) != json.loads(text):
@@ -170,9 +172,9 @@ def ratio(decode: Decode, form: str, size: int) -> float | None:
 
 
 def work(peer: str) -> None:
-    """Read cases from standard input, write what became of them."""
+    """Read cases from standard input and write their results."""
     decode = decoder_of(peer)
-    signal.signal(signal.SIGALRM, _give_up)
+    signal.signal(signal.SIGALRM, _raise_timeout)
     careful = patient(decode)
     counts: dict[str, Counter[str]] = {}
     for line in sys.stdin:
@@ -186,7 +188,7 @@ def work(peer: str) -> None:
 
 
 def python_of(peer: str, folder: Path) -> str:
-    """The interpreter that has the library; its environment is made when it is not there."""
+    """Return the interpreter with the library, creating its environment if it is missing."""
     if not PACKAGES[peer]:
         return sys.executable
     home = folder / peer
@@ -199,7 +201,7 @@ def python_of(peer: str, folder: Path) -> str:
 
 
 def cases() -> list[str]:
-    """The project's own cases, and the shared ones where they are at hand."""
+    """Return the project's own cases, and the shared ones if available."""
     files = sorted((ROOT / "tests" / "data" / "decode").glob("*.jsonl"))
     shared = Path(os.environ.get("BENCH_DATA", "")) / "decode" / "cases.jsonl"
     files += [shared] if shared.is_file() else []
@@ -208,7 +210,7 @@ def cases() -> list[str]:
 
 
 def measure(peer: str, folder: Path, lines: Sequence[str]) -> dict[str, Any]:
-    """What one library makes of the cases."""
+    """Run the cases with one library."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "plugins")))}
     done = subprocess.run(
         [python_of(peer, folder), "-m", "benchmarks.peers_decode", "--worker", peer],
@@ -228,7 +230,7 @@ def _shown(times: float | None) -> str:
 
 
 def tables(results: Mapping[str, dict[str, Any]]) -> str:
-    """Correctness and speed as Markdown."""
+    """Return correctness and speed as Markdown."""
     first = next(iter(results.values()))["counts"]
     tiers = [tier for tier in TIERS if tier in first]
     sizes = {tier: sum(first[tier].values()) for tier in tiers}
@@ -251,12 +253,12 @@ def tables(results: Mapping[str, dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Run, or work."""
+    """Run the comparison, or one worker."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worker", help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, default=ROOT / ".peers", help="where the environments are kept")
+    parser.add_argument("--folder", type=Path, default=ROOT / ".peers", help="directory of the environments")
     parser.add_argument("--only", metavar="NAME", nargs="+", choices=PACKAGES, default=list(PACKAGES))
-    parser.add_argument("--write", type=Path, help="a page with two comments between which the tables go")
+    parser.add_argument("--write", type=Path, help="page with the two markers around the tables")
     arguments = parser.parse_args()
     if arguments.worker:
         work(arguments.worker)

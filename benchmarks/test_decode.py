@@ -1,4 +1,4 @@
-"""Decoding, held against a bare typed decode of the payload alone, measured in the same run."""
+"""Decoding, relative to a bare typed decode of the payload in the same run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from benchmarks.inputs import Answer, fenced, payload, thought
+from benchmarks.inputs import Answer, fenced, payload, reasoning
 from helmdeck_core import StopReason
 from helmdeck_testing.deck_factory import make_deck
 
@@ -22,10 +22,10 @@ def test_floor(benchmark: Any, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("form", ["clean", "fenced", "thought"])
+@pytest.mark.parametrize("form", ["clean", "fenced", "reasoning"])
 def test_decode(benchmark: Any, size: int, form: str) -> None:
     text = payload(size)
-    raw = {"clean": text, "fenced": fenced(text), "thought": thought(9 * size) + text}[form]
+    raw = {"clean": text, "fenced": fenced(text), "reasoning": reasoning(9 * size) + text}[form]
     assert DECODER.decode(raw, Answer, StopReason.END_TURN).value == msgspec.json.decode(text, type=Answer)
     benchmark.group = f"decode {size} B"
     benchmark(DECODER.decode, raw, Answer, StopReason.END_TURN)

@@ -1,4 +1,4 @@
-"""What it costs to be watched: one call to a provider that answers at once, with no sink and with each of them."""
+"""Cost of event sinks: one call to a provider that responds at once, without sinks and with each sink."""
 
 from __future__ import annotations
 

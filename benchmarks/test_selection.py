@@ -1,4 +1,4 @@
-"""Compaction, ranking and selection on the example catalog, held against one encoding of that catalog."""
+"""Compaction, ranking and selection on the example catalog, relative to one encoding of that catalog."""
 
 from __future__ import annotations
 

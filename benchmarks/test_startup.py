@@ -1,4 +1,4 @@
-"""Start-up, felt at every command: a fresh interpreter each time."""
+"""Start-up time of a fresh interpreter, which every command pays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking for tool calls in text, held against one plain scan of the same text, measured in the same run."""
+"""Detection of tool calls in text, relative to one plain scan of the same text in the same run."""
 
 from __future__ import annotations
 

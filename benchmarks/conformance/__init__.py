@@ -1,1 +1,1 @@
-"""What becomes of a model that fails, here and elsewhere."""
+"""Failure-handling benchmark."""

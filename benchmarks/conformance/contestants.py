@@ -1,8 +1,7 @@
-"""What each contestant does with one failing model and a good one behind it; runs in the environment of that contestant.
+"""Runs one contestant with a failing model, with and without a good fallback, in the contestant's environment.
 
-Each is set up as its own documentation says for models that stand in for each other, with one second for a request. For
-every mode it is asked twice: with the good model behind, and alone, to see what its failure is called. Asked for is an
-object, or a text in pieces.
+Each contestant is configured for fallbacks as its documentation recommends, with a timeout of one second. Every mode runs
+twice: with the fallback, and without it to see the name of the failure. The request is for an object, or for streamed text.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from typing import Any
 
 TIMEOUT_S = 1.0
-PATIENCE_S = 25.0
-"""After which a contestant is taken to wait for ever."""
+MAX_WAIT_S = 25.0
+"""Timeout after which a contestant is reported as waiting forever."""
 GOOD = "good"
 ASK = "How is the weather in Oslo?"
 SCHEMA = {
@@ -30,34 +29,34 @@ SCHEMA = {
 }
 
 Ask = Callable[[tuple[str, ...]], Awaitable[Any]]
-"""Takes the models, the first one first; returns the answer or raises."""
+"""Takes the models in fallback order; returns the response or raises."""
 
 
 class Streamed(Exception):
-    """What had come of a stream that broke; its cause is why."""
+    """An interrupted stream with its partial text; the cause is chained."""
 
 
 AskStream = Callable[[tuple[str, ...]], Awaitable[tuple[str, str | None]]]
-"""The same for a text in pieces; returns it with the reason for its end, as far as that is told.
+"""The streaming variant; returns the text and the finish reason, if any.
 
-:raises Streamed: it broke off behind a part that was given on.
+:raises Streamed: the stream was interrupted after the first delta.
 """
 
 
 def weather_type() -> Any:
-    """A model of pydantic; all three peers want one."""
+    """Return a Pydantic model, which all three libraries require."""
     return importlib.import_module("pydantic").create_model("Weather", city=(str, ...), celsius=(int, ...))
 
 
-async def collected(pieces: AsyncIterator[str]) -> str:
-    """A text of pieces.
+async def collect(deltas: AsyncIterator[str]) -> str:
+    """Join the deltas of a stream.
 
-    :raises Streamed: it broke off behind a part.
+    :raises Streamed: the stream was interrupted after the first delta.
     """
     text = ""
     try:
-        async for piece in pieces:
-            text += piece
+        async for delta in deltas:
+            text += delta
     except Exception as exc:
         if text:
             raise Streamed(text) from exc
@@ -66,7 +65,7 @@ async def collected(pieces: AsyncIterator[str]) -> str:
 
 
 def _router(url: str, models: tuple[str, ...]) -> Any:
-    """LiteLLM's router with fallbacks; content policy has a list of its own."""
+    """LiteLLM's router with fallbacks; content-policy fallbacks are a separate list."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     litellm: Any = importlib.import_module("litellm")
     litellm.suppress_debug_info = True
@@ -99,17 +98,17 @@ def litellm_router(url: str, **options: Any) -> Ask:
 
 
 def litellm_validated(url: str) -> Ask:
-    """The same, which checks answers against the schema when it is told to."""
+    """LiteLLM's router with schema validation."""
     return litellm_router(url, enable_json_schema_validation=True)
 
 
 def litellm_stream(url: str) -> AskStream:
-    """LiteLLM's router, in pieces."""
+    """LiteLLM's router, streamed."""
 
     async def ask(models: tuple[str, ...]) -> tuple[str, str | None]:
         reason = None
 
-        async def pieces() -> AsyncIterator[str]:
+        async def deltas() -> AsyncIterator[str]:
             nonlocal reason
             messages = [{"role": "user", "content": ASK}]
             stream = await _router(url, models).acompletion(
@@ -120,13 +119,13 @@ def litellm_stream(url: str) -> AskStream:
                     reason = choice.finish_reason or reason
                     yield choice.delta.content or ""
 
-        return await collected(pieces()), reason
+        return await collect(deltas()), reason
 
     return ask
 
 
 def _chain(url: str, models: tuple[str, ...]) -> Any:
-    """pydantic-ai's FallbackModel, which moves on for all that its capability ``ModelFallback`` moves on for unasked."""
+    """pydantic-ai's ``FallbackModel`` with the default causes of its capability ``ModelFallback``."""
     exceptions = importlib.import_module("pydantic_ai.exceptions")
     fallback = importlib.import_module("pydantic_ai.models.fallback").FallbackModel
     model = importlib.import_module("pydantic_ai.models.openai").OpenAIChatModel
@@ -152,26 +151,26 @@ def pydantic_ai(url: str) -> Ask:
 
 
 def pydantic_ai_stream(url: str) -> AskStream:
-    """pydantic-ai's agent, in pieces."""
+    """pydantic-ai's agent, streamed."""
     root = importlib.import_module("pydantic_ai")
 
     async def ask(models: tuple[str, ...]) -> tuple[str, str | None]:
         reason = None
 
-        async def pieces() -> AsyncIterator[str]:
+        async def deltas() -> AsyncIterator[str]:
             nonlocal reason
             async with root.Agent(_chain(url, models)).run_stream(ASK, model_settings=_SETTINGS) as run:
-                async for piece in run.stream_text(delta=True, debounce_by=None):
-                    yield piece
+                async for delta in run.stream_text(delta=True, debounce_by=None):
+                    yield delta
                 reason = run.response.finish_reason
 
-        return await collected(pieces()), reason
+        return await collect(deltas()), reason
 
     return ask
 
 
 def instructor(url: str) -> Ask:
-    """instructor, whose way to another model is a loop around it."""
+    """instructor with a loop over the models, since it has no fallbacks."""
     library, openai = importlib.import_module("instructor"), importlib.import_module("openai")
     weather = weather_type()
 
@@ -197,7 +196,7 @@ def instructor(url: str) -> Ask:
 
 
 def helmdeck(url: str) -> Ask:
-    """Helmdeck with a fallback chain; a pack asks."""
+    """Helmdeck with a fallback chain, called by a pack."""
     testing, core = importlib.import_module("helmdeck_testing"), importlib.import_module("helmdeck_core")
     msgspec = importlib.import_module("msgspec")
     weather = msgspec.defstruct("Weather", [("city", str), ("celsius", int)])
@@ -205,20 +204,22 @@ def helmdeck(url: str) -> Ask:
     class Weather:
         @core.hookimpl  # type: ignore[untyped-decorator]
         def helmdeck_packs(self) -> Any:
-            return [core.Pack(name="weather.ask", version="1", description="Tells the weather.", run=run)]
+            return [core.Pack(name="weather.ask", version="1", description="Returns the weather.", run=run)]
 
         @core.hookimpl  # type: ignore[untyped-decorator]
         def helmdeck_prompt_variants(self) -> Any:
-            tell = f"Answer with one JSON object of this schema: {json.dumps(SCHEMA)}"
+            instructions = f"Answer with one JSON object of this schema: {json.dumps(SCHEMA)}"
             names = ("full_steps", "single_pick")
             return [
-                core.PromptVariant(task="weather", variant=name, instructions=tell, render=lambda task: task.request)
+                core.PromptVariant(
+                    task="weather", variant=name, instructions=instructions, render=lambda task: task.request
+                )
                 for name in names
             ]
 
-    async def run(context: Any, given: Mapping[str, Any]) -> Any:
+    async def run(context: Any, arguments: Mapping[str, Any]) -> Any:
         question = core.Question(
-            caller="weather.ask", task="weather", type=weather, request=given["ask"], needs_catalog=False
+            caller="weather.ask", task="weather", type=weather, request=arguments["ask"], needs_catalog=False
         )
         return msgspec.to_builtins((await context.ask(question)).value)
 
@@ -233,7 +234,7 @@ def helmdeck(url: str) -> Ask:
 
 
 def helmdeck_stream(url: str) -> AskStream:
-    """Helmdeck with a fallback chain, in pieces."""
+    """Helmdeck with a fallback chain, streamed."""
     testing, core = importlib.import_module("helmdeck_testing"), importlib.import_module("helmdeck_core")
 
     async def ask(models: tuple[str, ...]) -> tuple[str, str | None]:
@@ -244,16 +245,16 @@ def helmdeck_stream(url: str) -> AskStream:
         request = core.ChatRequest(model=first, messages=(message,), max_tokens=200)
         reason = None
 
-        async def pieces() -> AsyncIterator[str]:
+        async def deltas() -> AsyncIterator[str]:
             nonlocal reason
             async with testing.make_deck(config=config) as deck:
-                async for piece in deck.astream(request):
-                    if isinstance(piece, core.ChatDelta):
-                        yield piece.text
+                async for delta in deck.astream(request):
+                    if isinstance(delta, core.ChatDelta):
+                        yield delta.text
                     else:
-                        reason = str(piece.stop_reason)
+                        reason = str(delta.stop_reason)
 
-        return await collected(pieces()), reason
+        return await collect(deltas()), reason
 
     return ask
 
@@ -274,7 +275,7 @@ LIBRARIES = ("litellm", "pydantic-ai-slim", "instructor", "openai")
 
 
 def names_of(exc: BaseException | None) -> Iterator[str]:
-    """What an exception is called, from the finest name on, and what it came from."""
+    """Yield the class names of an exception and its causes, most specific first."""
     seen: list[BaseException] = []
     left = [exc]
     while left:
@@ -286,13 +287,13 @@ def names_of(exc: BaseException | None) -> Iterator[str]:
         left += [*getattr(each, "exceptions", ()), each.__cause__, each.__context__]
 
 
-async def tried(ask: Callable[[tuple[str, ...]], Awaitable[Any]], models: tuple[str, ...]) -> dict[str, Any]:
-    """Ask once; the answer if it is one, or what the failure is called."""
+async def attempt(ask: Callable[[tuple[str, ...]], Awaitable[Any]], models: tuple[str, ...]) -> dict[str, Any]:
+    """Call a contestant once; return its response or the name of its failure."""
     try:
-        answer = await asyncio.wait_for(ask(models), PATIENCE_S)
+        answer = await asyncio.wait_for(ask(models), MAX_WAIT_S)
     except TimeoutError as exc:
         names = list(names_of(exc))
-        return {"failure": "waits for ever" if names[0] == "TimeoutError" else names[0], "names": names}
+        return {"failure": "waits forever" if names[0] == "TimeoutError" else names[0], "names": names}
     except Streamed as exc:
         return {"failure": type(exc.__cause__).__name__, "names": list(names_of(exc.__cause__)), "shown": str(exc)}
     except Exception as exc:
@@ -304,7 +305,7 @@ async def tried(ask: Callable[[tuple[str, ...]], Awaitable[Any]], models: tuple[
 
 
 def is_good(answer: Any) -> bool:
-    """Whether it is what the good model says."""
+    """Whether it is the response of the good model."""
     try:
         value = json.loads(answer)
     except (TypeError, ValueError):
@@ -313,7 +314,7 @@ def is_good(answer: Any) -> bool:
 
 
 def versions() -> dict[str, str]:
-    """What stands in this environment."""
+    """Return the versions of the installed libraries."""
     found = {}
     for name in LIBRARIES:
         try:
@@ -324,7 +325,7 @@ def versions() -> dict[str, str]:
 
 
 def main() -> None:
-    """``contestants.py NAME whole|streamed URL MODE...``: versions and a line of JSON per mode on the standard output."""
+    """``contestants.py NAME whole|streamed URL MODE...``: prints versions, then one JSON line per mode."""
     warnings.simplefilter("ignore")
     name, way, url, *modes = sys.argv[1:]
     ask: Any = (STREAMS if way == "streamed" else CONTESTANTS)[name](url)
@@ -332,8 +333,8 @@ def main() -> None:
 
     async def run() -> None:
         for mode in modes:
-            chain = await tried(ask, (f"{name}-{way}:{mode}", GOOD))
-            alone = await tried(ask, (f"{name}-{way}-alone:{mode}",))
+            chain = await attempt(ask, (f"{name}-{way}:{mode}", GOOD))
+            alone = await attempt(ask, (f"{name}-{way}-alone:{mode}",))
             print(json.dumps({"mode": mode, "chain": chain, "alone": alone}), flush=True)
 
     asyncio.run(run())

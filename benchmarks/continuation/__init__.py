@@ -1,1 +1,1 @@
-"""How well cut answers are put together again: payloads, habits of continuers, joins, and a table."""
+"""Continuation benchmark: payloads, continuation habits, merges and tables."""

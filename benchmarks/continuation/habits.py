@@ -1,4 +1,4 @@
-"""What models do when they are asked to go on: eight habits, each as a function of where the answer was cut."""
+"""Simulated continuations of truncated responses: eight habits of models."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ PREAMBLES = (
 
 @attrs.frozen
 class Cut:
-    """An answer that was cut, and one way of going on.
+    """A truncated response and one continuation.
 
-    :ivar more: what the continuer writes.
-    :ivar is_unique: the content says which merge is right; where it does not, losing nothing is all that can be asked.
+    :ivar more: text of the continuation.
+    :ivar is_unique: the correct merge is unambiguous; otherwise a merge only must not lose text.
     """
 
     payload: Payload
@@ -41,28 +41,28 @@ class Cut:
 
     @property
     def answer(self) -> str:
-        """What was there when the limit was reached."""
+        """The text up to the truncation."""
         return self.payload.text[: self.at]
 
 
-# -- where an answer is cut ---------------------------------------------------------------------------------------
+# -- truncation points ------------------------------------------------------------------------------------------
 
 _PLACES: dict[str, str] = {
     "inside a word": r"(?<=[^\W\d_]{2})(?=[^\W\d_]{2})",
     "after one letter": r"(?<=\b[^\W\d_])(?=[^\W\d_]{2})",
-    "behind a word": r"(?<=\w)(?=[ ,.;:])",
-    "behind a blank": r"(?<= )(?=\S)",
-    "behind a sentence": r"(?<=[.!?。])(?=\s)",
-    "behind a line": r"(?<=\n)(?=.)",
+    "after a word": r"(?<=\w)(?=[ ,.;:])",
+    "after a space": r"(?<= )(?=\S)",
+    "after a sentence": r"(?<=[.!?。])(?=\s)",
+    "after a line": r"(?<=\n)(?=.)",
     "before a line's end": r"(?<=\S)(?=\n)",
     "inside a number": r"(?<=\d)(?=\d)",
-    "beside a mark": r"(?<=[|`\"{}\[\](),:])(?=[|`\"{}\[\](),: ])",
+    "next to punctuation": r"(?<=[|`\"{}\[\](),:])(?=[|`\"{}\[\](),: ])",
     "inside indentation": r"(?<=\n  )(?= )",
 }
 
 
 def places(payload: Payload, each: int, rng: random.Random) -> Iterator[tuple[str, int]]:
-    """Up to ``each`` cuts of every kind, and as many anywhere."""
+    """Yield up to ``each`` truncation points of every kind, and as many at random."""
     text = payload.text
     for name, pattern in _PLACES.items():
         found = [match.start() for match in re.finditer(pattern, text) if 20 < match.start() < len(text) - 20]
@@ -70,15 +70,15 @@ def places(payload: Payload, each: int, rng: random.Random) -> Iterator[tuple[st
     yield from (("anywhere", rng.randrange(20, len(text) - 20)) for _ in range(each))
 
 
-# -- how a continuer goes on ----------------------------------------------------------------------------------------
+# -- continuations ------------------------------------------------------------------------------------------------
 
 
 def cuts(payload: Payload, each: int = 6) -> Iterator[Cut]:
-    """Every habit at every place."""
+    """Yield every habit at every truncation point."""
     rng = random.Random(f"cuts-{payload.kind}-{payload.size}")
     for place, at in places(payload, each, rng):
-        for habit, go_on in HABITS.items():
-            for more, is_unique in go_on(payload.text[:at], payload.text[at:], rng):
+        for habit, continue_text in HABITS.items():
+            for more, is_unique in continue_text(payload.text[:at], payload.text[at:], rng):
                 yield Cut(payload, place, at, habit, more, is_unique)
 
 
@@ -92,30 +92,30 @@ def _exact(_: str, rest: str, __: random.Random) -> Continued:
 def _overlap(answer: str, rest: str, rng: random.Random) -> Continued:
     size = rng.choice(OVERLAPS)
     if size < len(answer):
-        yield answer[-size:] + rest, size >= 4 and tells(answer, answer[-size:])
+        yield answer[-size:] + rest, size >= 4 and is_certain_repetition(answer, answer[-size:])
 
 
 def _from_word(answer: str, rest: str, _: random.Random) -> Continued:
-    begun = re.search(r"[\w'’-]+\Z", answer)
-    if begun:
-        word = begun.group()
-        yield word + rest, word.isalpha() and len(word) >= 2 and tells(answer, word, fewest=2)
+    prefix = re.search(r"[\w'’-]+\Z", answer)
+    if prefix:
+        word = prefix.group()
+        yield word + rest, word.isalpha() and len(word) >= 2 and is_certain_repetition(answer, word, fewest=2)
 
 
 def _from_line(answer: str, rest: str, _: random.Random) -> Continued:
     line = answer[answer.rfind("\n") + 1 :]
     if line.strip():
-        yield line + rest, tells(answer, line)
+        yield line + rest, is_certain_repetition(answer, line)
 
 
 def _from_block(answer: str, rest: str, _: random.Random) -> Continued:
     block = answer[answer.rfind("\n\n") + 2 if "\n\n" in answer else 0 :]
     if block.strip() and not block.endswith("\n"):
-        yield block + rest, tells(answer, block)
+        yield block + rest, is_certain_repetition(answer, block)
 
 
 def _from_start(answer: str, rest: str, _: random.Random) -> Continued:
-    yield answer + rest, tells(answer, answer)
+    yield answer + rest, is_certain_repetition(answer, answer)
 
 
 def _announced(answer: str, rest: str, rng: random.Random) -> Continued:
@@ -124,13 +124,13 @@ def _announced(answer: str, rest: str, rng: random.Random) -> Continued:
     is_at_line = not line.strip()
     yield preamble + rest, not rest[:1].isspace()
     if not is_at_line:
-        yield preamble + line + rest, tells(answer, line)
+        yield preamble + line + rest, is_certain_repetition(answer, line)
     if (language := fence_of(answer)) is not None and language:
         yield f"{preamble}```{language}\n{rest}", True
 
 
 def _reshaped(answer: str, rest: str, rng: random.Random) -> Continued:
-    """White space that is not the text's own: a line break at the seam, other indentation, doubled blanks."""
+    """Change whitespace: a line break at the seam, other indentation, doubled spaces."""
     line = answer[answer.rfind("\n") + 1 :]
     is_inside_word = answer[-1].isalpha() and rest[:1].isalpha() and answer[-2:].islower() and rest[:1].islower()
     is_prose = len(line.split()) > 9 and not re.search(r"[(){}=_\[\]]", line[-60:])
@@ -141,7 +141,10 @@ def _reshaped(answer: str, rest: str, rng: random.Random) -> Continued:
         changed = rng.choice(
             ("  " + line, line.strip(), re.sub(" ", "  ", line), re.sub(" ", "\n", line.strip(), count=1))
         )
-        yield changed + rest, changed != line and tells(answer, line, fewest=10) and not answer[-1].isspace()
+        yield (
+            changed + rest,
+            changed != line and is_certain_repetition(answer, line, fewest=10) and not answer[-1].isspace(),
+        )
 
 
 HABITS: dict[str, Callable[[str, str, random.Random], Continued]] = {
@@ -156,19 +159,19 @@ HABITS: dict[str, Callable[[str, str, random.Random], Continued]] = {
 }
 
 
-# -- which cases have one right answer ----------------------------------------------------------------------------------
+# -- unambiguous cases -------------------------------------------------------------------------------------------------
 
 
-def tells(answer: str, repeated: str, fewest: int = 3) -> bool:
-    """Whether a repetition cannot as well be the text going on: it has letters, and the text never says it twice running."""
+def is_certain_repetition(answer: str, repeated: str, fewest: int = 3) -> bool:
+    """Whether a repetition is certainly one: it contains letters, and the text never contains it twice in a row."""
     if sum(map(str.isalnum, repeated)) < fewest:
         return False
     if re.search("[\u3040-\u30ff\u3400-\u9fff]", repeated) and len(repeated) < 6:
         return False
     if repeated.endswith("\n") and repeated.count("\n") == 1:
-        return False  # a whole line, finished: either a refrain or a line begun again
+        return False  # a complete line: either a refrain or a repetition
     if re.fullmatch(r"\s*[^\W_]+\s*", repeated) and (repeated[0].isspace() or repeated[-1].isspace()):
-        return False  # one word that stands twice, twice
+        return False  # a single word may be doubled in the text
     return len(repeated) > 200 or (repeated + repeated not in answer and not _is_periodic(repeated))
 
 
@@ -177,16 +180,16 @@ def _is_periodic(text: str) -> bool:
 
 
 def _is_no_word(answer: str, rest: str) -> bool:
-    begun = re.search(r"[^\W\d_]+\Z", answer)
+    prefix = re.search(r"[^\W\d_]+\Z", answer)
     following = re.match(r"[^\W\d_]+", rest)
-    if begun is None or following is None:
+    if prefix is None or following is None:
         return False
-    known = set(re.findall(r"[^\W\d_]+", answer[: begun.start()] + " " + rest[following.end() :]))
-    return begun.group() + following.group() in known or not known & {begun.group(), following.group()}
+    known = set(re.findall(r"[^\W\d_]+", answer[: prefix.start()] + " " + rest[following.end() :]))
+    return prefix.group() + following.group() in known or not known & {prefix.group(), following.group()}
 
 
 def fence_of(answer: str) -> str | None:
-    """The language of the fence that the answer ends in; ``None`` outside of fences."""
+    """Return the language of the code fence that is open at the end; ``None`` outside fences."""
     language = None
     for match in re.finditer(r"^```(\w*)\s*$", answer, flags=re.MULTILINE):
         language = match[1] if language is None else None

@@ -1,4 +1,4 @@
-"""Ways of joining a cut answer with its continuation: ours, and what people write by hand."""
+"""Merges of a truncated response and its continuation: Helmdeck's and common hand-written ones."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ MERGER = Merger(continuation.helmdeck_continuation_announcements())
 
 
 def ours(answer: str, more: str) -> str:
-    """The join of this project."""
+    """Helmdeck's merge."""
     return MERGER.merge(answer, more).text
 
 
 def ours_streamed(answer: str, more: str) -> str:
-    """The same on a stream in pieces of 24 characters."""
+    """Helmdeck's merge, streamed in chunks of 24 characters."""
     stream = MERGER.stream(answer)
-    pieces = [stream.feed(more[start : start + 24]) for start in range(0, len(more), 24)]
-    return "".join([answer, *pieces, stream.finish()])
+    chunks = [stream.feed(more[start : start + 24]) for start in range(0, len(more), 24)]
+    return "".join([answer, *chunks, stream.finish()])
 
 
 def naive(answer: str, more: str) -> str:
-    """One text behind the other."""
+    """Concatenate."""
     return answer + more
 
 
 def stripped(answer: str, more: str) -> str:
-    """One behind the other without the blanks at the seam, as chains of prompts often do."""
+    """Concatenate without whitespace at the seam, as prompt chains often do."""
     return answer.rstrip() + " " + more.lstrip()
 
 
 def longest_overlap(answer: str, more: str) -> str:
-    """The longest end of one that the other starts with, wherever it comes from."""
+    """Remove the longest suffix of the first text that is a prefix of the second."""
     for size in range(min(len(answer), len(more), 2_000), 0, -1):
         if answer.endswith(more[:size]):
             return answer + more[size:]
@@ -42,7 +42,7 @@ def longest_overlap(answer: str, more: str) -> str:
 
 
 def matched_blocks(answer: str, more: str) -> str:
-    """The longest common block near the seam, by ``difflib``."""
+    """Remove the longest common block near the seam, found by ``difflib``."""
     tail, head = answer[-300:], more[:300]
     block = difflib.SequenceMatcher(None, tail, head, autojunk=False).find_longest_match()
     if block.size >= 10 and block.a + block.size == len(tail):
@@ -51,7 +51,7 @@ def matched_blocks(answer: str, more: str) -> str:
 
 
 def last_line(answer: str, more: str) -> str:
-    """The continuation without its first line where that starts as the answer's last one does."""
+    """Remove a repeated last line."""
     line = answer.rpartition("\n")[2].strip()
     first = more.lstrip().partition("\n")[0]
     if line and first.startswith(line):

@@ -1,4 +1,4 @@
-"""Answers to be cut: six kinds in three sizes, and one kind that repeats itself; the same on every machine."""
+"""Deterministic payloads to truncate: six kinds in three sizes, and one repetitive kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ upstream valve wharf yard zone""".split()
 
 @attrs.frozen
 class Payload:
-    """An answer in full.
+    """A complete response.
 
     :ivar kind: ``prose``, ``markdown``, ``code``, ``json``, ``list``, ``mixed`` or ``refrain``.
     """
@@ -31,7 +31,7 @@ class Payload:
 
 
 def payloads() -> Iterator[Payload]:
-    """All kinds in all sizes."""
+    """Return all kinds in all sizes."""
     for kind, make in KINDS.items():
         for size, length in SIZES.items():
             yield Payload(kind, size, make(length, random.Random(f"{kind}-{size}")))
@@ -43,7 +43,7 @@ def _read(name: str) -> str:
 
 @cache
 def _blocks(name: str) -> tuple[str, ...]:
-    """Paragraphs; what stands between two fences is one of them."""
+    """Split into paragraphs; a fenced block is one paragraph."""
     return tuple(re.findall(r"(?:.+\n?)+?(?:(?=\n)|\Z)", _fence_safe(_read(name))))
 
 
@@ -52,7 +52,7 @@ def _fence_safe(text: str) -> str:
 
 
 def _varied(block: str, number: int, rng: random.Random) -> str:
-    """The block with other words and figures in it, so that a long text is not a short one many times."""
+    """Vary words and numbers of a block, so that a long text is not a repeated short one."""
 
     def other(match: re.Match[str]) -> str:
         return f"{match.group()} {rng.choice(_WORDS)}" if rng.random() < 0.12 else match.group()

@@ -1,9 +1,9 @@
-"""Cuts answers, lets simulated models go on, joins the two, and prints how often the whole is what it was.
+"""Truncates responses, simulates continuations, merges them and reports how often the original text is restored.
 
 ::
 
     python -m benchmarks.continuation.run                 # the table
-    python -m benchmarks.continuation.run --show 20       # and the first misses
+    python -m benchmarks.continuation.run --show 20       # also the first misses
     python -m benchmarks.continuation.run --write         # the page docs/benchmarks/continuation.md
 """
 
@@ -30,7 +30,7 @@ class Score:
         self.seconds = 0.0
 
     def add(self, cut: Cut, merged: str, seconds: float) -> bool:
-        """Count one case; return whether it is right."""
+        """Count one case and return whether it is correct."""
         self.cases += 1
         self.seconds += seconds
         lost, repeated = difference(cut, merged)
@@ -42,11 +42,11 @@ class Score:
 
 
 def difference(cut: Cut, merged: str) -> tuple[int, int]:
-    """Characters that the merge lost of the whole, and characters that it has too many."""
+    """Return the number of lost and of duplicated characters."""
     full = cut.payload.text
     if merged == full:
         return 0, 0
-    # The answer is never touched, so only what was added can differ; equal ends are set aside first.
+    # A merge never changes the first part, so only the added text can differ; common suffixes are removed first.
     ours, whole = merged[cut.at :], full[cut.at :]
     end = 0
     while end < min(len(ours), len(whole)) and ours[-1 - end] == whole[-1 - end]:
@@ -64,7 +64,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "benchmarks" / "continuation.md"
 
 
 def measure(joins: Sequence[str], show: int = 0, habit: str = "") -> Scores:
-    """All joins over all cases: join, then kind, habit and whether there is one right answer."""
+    """Score all merges over all cases, by kind, habit and ambiguity."""
     scores: Scores = {name: collections.defaultdict(Score) for name in joins}
     for payload in payloads():
         each = {"small": 12, "medium": 6, "large": 2}[payload.size]
@@ -78,12 +78,12 @@ def measure(joins: Sequence[str], show: int = 0, habit: str = "") -> Scores:
                     show -= 1
                     print(f"{payload.kind}/{payload.size}, {cut.place}, {cut.habit}: {difference(cut, merged)}")
                     print(f"   ...{cut.answer[-60:]!r} + {cut.more[:160]!r}")
-                    print(f"   gave {merged[cut.at : cut.at + 60]!r}, wanted {payload.text[cut.at : cut.at + 60]!r}")
+                    print(f"   found {merged[cut.at : cut.at + 60]!r}, expected {payload.text[cut.at : cut.at + 60]!r}")
     return scores
 
 
 def total(parts: Iterable[Score]) -> Score:
-    """One score of many."""
+    """Add scores."""
     whole = Score()
     for part in parts:
         for name in ("cases", "exact", "lost", "repeated", "with_loss", "seconds"):
@@ -96,11 +96,11 @@ HEADINGS = ("", "cases", "exact %", "characters lost", "in cases", "characters d
 
 
 def sections(scores: Scores) -> list[Section]:
-    """The tables: all joins by what is asked of them, then the first one by habit and by kind."""
+    """Return the tables: all merges, then the first one by habit and by kind."""
     first = next(iter(scores))
 
-    def among(name: str, wanted: Callable[[str, str, bool], bool]) -> Score:
-        return total(part for key, part in scores[name].items() if wanted(*key))
+    def among(name: str, matches: Callable[[str, str, bool], bool]) -> Score:
+        return total(part for key, part in scores[name].items() if matches(*key))
 
     return [
         (
@@ -129,14 +129,14 @@ def _of_kind(kind: str) -> Callable[[str, str, bool], bool]:
 
 
 def cells(label: str, score: Score) -> tuple[str, ...]:
-    """A line of a table."""
+    """Return a table row."""
     share = f"{100 * score.exact / max(1, score.cases):.2f}"
     each = f"{1e6 * score.seconds / max(1, score.cases):,.0f}"
     return (label, f"{score.cases:,}", share, f"{score.lost:,}", f"{score.with_loss:,}", f"{score.repeated:,}", each)
 
 
 def growth() -> list[tuple[str, ...]]:
-    """Milliseconds of one merge by the length of the answer, for a continuation that says everything again."""
+    """Measure one merge in milliseconds by response length, for a continuation that repeats everything."""
     rows: list[tuple[str, ...]] = []
     for length in (30_000, 60_000, 120_000, 240_000):
         text = KINDS["prose"](length + 2_000, random.Random(length))
@@ -148,14 +148,14 @@ def growth() -> list[tuple[str, ...]]:
 
 
 def timed(answer: str, more: str) -> float:
-    """Seconds of one merge."""
+    """Measure one merge in seconds."""
     start = time.perf_counter()
     MERGER.merge(answer, more)
     return time.perf_counter() - start
 
 
 def page(tables: Sequence[Section], lengths: Sequence[tuple[str, ...]], paid: Sequence[tuple[str, ...]]) -> str:
-    """The page of the documentation."""
+    """Return the documentation page."""
     parts = [PAGE_HEAD]
     for title, rows in tables:
         parts.append(f"## {title}\n\n{markdown(HEADINGS, [cells(*each) for each in rows])}")
@@ -165,7 +165,7 @@ def page(tables: Sequence[Section], lengths: Sequence[tuple[str, ...]], paid: Se
 
 
 def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table with figures to the right."""
+    """Return a Markdown table with right-aligned numbers."""
     lines = [headings, ["---", *(["--:"] * (len(headings) - 1))], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -204,7 +204,7 @@ PAID_HEADINGS = ("", "answers", "exact %", "calls", "tokens paid")
 
 def main() -> None:
     """Print the tables, or write the page."""
-    from benchmarks.continuation import paying
+    from benchmarks.continuation import cost
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", type=int, default=0, help="print this many misses of the first join")
@@ -215,7 +215,7 @@ def main() -> None:
     names = [arguments.only] if arguments.only else list(JOINS)
     tables = sections(measure(names, arguments.show, arguments.habit))
     if arguments.write:
-        PAGE.write_text(page(tables, growth(), paying.rows()), encoding="utf-8")
+        PAGE.write_text(page(tables, growth(), cost.rows()), encoding="utf-8")
         return
     for title, rows in tables:
         print(f"\n{title}")

@@ -25,7 +25,7 @@ with atheris.instrument_imports(include=["helmdeck_core", "helmdeck_plugins"]):
     from helmdeck_core import DecodeFailed, Decoder, StopReason
     from helmdeck_plugins import json_repair, reasoning, refusals
 
-    # What the public names load only when they are used has to be loaded here to be seen.
+    # Lazily loaded modules must be loaded here to be instrumented.
     Decoder([], [])
 
 DECODER = Decoder(
@@ -34,10 +34,10 @@ DECODER = Decoder(
 STOPS = (None, StopReason.END_TURN, StopReason.MAX_TOKENS, StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN)
 
 SECONDS_AT_LEAST = 0.03
-"""Below it the clock says more about the machine than about the input."""
+"""Shorter times depend on the machine, not on the input."""
 
 TIMES = 16
-"""What counts as a finding: 4 times the input takes this many times as long, which is quadratic time."""
+"""Finding: 4 times the input takes this many times as long, which is quadratic time."""
 
 SECONDS_PER_CHARACTER = 60e-6
 
@@ -50,14 +50,14 @@ TOKENS = (
 
 
 class Step(msgspec.Struct):
-    """Part of the asked-for shape."""
+    """Part of the requested type."""
 
     a: int
     b: str = ""
 
 
 class Plan(msgspec.Struct):
-    """An asked-for shape."""
+    """A requested type."""
 
     steps: list[Step]
     note: str = ""
@@ -69,7 +69,7 @@ def text_of(data: bytes) -> str:
 
 
 def strip(text: str) -> None:
-    """Stripping twice is stripping once."""
+    """Stripping is idempotent."""
     once = DECODER.strip(text)
     again = DECODER.strip(once.text)
     assert again.text == once.text
@@ -78,21 +78,21 @@ def strip(text: str) -> None:
 
 
 def streamed(chunks: list[str]) -> tuple[str, str]:
-    """All that a stream releases."""
+    """Return everything that a stream releases."""
     stream = DECODER.stream()
     pieces = [*map(stream.feed, chunks), stream.finish()]
     return "".join(piece[0] for piece in pieces), "".join(piece[1] for piece in pieces)
 
 
 def stream(text: str) -> None:
-    """A stream says the same however it is cut up, and loses nothing that is not a mark."""
+    """Chunk boundaries do not change the result, and only delimiters are removed."""
     whole = streamed([text])
     for size in (1, 3, 7):
         assert streamed([text[at : at + size] for at in range(0, len(text), size)]) == whole
 
 
-def decoded(text: str, type: type, stop: StopReason | None) -> Any:
-    """The value, or the failure."""
+def decode(text: str, type: type, stop: StopReason | None) -> Any:
+    """Return the value or the failure."""
     try:
         return DECODER.decode(text, type, stop).value
     except DecodeFailed as failed:
@@ -102,8 +102,8 @@ def decoded(text: str, type: type, stop: StopReason | None) -> Any:
     return failure
 
 
-def is_cut_json(text: str) -> bool:
-    """The text as it stands is the beginning of a JSON object, and no more."""
+def is_truncated_json(text: str) -> bool:
+    """Whether the text is a proper prefix of a JSON object."""
     try:
         msgspec.json.decode(text)
     except msgspec.DecodeError as error:
@@ -114,13 +114,13 @@ def is_cut_json(text: str) -> bool:
 
 
 def as_type(type: type) -> Callable[[str], None]:
-    """A value or a failure, nothing else; a payload that is cut never gives a value."""
+    """Decoding returns a value or a failure; a truncated payload is never a value."""
 
     def target(text: str) -> None:
         for stop in STOPS:
-            got = decoded(text, type, stop)
+            got = decode(text, type, stop)
             if not isinstance(got, DecodeFailed):
-                assert not is_cut_json(text), got
+                assert not is_truncated_json(text), got
             with contextlib.suppress(ValueError, RecursionError):
                 whole = json.loads(text)
                 if type is dict and isinstance(whole, dict) and stop is StopReason.END_TURN:
@@ -148,7 +148,7 @@ def watched(target: Callable[[str], None]) -> Callable[[bytes], None]:
         if len(text) < 4 or time.perf_counter() - start > 1:
             assert time.perf_counter() - start < 1 + len(text) * SECONDS_PER_CHARACTER
             return
-        if data[0] % 64:  # few inputs are blown up, for that takes a hundred times as long
+        if data[0] % 64:  # only some inputs are repeated, since that takes a hundred times as long
             return
         one = seconds(target, text * (4_000 // len(text) + 1))
         if one > SECONDS_AT_LEAST:

@@ -1,1 +1,1 @@
-"""What the whole path costs beside the bare request."""
+"""Overhead benchmark: cost of a call compared with a bare request."""

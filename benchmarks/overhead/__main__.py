@@ -1,8 +1,8 @@
-"""Measures what a call costs beside a bare request of the same bytes to the same server, here and in other libraries.
+"""Measures the overhead of a call over a bare request to the same server, in Helmdeck and other libraries.
 
-python -m benchmarks.overhead                         # makes the environments once, and prints the tables
-python -m benchmarks.overhead --write PAGE.md         # writes them between the page's marks as well
-python -m benchmarks.overhead --parts streams         # one of the parts
+python -m benchmarks.overhead                         # creates the environments once, then prints the tables
+python -m benchmarks.overhead --write PAGE.md         # also writes them between the markers of the page
+python -m benchmarks.overhead --parts streams         # only one part
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BESIDE = {
 
 
 def rows_of(module: str, name: str, python: str, url: str, *more: str) -> list[dict[str, Any]]:
-    """Run one client; what it prints."""
+    """Run one client and return its output."""
     command = [python, "-m", f"benchmarks.overhead.{module}", name, url, *more]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if ran.returncode:
@@ -79,7 +79,7 @@ def waiting(url: str, clients: list[str], venvs: Path) -> list[str]:
 
 
 def streams(url: str, clients: list[str], venvs: Path) -> list[str]:
-    """What streams cost, as Markdown."""
+    """Return the cost of streams as Markdown."""
     rows = {name: rows_of("streams", name, python_of(name, venvs), url) for name in clients}
     (first,), (drip,) = (rows_of("streams", name, sys.executable, url) for name in ("first", "drip"))
     lines = [
@@ -121,7 +121,7 @@ def _cpu(row: dict[str, Any], way: str) -> list[float]:
 
 
 def _ratios(ours: list[float], bare: list[float]) -> tuple[float, float]:
-    """Of medians, and of bests."""
+    """Return the ratios of medians and of best times."""
     return statistics.median(ours) / statistics.median(bare), min(ours) / min(bare)
 
 
@@ -132,22 +132,22 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--venvs", type=Path, default=Path.home() / ".cache" / "helmdeck-peers", help="where they stand"
+        "--venvs", type=Path, default=Path.home() / ".cache" / "helmdeck-peers", help="directory of the environments"
     )
     parser.add_argument("--only", nargs="*", default=list(CLIENTS), choices=list(CLIENTS))
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--write", type=Path, help="a page with the marks <!-- PART --> and <!-- end -->")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     command = [sys.executable, "-m", "benchmarks.overhead.server"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
             url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-            for part in given.parts:
-                lines = PARTS[part](url, given.only, given.venvs)
+            for part in arguments.parts:
+                lines = PARTS[part](url, arguments.only, arguments.venvs)
                 print("\n".join(lines), flush=True)
-                if given.write:
-                    write(given.write, part, lines)
+                if arguments.write:
+                    write(arguments.write, part, lines)
         finally:
             server.terminate()
 

@@ -113,7 +113,7 @@ async def litellm(url: str) -> Calls:
 
 
 async def pydantic_ai(url: str) -> Calls:
-    """An agent without tools that wants a text."""
+    """An agent without tools that requires a text."""
     model = importlib.import_module("pydantic_ai.models.openai").OpenAIChatModel
     provider = importlib.import_module("pydantic_ai.providers.openai").OpenAIProvider(base_url=url, api_key="sk-none")
     agent = importlib.import_module("pydantic_ai").Agent(model("fast", provider=provider))

@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 for _name in ("bedrock", "cohere"):
-    # They are distributions of their own; where they are installed, this finds the same code.
+    # Separate distributions; if they are installed, the same code is found.
     sys.path.append(str(Path(__file__).parents[2] / "contrib_providers" / _name / "src"))
 
 PIECES = 10_000
 FEW = 20
-"""Pieces of an answer whose first one is timed."""
+"""Chunks of a stream whose first delta is timed."""
 ROUNDS = 15
 FIRST_ROUNDS = 400
 DRIPPED = 200
 DRIP_S = 0.005
 AT_ONCE = 24
-"""Pieces of an answer that comes slowly, seconds between two of them, and how many such answers there are at a time."""
+"""Chunks of a slow stream, seconds between them, and number of concurrent streams."""
 
 _PIECE_CHARS = 12
 _KEYS = (
@@ -46,7 +46,7 @@ class Wire(NamedTuple):
     """One wire format.
 
     :ivar provider: who speaks it.
-    :ivar path: where its streams are asked for, with the model where that stands in the path.
+    :ivar path: path of streaming requests, including the model if it is part of the path.
     :ivar home: where its server format is defined, and the name there.
     """
 
@@ -69,22 +69,24 @@ WIRES: Mapping[str, Wire] = {
 
 
 def written(name: str, kind: str, pieces: int) -> list[bytes]:
-    """What a server writes: a head, and each event in a chunk of its own.
+    """Return the bytes of a response: the head, then one chunk per event.
 
     :param kind: ``reasoning``, which is followed by a word, or anything else for text.
     """
-    wire, said = WIRES[name], importlib.import_module("helmdeck_testing").ScriptedAnswer
+    wire, answer_type = WIRES[name], importlib.import_module("helmdeck_testing").ScriptedAnswer
     found = getattr(importlib.import_module(wire.home[0]), wire.home[1])
     server_format = found[name] if wire.home[1] == "SERVER_FORMATS" else found
     text = "".join(f" word{number:07}" for number in range(pieces))
     assert len(text) == pieces * _PIECE_CHARS
-    events = server_format.events(said(reasoning=text, text="so") if kind == "reasoning" else said(text=text))
+    events = server_format.events(
+        answer_type(reasoning=text, text="so") if kind == "reasoning" else answer_type(text=text)
+    )
     head = f"HTTP/1.1 200 OK\r\ncontent-type: {server_format.content_type}\r\ntransfer-encoding: chunked\r\n\r\n"
     return [head.encode(), *(b"%x\r\n%b\r\n" % (len(data), data) for data in events), b"0\r\n\r\n"]
 
 
 Way = Callable[[], Awaitable[int]]
-"""Reads a stream once; how much came: pieces, chunks of bytes or lines."""
+"""Reads a stream once; returns the number of deltas, byte chunks or lines."""
 
 
 def bare(library: str, url: str, name: str = "openai-chat", model: str = f"text-pieces-{PIECES}") -> Callable[[], Any]:
@@ -100,7 +102,7 @@ def bare(library: str, url: str, name: str = "openai-chat", model: str = f"text-
 
 
 def of_bytes(ask: Callable[[], Any], how: str = "aiter_bytes") -> Way:
-    """The bare read that others are held against."""
+    """The baseline: a bare read."""
 
     async def read() -> int:
         count = 0
@@ -113,7 +115,7 @@ def of_bytes(ask: Callable[[], Any], how: str = "aiter_bytes") -> Way:
 
 
 def of_lines(ask: Callable[[], Any], decode: Callable[[str], Any]) -> Way:
-    """What people write by hand."""
+    """A typical hand-written client."""
 
     async def read() -> int:
         count = 0
@@ -155,7 +157,7 @@ def of_deck(deck: Any, request: Any) -> Way:
 
 
 def of_waiting(deck: Any, request: Any) -> Way:
-    """``deck.stream``, in a thread of its own."""
+    """``deck.stream``, in its own thread."""
     return lambda: asyncio.to_thread(lambda: sum(1 for _ in deck.stream(request)))
 
 
@@ -167,7 +169,7 @@ async def compare(ways: Mapping[str, Way], **about: str) -> None:
         for way, read in ways.items():
             start, start_cpu = time.perf_counter(), time.process_time()
             counted[way] = await read()
-            if number:  # the first ones open connections
+            if number:  # the first rounds open connections
                 times[way].append((time.process_time() - start_cpu, time.perf_counter() - start))
     print(json.dumps({**about, "counted": counted, "times": times}), flush=True)
 
@@ -192,16 +194,16 @@ async def helmdeck(url: str) -> None:
 
 
 async def litellm(url: str) -> None:
-    """``acompletion`` of the library, in pieces."""
+    """``acompletion`` of the library, streamed."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     library: Any = importlib.import_module("litellm")
     library.suppress_debug_info = True
     messages = [{"role": "user", "content": _ASK}]
-    given = {"api_base": url, "api_key": "sk-none", "stream": True}
+    options = {"api_base": url, "api_key": "sk-none", "stream": True}
 
     async def read() -> int:
         count = 0
-        async for _ in await library.acompletion(model=f"openai/text-pieces-{PIECES}", messages=messages, **given):
+        async for _ in await library.acompletion(model=f"openai/text-pieces-{PIECES}", messages=messages, **options):
             count += 1
         return count
 
@@ -209,7 +211,7 @@ async def litellm(url: str) -> None:
 
 
 async def pydantic_ai(url: str) -> None:
-    """An agent without tools whose text comes in pieces."""
+    """An agent without tools, streamed."""
     model = importlib.import_module("pydantic_ai.models.openai").OpenAIChatModel
     provider = importlib.import_module("pydantic_ai.providers.openai").OpenAIProvider(base_url=url, api_key="sk-none")
     agent = importlib.import_module("pydantic_ai").Agent(model(f"text-pieces-{PIECES}", provider=provider))
@@ -251,7 +253,7 @@ async def first(url: str) -> None:
 
 
 async def drip(url: str) -> None:
-    """Print the processor's seconds for each event of several streams that come slowly at the same time."""
+    """Print the CPU seconds per event of several slow concurrent streams."""
     ask, (deck, request) = (
         bare("httpx2", url, model=f"drip-pieces-{DRIPPED}"),
         asked(url, model=f"drip-pieces-{DRIPPED}"),
@@ -267,7 +269,7 @@ async def drip(url: str) -> None:
 
 
 def main() -> None:
-    """Measure one of them."""
+    """Run one measurement."""
     warnings.simplefilter("ignore")
     name, url = sys.argv[1:]
     asyncio.run({each.__name__: each for each in (helmdeck, litellm, pydantic_ai, first, drip)}[name](url))

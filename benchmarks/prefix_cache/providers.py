@@ -1,4 +1,4 @@
-"""What providers charge for input, and when they take a part of it from their cache.
+"""Input prices and caching rules of providers.
 
 Rules are those of the providers' documentation as of November 2026. Prices are US dollars per million input tokens: those
 of cached input from the built-in budget table (June 2026), those of other input from the discounts that came with it.
@@ -30,11 +30,11 @@ class Rules:
 
     :ivar input_usd: price of input that is not cached; ``cached_usd`` of input that is, ``write_usd`` of input that is
         written to the cache.
-    :ivar min_tokens: a shorter prefix is never cached.
-    :ivar step_tokens: hits are counted in steps of so many tokens.
-    :ivar ttl_s: how long a prefix is kept after its last use.
-    :ivar needs_mark: only what stands before a mark is cached; otherwise any beginning that was seen before is.
-    :ivar seen_before: how often a beginning must have been seen before it is a hit.
+    :ivar min_tokens: minimum length of a cached prefix.
+    :ivar step_tokens: granularity of hits in tokens.
+    :ivar ttl_s: lifetime of a prefix after its last use.
+    :ivar needs_mark: only prefixes that end at a marker are cached; otherwise any repeated prefix is.
+    :ivar seen_before: number of earlier occurrences before a prefix is a hit.
     """
 
     name: str
@@ -68,7 +68,7 @@ DEEPSEEK = Rules(
 
 @attrs.define
 class Bill:
-    """What a run of requests came to."""
+    """Totals of a run."""
 
     tokens: float = 0.0
     cached_tokens: float = 0.0
@@ -135,7 +135,7 @@ class Cache:
 
 
 def common_bytes(one: bytes, other: bytes) -> int:
-    """How many bytes both begin with."""
+    """Return the length of the common prefix in bytes."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

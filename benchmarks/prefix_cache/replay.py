@@ -1,4 +1,4 @@
-"""Makes requests, lays them out in several ways, and replays them against the providers' rules."""
+"""Generates requests, renders them in several layouts and replays them against the providers' caching rules."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ NOUNS = (
 
 
 def requests_over(catalog: Catalog, count: int, seed: int = 11) -> list[tuple[str, tuple[str, ...]]]:
-    """Different requests and the entries that each is about; every tenth carries a pasted document of 1.5 KB."""
+    """Return distinct requests and their required entries; every tenth contains a pasted document of 1.5 KB."""
     rng = random.Random(seed)
     made: list[tuple[str, tuple[str, ...]]] = []
     while len(made) < count:
-        wanted = rng.sample(catalog.entries, rng.choice((1, 1, 2, 3)))
-        asks = [_ask(entry, rng) for entry in wanted]
+        required = rng.sample(catalog.entries, rng.choice((1, 1, 2, 3)))
+        asks = [_ask(entry, rng) for entry in required]
         text = "Please " + " and then ".join(asks) + f", for case {len(made)}."
         if len(made) % 10 == 9:
             text = f"{_document(catalog, rng)}\n\n{text}"
-        made.append((text, tuple(entry.id for entry in wanted)))
+        made.append((text, tuple(entry.id for entry in required)))
     return made
 
 
@@ -51,7 +51,7 @@ def _document(catalog: Catalog, rng: random.Random) -> str:
 
 
 def large_catalog(count: int, seed: int = 12) -> Catalog:
-    """A catalog of so many tools, as servers list them."""
+    """Return a catalog with a number of tools in the format of tool servers."""
     rng = random.Random(seed)
     names = [f"{noun}.{verb}" for noun in NOUNS for verb in VERBS]
     names += [f"{noun}.{verb}_{other}" for noun in NOUNS for verb in VERBS for other in NOUNS if other != noun]
@@ -94,7 +94,7 @@ def case(name: str, model: str, count: int, tools: int = 0, **fields: Any) -> Ca
     """A model over the example catalog, or over one of so many tools; ``fields`` are those of its budget."""
     deck = make_deck(_Large(tools), catalog_sources="large") if tools else make_deck()
     budget = attrs.evolve(deck.budget(model).budget, supports_prefix_cache=True, **fields)
-    library = deck._engine.library  # noqa: SLF001 (nothing is asked here, so there is no public way to a prompt in parts)
+    library = deck._engine.library  # noqa: SLF001 (no model is called, and there is no public access to prompt parts)
     composer = Composer(deck.runtime, library)
     return Case(name=name, composer=composer, budget=budget, requests=requests_over(deck.catalog, count))
 
@@ -112,18 +112,18 @@ Layout = Callable[[Case, str, tuple[str, ...]], list[Sent]]
 
 
 def question(request: str) -> Question[Any]:
-    """The question of a plan."""
+    """Return the question of a plan."""
     return Question(caller="helmdeck.plan", task="plan", type=dict, request=request)
 
 
 def plain(case: Case, request: str, _: tuple[str, ...]) -> list[Sent]:
-    """No layout for caches: instructions, then catalog and request in the user message, and no mark."""
+    """No cache layout: instructions, then catalog and request in the user message, without a marker."""
     budget = attrs.evolve(case.budget, supports_prefix_cache=False)
     return [attrs.evolve(_sent(case.composer.compose(question(request), budget).messages), mark=0)]
 
 
 def in_front(case: Case, request: str, _: tuple[str, ...]) -> list[Sent]:
-    """The catalog always in the system message and the mark behind it, also when it was chosen for the request."""
+    """The catalog is always in the system message, followed by the marker, even if it depends on the request."""
     budget = attrs.evolve(case.budget, supports_prefix_cache=False)
     prompt = case.composer.compose(question(request), budget)
     text = b"".join(message.text.encode() for message in prompt.messages)
@@ -131,17 +131,17 @@ def in_front(case: Case, request: str, _: tuple[str, ...]) -> list[Sent]:
 
 
 def ours(case: Case, request: str, _: tuple[str, ...]) -> list[Sent]:
-    """What does not depend on the request first, an index where the catalog does not fit; no filter call."""
+    """The request-independent part first, an index if the catalog does not fit; no filter call."""
     return [_sent(case.composer.compose(question(request), case.budget).messages)]
 
 
-def ours_filtered(case: Case, request: str, wanted: tuple[str, ...]) -> list[Sent]:
-    """The same with a filter call before it, where the ranking is unsure; it names just what is wanted."""
+def ours_filtered(case: Case, request: str, required: tuple[str, ...]) -> list[Sent]:
+    """The same with a filter call for unsure rankings; it returns exactly the required entries."""
     prompt = case.composer.compose(question(request), case.budget)
     if prompt.selection is None or prompt.selection.ranking is None or prompt.selection.ranking.is_confident():
         return [_sent(prompt.messages)]
-    asked = case.composer.compose(filter_question(request, case.budget.model), case.budget)
-    return [_sent(asked.messages), _sent(case.composer.narrowed(prompt, wanted).messages)]
+    filter_prompt = case.composer.compose(filter_question(request, case.budget.model), case.budget)
+    return [_sent(filter_prompt.messages), _sent(case.composer.narrowed(prompt, required).messages)]
 
 
 def _sent(messages: Iterable[Message]) -> Sent:
@@ -159,13 +159,13 @@ def _sent(messages: Iterable[Message]) -> Sent:
 
 
 def replay(case: Case, layout: Layout, rules: Rules, gap_s: float, seed: int = 13) -> Bill:
-    """Send every request, with random gaps of ``gap_s`` seconds in the mean; a filter call has a cache entry of its own."""
+    """Send every request, with random gaps of ``gap_s`` seconds in the mean; a filter call has its own cache entry."""
     rng = random.Random(seed)
     cache = Cache(rules)
     now = 0.0
-    for request, wanted in case.requests:
+    for request, required in case.requests:
         now += rng.expovariate(1 / gap_s)
-        for sent in layout(case, request, wanted):
+        for sent in layout(case, request, required):
             cache.charge(sent, now)
     # A filter call is a part of the call that it serves.
     cache.bill.calls = len(case.requests)
@@ -173,9 +173,9 @@ def replay(case: Case, layout: Layout, rules: Rules, gap_s: float, seed: int = 1
 
 
 def held(case: Case, prompts: Iterable[Prompt]) -> float:
-    """The share of requests all of whose entries the model gets to see."""
+    """Return the share of requests for which the model sees all required entries."""
     shown = [
-        all(prompt.selection is not None and prompt.selection.shows(each) for each in wanted)
-        for prompt, (_, wanted) in zip(prompts, case.requests, strict=True)
+        all(prompt.selection is not None and prompt.selection.shows(each) for each in required)
+        for prompt, (_, required) in zip(prompts, case.requests, strict=True)
     ]
     return sum(shown) / len(shown)

@@ -1,1 +1,1 @@
-"""Real inference servers with models that a few lines make: what they do, and what becomes of it."""
+"""Real-server benchmark: inference servers with tiny generated models."""

@@ -1,7 +1,7 @@
-"""Asks real servers for what they refuse, cut, drop and never end, and for plans of a model that writes noise.
+"""Provokes failures of real servers, and requests plans from a model that generates noise.
 
-python -m benchmarks.real_servers                     # the servers that build.sh made, where their variables are set
-python -m benchmarks.real_servers --write PAGE.md     # writes the tables between the page's marks as well
+python -m benchmarks.real_servers                     # servers built by build.sh, with their variables set
+python -m benchmarks.real_servers --write PAGE.md     # also writes the tables between the markers of the page
 """
 
 from __future__ import annotations
@@ -17,38 +17,41 @@ import attrs
 
 from benchmarks.pages import write_between
 from benchmarks.real_servers.cases import MODEL, Row, rows
-from benchmarks.real_servers.planning import CONTEXT, IDS, planning_deck
-from benchmarks.real_servers.serving import PROGRAMS, Program, serving
+from benchmarks.real_servers.plan_deck import CONTEXT, IDS, planning_deck
+from benchmarks.real_servers.server import PROGRAMS, Program, serve
 from helmdeck_core import CallFailed, Helmdeck, PlanOutcome
 
-REQUESTS = ("read this", "draw that", "what time is it", "read it and draw it", "tell me something", "do as you like")
+REQUESTS = ("read this", "draw that", "kind time is it", "read it and draw it", "tell me something", "do as you like")
 
 
 @attrs.frozen(kw_only=True)
 class Tally:
-    """What many plans of a model that writes noise came to.
+    """Results of many plans of a model that generates noise.
 
-    :ivar valid: of ``asked``, those whose every step is an entry of the catalog with arguments that fit it.
-    :ivar causes: of the others.
+    :ivar valid: number of plans whose steps are all catalog entries with valid arguments.
+    :ivar causes: failure causes of the other plans.
     """
 
     server: str
-    held: bool
-    what: str
-    asked: int
+    constrained: bool
+    kind: str
+    count: int
     valid: int
     seconds: float
     causes: collections.Counter[str]
 
 
-def tally(program: Program, folder: Path, count: int, *, held: bool) -> list[Tally]:
-    """Ask for plans, and for routes.
+def tally(program: Program, folder: Path, count: int, *, constrained: bool) -> list[Tally]:
+    """Request plans and routes.
 
-    :param held: the answer is held to the schema of what is asked for.
+    :param constrained: decoding is constrained to the schema.
     """
     found = []
-    with serving(program, "random", folder, context=CONTEXT) as url, planning_deck(url, folder, is_strict=held) as deck:
-        for what, is_valid in (("plan", _is_plan), ("route", _is_route)):
+    with (
+        serve(program, "random", folder, context=CONTEXT) as url,
+        planning_deck(url, folder, is_strict=constrained) as deck,
+    ):
+        for kind, is_valid in (("plan", _is_plan), ("route", _is_route)):
             valid, seconds, causes = 0, [], collections.Counter[str]()
             for number in range(count):
                 start = time.perf_counter()
@@ -59,9 +62,9 @@ def tally(program: Program, folder: Path, count: int, *, held: bool) -> list[Tal
                 seconds.append(time.perf_counter() - start)
             row = Tally(
                 server=program.name,
-                held=held,
-                what=what,
-                asked=count,
+                constrained=constrained,
+                kind=kind,
+                count=count,
                 valid=valid,
                 seconds=statistics.median(seconds),
                 causes=causes,
@@ -83,7 +86,7 @@ def _is_route(deck: Helmdeck, request: str) -> bool:
 
 
 def failures(found: list[Row]) -> str:
-    """The table of failures, and every message, as Markdown."""
+    """Return the table of failures and all messages as Markdown."""
     lines = ["| request | server | response | result in Helmdeck | attempts | s |", "|---|---|---|---|--:|--:|"]
     lines += [
         f"| {row.case} | {row.server} | {row.wire} | {row.cause} | {row.attempts} | {row.seconds:.1f} |"
@@ -97,27 +100,27 @@ def failures(found: list[Row]) -> str:
 
 
 def plans(found: list[Tally]) -> str:
-    """The table of plans, as Markdown."""
+    """Return the table of plans as Markdown."""
     lines = [
         "| server | request | constrained to the schema | valid | median, s | otherwise |",
         "|---|---|---|--:|--:|---|",
     ]
     for row in found:
         rest = "; ".join(f"{name}: {count}" for name, count in row.causes.most_common()) or "-"
-        held = "yes" if row.held else "no"
-        place = f"{row.valid} of {row.asked} | {row.seconds:.1f}"
-        lines.append(f"| {row.server} | {row.what} | {held} | {place} | {rest} |")
+        constrained = "yes" if row.constrained else "no"
+        place = f"{row.valid} of {row.count} | {row.seconds:.1f}"
+        lines.append(f"| {row.server} | {row.kind} | {constrained} | {place} | {rest} |")
     return "\n".join(lines)
 
 
 def main() -> None:
-    """Ask and print."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--count", type=int, default=20, help="plans and routes per server, under the schema and without"
     )
-    parser.add_argument("--write", type=Path, help="a page with the marks of both tables")
-    given = parser.parse_args()
+    parser.add_argument("--write", type=Path, help="page with the markers of both tables")
+    arguments = parser.parse_args()
     for program in PROGRAMS.values():
         if program.path() is None:
             parser.error(program.missing())
@@ -125,12 +128,18 @@ def main() -> None:
         folder = Path(name)
         first = failures([row for program in PROGRAMS.values() for row in rows(program, folder)])
         print(first, flush=True)
-        asked = [(program, held) for program in PROGRAMS.values() for held in (True, False)]
-        second = plans([row for program, held in asked for row in tally(program, folder, given.count, held=held)])
+        runs = [(program, constrained) for program in PROGRAMS.values() for constrained in (True, False)]
+        second = plans(
+            [
+                row
+                for program, constrained in runs
+                for row in tally(program, folder, arguments.count, constrained=constrained)
+            ]
+        )
     print(f"\n{second}")
-    if given.write:
-        write_between(given.write, "failures", first)
-        write_between(given.write, "plans", second)
+    if arguments.write:
+        write_between(arguments.write, "failures", first)
+        write_between(arguments.write, "plans", second)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What is asked of a real server to make it fail, and what becomes of it."""
+"""Requests that make real servers fail, and their results in Helmdeck."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 import attrs
 import httpx
 
-from benchmarks.real_servers.serving import Program, serving
+from benchmarks.real_servers.server import Program, serve
 from helmdeck_core import CallFailed, ChatRequest, ChatResponse, Helmdeck, Message, ResponseFormat, Role, TextPart
-from helmdeck_testing import Fault, Harm, faulty_proxy, make_deck
+from helmdeck_testing import Fault, FaultKind, faulty_proxy, make_deck
 
 MODEL = "llamacpp/tiny"
 LONG = "word " * 800
 LETTERS_ONLY = {"logit_bias": {"97": 100}}
-"""Nothing but the letter a, wherever a grammar leaves a choice."""
+"""Forces the letter a wherever a grammar allows it."""
 OPEN = {
     "type": "object",
     "properties": {"city": {"type": "string"}},
@@ -29,12 +29,12 @@ OPEN = {
 }
 
 Between = Callable[[str], contextlib.AbstractAsyncContextManager[str]]
-"""What stands between client and server: takes the server's address, and gives the one to ask."""
+"""An intermediary: takes the server's URL and yields the URL for the client."""
 
 
 @attrs.frozen
 class City:
-    """What the schemas ask for."""
+    """The type of the schemas."""
 
     city: str
 
@@ -43,9 +43,9 @@ class City:
 class Case:
     """A request that fails.
 
-    :ivar only: the one server that fails in this way.
-    :ivar schema: what the answer is held to; it is read as a ``City`` then.
-    :ivar between: what breaks the connection.
+    :ivar only: the only server that fails this way.
+    :ivar schema: schema that constrains decoding; the response is decoded as ``City``.
+    :ivar between: intermediary that breaks the connection.
     """
 
     title: str
@@ -54,21 +54,25 @@ class Case:
     text: str = "hi"
     max_tokens: int | None = 60
     schema: Mapping[str, Any] | None = None
-    extra: Mapping[str, Any] = attrs.field(factory=lambda: {"seed": 1})  # noise may hold the mark of the end
+    extra: Mapping[str, Any] = attrs.field(factory=lambda: {"seed": 1})  # noise may contain the end-of-sequence token
     streams: bool = False
     only: str = ""
     between: Between | None = None
 
     def request(self) -> ChatRequest:
-        """The request to Helmdeck."""
-        wanted = None if self.schema is None else ResponseFormat("json_schema", schema=self.schema)
+        """Return the request to Helmdeck."""
+        response_format = None if self.schema is None else ResponseFormat("json_schema", schema=self.schema)
         messages = (Message(Role.USER, (TextPart(self.text),)),)
         return ChatRequest(
-            model=MODEL, messages=messages, max_tokens=self.max_tokens, response_format=wanted, extra=self.extra
+            model=MODEL,
+            messages=messages,
+            max_tokens=self.max_tokens,
+            response_format=response_format,
+            extra=self.extra,
         )
 
     def body(self) -> dict[str, Any]:
-        """The same for a bare client."""
+        """Return the body for a plain HTTP client."""
         body = {"messages": [{"role": "user", "content": self.text}], "stream": self.streams, **self.extra}
         if self.max_tokens is not None:
             body["max_tokens"] = self.max_tokens
@@ -79,12 +83,12 @@ class Case:
 
 @attrs.frozen(kw_only=True)
 class Row:
-    """What came of a case on one server.
+    """The result of a case on one server.
 
-    :ivar wire: what a bare client sees.
-    :ivar cause: what Helmdeck makes of it.
-    :ivar attempts: requests that were paid for.
-    :ivar message: what is said to whoever asked.
+    :ivar wire: response that a plain HTTP client receives.
+    :ivar cause: result in Helmdeck.
+    :ivar attempts: number of requests.
+    :ivar message: error message.
     """
 
     case: str
@@ -97,14 +101,14 @@ class Row:
 
 
 @contextlib.asynccontextmanager
-async def _cut_on_the_way(url: str) -> AsyncIterator[str]:
-    async with faulty_proxy(url, Fault(Harm.CUT, behind=b"data: ", after=4_000)) as proxy:
+async def _aborted_in_transit(url: str) -> AsyncIterator[str]:
+    async with faulty_proxy(url, Fault(FaultKind.CUT, behind=b"data: ", after=4_000)) as proxy:
         yield proxy.base_url
 
 
 @contextlib.asynccontextmanager
-async def _somebody_else(url: str) -> AsyncIterator[str]:
-    """Ask the server for something else as soon as it is busy, which makes it drop what it does."""
+async def _concurrent_requests(url: str) -> AsyncIterator[str]:
+    """Send other requests while the server is busy, which makes it abort the current one."""
 
     async def ask() -> None:
         async with httpx.AsyncClient() as client:
@@ -132,45 +136,45 @@ CASES = (
         kind="random",
         extra={"seed": 5},
     ),
-    Case(title="stream aborted in transit", streams=True, max_tokens=200, kind="random", between=_cut_on_the_way),
+    Case(title="stream aborted in transit", streams=True, max_tokens=200, kind="random", between=_aborted_in_transit),
     Case(
         title="stream aborted by another request",
         streams=True,
         max_tokens=450,
         kind="random",
         only="llama-cpp-python",
-        between=_somebody_else,
+        between=_concurrent_requests,
     ),
 )
 
 
 def rows(program: Program, folder: Path) -> list[Row]:
-    """Everything that one server is asked."""
+    """Run all cases on one server."""
     found = []
     for case in CASES:
         if case.only in ("", program.name):
-            with serving(program, case.kind, folder, context=case.context) as url:
+            with serve(program, case.kind, folder, context=case.context) as url:
                 found.append(asyncio.run(_row(case, program.name, url)))
     return found
 
 
 async def _row(case: Case, server: str, url: str) -> Row:
     between = case.between or _nothing
-    async with between(url) as address:
-        wire = await bare(address, case)
+    async with between(url) as client_url:
+        wire = await bare(client_url, case)
     async with (
-        between(url) as address,
-        make_deck(config={"providers": {"llamacpp": {"base_url": address}}}) as deck,
+        between(url) as client_url,
+        make_deck(config={"providers": {"llamacpp": {"base_url": client_url}}}) as deck,
     ):
         start = time.perf_counter()
         try:
-            response = await _answered(deck, case)
+            response = await _complete(deck, case)
             seconds = time.perf_counter() - start
             cause, message = _read(deck, case, response)
             attempts = 1 + (response.continuation.attempts if response.continuation else 0)
         except CallFailed as exc:
             seconds = time.perf_counter() - start
-            cause, message, attempts = _named(exc), str(exc), max(1, len(exc.attempts))
+            cause, message, attempts = _name(exc), str(exc), max(1, len(exc.attempts))
     return Row(
         case=case.title, server=server, wire=wire, cause=cause, attempts=attempts, seconds=seconds, message=message
     )
@@ -181,31 +185,31 @@ async def _nothing(url: str) -> AsyncIterator[str]:
     yield url
 
 
-async def _answered(deck: Helmdeck, case: Case) -> ChatResponse:
+async def _complete(deck: Helmdeck, case: Case) -> ChatResponse:
     if not case.streams:
         return await deck.acomplete(case.request())
-    *_, last = [piece async for piece in deck.astream(case.request())]
+    *_, last = [delta async for delta in deck.astream(case.request())]
     assert isinstance(last, ChatResponse)
     return last
 
 
 def _read(deck: Helmdeck, case: Case, response: ChatResponse) -> tuple[str, str]:
-    """What an answer is that came as one."""
+    """Decode a response; return the result and the message."""
     if case.schema is None:
-        return f"an answer, {response.stop_reason}", ""
+        return f"a response, {response.stop_reason}", ""
     try:
         deck.decode(response.text, City, response.raw_stop_reason)
     except CallFailed as exc:
-        return f"{_named(exc)} when it is read", str(exc)
+        return f"{_name(exc)} when it is decoded", str(exc)
     return "a value", ""
 
 
-def _named(exc: CallFailed) -> str:
+def _name(exc: CallFailed) -> str:
     return f"`{type(exc).__name__}`" + (f", {exc.sub_cause}" if exc.sub_cause else "")
 
 
 async def bare(url: str, case: Case) -> str:
-    """What a bare client sees: status, and how much of what."""
+    """Return what a plain HTTP client receives: status, finish reason and length."""
     async with httpx.AsyncClient(timeout=120) as client:
         events = text = 0
         reason, end = None, ""
@@ -218,12 +222,12 @@ async def bare(url: str, case: Case) -> str:
                     data = line.removeprefix("data: ")
                     if data.startswith("{"):
                         (choice,) = json.loads(data)["choices"] or [{}]
-                        said = choice.get("delta") or choice.get("message") or {}
-                        events, text = events + 1, text + len(said.get("content") or "")
+                        message = choice.get("delta") or choice.get("message") or {}
+                        events, text = events + 1, text + len(message.get("content") or "")
                         reason = choice.get("finish_reason") or reason
         except httpx.RemoteProtocolError:
-            end = ", breaks off"
+            end = ", disconnected"
     if not events:
-        return f"HTTP 200, not one event{end}"
-    told = f"`{reason}`" if reason else "no `finish_reason`"
-    return f"HTTP 200, {told}, {text:,} characters{end}"
+        return f"HTTP 200, no event{end}"
+    ending = f"`{reason}`" if reason else "no `finish_reason`"
+    return f"HTTP 200, {ending}, {text:,} characters{end}"

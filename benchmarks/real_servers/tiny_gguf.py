@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 MERGES = "th he in er an re on at en nd".split()
-"""The loader wants some; the text comes out the same with them."""
+"""The loader requires some merges; they do not change the text."""
 SPECIAL = ("<|bos|>", "<|eos|>", "<|im_start|>", "<|im_end|>")
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -38,7 +38,7 @@ Value = str | bool | int | float | Sequence[str] | array  # type: ignore[type-ar
 
 
 def vocabulary() -> list[str]:
-    """The tokens: bytes as printable letters, merges, marks."""
+    """Return the tokens: bytes as printable letters, merges, control tokens."""
     spare = iter(range(256, 512))
     letters = [chr(byte) if byte in _PLAIN else chr(next(spare)) for byte in range(256)]
     return [*letters, *MERGES, *SPECIAL]
@@ -64,7 +64,7 @@ def _value(value: Value) -> bytes:
 
 
 def gguf(facts: Mapping[str, Value], tensors: Mapping[str, Matrix]) -> bytes:
-    """A file of facts and matrices of floats; shapes are rows first."""
+    """Write metadata and float matrices; shapes are row-major."""
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(facts))
     head += b"".join(_text(name) + _value(value) for name, value in facts.items())
     body = bytearray()
@@ -77,7 +77,7 @@ def gguf(facts: Mapping[str, Value], tensors: Mapping[str, Matrix]) -> bytes:
 
 
 def model(kind: str = "random", seed: int = 0) -> bytes:
-    """A model of one of the two kinds."""
+    """Return a model of one of the two kinds."""
     tokens = vocabulary()
     size = len(tokens)
     width, layers, heads, inner = (128, 2, 4, 256) if kind == "random" else (320, 1, 4, 32)
@@ -111,7 +111,7 @@ def model(kind: str = "random", seed: int = 0) -> bytes:
         scale = math.sqrt(12 / shape[-1]) if kind == "random" else 0.0
         numbers = array("f", [(noise.random() - 0.5) * scale for _ in range(math.prod(shape))])
         if writes:
-            numbers[: shape[-1]] = array("f", bytes(4 * shape[-1]))  # nothing is written to the channel of the bias
+            numbers[: shape[-1]] = array("f", bytes(4 * shape[-1]))  # the bias channel stays zero
         return shape, numbers
 
     embedding, head = (_noise if kind == "random" else _bigrams)(tokens, width, filled)
@@ -141,8 +141,8 @@ def _noise(tokens: Sequence[str], width: int, filled: Filled) -> tuple[array, ar
     embedding = array("f", [number * math.sqrt(width) for number in filled(len(tokens), width)[1]])
     head = array("f", [number * 3 for number in filled(len(tokens), width)[1]])
     for number, token in enumerate(tokens):
-        # A channel that is the same for every token stands in for a bias, which Llama has not: it keeps what comes out
-        # to letters, and rarely ends it.
+        # A channel with the same value for every token replaces a bias, which Llama lacks: it restricts the output to
+        # letters and rarely ends it.
         embedding[number * width] = 4.0
         is_letter = 32 <= number < 127 or number == 10 or token in MERGES
         head[number * width] = -0.5 if token in SPECIAL[1::2] else 0.0 if is_letter else -10.0
@@ -157,13 +157,13 @@ def _bigrams(tokens: Sequence[str], width: int, _: Filled) -> tuple[array, array
         embedding[number * width + number] = 1.0
         total = sum(following)
         for other, weight in enumerate(following):
-            # What the norm makes of a state with a single one in it is the root of the width.
+            # The norm scales a one-hot state by the square root of the width.
             head[other * width + number] = math.log(weight / total) / math.sqrt(width)
     return embedding, head
 
 
 def _following(size: int, end: int) -> Iterable[list[float]]:
-    """For every token, how often each one follows it."""
+    """Return how often each token follows each token."""
     data = (SENTENCES * 4).encode()
     rows = [[1e-4 if 32 <= other < 127 else 1e-9 for other in range(size)] for _ in range(size)]
     for before, after in itertools.pairwise(data):

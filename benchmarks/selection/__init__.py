@@ -1,1 +1,1 @@
-"""How often the tools that a request needs are among the first, and how long ranking takes."""
+"""Ranking benchmark: required tools among the first entries, and ranking times."""

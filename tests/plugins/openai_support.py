@@ -39,7 +39,7 @@ def look_up(raw, wire_format="openai"):
 def terms(*, wire_format="openai", headers=None, secrets=(), **given):
     """What an answer is read with when no deck is there."""
     return ReaderContext(
-        words=RESPONSES_ERROR_RULES if wire_format == "openai-responses" else ERROR_RULES,
+        error_rules=RESPONSES_ERROR_RULES if wire_format == "openai-responses" else ERROR_RULES,
         quota_headers=QUOTA_HEADERS,
         normalise=lambda raw: look_up(raw, wire_format),
         dispose=lambda raw, reason: Context().disposition_of(raw, reason, wire_format),

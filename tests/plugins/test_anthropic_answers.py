@@ -1,4 +1,4 @@
-"""What is made of answers in the form of Anthropic's messages."""
+"""Responses of Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def end(stop_reason="end_turn", output_tokens=5, **usage):
 STOP = {"type": "message_stop"}
 
 
-def pieces_of(body, size=3):
-    """A whole message as the stream that would say it."""
+def events_of(body, size=3):
+    """Convert a whole message to stream events."""
     events = [start()]
     for index, each in enumerate(body["content"]):
         kind = each["type"]
@@ -98,7 +98,7 @@ WHOLE = message(
 
 @pytest.mark.parametrize("size", [1, 2, 5, 1000])
 def test_streamed_and_whole_messages_are_equal(size):
-    deltas, response = read("anthropic", *pieces_of(WHOLE, size))
+    deltas, response = read("anthropic", *events_of(WHOLE, size))
     assert response == answered("anthropic", WHOLE)
     assert summed(deltas) == spoken(response)
 
@@ -194,7 +194,7 @@ def test_tool_call_at_the_output_limit_is_a_truncation():
     assert answered("anthropic", body, max_tokens=6).stop_reason is StopReason.TOOL_CALL
 
 
-def test_stream_without_end_is_unknown_and_keeps_its_text():
+def test_incomplete_stream_is_unknown_and_keeps_its_text():
     events = [start(), *block(0, text(""), {"type": "text_delta", "text": "half"}, closed=False)]
     response = answered("anthropic", *events)
     assert (response.text, response.stop_reason, response.raw_stop_reason) == ("half", StopReason.UNKNOWN, None)
@@ -267,7 +267,7 @@ def test_deltas_without_start_event_are_read():
     assert answered("anthropic", start(), lost, end()).text == "x"
 
 
-@given(st.one_of(spoiled(pieces_of(WHOLE, 9)), spoiled([WHOLE])))
+@given(st.one_of(spoiled(events_of(WHOLE, 9)), spoiled([WHOLE])))
 def test_mutated_answer_is_a_response_or_a_failure(events):
     try:
         response = answered("anthropic", *(events if isinstance(events, list) else [events]), max_tokens=5)

@@ -1,4 +1,4 @@
-"""The adapter of messages and what servers do that nobody documents: numbers that are missing, ids, blocks of other kinds."""
+"""Undocumented behaviour of Messages servers: missing indexes, ids and other block types."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ import pytest
 from tests.plugins.natives_support import answered
 
 
-def started(block, **fields):
+def block_start(block, **fields):
     return {"type": "content_block_start", "content_block": block, **fields}
 
 
-def piece(kind, field, value, **fields):
+def delta(kind, field, value, **fields):
     return {"type": "content_block_delta", "delta": {"type": kind, field: value}, **fields}
 
 
-def stopped(reason="end_turn"):
+def message_end(reason="end_turn"):
     return {"type": "message_delta", "delta": {"stop_reason": reason}}
 
 
 def test_deltas_without_index_belong_to_the_last_block():
     response = answered(
         "anthropic",
-        started({"type": "text", "text": ""}),
-        piece("text_delta", "text", "let me "),
-        piece("text_delta", "text", "see"),
+        block_start({"type": "text", "text": ""}),
+        delta("text_delta", "text", "let me "),
+        delta("text_delta", "text", "see"),
         {"type": "content_block_stop"},
         *(
             event
             for name in ("look", "see")
             for event in (
-                started({"type": "tool_use", "id": name, "name": name, "input": {}}),
-                piece("input_json_delta", "partial_json", '{"x":'),
-                piece("input_json_delta", "partial_json", "1}"),
+                block_start({"type": "tool_use", "id": name, "name": name, "input": {}}),
+                delta("input_json_delta", "partial_json", '{"x":'),
+                delta("input_json_delta", "partial_json", "1}"),
                 {"type": "content_block_stop"},
             )
         ),
-        stopped("tool_use"),
+        message_end("tool_use"),
     )
     assert response.text == "let me see"
     assert [(each.name, each.arguments) for each in response.tool_calls] == [("look", '{"x":1}'), ("see", '{"x":1}')]

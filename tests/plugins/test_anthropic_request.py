@@ -1,4 +1,4 @@
-"""What is sent to Anthropic's messages."""
+"""Requests to Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -169,12 +169,12 @@ def test_schema_with_open_objects_is_left_out(schema, why):
 
 
 @pytest.mark.parametrize(
-    "wanted", [ResponseFormat("json_object"), ResponseFormat("json_schema"), ResponseFormat("yaml")]
+    "response_format", [ResponseFormat("json_object"), ResponseFormat("json_schema"), ResponseFormat("yaml")]
 )
-def test_unsupported_response_format_is_left_out_and_reported(wanted):
-    request = asking("anthropic/c", response_format=wanted)
+def test_unsupported_response_format_is_left_out_and_reported(response_format):
+    request = asking("anthropic/c", response_format=response_format)
     assert sent(request).keys() == {"model", "max_tokens", "messages"}
-    assert left_out(request) == (f"response_format {wanted.kind} left out",)
+    assert left_out(request) == (f"response_format {response_format.kind} left out",)
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,10 @@ def test_whitespace_only_stop_sequences_are_left_out():
 
 
 def test_extra_fields_override_and_objects_are_merged():
-    wanted = ResponseFormat("json_schema", "answer", SCHEMA)
-    body = sent(asking("anthropic/c", response_format=wanted, extra={"output_config": {"effort": "low"}, "top_k": 5}))
+    response_format = ResponseFormat("json_schema", "answer", SCHEMA)
+    body = sent(
+        asking("anthropic/c", response_format=response_format, extra={"output_config": {"effort": "low"}, "top_k": 5})
+    )
     assert body["top_k"] == 5
     assert body["output_config"].keys() == {"format", "effort"}
 
@@ -226,9 +228,13 @@ def test_continued_answer_has_no_trailing_whitespace():
 
 
 def test_continuation_has_no_schema():
-    wanted = ResponseFormat("json_schema", "answer", SCHEMA)
+    response_format = ResponseFormat("json_schema", "answer", SCHEMA)
     request = asking(
-        "anthropic/claude-haiku-4-5", user("x"), said(Role.ASSISTANT, "{"), continues=True, response_format=wanted
+        "anthropic/claude-haiku-4-5",
+        user("x"),
+        said(Role.ASSISTANT, "{"),
+        continues=True,
+        response_format=response_format,
     )
     assert "output_config" not in sent(request)
     assert left_out(request) == ("response_format json_schema left out",)

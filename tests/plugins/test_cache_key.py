@@ -1,4 +1,4 @@
-"""The name of a cached prefix, which brings requests with the same prefix to where it was seen before."""
+"""The cache key routes requests with the same prefix to the same cache."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ TAKERS = {"openai", "azure", "mistral", "fireworks", "openai-responses", "azure-
 RULES = "the rules of the house, and the catalog"
 
 
-def key_of(preset="openai", prefix=(RULES,), said="hello", **more):
-    """What a request of a preset names its prefix."""
+def key_of(preset="openai", prefix=(RULES,), text="hello", **more):
+    """Return the cache key of a request."""
     system = [*(TextPart(text) for text in prefix[:-1]), TextPart(prefix[-1], ends_prefix=True)] if prefix else []
-    messages = (Message(Role.SYSTEM, (*system, TextPart("behind"))), Message(Role.USER, (TextPart(said),)))
+    messages = (Message(Role.SYSTEM, (*system, TextPart("behind"))), Message(Role.USER, (TextPart(text),)))
     request = ChatRequest(model=f"{preset}/m", messages=messages, **more)
     settings = ProviderSettings(name=preset, options=PRESETS[preset].options)
     if preset.endswith("responses"):
@@ -36,7 +36,7 @@ def test_cache_key_is_sent_only_where_documented(preset):
 
 
 def test_cache_key_depends_on_the_prefix_only():
-    assert key_of() == key_of(said="something else", max_tokens=7) == key_of("azure-responses")
+    assert key_of() == key_of(text="something else", max_tokens=7) == key_of("azure-responses")
     assert key_of() != key_of(prefix=("other rules",))
     assert key_of(prefix=("a", "b")) != key_of(prefix=("a", "c")) and key_of(prefix=("a\ud800",))
     assert key_of(prefix=()) is None, "nothing is marked"

@@ -1,4 +1,4 @@
-"""What is made of answers in the form of Gemini's generateContent."""
+"""Responses of Gemini's generateContent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent to Gemini's generateContent."""
+"""Requests to Gemini's generateContent."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_schema_is_converted_to_openapi_for_older_servers():
         {"$ref": "#"},
     ],
 )
-def test_recursive_schema_is_cut_off(schema):
+def test_recursive_schema_is_limited_in_depth(schema):
     request = asking("gemini/g", response_format=ResponseFormat("json_schema", "a", schema))
     assert "responseSchema" in sent(request, schemas="openapi")["generationConfig"]
 

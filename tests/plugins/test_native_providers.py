@@ -1,4 +1,4 @@
-"""The native adapters over real loopback HTTP: what they send, in pieces or whole, and how they fail."""
+"""The native providers over loopback HTTP: requests, whole and streamed responses, and failures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ EVENTS = "text/event-stream"
 
 @attrs.frozen
 class Case:
-    """One answer, as each provider says it: a text with letters of several bytes, and one call."""
+    """One response in each wire format: text with multi-byte characters, and one tool call."""
 
     model: str
     whole: dict
@@ -117,12 +117,12 @@ CASES = [anthropic(), gemini(), gemini("vertex/m", project="p", location="europe
 each = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
-def asked(case, server, way=complete, **fields):
+def respond(case, server, way=complete, **fields):
     return way(case.name, server.base_url, case.request(**fields), options=dict(case.options))
 
 
 def failures(case, server):
-    """How a request fails, whole and as a stream."""
+    """Return the failures of a request, whole and streamed."""
     found = []
     with connected(case.name, server.base_url, options=dict(case.options)) as (provider, run):
         for act in (provider.complete(case.request()), collected(provider, case.request())):
@@ -137,7 +137,7 @@ def failures(case, server):
 
 @each
 def test_whole_answer_is_read(chat_server, case):
-    response = asked(case, chat_server(lambda body: case.whole))
+    response = respond(case, chat_server(lambda body: case.whole))
     assert (response.text, response.stop_reason) == ("Blåbær og 🫐", StopReason.TOOL_CALL)
     assert [(call.name, json.loads(call.arguments)) for call in response.tool_calls] == [("look", {"at": "Tromsø"})]
     assert response.usage == Usage(input_tokens=3, output_tokens=9)
@@ -170,12 +170,12 @@ def test_streamed_answer_does_not_depend_on_chunk_boundaries(case):
 def test_stream_of_single_bytes_is_read(chat_server, case):
     pieces = [case.stream[at : at + 1] for at in range(len(case.stream))]
     server = chat_server(lambda body: Chunks(pieces, headers={"content-type": case.kind}))
-    assert asked(case, server, streamed)[1].text == "Blåbær og 🫐"
+    assert respond(case, server, streamed)[1].text == "Blåbær og 🫐"
 
 
 @each
 def test_whole_response_to_a_streaming_request_is_read(chat_server, case):
-    deltas, response = asked(case, chat_server(lambda body: case.whole), streamed)
+    deltas, response = respond(case, chat_server(lambda body: case.whole), streamed)
     assert "".join(delta.text for delta in deltas) == response.text == "Blåbær og 🫐"
 
 
@@ -183,11 +183,11 @@ def test_whole_response_to_a_streaming_request_is_read(chat_server, case):
 def test_incomplete_stream_is_unknown_and_broken_stream_is_a_failure(chat_server, case):
     half = case.stream[: case.stream.index(b"og ")]
     kind = {"content-type": case.kind}
-    deltas, response = asked(case, chat_server(lambda body: Chunks([half], headers=kind)), streamed)
+    deltas, response = respond(case, chat_server(lambda body: Chunks([half], headers=kind)), streamed)
     assert (response.text, response.stop_reason) == ("Blåbær ", StopReason.UNKNOWN)
     assert "".join(delta.text for delta in deltas) == "Blåbær "
     with pytest.raises(ProviderUnavailable) as caught:
-        asked(case, chat_server(lambda body: Chunks([half], Ending.CUT, headers=kind)), streamed)
+        respond(case, chat_server(lambda body: Chunks([half], Ending.CUT, headers=kind)), streamed)
     assert (caught.value.excerpt, caught.value.raw_length) == ("Blåbær", len("Blåbær ".encode()))
     assert caught.value.stop_reason == "Unknown" and caught.value.raw_stop_reason is None
     assert caught.value.usage == response.usage
@@ -211,7 +211,7 @@ def test_usage_of_a_broken_stream_is_reported(chat_server):
 @each
 def test_empty_stream_is_unknown(chat_server, case):
     server = chat_server(lambda body: Chunks([], headers={"content-type": case.kind}))
-    deltas, response = asked(case, server, streamed)
+    deltas, response = respond(case, server, streamed)
     assert (deltas, response.text, response.stop_reason) == ([], "", StopReason.UNKNOWN)
 
 
@@ -220,7 +220,7 @@ def test_damaged_event_is_a_failure(chat_server, case):
     bad = b'{"half": \n' if case.name == "ollama" else b'data: {"half": \n\n'
     server = chat_server(lambda body: Chunks([bad + case.stream], headers={"content-type": case.kind}))
     with pytest.raises(CallFailed, match="not JSON"):
-        asked(case, server, streamed)
+        respond(case, server, streamed)
 
 
 @each
@@ -265,8 +265,8 @@ KEYS = {
 @each
 def test_request_has_its_path_and_key_header(chat_server, case):
     server = chat_server(lambda body: case.whole)
-    asked(case, server)
-    asked(case, server, streamed)
+    respond(case, server)
+    respond(case, server, streamed)
     whole, stream = server.requests
     assert (whole.path, stream.path) == WHERE[case.name]
     name, value = KEYS[case.name]
@@ -361,7 +361,7 @@ def test_error_within_a_stream_is_a_failure_without_the_key(chat_server, case):
     half = case.stream[: case.stream.index(b"og ")].rpartition(b"\n")[0] + b"\n\n"
     server = chat_server(lambda _: Chunks([half, ERRORS[case.name]], headers={"content-type": case.kind}))
     with pytest.raises(CallFailed) as caught:
-        asked(case, server, streamed)
+        respond(case, server, streamed)
     assert caught.value.excerpt == "Blåbær"
     assert caught.value.sub_cause == "error_in_200"
     assert KEY not in str(caught.value) + repr(caught.value)
@@ -393,7 +393,7 @@ def test_quota_headers_are_reported(chat_server, case):
         "x-ms-is-spilled-over": "true",
     }
     headers = {"content-type": "application/json", "x-other": "7", **told}
-    assert asked(case, chat_server(lambda _: (200, headers, json.dumps(case.whole)))).quota_metadata == told
+    assert respond(case, chat_server(lambda _: (200, headers, json.dumps(case.whole)))).quota_metadata == told
 
 
 # -- models ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What is sent to Ollama's own chat, and what is made of its answers."""
+"""Ollama's chat API: requests and responses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def left_out(request):
     return render(request, Options()).downgrades
 
 
-# -- what is sent ---------------------------------------------------------------------------------------------
+# -- requests -------------------------------------------------------------------------------------------------
 
 
 def test_minimal_request_disables_streaming():
@@ -97,7 +97,7 @@ CLOSED = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 @pytest.mark.parametrize(
-    ("wanted", "expected", "downgrades"),
+    ("response_format", "expected", "downgrades"),
     [
         (ResponseFormat("json_object", "a", {"type": "object"}), "json", ()),
         (ResponseFormat("json_schema", "a", {"type": "object"}), {"type": "object"}, ()),
@@ -106,8 +106,8 @@ CLOSED = {"type": "object", "properties": {}, "additionalProperties": False}
         (ResponseFormat("yaml"), None, ("response_format yaml left out",)),
     ],
 )
-def test_format_is_json_or_a_schema(wanted, expected, downgrades):
-    request = asking("ollama/q", response_format=wanted)
+def test_format_is_json_or_a_schema(response_format, expected, downgrades):
+    request = asking("ollama/q", response_format=response_format)
     assert sent(request).get("format") == expected
     assert left_out(request) == downgrades
 

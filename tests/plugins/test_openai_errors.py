@@ -1,4 +1,4 @@
-"""The chat adapter when things go wrong: every failure has its class, says what happened, and shows no secret."""
+"""Failures of the chat wire format: each has its failure class and a message without secrets."""
 
 from __future__ import annotations
 
@@ -290,7 +290,7 @@ def test_body_at_the_limit_is_read(chat_server):
 
 @pytest.fixture
 def silent():
-    """A server that takes a request and says nothing until the test is over."""
+    """A server that accepts requests and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
 

@@ -1,4 +1,4 @@
-"""The chat adapter and what servers do that nobody documents: ids, choices, counts, and content that is no text."""
+"""Undocumented behaviour of chat servers: ids, choices, usage and unsupported content."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def call(name="look", arguments="{}", **fields):
 
 
 def both(*calls):
-    """The calls of one answer, whole and as a stream that brings them at once."""
+    """Return the calls of one response, whole and as a single stream event."""
     return (
         whole(choice("tool_calls", tool_calls=list(calls))).tool_calls,
         streamed(chunk({"tool_calls": list(calls)}), chunk(reason="tool_calls")).tool_calls,

@@ -1,4 +1,4 @@
-"""The chat adapter and its servers: continuation, addresses, strict schemas, returned fields and lists of models."""
+"""Presets of the chat wire format: continuation, URLs, strict schemas, returned fields and model lists."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def server(chat_server):
     return chat_server(lambda body: completion("hello"))
 
 
-def sent(server, request=REQUEST, **given):
-    ask(server.base_url, request, **given)
+def sent(server, request=REQUEST, **settings):
+    ask(server.base_url, request, **settings)
     return server.requests[-1]
 
 
@@ -214,9 +214,9 @@ def test_returned_fields_are_sent_back_to_their_server_only(server):
 # -- models ---------------------------------------------------------------------------------------------------
 
 
-def listed(base_url, preset="vllm", **given):
+def listed(base_url, preset="vllm", **settings):
     async def run():
-        provider = opened(base_url, preset, **given)
+        provider = opened(base_url, preset, **settings)
         assert isinstance(provider, ListingProvider)
         try:
             return await provider.models()

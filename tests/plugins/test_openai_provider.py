@@ -1,4 +1,4 @@
-"""The chat adapter over real loopback HTTP: what it sends, and what it makes of good answers."""
+"""The chat wire format over loopback HTTP: requests and successful responses."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ OFFERED = ResponseFormat("json_object", "plan", CLOSED)
 
 
 @pytest.mark.parametrize(
-    ("preset", "wanted", "expected", "downgrades"),
+    ("preset", "response_format", "expected", "downgrades"),
     [
         ("vllm", ResponseFormat("json_object"), {"type": "json_object"}, ()),
         (
@@ -189,7 +189,7 @@ OFFERED = ResponseFormat("json_object", "plan", CLOSED)
             ("response_format json_schema -> json_object",),
         ),
         ("vllm", ResponseFormat("grammar"), None, ("response_format grammar left out",)),
-        # A schema beside plain JSON is an offer: taken where models are held to it, and no loss elsewhere.
+        # An optional schema is used only for models with constrained decoding.
         *(
             (preset, OFFERED, {"type": "json_schema", "json_schema": {"name": "plan", "schema": CLOSED}}, ())
             for preset in ("vllm", "sglang", "lmstudio", "ollama-openai", "perplexity")
@@ -213,15 +213,17 @@ OFFERED = ResponseFormat("json_object", "plan", CLOSED)
         ("llamacpp", ResponseFormat("json_object", "plan", SCHEMA), {"type": "json_object"}, ()),
     ],
 )
-def test_response_format_is_sent_translated_or_left_out_and_reported(server, preset, wanted, expected, downgrades):
-    [response] = ask(server.base_url, asking(f"{preset}/m", response_format=wanted), preset=preset)
+def test_response_format_is_sent_translated_or_left_out_and_reported(
+    server, preset, response_format, expected, downgrades
+):
+    [response] = ask(server.base_url, asking(f"{preset}/m", response_format=response_format), preset=preset)
     assert server.requests[0].body.get("response_format") == expected
     assert response.downgrades == downgrades
 
 
 def test_order_of_response_formats_decides_about_optional_schemas(server):
-    wanted = asking("openai/m", response_format=OFFERED)
-    ask(server.base_url, wanted, preset="openai", options={"response_formats": ["json_object", "json_schema"]})
+    response_format = asking("openai/m", response_format=OFFERED)
+    ask(server.base_url, response_format, preset="openai", options={"response_formats": ["json_object", "json_schema"]})
     assert server.requests[0].body["response_format"] == {"type": "json_object"}
 
 
@@ -248,7 +250,7 @@ def test_lone_surrogate_is_replaced(server):
 
 
 def test_extra_field_that_is_not_json_is_rejected(server):
-    with pytest.raises(InvalidRequest, match="JSON cannot say"):
+    with pytest.raises(InvalidRequest, match="cannot be encoded as JSON"):
         ask(server.base_url, asking(extra={"x": object()}))
 
 

@@ -1,4 +1,4 @@
-"""The chat adapter and what a provider repeats: no secret is shown, whatever its place, and nothing grows without bounds."""
+"""Redaction in the chat wire format: no response field leaks a secret, and quotations are bounded."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_secret_with_changed_whitespace_is_redacted():
         lambda length: " " * length + KEY,
         lambda length: "kq7Z" * (length // 4),
     ],
-    ids=["plain", "keys", "blanks", "prefixes of the key"],
+    ids=["plain", "keys", "spaces", "prefixes of the key"],
 )
 def test_work_for_a_quotation_grows_linearly(work_counter, text_of):
     def read(length):
@@ -271,7 +271,7 @@ def test_json_string_body_does_not_show_the_key():
 
 
 @pytest.mark.parametrize("status", [200, 400])
-def test_nested_lists_are_no_error_object(status):
+def test_nested_lists_are_not_error_objects(status):
     for depth in (2, 500, 900):
         assert isinstance(failure(status, b"[" * depth + b"]" * depth), CallFailed)
 

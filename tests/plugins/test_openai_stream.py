@@ -1,4 +1,4 @@
-"""The chat adapter when answers come in pieces: they come to the same response, and an end is never made up."""
+"""Streams of the chat wire format: the same response as without streaming, and never an invented stop reason."""
 
 from __future__ import annotations
 
@@ -112,17 +112,17 @@ def split(text, places):
     st.sampled_from(["stop", "length", "tool_calls", "content_filter", "news", "", None]),
     st.lists(st.integers(0, 30), max_size=4),
 )
-def test_streamed_and_whole_responses_are_equal(text, thoughts, calls, reason, places):
+def test_streamed_and_whole_responses_are_equal(text, reasoning, calls, reason, places):
     made = [
         {"index": index, "id": f"c{index}", "function": {"name": name, "arguments": arguments}}
         for index, (name, arguments) in enumerate(calls)
     ]
     usage = {"prompt_tokens": 3, "completion_tokens": 4, "completion_tokens_details": {"reasoning_tokens": 2}}
-    message = {"content": text, "reasoning": thoughts, "tool_calls": made}
+    message = {"content": text, "reasoning": reasoning, "tool_calls": made}
     body = {"model": "m", "choices": [{"index": 0, "message": message, "finish_reason": reason}], "usage": usage}
     whole = parse_response(200, {}, events(body, done=False)[6:])
     pieces = [
-        *(chunk({"reasoning": piece, "content": ""}) for piece in split(thoughts, places)),
+        *(chunk({"reasoning": piece, "content": ""}) for piece in split(reasoning, places)),
         *(chunk({"content": piece}) for piece in split(text, places)),
         *(chunk(calling(call(each["index"], each["id"], each["function"]["name"], ""))) for each in made),
         *(

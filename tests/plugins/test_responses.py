@@ -1,4 +1,4 @@
-"""The adapter of OpenAI's Responses: events come to the response that the last of them repeats, and nothing comes twice."""
+"""The Responses wire format: events add up to the final response, and nothing is read twice."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_response_contains_all_output_items():
 
 @given(st.sets(st.integers(1, len(STREAM) - 2)))
 def test_streamed_and_whole_responses_are_equal_if_events_are_missing(left_out):
-    # Without its first piece a text is another one.
+    # Without its first delta the text would differ.
     left_out |= {number + 1 for number in left_out & {2, 6, 11}}
     kept = [each for number, each in enumerate(STREAM) if number not in left_out]
     assert stream(*kept) == read(whole(REASONING, MESSAGE, CALL))
@@ -139,7 +139,7 @@ def test_items_with_new_numbers_or_ids_at_the_end_are_read_once():
     assert stream(*said, event("completed", response=whole({**MESSAGE, "id": "other"}))).text == "Grüße an"
 
 
-def test_stream_without_end_event_is_unknown():
+def test_stream_without_final_event_is_unknown():
     found = stream(*STREAM[:-1])
     assert (found.text, found.stop_reason, found.raw_stop_reason) == ("Grüße an", StopReason.UNKNOWN, None)
 
@@ -261,9 +261,9 @@ def test_any_stream_is_a_response_or_a_failure(data):
 # -- requests -------------------------------------------------------------------------------------------------
 
 
-def sent(chat_server, request, preset="openai-responses", **given):
+def sent(chat_server, request, preset="openai-responses", **settings):
     server = chat_server(lambda body: whole(MESSAGE))
-    (response,) = ask(server.base_url, request, preset=preset, **given)
+    (response,) = ask(server.base_url, request, preset=preset, **settings)
     return server.requests[0], response
 
 
@@ -329,16 +329,16 @@ def test_request_has_the_format_of_the_api(chat_server):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "form", "downgrades"),
+    ("response_format", "form", "downgrades"),
     [
         (ResponseFormat("json_object"), {"type": "json_object"}, ()),
         (ResponseFormat("json_schema"), {"type": "json_object"}, ("response_format json_schema -> json_object",)),
         (ResponseFormat("poem"), None, ("response_format poem left out",)),
     ],
 )
-def test_response_format_is_translated_or_left_out_and_reported(chat_server, wanted, form, downgrades):
+def test_response_format_is_translated_or_left_out_and_reported(chat_server, response_format, form, downgrades):
     request = ChatRequest(
-        model="xai-responses/m", messages=(Message(Role.USER, (TextPart("x"),)),), response_format=wanted
+        model="xai-responses/m", messages=(Message(Role.USER, (TextPart("x"),)),), response_format=response_format
     )
     found, response = sent(chat_server, request, preset="xai-responses")
     assert found.body.get("text", {}).get("format") == form

@@ -1,4 +1,4 @@
-"""The adapter of Responses and what servers do that nobody documents: numbers, ids, states, and items of other kinds."""
+"""Undocumented behaviour of Responses servers: indexes, ids, states and other item types."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def event(kind, **fields):
     return {"type": f"response.{kind}", **fields}
 
 
-def said(text, **fields):
+def message(text, **fields):
     return {"type": "message", "content": [{"type": "output_text", "text": text}], **fields}
 
 
@@ -41,7 +41,7 @@ def call(name="look", arguments="{}", **fields):
     return {"type": "function_call", "name": name, "arguments": arguments, **fields}
 
 
-def told(response):
+def facts(response):
     return response.text, [(each.name, each.arguments) for each in response.tool_calls]
 
 
@@ -57,9 +57,9 @@ PIECES = [
 ]
 OUTPUT = [
     {"type": "reasoning", "id": "r", "summary": []},
-    said("one ", id="m1"),
+    message("one ", id="m1"),
     call(arguments='{"x":1}', id="f1", call_id="a"),
-    said("two", id="m2"),
+    message("two", id="m2"),
 ]
 
 
@@ -69,7 +69,7 @@ def test_repeated_items_are_recognised_with_other_numbers_and_ids(ids, has_reaso
     output = [{**item, "id": item["id"] if ids == "same" else ids and f"other-{item['id']}"} for item in OUTPUT]
     end = event("completed", response={"status": "completed", "output": output[not has_reasoning_in_front :]})
     response = stream(*PIECES, end)
-    assert told(response) == ("one two", [("look", '{"x":1}')])
+    assert facts(response) == ("one two", [("look", '{"x":1}')])
     assert response.tool_calls[0].id == "a"
 
 
@@ -83,18 +83,18 @@ def test_items_without_number_and_id_are_separated_by_order():
         event("output_item.done", item=call("see", "{}")),
         event("completed", response={"status": "completed"}),
     )
-    assert told(response) == ("", [("look", '{"x":1}'), ("see", "{}")])
+    assert facts(response) == ("", [("look", '{"x":1}'), ("see", "{}")])
     assert len({each.id for each in response.tool_calls}) == 2
 
 
 @pytest.mark.parametrize("arguments", ['{"x":1}', {"x": 1}])
 def test_object_arguments_are_read(arguments):
-    assert told(whole(call(arguments=arguments))) == ("", [("look", '{"x":1}')])
+    assert facts(whole(call(arguments=arguments))) == ("", [("look", '{"x":1}')])
 
 
 @pytest.mark.parametrize("arguments", [None, "", {}, "null", "{}"])
 def test_missing_arguments_are_an_empty_object(arguments):
-    assert told(whole(call(arguments=arguments))) == ("", [("look", "{}")])
+    assert facts(whole(call(arguments=arguments))) == ("", [("look", "{}")])
 
 
 def test_content_can_be_a_string():
@@ -127,7 +127,7 @@ def test_server_side_tools_are_reported_and_not_tool_calls():
         {"type": "web_search_call", "id": "w"},
         {"type": "mcp_call", "name": "ask", "arguments": "{}"},
         search,
-        said("ok"),
+        message("ok"),
     ]
     pieces = [
         event("output_item.added", output_index=0, item={**search, "input": ""}),
@@ -136,7 +136,7 @@ def test_server_side_tools_are_reported_and_not_tool_calls():
     ]
     end = event("completed", response={"status": "completed", "output": output})
     for response in (whole(*output), stream(*pieces, end)):
-        assert told(response) == ("ok", [])
+        assert facts(response) == ("ok", [])
         assert response.stop_reason is StopReason.END_TURN
         assert sorted(response.unread) == ["custom_tool_call", "mcp_call", "web_search_call"]
 
@@ -148,7 +148,7 @@ def test_unsupported_content_is_reported():
 
 def test_compacted_history_is_sent_back():
     short = {"type": "compaction", "id": "cmp", "encrypted_content": "xyz"}
-    response = whole(short, said("ok"))
+    response = whole(short, message("ok"))
     answer = Message(Role.ASSISTANT, (TextPart(response.text),), opaque=response.opaque)
     sent = json.loads(render(attrs.evolve(REQUEST, messages=(answer,)), Options()).body)["input"]
     assert sent == [short, {"role": "assistant", "content": "ok"}]
@@ -164,7 +164,7 @@ def test_compacted_history_is_sent_back():
     ],
 )
 def test_encrypted_reasoning_is_requested_from_supporting_models(chat_server, model, includes, temperature):
-    server = chat_server(lambda _: {"status": "completed", "output": [said("ok")]})
+    server = chat_server(lambda _: {"status": "completed", "output": [message("ok")]})
     ask(server.base_url, attrs.evolve(REQUEST, model=model, temperature=0.5), preset=model.partition("/")[0])
     body = server.requests[0].body
     assert (body.get("include"), body.get("temperature"), body["store"]) == (includes, temperature, False)

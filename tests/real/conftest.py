@@ -1,4 +1,4 @@
-"""llama.cpp's two servers with models that a few lines make; where there is none, what needs it is skipped and says so."""
+"""llama.cpp's two servers with tiny generated models; tests are skipped if a server is not installed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from benchmarks.real_servers.serving import PROGRAMS, serving
+from benchmarks.real_servers.server import PROGRAMS, serve
 
 
 @pytest.fixture(scope="session")
@@ -18,10 +18,10 @@ def served(tmp_path_factory):
     def start(program, kind, *, context):
         if PROGRAMS[program].path() is None:
             pytest.skip(PROGRAMS[program].missing())
-        wanted = program, kind, context
-        if wanted not in running:
-            running[wanted] = stack.enter_context(serving(PROGRAMS[program], kind, folder, context=context))
-        return running[wanted]
+        key = program, kind, context
+        if key not in running:
+            running[key] = stack.enter_context(serve(PROGRAMS[program], kind, folder, context=context))
+        return running[key]
 
     with contextlib.ExitStack() as stack:
         yield start
@@ -29,17 +29,17 @@ def served(tmp_path_factory):
 
 @pytest.fixture(params=PROGRAMS)
 def any_server(request, served):
-    """The same of each of the two servers."""
+    """Each of the two servers."""
     return lambda kind, *, context: served(request.param, kind, context=context)
 
 
 @pytest.fixture
 def llama_server(served):
-    """The server in C++."""
+    """The C++ server."""
     return lambda kind, *, context: served("llama-server", kind, context=context)
 
 
 @pytest.fixture
 def llama_cpp_python(served):
-    """The server in Python."""
+    """The Python server."""
     return lambda kind, *, context: served("llama-cpp-python", kind, context=context)

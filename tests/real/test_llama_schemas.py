@@ -1,4 +1,4 @@
-"""Schemas in the words of every interface, held to by the grammars of real servers: noise becomes a plan that can be read."""
+"""Schemas of every dialect under the grammars of real servers: noise becomes a decodable plan."""
 
 import json
 
@@ -40,8 +40,8 @@ def catalog(tmp_path):
     return load_catalog_file(file)
 
 
-def held(url, schema, seed):
-    """What the model writes under the schema; ``None`` where it comes to no end."""
+def constrained_output(url, schema, seed):
+    """Return the model's output under the schema; ``None`` if it was truncated."""
     body = {
         "messages": [{"role": "user", "content": "hi"}],
         "response_format": {"type": "json_object", "schema": schema},
@@ -52,34 +52,34 @@ def held(url, schema, seed):
     answer = httpx.post(f"{url}/chat/completions", json=body, timeout=300)
     assert answer.status_code == 200, answer.text
     (choice,) = answer.json()["choices"]
-    # The grammar of the server in Python lets control characters stand in texts.
+    # The Python server's grammar allows control characters in strings.
     return json.loads(choice["message"]["content"], strict=False) if choice["finish_reason"] == "stop" else None
 
 
-def assert_holds(url, catalog, dialect):
+def assert_valid_plans(url, catalog, dialect):
     task = Task(name="plan", variant="full_steps", model="a/b", request="x", catalog=catalog)
     forms = {form.name: form.schema for form in plan_forms(task, single_pick="single_pick")}
     checker = StepChecker(catalog)
     for name, form in forms.items():
         schema = adapt_schema(form, dialect, is_read_freely=True).schema
-        plans = [plan for seed in SEEDS if (plan := held(url, schema, seed)) is not None]
+        plans = [plan for seed in SEEDS if (plan := constrained_output(url, schema, seed)) is not None]
         assert plans, name
         for plan in plans:
             Draft202012Validator(schema).validate(plan)
         steps = [step for plan in plans for step in plan["steps"]]
-        found = [checker.check(step["tool"], step["args"], step["rationale"]) for step in steps]
-        assert all(step.corrected_from is None for step in found)
+        checks = [checker.check(step["tool"], step["args"], step["rationale"]) for step in steps]
+        assert all(step.corrected_from is None for step in checks)
         if name == "arguments":
-            assert not any(step.problems for step in found)
-            assert None not in [value for step in found for key, value in step.args.items() if key != "times"]
+            assert not any(step.problems for step in checks)
+            assert None not in [value for step in checks for key, value in step.args.items() if key != "times"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
-def test_a_grammar_is_made_of_the_words_of_every_interface(llama_server, catalog, dialect):
-    assert_holds(llama_server("random", context=CONTEXT), catalog, dialect)
+def test_every_schema_dialect_compiles_to_a_grammar(llama_server, catalog, dialect):
+    assert_valid_plans(llama_server("random", context=CONTEXT), catalog, dialect)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
-def test_the_server_in_python_lives_on_where_no_bound_is_too_long_for_it(llama_cpp_python, catalog, dialect):
+def test_python_server_supports_every_dialect_with_short_bounds(llama_cpp_python, catalog, dialect):
     short = attrs.evolve(dialect, most_length=LLAMA_CPP_PYTHON.most_length)
-    assert_holds(llama_cpp_python("random", context=CONTEXT), catalog, short)
+    assert_valid_plans(llama_cpp_python("random", context=CONTEXT), catalog, short)

@@ -17,7 +17,7 @@ from contrib_providers.bedrock.tests.test_contract import CONVERSE
 from contrib_providers.cohere.tests.test_contract import COHERE
 from helmdeck_testing import ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, ServerFormat, failing_server
 
-pytestmark = pytest.mark.filterwarnings("default")  # what the SDKs deprecate among themselves is not about us
+pytestmark = pytest.mark.filterwarnings("default")  # deprecations inside the SDKs
 
 ASK = [{"role": "user", "content": "say #7"}]
 TIMEOUT_S = 5.0
@@ -49,21 +49,21 @@ class Sdk(NamedTuple):
 
 def openai_chat(openai, url):
     client = openai.OpenAI(base_url=url, api_key="none", max_retries=0, timeout=TIMEOUT_S)
-    given = {"model": "m", "messages": ASK, "max_completion_tokens": 50}
+    fields = {"model": "m", "messages": ASK, "max_completion_tokens": 50}
 
     def counted(usage):
         return usage and (usage.prompt_tokens, usage.completion_tokens)
 
     def whole():
-        answer = client.chat.completions.create(**given)
+        answer = client.chat.completions.create(**fields)
         (choice,), message = answer.choices, answer.choices[0].message
         thought = getattr(message, "reasoning_content", "")
         return Read(message.content, thought, choice.finish_reason, counted(answer.usage))
 
     def streamed():
-        asked = client.chat.completions.create(**given, stream=True, stream_options={"include_usage": True})
+        chunks = client.chat.completions.create(**fields, stream=True, stream_options={"include_usage": True})
         text, thought, stop, usage = "", "", None, None
-        for chunk in asked:
+        for chunk in chunks:
             for choice in chunk.choices:
                 text += choice.delta.content or ""
                 thought += getattr(choice.delta, "reasoning_content", "")
@@ -76,7 +76,7 @@ def openai_chat(openai, url):
 
 def openai_responses(openai, url):
     client = openai.OpenAI(base_url=url, api_key="none", max_retries=0, timeout=TIMEOUT_S)
-    given = {"model": "m", "input": "say #7", "max_output_tokens": 50}
+    fields = {"model": "m", "input": "say #7", "max_output_tokens": 50}
 
     def read(answer):
         thoughts = [part.text for item in answer.output if item.type == "reasoning" for part in item.summary]
@@ -86,8 +86,8 @@ def openai_responses(openai, url):
 
     def streamed():
         text, thought, last = "", "", None
-        # The helper puts the events together, and breaks where one does not follow from those before it.
-        with contextlib.suppress(RuntimeError), client.responses.stream(**given) as events:
+        # The helper accumulates the events and fails on an inconsistent one.
+        with contextlib.suppress(RuntimeError), client.responses.stream(**fields) as events:
             for event in events:
                 if event.type == "error":
                     raise openai.APIError(event.message, request=None, body=None)
@@ -99,14 +99,14 @@ def openai_responses(openai, url):
         assert read(last)[:2] == (text, thought)
         return read(last)
 
-    return lambda: read(client.responses.create(**given)), streamed
+    return lambda: read(client.responses.create(**fields)), streamed
 
 
 def anthropic(package, url):
     client = package.Anthropic(
         base_url=url.removesuffix("/v1"), api_key="none", max_retries=0, timeout=TIMEOUT_S
     ).messages
-    given = {"model": "m", "messages": ASK, "max_tokens": 50}
+    fields = {"model": "m", "messages": ASK, "max_tokens": 50}
 
     def read(message):
         blocks = {block.type: getattr(block, block.type) for block in message.content}
@@ -114,16 +114,16 @@ def anthropic(package, url):
         return Read(blocks.get("text", ""), blocks.get("thinking", ""), message.stop_reason, tokens)
 
     def streamed():
-        with client.stream(**given) as events:
+        with client.stream(**fields) as events:
             return read(events.get_final_message())
 
-    return lambda: read(client.create(**given)), streamed
+    return lambda: read(client.create(**fields)), streamed
 
 
 def gemini(genai, url):
     options = genai.types.HttpOptions(base_url=url.removesuffix("/v1"), timeout=int(TIMEOUT_S * 1000))
-    client = genai.Client(api_key="none", http_options=options)  # it closes when nobody holds it
-    given = {"model": "m", "contents": "say #7", "config": genai.types.GenerateContentConfig(max_output_tokens=50)}
+    client = genai.Client(api_key="none", http_options=options)  # it closes when it is garbage collected
+    fields = {"model": "m", "contents": "say #7", "config": genai.types.GenerateContentConfig(max_output_tokens=50)}
 
     def read(chunks):
         parts = [part for chunk in chunks for part in chunk.parts or ()]
@@ -136,14 +136,14 @@ def gemini(genai, url):
         )
 
     return (
-        lambda: read([client.models.generate_content(**given)]),
-        lambda: read([*client.models.generate_content_stream(**given)]),
+        lambda: read([client.models.generate_content(**fields)]),
+        lambda: read([*client.models.generate_content_stream(**fields)]),
     )
 
 
 def ollama(package, url):
     client = package.Client(host=url.removesuffix("/v1"), timeout=TIMEOUT_S)
-    given = {"model": "m", "messages": ASK, "options": {"num_predict": 50}}
+    fields = {"model": "m", "messages": ASK, "options": {"num_predict": 50}}
 
     def read(lines):
         last = lines[-1]
@@ -154,30 +154,30 @@ def ollama(package, url):
             (last.prompt_eval_count, last.eval_count) if last.done else None,
         )
 
-    return lambda: read([client.chat(**given)]), lambda: read([*client.chat(**given, stream=True)])
+    return lambda: read([client.chat(**fields)]), lambda: read([*client.chat(**fields, stream=True)])
 
 
 def cohere(package, url):
     client = package.ClientV2(api_key="none", base_url=url.removesuffix("/v1"), timeout=TIMEOUT_S)
-    given = {"model": "m", "messages": ASK, "max_tokens": 50, "request_options": {"max_retries": 0}}
+    fields = {"model": "m", "messages": ASK, "max_tokens": 50, "request_options": {"max_retries": 0}}
 
     def counted(usage):
         return usage and (usage.tokens.input_tokens, usage.tokens.output_tokens)
 
     def whole():
-        answer = client.chat(**given)
+        answer = client.chat(**fields)
         blocks = {block.type: getattr(block, block.type) for block in answer.message.content}
         return Read(blocks.get("text", ""), blocks.get("thinking", ""), answer.finish_reason, counted(answer.usage))
 
     def streamed():
         text, thought, end = "", "", None
-        for event in client.chat_stream(**given):
+        for event in client.chat_stream(**fields):
             if event.type == "content-delta":
                 text += event.delta.message.content.text or ""
                 thought += event.delta.message.content.thinking or ""
             end = event.delta if event.type == "message-end" else None
         if end and end.error:
-            raise RuntimeError(end.error)  # the client leaves it to whoever reads
+            raise RuntimeError(end.error)  # the client does not raise it
         return Read(text, thought, end and end.finish_reason, end and counted(end.usage))
 
     return whole, streamed
@@ -195,13 +195,13 @@ def bedrock(boto3, url):
         config=Config(retries={"max_attempts": 0}, read_timeout=TIMEOUT_S),
     )
     message = {"role": "user", "content": [{"text": "say #7"}]}
-    given = {"modelId": "m", "messages": [message], "inferenceConfig": {"maxTokens": 50}}
+    fields = {"modelId": "m", "messages": [message], "inferenceConfig": {"maxTokens": 50}}
 
     def counted(usage):
         return usage and (usage["inputTokens"], usage["outputTokens"])
 
     def whole():
-        answer = client.converse(**given)
+        answer = client.converse(**fields)
         text = thought = ""
         for block in answer["output"]["message"]["content"]:
             text += block.get("text", "")
@@ -211,7 +211,7 @@ def bedrock(boto3, url):
     def streamed():
         text = thought = ""
         found: dict[str, Any] = {}
-        for event in client.converse_stream(**given)["stream"]:
+        for event in client.converse_stream(**fields)["stream"]:
             found |= event
             delta = event.get("contentBlockDelta", {}).get("delta", {})
             text += delta.get("text", "")
@@ -288,7 +288,7 @@ if not INSTALLED:
 
 
 @pytest.mark.parametrize("name", [name for name in SDKS if name not in INSTALLED] or ["none"])
-def test_it_is_installed(name):
+def test_sdk_is_installed(name):
     pytest.skip(f"the SDKs that are not installed: {name}")
 
 
@@ -301,7 +301,7 @@ def sdk(request):
 
 @pytest.fixture(params=STREAM)
 def asking(request, sdk) -> Callable[[str], contextlib.AbstractContextManager[Callable[[], Read]]]:
-    """What asks a server that is in a mode, in one of the two ways."""
+    """Return a function that calls a server in a mode, streamed or not."""
 
     @contextlib.contextmanager
     def start(mode: str) -> Iterator[Callable[[], Read]]:
@@ -311,45 +311,45 @@ def asking(request, sdk) -> Callable[[str], contextlib.AbstractContextManager[Ca
     return start
 
 
-def test_a_good_answer_is_read_with_its_end_and_its_tokens(sdk, asking):
+def test_response_has_text_stop_reason_and_usage(sdk, asking):
     with asking("good") as ask:
         assert ask() == Read(json.dumps({"answer": "#7"}), "", sdk.stops[0], (5, 2))
 
 
-def test_thoughts_are_read_apart_from_the_text(sdk, asking):
+def test_reasoning_is_separate_from_text(sdk, asking):
     with asking("draft_in_reasoning") as ask:
         answer = ask()
     assert (answer.text, answer.stop) == ("", sdk.stops[0])
     assert answer.reasoning_content.startswith("I could answer {") and answer.reasoning_content.endswith("but first")
 
 
-def test_a_cut_answer_says_that_it_was_cut(sdk, asking):
+def test_truncated_response_has_its_stop_reason(sdk, asking):
     with asking("cut_json_length") as ask:
         answer = ask()
     assert answer.text.startswith('{"steps"') and answer[2:] == (sdk.stops[1], (5, 50))
 
 
-def test_a_withheld_answer_says_so(sdk, asking):
+def test_filtered_response_has_its_stop_reason(sdk, asking):
     if "empty_content_filter" in sdk.server_format.lacks:
         pytest.skip(f"{sdk.server_format.name} has no words for it")
     with asking("empty_content_filter") as ask:
         assert ask()[:3] == ("", "", sdk.stops[2])
 
 
-def test_an_answer_without_an_end_is_read_without_a_reason(asking):
+def test_response_without_end_has_no_stop_reason(asking):
     with asking("no_end") as ask:
         answer = ask()
     assert answer.text.startswith('{"steps"') and answer.stop is None
 
 
 @pytest.mark.parametrize(("mode", "place"), [("rate_limited", 0), ("unavailable", 1)])
-def test_a_refusal_has_the_name_that_the_vendor_gives_it_and_its_words(sdk, asking, mode, place):
+def test_error_has_the_vendors_class_and_message(sdk, asking, mode, place):
     with asking(mode) as ask, pytest.raises(Exception, match="upstream error") as caught:
         ask()
     assert type(caught.value).__name__ == sdk.refused[place]
 
 
-def test_an_error_inside_of_a_stream_is_raised_with_its_words(sdk):
+def test_error_within_a_stream_is_raised_with_its_message(sdk):
     with (
         failing_server(sdk.server_format, "error_in_200") as server,
         pytest.raises(Exception, match="upstream error") as caught,
@@ -358,6 +358,6 @@ def test_an_error_inside_of_a_stream_is_raised_with_its_words(sdk):
     assert type(caught.value).__name__ == sdk.refused[2]
 
 
-def test_a_body_that_breaks_off_is_no_answer(asking):
+def test_truncated_body_is_an_error(asking):
     with asking("cut_body") as ask, pytest.raises(Exception, match=r"(?i)connection|prematurely"):
         ask()

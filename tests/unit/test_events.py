@@ -1,4 +1,4 @@
-"""What is told while a call runs: every fact, under its name, without a secret, and at no cost where nobody listens."""
+"""Call events: names, fields and order, without secrets, and without cost if there is no sink."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ EVENTS = typing.get_args(module.Event)
 HELLO = ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart("hello"),)),))
 
 
-def test_every_event_has_a_name_of_its_own():
+def test_event_names_are_unique():
     names = [event.name for event in EVENTS]
     assert len(set(names)) == len(EVENTS)
     assert {"stop_reason_observed", "continuation_attempt", "continuation_terminated", "tool_payload_repair"} <= set(
@@ -48,7 +48,7 @@ def test_every_event_has_a_name_of_its_own():
     )
 
 
-def test_a_call_is_told_from_its_start_to_its_end_under_one_id():
+def test_events_of_a_call_share_one_id():
     recorder = EventRecorder()
     with eventful_deck(beside=(recorder,)) as deck:
         plan = eventful_plan(deck)
@@ -65,7 +65,7 @@ def test_a_call_is_told_from_its_start_to_its_end_under_one_id():
     assert recorder.of(AttemptEnded)[-1].outcome.continuations == 1
 
 
-def test_a_request_that_goes_out_tells_the_budget_and_what_was_changed():
+def test_request_sent_event_has_the_budget_and_changes():
     recorder = EventRecorder()
     with eventful_deck(beside=(recorder,)) as deck:
         eventful_plan(deck)
@@ -75,7 +75,7 @@ def test_a_request_that_goes_out_tells_the_budget_and_what_was_changed():
     assert last.model == "b/two"
 
 
-def test_events_are_plain_data_where_that_is_wanted():
+def test_events_convert_to_plain_data():
     recorder = EventRecorder()
     with eventful_deck(beside=(recorder,)) as deck:
         eventful_plan(deck)
@@ -84,7 +84,7 @@ def test_events_are_plain_data_where_that_is_wanted():
         assert json.loads(json.dumps(data)) == data and data["event"] == event.name
 
 
-def test_a_stream_is_told_like_any_other_answer():
+def test_stream_emits_the_same_events():
     recorder = EventRecorder()
     replies = [Reply("a long answer that", stop_reason="length"), Reply(" ends here")]
     with make_deck(scripted_provider(replies, "a"), recorder) as deck:
@@ -95,7 +95,7 @@ def test_a_stream_is_told_like_any_other_answer():
     assert recorder.of(ContinuationTerminated)[0].attempts == 1
 
 
-def test_a_stream_that_its_reader_leaves_is_told_as_aborted():
+def test_closed_stream_emits_call_aborted():
     recorder = EventRecorder()
     with make_deck(scripted_provider([Reply("one word after the other")], "a"), recorder) as deck:
         pieces = deck.stream(HELLO)
@@ -104,7 +104,7 @@ def test_a_stream_that_its_reader_leaves_is_told_as_aborted():
     assert [event.error for event in recorder.of(CallAborted)] == ["GeneratorExit"]
 
 
-def test_a_reader_that_stops_after_the_last_piece_has_aborted_nothing():
+def test_stream_closed_after_the_last_delta_is_not_aborted():
     recorder = EventRecorder()
     with make_deck(scripted_provider([Reply("short")], "a"), recorder) as deck:
 
@@ -117,12 +117,12 @@ def test_a_reader_that_stops_after_the_last_piece_has_aborted_nothing():
     assert recorder.of(CallFinished) and not recorder.of(CallAborted)
 
 
-def test_a_call_that_is_cancelled_is_told_once_as_aborted():
+def test_cancelled_call_emits_call_aborted_once():
     recorder = EventRecorder()
 
     async def cancelled(deck):
         call = asyncio.create_task(deck.acomplete(HELLO))
-        for _ in range(20):  # until the request is out
+        for _ in range(20):  # until the request is sent
             await asyncio.sleep(0)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -135,8 +135,8 @@ def test_a_call_that_is_cancelled_is_told_once_as_aborted():
     assert not recorder.of(CallExhausted) and not recorder.of(CallFinished)
 
 
-def test_an_attempt_that_failed_before_a_call_was_aborted_is_told_too():
-    """The next model's filter call hangs, so that nobody knew yet what follows on the attempt before."""
+def test_failed_attempt_before_an_abort_is_reported():
+    """The fallback model's filter call hangs, so the recovery decision is still pending."""
     recorder = EventRecorder()
     small = {"tier": "C", "max_catalog_bytes": 4_000, "allows_llm_filter": True}
     config = {
@@ -158,12 +158,12 @@ def test_an_attempt_that_failed_before_a_call_was_aborted_is_told_too():
     first = scripted_provider([Reply('{"ids":["blog.draft"]}'), Fail("quota_exhausted")], "a")
     with make_deck(first, scripted_provider([Reply(delay_s=60)], "b"), recorder, config=config) as deck:
         asyncio.run(cancelled(deck))
-    (told,) = [event for event in recorder.of(AttemptEnded) if event.pack == "helmdeck.plan"]
-    assert (told.outcome.cause, told.outcome.then) == ("quota_exhausted", "given up: the call was aborted")
+    (ended,) = [event for event in recorder.of(AttemptEnded) if event.pack == "helmdeck.plan"]
+    assert (ended.outcome.cause, ended.outcome.then) == ("quota_exhausted", "given up: the call was aborted")
     assert isinstance(recorder.events[-1], CallAborted)
 
 
-def test_a_plugin_that_fails_in_the_middle_is_told_as_aborted():
+def test_plugin_exception_emits_call_aborted():
     class Broken:
         @hookimpl
         def helmdeck_providers(self):
@@ -175,7 +175,7 @@ def test_a_plugin_that_fails_in_the_middle_is_told_as_aborted():
     assert [event.error for event in recorder.of(CallAborted)] == ["PluginError"]
 
 
-def test_a_sink_that_fails_does_not_hide_a_cancellation():
+def test_failing_sink_does_not_hide_a_cancellation():
     class Refusing:
         @hookimpl
         def helmdeck_event_sinks(self):
@@ -197,7 +197,7 @@ def test_a_sink_that_fails_does_not_hide_a_cancellation():
         asyncio.run(cancelled(deck))
 
 
-def test_a_filter_call_names_the_call_that_it_helps_and_says_why_it_failed_in_our_words():
+def test_filter_call_event_has_its_parent_and_a_cause_without_provider_text():
     recorder = EventRecorder()
     config = {
         "selection": {"confidence": 1.0, "filter": True},
@@ -214,7 +214,7 @@ def test_a_filter_call_names_the_call_that_it_helps_and_says_why_it_failed_in_ou
 # -- secrets ---------------------------------------------------------------------------------------------------
 
 
-def test_no_sink_shows_a_word_of_a_request_an_answer_a_provider_or_a_key(tmp_path, capsys, monkeypatch):
+def test_sinks_receive_no_content_and_no_secrets(tmp_path, capsys, monkeypatch):
     from opentelemetry import trace
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -242,12 +242,12 @@ def test_no_sink_shows_a_word_of_a_request_an_answer_a_provider_or_a_key(tmp_pat
     assert not [text for text in shown if "PLANTED" in text]
 
 
-# -- nobody listens --------------------------------------------------------------------------------------------
+# -- no sinks ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def made(monkeypatch):
-    """Counts the events that are made."""
+def created(monkeypatch):
+    """Records the types of created events."""
     count = []
     for event in EVENTS:
 
@@ -260,17 +260,17 @@ def made(monkeypatch):
 
 
 @pytest.mark.parametrize(("make", "call"), [(eventful_deck, eventful_plan), (failing_deck, failing_plan)])
-def test_where_nobody_listens_no_event_is_made(made, make, call):
+def test_no_event_is_created_without_sinks(created, make, call):
     with make() as deck:
         assert deck.runtime.sinks == ()
         call(deck)
-    assert made == []
+    assert created == []
     with make(beside=(EventRecorder(),)) as deck:
         call(deck)
-    assert len(made) >= 5
+    assert len(created) >= 5
 
 
-def test_a_stream_and_a_cancellation_make_no_event_either(made):
+def test_stream_and_cancellation_create_no_event_without_sinks(created):
     async def cancelled(deck):
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(deck.acomplete(HELLO), 0.01)
@@ -278,10 +278,10 @@ def test_a_stream_and_a_cancellation_make_no_event_either(made):
     with make_deck(scripted_provider([Reply("short"), Reply("late", delay_s=60)], "a")) as deck:
         assert list(deck.stream(HELLO))
         asyncio.run(cancelled(deck))
-    assert made == []
+    assert created == []
 
 
-def test_a_deck_without_sinks_imports_none_of_their_libraries():
+def test_deck_without_sinks_does_not_import_sink_libraries():
     code = (
         "import sys; from helmdeck_testing import make_deck; make_deck().plan('draft a blog post');"
         "print({'prometheus_client', 'opentelemetry', 'loguru'} & set(sys.modules))"
@@ -294,10 +294,10 @@ def test_a_deck_without_sinks_imports_none_of_their_libraries():
 
 
 class Opened:
-    """A plugin whose sink is opened on demand."""
+    """A plugin with a sink that is opened on demand."""
 
     def __init__(self, **changes):
-        self.given, self.events, self.changes = [], [], changes
+        self.options, self.events, self.changes = [], [], changes
 
     @hookimpl
     def helmdeck_event_sinks(self):
@@ -305,25 +305,25 @@ class Opened:
         return [attrs.evolve(sink, **self.changes)]
 
     def open(self, **options):
-        self.given.append(options)
+        self.options.append(options)
         return self
 
     def handle(self, event):
         self.events.append(event)
 
 
-def test_a_sink_is_opened_where_it_is_named_with_its_options_and_defaults():
+def test_named_sink_is_opened_with_options_and_defaults():
     plugin = Opened()
     with make_deck(plugin, config={"events": {"sinks": ["acme"], "options": {"acme": {"size": 5}}}}) as deck:
         deck.plan("draft a blog post")
-        assert plugin.given == [{"size": 5}] and plugin.events and deck.sink("acme") is plugin
+        assert plugin.options == [{"size": 5}] and plugin.events and deck.sink("acme") is plugin
     other = Opened()
     with make_deck(other) as deck:
         deck.plan("draft a blog post")
-    assert other.given == [] and other.events == []
+    assert other.options == [] and other.events == []
 
 
-def test_what_was_opened_is_closed_with_its_deck():
+def test_deck_closes_opened_sinks():
     plugin = Opened()
     plugin.close = lambda: plugin.events.append("closed")
     with make_deck(plugin, config={"events": {"sinks": ["acme"]}}):
@@ -346,7 +346,7 @@ def test_what_was_opened_is_closed_with_its_deck():
         ({"open": lambda size: None}, "opened NoneType, which has no method handle"),
     ],
 )
-def test_a_sink_that_cannot_be_opened_names_its_plugin(changes, problem):
+def test_sink_open_error_names_the_plugin(changes, problem):
     with pytest.raises(PluginError, match="takes one of handle and open"):
         make_deck(Opened(open=None))
     with pytest.raises(PluginError, match=problem):

@@ -274,7 +274,7 @@ class Answer(ResponseReader):
 
 def open_acme(settings, context):
     return HttpProvider(settings, context, WireFormat(
-        name="acme", words=RULES, headers=lambda key: {}, path=lambda request: "/ask", end_mark=b"-- end --",
+        name="acme", error_rules=RULES, headers=lambda key: {}, path=lambda request: "/ask", end_mark=b"-- end --",
         render=lambda request: Rendered(encode_payload({"ask": request.messages[0].text}, {})),
         answer=lambda request, terms: Answer(terms), models_path="/models", models=lambda page: ((), "")))
 

@@ -1,4 +1,4 @@
-"""The server that fails on demand, and what it refuses."""
+"""The failing server and its rejected requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def post(server, **body):
         return json.loads(answer.read())
 
 
-def test_the_mode_can_change_and_can_depend_on_the_request(failing_server):
+def test_mode_can_change_and_depend_on_the_request(failing_server):
     server = failing_server(OPENAI_CHAT, lambda request: request.body["model"])
     assert post(server, model="empty_stop")["choices"][0]["message"]["content"] == ""
     assert json.loads(post(server, model="good", ask="#7")["choices"][0]["message"]["content"]) == {"answer": "#7"}
@@ -38,32 +38,35 @@ def test_the_mode_can_change_and_can_depend_on_the_request(failing_server):
     assert server.served == ["empty_stop", "good", "rate_limited"]
 
 
-def test_a_cut_answer_says_that_it_used_the_limit_of_the_request(failing_server):
+def test_truncated_response_reports_the_output_limit_as_usage(failing_server):
     server = failing_server(OPENAI_CHAT, "cut_json_stop")
     assert post(server, max_tokens=33)["usage"]["completion_tokens"] == 33
 
 
 @pytest.mark.parametrize(
-    ("server_format", "mode", "words"),
+    ("server_format", "mode", "message"),
     [(OPENAI_CHAT, "gone", "unknown mode 'gone'; modes: good, "), (OLLAMA, "empty_content_filter", "does not support")],
 )
-def test_a_mode_that_does_not_exist_fails_the_test_that_asked_for_it(server_format, mode, words):
-    with failing_server(server_format, mode) as server, pytest.raises(ValueError, match=words):
+def test_unknown_or_unsupported_mode_fails_the_test(server_format, mode, message):
+    with failing_server(server_format, mode) as server, pytest.raises(ValueError, match=message):
         server.respond(Recorded("POST", "/", {}, {}))
 
 
 @pytest.mark.parametrize("server_format", SERVER_FORMATS.values(), ids=SERVER_FORMATS)
-def test_without_a_reason_the_events_are_the_beginning_of_those_with_one(server_format):
-    said = {"text": "a text of several pieces", "reasoning": "a thought of several pieces"}
-    begun, whole = server_format.events(ScriptedAnswer(stop=None, **said)), server_format.events(ScriptedAnswer(**said))
-    ends = {line for line in whole if line not in begun}
+def test_events_without_stop_reason_are_a_prefix_of_complete_events(server_format):
+    content = {"text": "a text of several chunks", "reasoning": "reasoning of several chunks"}
+    started, whole = (
+        server_format.events(ScriptedAnswer(stop=None, **content)),
+        server_format.events(ScriptedAnswer(**content)),
+    )
+    ends = {line for line in whole if line not in started}
     assert ends
-    assert [line for line in whole if line not in ends] == list(begun)
+    assert [line for line in whole if line not in ends] == list(started)
 
 
-def test_what_the_items_of_a_response_say_is_opened_and_closed_around_its_pieces():
-    said = ScriptedAnswer(text="a text of several pieces", reasoning="a thought of several pieces")
-    events = [json.loads(line.partition(b"data: ")[2]) for line in OPENAI_RESPONSES.events(said)]
+def test_response_items_have_start_and_end_events_around_their_deltas():
+    answer = ScriptedAnswer(text="a text of several chunks", reasoning="reasoning of several chunks")
+    events = [json.loads(line.partition(b"data: ")[2]) for line in OPENAI_RESPONSES.events(answer)]
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     for index, parts in enumerate(("reasoning_summary", "content")):
         kinds = [event["type"].removeprefix("response.") for event in events if event.get("output_index") == index]
@@ -74,5 +77,5 @@ def test_what_the_items_of_a_response_say_is_opened_and_closed_around_its_pieces
     ]
 
 
-def test_every_mode_has_a_cause_but_those_that_do_not_fail():
+def test_every_failing_mode_has_a_cause():
     assert [name for name, mode in MODES.items() if mode.cause is None] == ["good", "cached", "tool_call"]

@@ -1,4 +1,4 @@
-"""What calls cost: from budgets, from sources of plugins, and what a limit does with it."""
+"""Cost of calls: prices from budgets and plugins, and cost limits."""
 
 import pytest
 
@@ -21,54 +21,54 @@ USAGE = Usage(input_tokens=1_000_000, output_tokens=100_000, cached_input_tokens
 PRICES = {"input_cost_usd_per_mtok": 2.0, "output_cost_usd_per_mtok": 10.0, "cached_input_cost_usd_per_mtok": 0.5}
 
 
-class Watching(EventRecorder):
+class PriceRecorder(EventRecorder):
     """Records events, and contributes prices by model."""
 
     def __init__(self, **costs):
         super().__init__()
-        self.costs, self.asked = costs, []
+        self.costs, self.priced_models = costs, []
 
     @hookimpl
     def helmdeck_prices(self):
         def cost(model, usage):
-            self.asked.append(model)
+            self.priced_models.append(model)
             return self.costs.get(model)
 
         return [PriceSource(name="ours", cost_usd=cost)]
 
 
-def deck_of(watching, *replies, budget=None, **config):
+def deck_of(recorder, *replies, budget=None, **config):
     script = scripted_provider(replies, "acme")
-    return make_deck(script, watching, config={"budgets": {"acme/": budget or {}}, **config})
+    return make_deck(script, recorder, config={"budgets": {"acme/": budget or {}}, **config})
 
 
-def test_prices_of_the_budget_count_cached_input_apart():
-    watching = Watching()
-    with deck_of(watching, Reply(GOOD, usage=USAGE), budget=PRICES) as deck:
+def test_budget_prices_cached_input_separately():
+    recorder = PriceRecorder()
+    with deck_of(recorder, Reply(GOOD, usage=USAGE), budget=PRICES) as deck:
         plan = deck.plan("draft a post", model="acme/x")
     assert plan.cost_usd == pytest.approx(0.6 * 2 + 0.4 * 0.5 + 0.1 * 10) == plan.to_dict()["cost_usd"]
-    (finished,) = watching.of(CallFinished)
+    (finished,) = recorder.of(CallFinished)
     assert finished.cost_usd == plan.cost_usd and finished.saved_usd == pytest.approx(0.4 * 1.5)
-    assert watching.asked == []
+    assert recorder.priced_models == []
 
 
-def test_a_source_is_asked_where_the_budget_has_no_prices():
-    watching = Watching(**{"acme/x": 0.25})
-    with deck_of(watching, Reply(GOOD, usage=USAGE)) as deck:
+def test_price_source_is_used_if_the_budget_has_no_prices():
+    recorder = PriceRecorder(**{"acme/x": 0.25})
+    with deck_of(recorder, Reply(GOOD, usage=USAGE)) as deck:
         assert deck.plan("draft a post", model="acme/x").cost_usd == 0.25
 
 
-def test_all_attempts_are_paid_for():
-    deck = deck_of(Watching(), Reply("", usage=USAGE), budget=PRICES)
+def test_cost_includes_failed_attempts():
+    deck = deck_of(PriceRecorder(), Reply("", usage=USAGE), budget=PRICES)
     with deck, pytest.raises(LikelyTimeout) as caught:
         deck.plan("draft a post", model="acme/x")
     assert caught.value.attempts[0].cost_usd == pytest.approx(2.4)
 
 
-def test_an_answer_that_breaks_off_is_paid_for_as_far_as_the_provider_said():
-    watching = Watching()
-    broken = ProviderUnavailable("the stream broke off", usage=USAGE)
-    deck = deck_of(watching, broken, Reply(GOOD, usage=USAGE), budget=PRICES, recovery={"backoff_s": 0})
+def test_truncated_stream_is_charged_by_its_reported_usage():
+    recorder = PriceRecorder()
+    broken = ProviderUnavailable("the connection was closed", usage=USAGE)
+    deck = deck_of(recorder, broken, Reply(GOOD, usage=USAGE), budget=PRICES, recovery={"backoff_s": 0})
     with deck:
         plan = deck.plan("draft a post", model="acme/x")
     assert [attempt.cost_usd for attempt in plan.attempts] == [pytest.approx(2.4), pytest.approx(2.4)]
@@ -76,34 +76,34 @@ def test_an_answer_that_breaks_off_is_paid_for_as_far_as_the_provider_said():
     assert [attempt.usage for attempt in plan.attempts] == [USAGE, USAGE]
 
 
-def test_a_cost_limit_ends_a_call():
+def test_cost_limit_ends_the_call():
     chain = {"fallback": {"acme/": ["acme/y"]}}
-    deck = deck_of(Watching(), Reply("", usage=USAGE), budget=PRICES, **chain)
+    deck = deck_of(PriceRecorder(), Reply("", usage=USAGE), budget=PRICES, **chain)
     with deck, pytest.raises(LikelyTimeout) as caught:
         deck.plan("draft a post", model="acme/x", limits=CallLimits(max_cost_usd=2.0))
     assert caught.value.attempts[0].then == "given up: max_cost_usd 2 reached"
 
 
-def test_a_cost_limit_says_once_that_it_cannot_count():
-    watching = Watching()
+def test_unknown_cost_with_a_limit_is_reported_once():
+    recorder = PriceRecorder()
     replies = [Reply(GOOD, usage=USAGE)] * 3
-    with deck_of(watching, *replies, recovery={"max_cost_usd": 1.0}) as deck:
+    with deck_of(recorder, *replies, recovery={"max_cost_usd": 1.0}) as deck:
         plans = [deck.plan("draft a post", model="acme/x") for _ in range(3)]
     assert [plan.cost_usd for plan in plans] == [None] * 3
-    assert watching.of(CostUnknown) == [CostUnknown(model="acme/x")]
+    assert recorder.of(CostUnknown) == [CostUnknown(model="acme/x")]
 
 
-def test_what_runs_in_this_process_costs_nothing():
+def test_embedded_models_are_free():
     with make_deck() as deck:
         assert deck.budget("local/lexical").budget.output_cost_usd_per_mtok == 0.0
 
 
-def test_the_table_of_the_package_knows_hosted_models_and_nothing_else():
+def test_price_package_covers_hosted_models_only():
     pytest.importorskip("genai_prices", reason="the extra 'prices' is not installed")
     usage = Usage(input_tokens=1_000, output_tokens=100, cached_input_tokens=10)
     assert 0 < prices.cost_usd("openai/gpt-4o", usage) < 0.1
     assert prices.cost_usd("gemini/gemini-2.5-pro", usage) > 0
-    for unknown in ("acme/x", "openai/nobody-knows", "vllm/any", "odd", "my-openai/gpt-4o", "ollama-openai/gpt-4o"):
+    for unknown in ("acme/x", "openai/unknown", "vllm/any", "odd", "my-openai/gpt-4o", "ollama-openai/gpt-4o"):
         assert prices.cost_usd(unknown, usage) is None
     assert prices.cost_usd("openai/gpt-4o", Usage(input_tokens=1, cached_input_tokens=5)) in (
         None,
@@ -111,20 +111,20 @@ def test_the_table_of_the_package_knows_hosted_models_and_nothing_else():
     )
 
 
-def test_the_figures_are_those_of_the_packages_table_tokens_times_price():
+def test_cost_is_tokens_times_the_price_of_the_package():
     pytest.importorskip("genai_prices", reason="the extra 'prices' is not installed")
-    # Dollars per million tokens: 2.5 in, 1.25 from the cache, 10 out.
+    # US dollars per million tokens: 2.5 input, 1.25 cached input, 10 output.
     usage = Usage(input_tokens=8_000, cached_input_tokens=6_000, output_tokens=500, reasoning_tokens=200)
     paid = (2_000 * 2.5 + 6_000 * 1.25 + 500 * 10) / 1e6
     for model in ("openai/gpt-4o", "openai-responses/gpt-4o", "openrouter/openai/gpt-4o"):
         assert prices.cost_usd(model, usage) == pytest.approx(paid)
-    # 3 in, 0.3 from the cache, 3.75 into the cache, 15 out; the two caches are parts of all input.
+    # 3 input, 0.3 cache read, 3.75 cache write, 15 output; input includes both cache counters.
     usage = Usage(input_tokens=10_000, cached_input_tokens=4_000, cache_write_tokens=1_000, output_tokens=100)
     paid = (5_000 * 3 + 4_000 * 0.3 + 1_000 * 3.75 + 100 * 15) / 1e6
     assert prices.cost_usd("anthropic/claude-sonnet-4-6", usage) == pytest.approx(paid)
 
 
-def test_what_the_cache_saved_is_told_whoever_knows_the_price():
+def test_cache_savings_are_reported_for_every_price_source():
     def price(model, usage):
         return (usage.input_tokens - usage.cached_input_tokens) * 2e-6 + usage.cached_input_tokens * 5e-7
 
@@ -143,8 +143,8 @@ def test_what_the_cache_saved_is_told_whoever_knows_the_price():
         assert ("caching saved 0.600000" in shown) is (saved is not None)
 
 
-def test_a_price_that_nobody_knows_is_not_shown_as_nothing():
-    with deck_of(Watching(), Reply(GOOD, usage=USAGE)) as deck:
+def test_unknown_price_is_not_shown_as_zero():
+    with deck_of(PriceRecorder(), Reply(GOOD, usage=USAGE)) as deck:
         plan = deck.plan("draft a post", model="acme/x")
     assert plan.cost_usd is None and "cost_usd" not in plan.to_dict()
     assert "dollars" not in "\n".join(footer(plan))

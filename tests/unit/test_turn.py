@@ -110,7 +110,7 @@ def test_hint_requests_continuation_without_repetition_and_complete_tool_calls()
     messages = sent(turn().feed(cut("half of"))).request.messages
     hint = messages[-1].text.lower()
     assert messages[-1].role is Role.USER
-    assert "go on" in hint
+    assert "continue with" in hint
     assert "repeat nothing" in hint
     assert "one complete call" in hint
 
@@ -317,7 +317,7 @@ def test_failed_repair_leaves_text_and_notice_without_tool_calls(again):
     assert response.text == "I will look."
     assert response.stop_reason is StopReason.MAX_TOKENS
     assert response.continuation.terminal_reason is TerminalReason.TOOL_REPAIR_FAILED
-    assert "was not run" in response.continuation.notice
+    assert "was not executed" in response.continuation.notice
 
 
 def test_repairs_and_continuations_have_separate_limits():

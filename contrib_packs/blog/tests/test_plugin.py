@@ -26,13 +26,13 @@ def answer(body="The Moon pulls the sea.", **more):
 def run(deck_with):
     """Run the pack once against scripted replies; the requests are kept in ``run.requests``."""
 
-    def run_pack(given, *replies, budget=None):
+    def run_pack(inputs, *replies, budget=None):
         script = scripted_provider(replies)
         config = {"budgets": {"scripted/": budget}} if budget else {}
         config["recovery"] = {"max_attempts": 1}
         deck = deck_with(helmdeck_pack_blog, script, config=config)
         run_pack.requests = script.requests
-        return deck.run(NAME, given, model="scripted/any")
+        return deck.run(NAME, inputs, model="scripted/any")
 
     return run_pack
 
@@ -41,7 +41,7 @@ def prompt(request):
     return "\n".join(message.text for message in request.messages)
 
 
-# -- what comes back -------------------------------------------------------------------------------------------
+# -- the result back -------------------------------------------------------------------------------------------
 
 
 def test_output_has_title_changes_and_word_count(run):
@@ -137,7 +137,7 @@ def test_answer_schema_and_type_agree():
 
 
 @pytest.mark.parametrize(
-    ("given", "where"),
+    ("inputs", "where"),
     [
         ({**GIVEN, "text": " \n"}, "text is empty"),
         ({**GIVEN, "audience": ""}, "audience is empty"),
@@ -147,9 +147,9 @@ def test_answer_schema_and_type_agree():
         ({**GIVEN, "tone": "warm"}, "tone"),
     ],
 )
-def test_invalid_input_is_rejected_before_any_model_call(run, given, where):
+def test_invalid_input_is_rejected_before_any_model_call(run, inputs, where):
     with pytest.raises(PackError, match=where) as failed:
-        run(given)
+        run(inputs)
     assert failed.value.code is PackErrorCode.INVALID_INPUT
     assert run.requests == []
 

@@ -1,4 +1,4 @@
-"""Frames as AWS sends them, and decks whose Bedrock is a server of the test's own."""
+"""Encoded frames, and decks with a Bedrock server of the test."""
 
 import json
 import struct
@@ -34,11 +34,11 @@ def frame():
 
 
 @pytest.fixture(scope="session")
-def said():
-    """Encode a stream that says a text."""
+def text_frames():
+    """Encode the frames of a text stream."""
 
-    def stream(*pieces, stop="end_turn", usage=None):
-        deltas = [encode("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": text}}) for text in pieces]
+    def stream(*texts, stop="end_turn", usage=None):
+        deltas = [encode("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": text}}) for text in texts]
         return [
             encode("messageStart", {"role": "assistant"}),
             *deltas,
@@ -52,7 +52,7 @@ def said():
 
 @pytest.fixture
 def keys(monkeypatch):
-    """Keys of an account in the environment; nothing else of AWS."""
+    """Set AWS credentials in the environment and remove all other AWS variables."""
     for name in ("AWS_BEARER_TOKEN_BEDROCK", "AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
     for name, value in KEYS.items():
@@ -62,11 +62,11 @@ def keys(monkeypatch):
 
 @pytest.fixture
 def deck_at(deck_with, keys):
-    """Make decks whose Bedrock is served at an address."""
+    """Create decks with Bedrock at a base URL."""
 
     def make(base_url, **settings):
         options = {"region": "eu-north-1", **settings.pop("options", {})}
-        given = {"base_url": base_url, "options": options, **settings}
-        return deck_with(helmdeck_provider_bedrock, config={"providers": {"bedrock": given}})
+        provider_settings = {"base_url": base_url, "options": options, **settings}
+        return deck_with(helmdeck_provider_bedrock, config={"providers": {"bedrock": provider_settings}})
 
     return make

@@ -1,4 +1,4 @@
-"""What Bedrock answers, in one piece and as a stream."""
+"""Bedrock responses, whole and streamed."""
 
 import copy
 import json
@@ -40,28 +40,28 @@ def body(*content, stop="end_turn", **more):
     }
 
 
-def reader(**given):
+def reader(**fields):
     return ConverseAnswer(
         ReaderContext(
             normalise=lambda raw: REASONS.get(raw or "", StopReason.UNKNOWN),
             dispose=lambda raw, reason: Disposition.STOP,
             error_rules=ERROR_RULES,
-            **given,
+            **fields,
         )
     )
 
 
-def unary(data, **given):
-    answer = reader(**given)
+def unary(data, **fields):
+    answer = reader(**fields)
     list(answer.read(data))
     return answer.finish()
 
 
-def streamed(pieces, **given):
-    """The response, and the pieces of it that were given."""
-    answer = reader(**given)
+def streamed(chunks, **fields):
+    """Return the response and its deltas."""
+    answer = reader(**fields)
     stream = FrameFeed(answer)
-    deltas = [delta for piece in pieces for delta in stream.feed(piece)]
+    deltas = [delta for chunk in chunks for delta in stream.feed(chunk)]
     deltas += stream.finish()
     return answer.finish(), deltas
 
@@ -234,7 +234,7 @@ def test_masked_text_is_nowhere_in_the_response():
 
 
 def events_of(data):
-    """A body as the events that it would have been, text and arguments in pieces of two."""
+    """Convert a body to stream events, with text and arguments in chunks of two characters."""
     for index, block in enumerate(data["output"]["message"]["content"]):
         deltas = []
         if "text" in block:
@@ -290,16 +290,16 @@ def test_response_does_not_depend_on_chunk_boundaries(frame, content, stop, cuts
         ]
 
 
-def test_stream_without_stop_reason_is_unknown_and_keeps_its_text(said):
+def test_stream_without_stop_reason_is_unknown_and_keeps_its_text(text_frames):
     for missing in (2, 3, 4):
-        response, _ = streamed(said("High ", "tide")[:-missing])
+        response, _ = streamed(text_frames("High ", "tide")[:-missing])
         assert (response.stop_reason, response.raw_stop_reason) == (StopReason.UNKNOWN, None)
-    assert streamed(said("High ", "tide")[:-2])[0].text == "High tide"
+    assert streamed(text_frames("High ", "tide")[:-2])[0].text == "High tide"
     assert streamed([])[0].stop_reason is StopReason.UNKNOWN
 
 
-def test_stream_that_ends_within_a_frame_is_unknown(said):
-    whole = b"".join(said("High ", "tide")[:-1])
+def test_stream_that_ends_within_a_frame_is_unknown(text_frames):
+    whole = b"".join(text_frames("High ", "tide")[:-1])
     response, _ = streamed([whole[:-5]])
     assert (response.text, response.stop_reason) == ("High tide", StopReason.UNKNOWN)
 
@@ -313,9 +313,9 @@ def test_truncated_call_does_not_become_a_call_without_arguments(frame):
     assert streamed([start, stop])[0].tool_calls[0].arguments == "{}"
 
 
-def test_unknown_events_are_ignored(frame, said):
+def test_unknown_events_are_ignored(frame, text_frames):
     strange = frame("contentBlockSparkle", {"contentBlockIndex": 0, "delta": {"text": "no"}})
-    assert streamed([strange, *said("yes"), strange])[0].text == "yes"
+    assert streamed([strange, *text_frames("yes"), strange])[0].text == "yes"
 
 
 @pytest.mark.parametrize(
@@ -337,18 +337,20 @@ def test_unknown_events_are_ignored(frame, said):
         ("sparkleException", {}, FailureClass.TRANSIENT_UNKNOWN),
     ],
 )
-def test_exception_frame_is_a_failure_that_keeps_received_text(frame, said, kind, data, cause):
+def test_exception_frame_is_a_failure_that_keeps_received_text(frame, text_frames, kind, data, cause):
     with pytest.raises(CallFailed) as caught:
-        streamed([*said("High tide")[:2], frame(kind, data, kind="exception")])
+        streamed([*text_frames("High tide")[:2], frame(kind, data, kind="exception")])
     failure = caught.value
     assert (failure.failure_class, failure.sub_cause or "error_in_200", failure.status) == (cause, "error_in_200", 200)
     assert (failure.excerpt, failure.raw_length, failure.stop_reason) == ("High tide", 9, "Unknown")
     assert data.get("message", kind) in failure.detail
 
 
-def test_stop_reason_before_an_exception_is_kept(frame, said):
+def test_stop_reason_before_an_exception_is_kept(frame, text_frames):
     with pytest.raises(CallFailed) as caught:
-        streamed([*said("x", stop="max_tokens"), frame("throttlingException", {"message": "wait"}, kind="exception")])
+        streamed(
+            [*text_frames("x", stop="max_tokens"), frame("throttlingException", {"message": "wait"}, kind="exception")]
+        )
     assert (caught.value.stop_reason, caught.value.raw_stop_reason) == ("MaxTokens", "max_tokens")
 
 
@@ -359,9 +361,9 @@ def test_error_frame_is_a_failure(frame):
 
 
 @pytest.mark.parametrize("payload", [b"{", b"[]", b'"x"', b"\xff"])
-def test_payload_must_be_an_object(frame, said, payload):
+def test_payload_must_be_an_object(frame, text_frames, payload):
     with pytest.raises(ProviderUnavailable, match="damaged") as caught:
-        streamed([*said("High tide")[:2], frame("contentBlockDelta", payload)])
+        streamed([*text_frames("High tide")[:2], frame("contentBlockDelta", payload)])
     assert (caught.value.sub_cause, caught.value.excerpt) == ("damaged_frame", "High tide")
 
 

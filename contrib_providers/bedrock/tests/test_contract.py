@@ -1,4 +1,4 @@
-"""The provider keeps the contract of providers."""
+"""The provider passes the provider contract."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,41 +26,41 @@ _ERRORS = {
 }
 
 
-def _usage(said: ScriptedAnswer) -> Mapping[str, Any]:
-    """Input that was read from the cache is not counted as input."""
-    cached = said.cached_input_tokens
-    given = {"inputTokens": said.input_tokens - cached, "cacheReadInputTokens": cached}
-    return {**given, "outputTokens": said.output_tokens}
+def _usage(answer: ScriptedAnswer) -> Mapping[str, Any]:
+    """Cache reads are not part of the input tokens."""
+    cached = answer.cached_input_tokens
+    input_usage = {"inputTokens": answer.input_tokens - cached, "cacheReadInputTokens": cached}
+    return {**input_usage, "outputTokens": answer.output_tokens}
 
 
-def _whole(said: ScriptedAnswer) -> Mapping[str, Any]:
-    thought = {"reasoningContent": {"reasoningText": {"text": said.reasoning}}}
-    content = [thought] * bool(said.reasoning) + [{"text": said.text}] * bool(said.text)
+def _whole(answer: ScriptedAnswer) -> Mapping[str, Any]:
+    reasoning = {"reasoningContent": {"reasoningText": {"text": answer.reasoning}}}
+    content = [reasoning] * bool(answer.reasoning) + [{"text": answer.text}] * bool(answer.text)
     content += [
         {"toolUse": {"toolUseId": call.id, "name": call.name, "input": json.loads(call.arguments)}}
-        for call in said.tool_calls
+        for call in answer.tool_calls
     ]
-    reason = {} if said.stop is None else {"stopReason": _WORDS[said.stop]}
-    return {"output": {"message": {"role": "assistant", "content": content}}, "usage": _usage(said), **reason}
+    reason = {} if answer.stop is None else {"stopReason": _WORDS[answer.stop]}
+    return {"output": {"message": {"role": "assistant", "content": content}}, "usage": _usage(answer), **reason}
 
 
-def _events(said: ScriptedAnswer) -> Sequence[bytes]:
-    deltas = [{"reasoningContent": {"text": piece}} for piece in said.thoughts] + [{"text": p} for p in said.pieces]
+def _events(answer: ScriptedAnswer) -> Sequence[bytes]:
+    deltas = [{"reasoningContent": {"text": piece}} for piece in answer.thoughts] + [{"text": p} for p in answer.pieces]
     found = [encode("messageStart", {"role": "assistant"})]
     found += [encode("contentBlockDelta", {"contentBlockIndex": 0, "delta": delta}) for delta in deltas]
-    for index, call in enumerate(said.tool_calls, 1):
+    for index, call in enumerate(answer.tool_calls, 1):
         place = {"contentBlockIndex": index}
         start = {"toolUse": {"toolUseId": call.id, "name": call.name}}
         found.append(encode("contentBlockStart", {**place, "start": start}))
         pieces = in_chunks(call.arguments)
         found += [encode("contentBlockDelta", {**place, "delta": {"toolUse": {"input": piece}}}) for piece in pieces]
         found.append(encode("contentBlockStop", place))
-    if said.stop is None:
+    if answer.stop is None:
         return found
     return [
         *found,
-        encode("messageStop", {"stopReason": _WORDS[said.stop]}),
-        encode("metadata", {"usage": _usage(said)}),
+        encode("messageStop", {"stopReason": _WORDS[answer.stop]}),
+        encode("metadata", {"usage": _usage(answer)}),
     ]
 
 
@@ -89,5 +89,5 @@ class TestBedrock(ProviderContract):
     }
 
     @pytest.fixture(autouse=True)
-    def _nothing_else_of_aws(self, monkeypatch):
+    def _without_aws_variables(self, monkeypatch):
         monkeypatch.delenv("AWS_BEARER_TOKEN_BEDROCK", raising=False)

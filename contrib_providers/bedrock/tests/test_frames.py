@@ -1,4 +1,4 @@
-"""Frames of an event stream: whole however they are cut, refused at once when they are damaged."""
+"""Event-stream frames: independent of chunk boundaries, and damage is detected immediately."""
 
 import struct
 from itertools import pairwise
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from helmdeck_provider_bedrock.frames import DamagedFrame, FrameReader
 
 
-def pieces_of(data, cuts):
+def split(data, cuts):
     places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     return [data[start:end] for start, end in pairwise(places)]
 
@@ -30,7 +30,7 @@ def test_frame_has_headers_and_payload(frame):
 def test_frames_do_not_depend_on_chunk_boundaries(frame, cuts, payloads):
     data = b"".join(frame("contentBlockDelta", payload) for payload in payloads)
     reader = FrameReader()
-    found = [each.payload for piece in pieces_of(data, cuts) for each in reader.feed(piece)]
+    found = [each.payload for piece in split(data, cuts) for each in reader.feed(piece)]
     assert found == payloads
     assert reader.held_bytes == 0
 

@@ -1,4 +1,4 @@
-"""The provider against a real server: keys, addresses, streams, and secrets that stay where they are."""
+"""The provider against a real server: credentials, URLs, streams and redaction."""
 
 import asyncio
 import json
@@ -48,9 +48,9 @@ class Context:
 
 
 def opened(base_url, api_key=None, options=None, **settings):
-    given = {"region": "eu-north-1", **(options or {})}
+    bedrock_options = {"region": "eu-north-1", **(options or {})}
     return open_bedrock(
-        provider_settings("bedrock", base_url=base_url, api_key=api_key, options=given, **settings), Context()
+        provider_settings("bedrock", base_url=base_url, api_key=api_key, options=bedrock_options, **settings), Context()
     )
 
 
@@ -136,15 +136,15 @@ def test_key_that_is_invalid_in_a_header_is_not_shown(chat_server, keys, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("region", "address"),
+    ("region", "url"),
     [
         ("eu-north-1", "https://bedrock-runtime.eu-north-1.amazonaws.com"),
         ("cn-north-1", "https://bedrock-runtime.cn-north-1.amazonaws.com.cn"),
     ],
 )
-def test_base_url_depends_on_the_region(region, address):
+def test_base_url_depends_on_the_region(region, url):
     provider = open_bedrock(provider_settings("bedrock", options={"region": region}), Context())
-    assert provider.url == address
+    assert provider.url == url
 
 
 def test_default_region_comes_from_the_environment(keys, monkeypatch):
@@ -181,8 +181,8 @@ def test_invalid_base_url_is_rejected(keys):
 # -- streams --------------------------------------------------------------------------------------------------
 
 
-def test_stream_yields_deltas_and_then_the_response(chat_server, keys, said):
-    frames = said("High ", "tide.", usage={"inputTokens": 5, "outputTokens": 2, "cacheReadInputTokens": 3})
+def test_stream_yields_deltas_and_then_the_response(chat_server, keys, text_frames):
+    frames = text_frames("High ", "tide.", usage={"inputTokens": 5, "outputTokens": 2, "cacheReadInputTokens": 3})
     data = b"".join(frames)
     pieces = [data[start : start + 7] for start in range(0, len(data), 7)]
     server = chat_server(lambda body: Chunks(pieces, headers=STREAM))
@@ -194,11 +194,11 @@ def test_stream_yields_deltas_and_then_the_response(chat_server, keys, said):
     assert server.requests[0].headers["accept"] == STREAM["content-type"]
 
 
-def test_deltas_arrive_before_the_response_is_complete(chat_server, keys, said):
+def test_deltas_arrive_before_the_response_is_complete(chat_server, keys, text_frames):
     import threading
 
     seen = threading.Event()
-    first, *rest = said("High ", "tide.")[1:]
+    first, *rest = text_frames("High ", "tide.")[1:]
 
     def slowly():
         yield first
@@ -218,8 +218,8 @@ def test_deltas_arrive_before_the_response_is_complete(chat_server, keys, said):
     assert [delta.text for delta in found[:-1]] == ["High ", "tide."]
 
 
-def test_stream_without_end_event_is_unknown(chat_server, keys, said):
-    server = chat_server(lambda body: Chunks(said("High ", "tide.")[:3], headers=STREAM))
+def test_stream_without_stop_event_is_unknown(chat_server, keys, text_frames):
+    server = chat_server(lambda body: Chunks(text_frames("High ", "tide.")[:3], headers=STREAM))
     response = stream(server.base_url)[-1]
     assert (response.text, response.stop_reason, response.disposition) == (
         "High tide.",
@@ -228,14 +228,14 @@ def test_stream_without_end_event_is_unknown(chat_server, keys, said):
     )
 
 
-def test_broken_connection_is_a_failure(chat_server, keys, said):
-    server = chat_server(lambda body: Chunks(said("High ", "tide.")[:3], Ending.CUT, headers=STREAM))
+def test_broken_connection_is_a_failure(chat_server, keys, text_frames):
+    server = chat_server(lambda body: Chunks(text_frames("High ", "tide.")[:3], Ending.CUT, headers=STREAM))
     with pytest.raises(ProviderUnavailable, match="broke off"):
         stream(server.base_url)
 
 
-def test_damaged_stream_is_a_failure_and_not_text(chat_server, keys, said):
-    frames = said("High ", "tide.")
+def test_damaged_stream_is_a_failure_and_not_text(chat_server, keys, text_frames):
+    frames = text_frames("High ", "tide.")
     damaged = frames[2].replace(b"tide", b"ebb.")
     server = chat_server(lambda body: Chunks([frames[0], frames[1], damaged], headers=STREAM))
     with pytest.raises(ProviderUnavailable, match="checksum of a frame is wrong") as caught:
@@ -253,10 +253,10 @@ def test_oversized_frame_is_rejected_before_the_timeout(chat_server, keys):
         stream(server.base_url)
 
 
-def test_endless_stream_fails_at_max_response_bytes(chat_server, keys, said):
+def test_endless_stream_fails_at_max_response_bytes(chat_server, keys, text_frames):
     def forever():
         while True:
-            yield said("x")[1]
+            yield text_frames("x")[1]
 
     server = chat_server(lambda body: Chunks(forever(), headers=STREAM))
     with pytest.raises(TransientUnknown, match="too large"):
@@ -264,13 +264,13 @@ def test_endless_stream_fails_at_max_response_bytes(chat_server, keys, said):
     assert server.dropped.wait(60)
 
 
-def test_stalled_stream_fails_at_the_timeout(chat_server, keys, said):
+def test_stalled_stream_fails_at_the_timeout(chat_server, keys, text_frames):
     import threading
 
     over = threading.Event()
 
     def still():
-        yield said("x")[1]
+        yield text_frames("x")[1]
         over.wait(60)
 
     server = chat_server(lambda body: Chunks(still(), headers=STREAM))
@@ -292,10 +292,10 @@ def test_whole_response_to_a_streaming_request_is_read(chat_server, keys):
     assert ([delta.text for delta in deltas], response.text) == (["High tide."], "High tide.")
 
 
-def test_closed_stream_closes_its_connection(chat_server, keys, said):
+def test_closed_stream_closes_its_connection(chat_server, keys, text_frames):
     def forever():
         while True:
-            yield said("x")[1]
+            yield text_frames("x")[1]
 
     server = chat_server(lambda body: Chunks(forever(), headers=STREAM))
 
@@ -349,7 +349,7 @@ def test_model_lists_have_their_own_base_url(keys):
 # -- secrets --------------------------------------------------------------------------------------------------
 
 
-def test_no_key_is_in_an_error_repr_or_log_line(chat_server, keys, said, frame, caplog):
+def test_no_key_is_in_an_error_repr_or_log_line(chat_server, keys, text_frames, frame, caplog):
     caplog.set_level("INFO")
     everything = " ".join(keys.values())
     answers = [
@@ -358,8 +358,10 @@ def test_no_key_is_in_an_error_repr_or_log_line(chat_server, keys, said, frame, 
         (200, {}, everything),
         (302, {"location": f"http://x/{everything}"}, ""),
         {**ANSWER, "stopReason": everything, "trace": {"promptRouter": {"invokedModelId": everything}}},
-        Chunks([*said(everything)[:2], frame(everything, {"message": everything}, kind="exception")], headers=STREAM),
-        Chunks([*said(everything)[:2], frame("contentBlockDelta", everything.encode())], headers=STREAM),
+        Chunks(
+            [*text_frames(everything)[:2], frame(everything, {"message": everything}, kind="exception")], headers=STREAM
+        ),
+        Chunks([*text_frames(everything)[:2], frame("contentBlockDelta", everything.encode())], headers=STREAM),
     ]
     server = chat_server(lambda body: answers.pop(0))
     told = []

@@ -1,4 +1,4 @@
-"""What is sent to Bedrock."""
+"""Requests to Bedrock."""
 
 import base64
 import json
@@ -102,15 +102,15 @@ def test_images_are_sent_as_data_or_s3_location():
 
 
 @pytest.mark.parametrize(
-    ("part", "says"),
+    ("part", "message"),
     [
         (ImagePart("image/tiff", b"x"), "does not support images of type 'image/tiff'"),
         (ImagePart("image/png", url="https://example.org/x.png"), "does not fetch images"),
         (ImagePart("image/png"), "neither data nor a URL"),
     ],
 )
-def test_unsupported_image_is_rejected_before_sending(part, says):
-    with pytest.raises(InvalidRequest, match=says):
+def test_unsupported_image_is_rejected_before_sending(part, message):
+    with pytest.raises(InvalidRequest, match=message):
         render(ask(Message(Role.USER, (part,))))
 
 
@@ -144,8 +144,8 @@ def test_non_object_arguments_are_wrapped():
 
 
 def test_schema_is_sent_as_string_in_output_config():
-    wanted = ResponseFormat("json_schema", "plan", {"type": "object"})
-    written = sent(ask(response_format=wanted))["outputConfig"]["textFormat"]
+    response_format = ResponseFormat("json_schema", "plan", {"type": "object"})
+    written = sent(ask(response_format=response_format))["outputConfig"]["textFormat"]
     assert written == {
         "type": "json_schema",
         "structure": {"jsonSchema": {"name": "plan", "schema": '{"type":"object"}'}},
@@ -153,7 +153,7 @@ def test_schema_is_sent_as_string_in_output_config():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "options"),
+    ("response_format", "options"),
     [
         (ResponseFormat("json_object"), {}),
         (ResponseFormat("json_schema"), {}),
@@ -161,10 +161,10 @@ def test_schema_is_sent_as_string_in_output_config():
         (ResponseFormat("json_schema", "plan", {"type": "object"}), {"has_schemas": False}),
     ],
 )
-def test_unsupported_response_format_is_left_out_and_reported(wanted, options):
-    rendered = render(ask(response_format=wanted), **options)
+def test_unsupported_response_format_is_left_out_and_reported(response_format, options):
+    rendered = render(ask(response_format=response_format), **options)
     assert "outputConfig" not in json.loads(rendered.body)
-    assert rendered.downgrades == (f"response_format {wanted.kind} left out",)
+    assert rendered.downgrades == (f"response_format {response_format.kind} left out",)
 
 
 def test_signed_reasoning_is_sent_back_first_and_unchanged():
@@ -192,5 +192,5 @@ def test_lone_surrogate_is_replaced():
 
 
 def test_value_that_is_not_json_is_rejected():
-    with pytest.raises(InvalidRequest, match="JSON cannot say"):
+    with pytest.raises(InvalidRequest, match="cannot be encoded as JSON"):
         render(ask(extra={"x": object()}))

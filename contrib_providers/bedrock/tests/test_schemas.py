@@ -1,4 +1,4 @@
-"""Plans that models of Bedrock are held to: what is sent, and what follows a refusal."""
+"""Plans with constrained decoding in Bedrock: requests, and retries after a rejected schema."""
 
 import json
 
@@ -31,7 +31,7 @@ def answer(args):
 
 @pytest.fixture
 def deck_at(tmp_path, keys):
-    """Make a deck whose Bedrock is a server of the test, over one tool."""
+    """Create a deck with a Bedrock server of the test and one tool."""
     made = []
 
     def make(server, optional=1, **options):
@@ -50,7 +50,7 @@ def deck_at(tmp_path, keys):
 
 
 def schema_of(request):
-    """The schema that a request holds, which travels as a text."""
+    """Return the schema of a request, which is sent as a string."""
     if "outputConfig" not in request.body:
         return None
     text_format = request.body["outputConfig"]["textFormat"]

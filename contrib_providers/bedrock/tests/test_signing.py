@@ -1,4 +1,4 @@
-"""The signer, against the vectors that AWS publishes for Signature Version 4."""
+"""Request signing, checked with the published test vectors of Signature Version 4."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -21,7 +21,7 @@ def sign(method="POST", url="https://example.amazonaws.com/", headers=(), body=b
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "signature"),
+    ("name", "request", "signature"),
     [
         ("get-vanilla", {"method": "GET"}, "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
         (
@@ -42,8 +42,8 @@ def sign(method="POST", url="https://example.amazonaws.com/", headers=(), body=b
         ),
     ],
 )
-def test_published_test_vectors_have_the_published_signature(name, given, signature):
-    assert sign(**given)["authorization"].endswith(f"Signature={signature}")
+def test_published_test_vectors_have_the_published_signature(name, request, signature):
+    assert sign(**request)["authorization"].endswith(f"Signature={signature}")
 
 
 def test_scope_contains_day_region_and_service():
@@ -71,7 +71,7 @@ def test_only_a_non_default_port_is_part_of_the_host():
 
 
 def test_signed_path_is_quoted_twice():
-    # The figure is that of the AWS SDK for Python for the same request.
+    # Signature of the AWS SDK for Python for the same request.
     headers = signed(
         "POST",
         "https://bedrock-runtime.eu-north-1.amazonaws.com/model/us.vendor.model-1%3A0/converse",

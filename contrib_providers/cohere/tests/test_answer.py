@@ -1,4 +1,4 @@
-"""What Cohere answers, in one piece and as a stream."""
+"""Cohere responses, whole and streamed."""
 
 import json
 from itertools import pairwise
@@ -40,29 +40,29 @@ def body(*content, calls=(), stop="COMPLETE", **more):
     return {"id": "x", "message": message, "finish_reason": stop, "usage": USAGE, **more}
 
 
-def reader(**given):
+def reader(**fields):
     return CohereAnswer(
         ReaderContext(
             normalise=lambda raw: REASONS.get((raw or "").casefold(), StopReason.UNKNOWN),
             dispose=lambda raw, reason: Disposition.FINAL,
             error_rules=ERROR_RULES,
             quota_headers=QUOTA_HEADERS,
-            **given,
+            **fields,
         )
     )
 
 
-def unary(data, **given):
-    answer = reader(**given)
+def unary(data, **fields):
+    answer = reader(**fields)
     list(answer.read(data))
     return answer.finish()
 
 
-def streamed(pieces, **given):
-    """The response, and the pieces of it that were given."""
-    answer = reader(**given)
+def streamed(chunks, **fields):
+    """Return the response and its deltas."""
+    answer = reader(**fields)
     stream = EventFeed(answer, has_lines=False)
-    deltas = [delta for piece in pieces for delta in stream.feed(piece)]
+    deltas = [delta for chunk in chunks for delta in stream.feed(chunk)]
     deltas += stream.finish()
     return answer.finish(), deltas
 
@@ -74,7 +74,7 @@ def sse(*events):
 
 
 def events_of(data):
-    """A body as the events that it would have been, texts in pieces of two."""
+    """Convert a body to stream events, with texts in chunks of two characters."""
     message = data["message"]
     yield {"type": "message-start", "id": "x", "delta": {"message": {"role": "assistant", "content": []}}}
     if plan := message.get("tool_plan"):

@@ -55,16 +55,16 @@ class Context:
         return {StopReason.END_TURN: Disposition.FINAL}.get(reason, Disposition.RETRY)
 
 
-def use(base_url, what, key=KEY, **settings):
-    """Open a provider, let ``what`` use it, and close it."""
+def use(base_url, act, key=KEY, **settings):
+    """Open a provider, let ``act`` use it, and close it."""
 
     async def run():
-        given = provider_settings("cohere", base_url=base_url, api_key=lambda: key, **settings)
-        provider = open_cohere(given, Context())
+        provider_config = provider_settings("cohere", base_url=base_url, api_key=lambda: key, **settings)
+        provider = open_cohere(provider_config, Context())
         assert isinstance(provider, StreamingProvider)
         assert isinstance(provider, ListingProvider)
         try:
-            return await what(provider)
+            return await act(provider)
         finally:
             await provider.aclose()
 
@@ -107,7 +107,7 @@ def test_stream_yields_deltas_and_then_the_response(chat_server):
 def test_incomplete_stream_is_unknown_and_broken_stream_is_a_failure(chat_server):
     response = stream(chat_server(lambda body: Chunks(STREAM[:2])).base_url)[-1]
     assert (response.text, response.stop_reason) == ("High tide.", StopReason.UNKNOWN)
-    with pytest.raises(ProviderUnavailable, match="broke off"):
+    with pytest.raises(ProviderUnavailable, match="was interrupted"):
         stream(chat_server(lambda body: Chunks(STREAM[:2], Ending.CUT)).base_url)
 
 
@@ -167,8 +167,8 @@ def test_endless_model_list_is_truncated(chat_server):
 def test_missing_key_and_unknown_option_are_named(deck_with, chat_server, monkeypatch):
     monkeypatch.delenv("CO_API_KEY", raising=False)
     server = chat_server(lambda body: ANSWER)
-    given = {"base_url": server.base_url}
-    deck = deck_with(helmdeck_provider_cohere, config={"providers": {"cohere": given}})
+    provider_config = {"base_url": server.base_url}
+    deck = deck_with(helmdeck_provider_cohere, config={"providers": {"cohere": provider_config}})
     with pytest.raises(AuthFailed, match="CO_API_KEY is not set"):
         deck.complete(ASK)
     with pytest.raises(InvalidRequest, match="options.colour"):

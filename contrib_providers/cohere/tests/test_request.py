@@ -1,4 +1,4 @@
-"""What is sent to Cohere."""
+"""Requests to Cohere."""
 
 import json
 
@@ -63,8 +63,8 @@ def test_plan_and_reasoning_are_sent_back_with_calls():
     turn = sent(ask(user("a"), Message(Role.ASSISTANT, (), (CALL,), opaque=opaque)))["messages"][1]
     assert turn["tool_plan"] == "first the tides"
     assert turn["content"] == [{"type": "thinking", "thinking": "let me see"}]
-    said = sent(ask(user("a"), Message(Role.ASSISTANT, (TextPart("hm"),), (CALL,), opaque=opaque)))["messages"][1]
-    assert said["content"][1] == {"type": "text", "text": "hm"}
+    message = sent(ask(user("a"), Message(Role.ASSISTANT, (TextPart("hm"),), (CALL,), opaque=opaque)))["messages"][1]
+    assert message["content"][1] == {"type": "text", "text": "hm"}
     for strange in ({"cohere": 3}, {"other": {"tool_plan": "no"}}):
         turn = sent(ask(user("a"), Message(Role.ASSISTANT, (), (CALL,), opaque=strange)))["messages"][1]
         assert not turn.keys() & {"tool_plan", "content"}
@@ -108,7 +108,7 @@ def test_named_tool_choice_sends_only_this_tool():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "written", "downgrades"),
+    ("response_format", "written", "downgrades"),
     [
         (ResponseFormat("json_object"), {"type": "json_object"}, ()),
         (
@@ -120,8 +120,8 @@ def test_named_tool_choice_sends_only_this_tool():
         (ResponseFormat("grammar"), None, ("response_format grammar left out",)),
     ],
 )
-def test_supported_response_format_is_sent(wanted, written, downgrades):
-    rendered = render(ask(response_format=wanted))
+def test_supported_response_format_is_sent(response_format, written, downgrades):
+    rendered = render(ask(response_format=response_format))
     assert json.loads(rendered.body).get("response_format") == written
     assert rendered.downgrades == downgrades
 
@@ -140,7 +140,7 @@ def test_continuation_is_rejected():
 
 def test_extra_fields_are_sent_unchanged():
     assert sent(ask(extra={"safety_mode": "OFF"}))["safety_mode"] == "OFF"
-    with pytest.raises(InvalidRequest, match="JSON cannot say"):
+    with pytest.raises(InvalidRequest, match="cannot be encoded as JSON"):
         render(ask(extra={"x": object()}))
 
 

@@ -1,4 +1,4 @@
-"""Plans that Cohere is held to: what is sent, and what follows a refusal."""
+"""Plans with constrained decoding in Cohere: requests, and retries after a rejected schema."""
 
 import json
 
@@ -35,7 +35,7 @@ def answer(args):
 
 @pytest.fixture
 def deck_at(tmp_path, monkeypatch):
-    """Make a deck whose Cohere is a server of the test, over two tools."""
+    """Create a deck with a Cohere server of the test and two tools."""
     monkeypatch.setenv("CO_API_KEY", "kq7Zr0Wm4Xc9")
     (tmp_path / "tools.json").write_text(json.dumps(PACKS))
     made = []

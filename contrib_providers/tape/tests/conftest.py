@@ -13,14 +13,14 @@ def tape(tmp_path):
 
 @pytest.fixture
 def deck_on(deck_with, tape):
-    """Make decks whose tape is ``tape``; a replay of it has nothing to wrap."""
+    """Create decks with the tape ``tape``; a replay has no wrapped provider."""
 
     def make(mode, *replies, **options):
         wrapped = [scripted_provider(replies)] if mode != "replay" else []
-        given = {"file": str(tape), "mode": mode, **options}
-        # A tape plays each outcome once; what a deck makes of a failure is not its business.
+        tape_options = {"file": str(tape), "mode": mode, **options}
+        # A tape replays each outcome once; the deck must not retry.
         once = {"recovery": {"max_attempts": 1}, "agent": {"continuation_max_attempts": 0}}
-        config = {"providers": {"tape": {"options": given}}, **once}
+        config = {"providers": {"tape": {"options": tape_options}}, **once}
         return deck_with(helmdeck_provider_tape, *wrapped, config=config)
 
     return make

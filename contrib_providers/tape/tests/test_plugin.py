@@ -62,14 +62,14 @@ def test_http_response_is_replayed_without_the_server(deck_with, chat_server, ta
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "sk-very-secret")
         first = deck_with(helmdeck_provider_tape, config=options, environ=environ)
-        said = first.complete(ask(model="tape/openai/gpt-4o"))
+        recorded = first.complete(ask(model="tape/openai/gpt-4o"))
     first.close()
     server.close()
 
     options["providers"]["tape"]["options"]["mode"] = "replay"
     again = deck_with(helmdeck_provider_tape, config=options).complete(ask(model="tape/openai/gpt-4o"))
     assert (again.text, again.served_model, again.usage.cached_input_tokens) == ("it rains", "rain-1", 5)
-    assert attrs.evolve(again, latency_s=0, attempts=()) == attrs.evolve(said, latency_s=0, attempts=())
+    assert attrs.evolve(again, latency_s=0, attempts=()) == attrs.evolve(recorded, latency_s=0, attempts=())
     assert [request.body["model"] for request in server.requests] == ["gpt-4o"]
     assert server.requests[0].headers["authorization"] == "Bearer sk-very-secret"
     assert not re.search("secret|authorization|header|127.0.0.1", tape.read_text(), re.IGNORECASE)
@@ -95,9 +95,9 @@ def test_all_response_fields_are_replayed(deck_on):
         request_id="req_1",
         downgrades=("response_format json_schema -> json_object",),
     )
-    said = deck_on("record", reply).complete(ask())
+    recorded = deck_on("record", reply).complete(ask())
     again = deck_on("replay").complete(ask())
-    assert attrs.evolve(again, latency_s=0, attempts=()) == attrs.evolve(said, latency_s=0, attempts=())
+    assert attrs.evolve(again, latency_s=0, attempts=()) == attrs.evolve(recorded, latency_s=0, attempts=())
 
 
 @pytest.mark.parametrize("cause", list(FailureClass))
@@ -133,7 +133,7 @@ def test_auto_mode_calls_the_provider_only_for_new_requests(deck_on):
 
 
 def test_auto_mode_does_not_replay_failures(deck_on):
-    """Or a key that was missing once would be missing for ever, and a retry would meet its own recording."""
+    """Otherwise a missing key would be replayed, and a retry would read its own recording."""
     assert played(deck_on("auto", Fail("rate_limited"), "one"), ask(), ask(), ask()) == ["rate_limited", "one", "one"]
     assert played(deck_on("auto"), ask(), ask(), ask()) == ["rate_limited", "one", "one"]
 
@@ -150,7 +150,7 @@ def test_wrapped_provider_gets_its_own_model_id(deck_with, tape):
 
 
 def test_concurrent_equal_requests_are_sent_once(deck_with, tape):
-    # The shortest delay there is, so that the others get their turn while one is being answered.
+    # The shortest delay, so that the other requests start while one is in progress.
     script = scripted_provider([Reply("one", delay_s=1e-9), Reply("two", delay_s=1e-9)])
     config = {"providers": {"tape": {"options": {"file": str(tape)}}}}
 
@@ -229,7 +229,7 @@ def test_key_covers_all_fields_except_stream_and_task():
 
 @pytest.mark.parametrize("name", ["extra_headers", "Authorization", "api_key", "apiKey", "password", "access_token"])
 def test_fields_with_secret_names_are_never_recorded(deck_on, tape, name):
-    request = ask(extra={"mcp": [{name: {"any": "hush-hush"}}], "max_completion_tokens": 5})
+    request = ask(extra={"mcp": [{name: {"any": "confidential"}}], "max_completion_tokens": 5})
     played(deck_on("record", "one"), request)
     assert "hush" not in tape.read_text()
     assert '"max_completion_tokens":5' in tape.read_text()

@@ -1,4 +1,4 @@
-"""What a deployment says about a tape: its options, its names, its budgets."""
+"""Configuration of tapes: options, model ids, budgets."""
 
 import attrs
 import pytest

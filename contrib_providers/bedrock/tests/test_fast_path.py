@@ -1,4 +1,4 @@
-"""A piece that is read the quick way says the same as if it were read as any other event."""
+"""The fast path of text deltas and the general path yield the same result."""
 
 import msgspec
 from hypothesis import given
@@ -13,14 +13,14 @@ VALUES = st.sampled_from(
     [None, "", "a", 0, True, {}, {"text": "t"}, {"text": "", "signature": "s"}, {"input": "{}"}, ["a"]]
 )
 DELTAS = st.dictionaries(st.sampled_from(["text", "reasoningContent", "toolUse", "citation"]), VALUES, max_size=2)
-PIECES = st.fixed_dictionaries(
+CHUNKS = st.fixed_dictionaries(
     {"delta": DELTAS | VALUES}, optional={"contentBlockIndex": st.sampled_from([0, 1, None, "0"]), "p": st.just("abc")}
 )
 START = {"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "1", "name": "look"}}}
 
 
 class Slowly(ConverseAnswer):
-    pieces = msgspec.json.Decoder(int)
+    chunks = msgspec.json.Decoder(int)
 
 
 def read(kind, frames):
@@ -29,16 +29,16 @@ def read(kind, frames):
     return [delta for frame in frames for delta in reader.feed(frame)], answer.finish()
 
 
-@given(st.lists(PIECES, max_size=4), st.booleans())
-def test_fast_path_and_general_path_yield_the_same(frame, pieces, calls):
-    frames = [frame("contentBlockStart", START)] * calls + [frame("contentBlockDelta", piece) for piece in pieces]
+@given(st.lists(CHUNKS, max_size=4), st.booleans())
+def test_fast_path_and_general_path_yield_the_same(frame, chunks, calls):
+    frames = [frame("contentBlockStart", START)] * calls + [frame("contentBlockDelta", piece) for piece in chunks]
     assert read(ConverseAnswer, frames) == read(Slowly, frames)
 
 
 def test_text_and_reasoning_deltas_use_the_fast_path(frame, monkeypatch):
     monkeypatch.setattr(ConverseAnswer, "feed", None)
-    pieces = {"text": "a"}, {"reasoningContent": {"text": "t"}}
-    frames = [frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": piece}) for piece in pieces]
+    chunks = {"text": "a"}, {"reasoningContent": {"text": "t"}}
+    frames = [frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": piece}) for piece in chunks]
     deltas, response = read(ConverseAnswer, frames)
     assert [(delta.text, delta.reasoning_content) for delta in deltas] == [("a", ""), ("", "t")]
     assert (response.text, response.reasoning_content) == ("a", "t")

@@ -1,4 +1,4 @@
-"""A piece that is read the quick way says the same as if it were read as any other event."""
+"""The fast path of text deltas and the general path yield the same result."""
 
 import json
 
@@ -23,7 +23,7 @@ EVENTS = st.fixed_dictionaries(
         "object": st.sampled_from(["error", "message", None]),
     },
 )
-PIECE = {"type": "content-delta", "delta": {"message": {"content": {"text": "a"}}}}
+CHUNK = {"type": "content-delta", "delta": {"message": {"content": {"text": "a"}}}}
 
 
 class Slowly(CohereAnswer):
@@ -45,12 +45,12 @@ def read(events, kind=CohereAnswer):
     return deltas, answer.finish()
 
 
-@given(st.lists(EVENTS | st.just(PIECE), max_size=4))
+@given(st.lists(EVENTS | st.just(CHUNK), max_size=4))
 def test_fast_path_and_general_path_yield_the_same(events):
     assert read(events) == read(events, Slowly)
 
 
 def test_text_deltas_use_the_fast_path(monkeypatch):
     monkeypatch.setattr(CohereAnswer, "feed", None)
-    deltas, response = read([PIECE])
+    deltas, response = read([CHUNK])
     assert deltas[0][0].text == response.text == "a"

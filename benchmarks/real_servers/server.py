@@ -1,4 +1,4 @@
-"""Starts llama.cpp's two servers with a tiny model; ``build.sh`` makes both."""
+"""Starts llama.cpp's two servers, built by ``build.sh``, with a tiny model."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ READY_S = 60.0
 
 @attrs.frozen(kw_only=True)
 class Program:
-    """A server's program.
+    """A server program.
 
-    :ivar variable: of the environment, which holds its path.
-    :ivar options: what it is started with; ``{}`` stands for model, context and port.
-    :ivar ready: a path that answers 200 once the model is loaded.
+    :ivar variable: environment variable with its path.
+    :ivar options: command-line options with placeholders for model, context and port.
+    :ivar ready: URL path that returns 200 once the model is loaded.
     """
 
     name: str
@@ -34,13 +34,13 @@ class Program:
     ready: str
 
     def path(self) -> str | None:
-        """Where it is; ``None`` where there is none."""
-        found = os.environ.get(self.variable, "")
-        return found if Path(found).is_file() else None
+        """Return the path of the program, or ``None``."""
+        path = os.environ.get(self.variable, "")
+        return path if Path(path).is_file() else None
 
     def missing(self) -> str:
-        """What to do where there is none."""
-        return f"set {self.variable} to {self.name}; benchmarks/real_servers/build.sh makes it"
+        """Return instructions for a missing program."""
+        return f"set {self.variable} to {self.name}; benchmarks/real_servers/build.sh builds it"
 
 
 PROGRAMS: Mapping[str, Program] = {
@@ -63,14 +63,14 @@ PROGRAMS: Mapping[str, Program] = {
 
 
 @contextlib.contextmanager
-def serving(program: Program, kind: str, folder: Path, *, context: int) -> Iterator[str]:
-    """Serve a kind of model for the length of a ``with`` block; gives the base URL.
+def serve(program: Program, kind: str, folder: Path, *, context: int) -> Iterator[str]:
+    """Serve a model for the duration of a ``with`` block; yield the base URL.
 
-    :param folder: where the model is written.
-    :param context: tokens of the context window.
-    :raises FileNotFoundError: the program is not there.
-    :raises RuntimeError: it ended before it answered.
-    :raises TimeoutError: it does not answer in time.
+    :param folder: directory for the model file.
+    :param context: context window in tokens.
+    :raises FileNotFoundError: the program is missing.
+    :raises RuntimeError: the server exited during start-up.
+    :raises TimeoutError: the server is not ready in time.
     """
     binary = program.path()
     if binary is None:
@@ -83,19 +83,19 @@ def serving(program: Program, kind: str, folder: Path, *, context: int) -> Itera
     options = program.options.format(model=file, context=context, port=port).split()
     with subprocess.Popen([binary, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            _await_answer(f"http://127.0.0.1:{port}{program.ready}", process)
+            _await_ready(f"http://127.0.0.1:{port}{program.ready}", process)
             yield f"http://127.0.0.1:{port}/v1"
         finally:
             process.terminate()
 
 
-def _await_answer(url: str, process: subprocess.Popen[bytes]) -> None:
+def _await_ready(url: str, process: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + READY_S
     while True:
         with contextlib.suppress(OSError):
             urllib.request.urlopen(url, timeout=5).close()
             return
         if time.monotonic() > end:
-            raise TimeoutError(f"{url} does not answer")
+            raise TimeoutError(f"{url} is not ready after {READY_S:g} s")
         with contextlib.suppress(subprocess.TimeoutExpired):
-            raise RuntimeError(f"the server ended with {process.wait(0.05)} before it answered")
+            raise RuntimeError(f"the server exited with code {process.wait(0.05)} during start-up")

@@ -1,7 +1,7 @@
-"""What a whole answer costs: calls and output tokens, continued by this project and by hand, or asked for again.
+"""Calls and output tokens per complete response: Helmdeck's continuation, hand-written loops, and full retries.
 
-A simulated model writes a known answer at four characters a token, stops at its output limit, and goes on by one of the
-habits. The limit is a half, a third or a fifth of the answer. Asked again, it gets twice the limit each time.
+A simulated model generates a known response at four characters per token, stops at its output limit, and continues with
+one of the habits. The limit is a half, a third or a fifth of the response; a full retry doubles it each time.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from helmdeck_testing.deck_factory import make_deck
 
 CHARS_PER_TOKEN = 4
 PARTS = (2, 3, 5)
-MOST_CALLS = 12
+MAX_CALLS = 12
 RUNTIME = make_deck().runtime
 
 
 @attrs.define
-class Paid:
-    """Sums over answers."""
+class CostSums:
+    """Sums over responses."""
 
     answers: int = 0
     exact: int = 0
@@ -39,23 +39,25 @@ class Paid:
 
 
 class Model:
-    """Writes one answer, up to a limit at a time."""
+    """Generates one response in parts up to the output limit."""
 
     def __init__(self, payload: Payload, habit: str) -> None:
         self.text = payload.text
         self.calls = self.tokens = self._at = 0
-        self._go_on = HABITS[habit]
+        self._continue = HABITS[habit]
         self._rng = random.Random(f"{payload.kind}{payload.size}{habit}")
 
     def write(self, limit: int, *, is_first: bool = False) -> tuple[str, bool]:
-        """Write from the start, or go on from where the last text ended; return the text and whether it was cut."""
+        """Generate from the start or continue; return the text and whether it is truncated."""
         done, rest = self.text[: self._at], self.text[self._at :]
         text = self.text
         if is_first:
             self._at, rest = 0, text
         else:
-            said = list(self._go_on(done, rest, self._rng)) or [(rest, True)]
-            text = self._rng.choice([more for more, is_unique in said if is_unique] or [more for more, _ in said])
+            continuations = list(self._continue(done, rest, self._rng)) or [(rest, True)]
+            text = self._rng.choice(
+                [more for more, is_unique in continuations if is_unique] or [more for more, _ in continuations]
+            )
         most = limit * CHARS_PER_TOKEN
         self.calls += 1
         self.tokens += min(limit, -(-len(text) // CHARS_PER_TOKEN))
@@ -64,27 +66,25 @@ class Model:
 
 
 def ours(model: Model, limit: int) -> str:
-    """The turn of this project, with room for all continuations."""
-    asked = ChatRequest(model="any/model", messages=(Message(Role.USER, (TextPart("go"),)),), max_tokens=limit)
-    limits = ContinuationLimits(
-        max_attempts=MOST_CALLS, max_completion_tokens=MOST_CALLS * limit, max_output_chars=10**9
-    )
-    turn = Turn(asked, limits, AnswerShapeCheck(RUNTIME, asked), RUNTIME.texts, MERGER)
-    text, is_cut = model.write(limit, is_first=True)
-    step: SendRequest | TurnResult = turn.feed(_response(text, is_cut))
+    """Helmdeck's turn with enough budget for all continuations."""
+    request = ChatRequest(model="any/model", messages=(Message(Role.USER, (TextPart("go"),)),), max_tokens=limit)
+    limits = ContinuationLimits(max_attempts=MAX_CALLS, max_completion_tokens=MAX_CALLS * limit, max_output_chars=10**9)
+    turn = Turn(request, limits, AnswerShapeCheck(RUNTIME, request), RUNTIME.texts, MERGER)
+    text, is_truncated = model.write(limit, is_first=True)
+    step: SendRequest | TurnResult = turn.feed(_response(text, is_truncated))
     while isinstance(step, SendRequest):
-        text, is_cut = model.write(step.request.max_tokens or limit)
-        step = turn.feed(_response(text, is_cut))
+        text, is_truncated = model.write(step.request.max_tokens or limit)
+        step = turn.feed(_response(text, is_truncated))
     return step.response.text
 
 
 def by_hand(join: str) -> Callable[[Model, int], str]:
-    """A loop around one of the joins."""
+    """Return a loop around a merge."""
 
     def run(model: Model, limit: int) -> str:
-        text, is_cut = model.write(limit, is_first=True)
-        while is_cut and model.calls < MOST_CALLS:
-            more, is_cut = model.write(limit)
+        text, is_truncated = model.write(limit, is_first=True)
+        while is_truncated and model.calls < MAX_CALLS:
+            more, is_truncated = model.write(limit)
             text = JOINS[join](text, more)
         return text
 
@@ -92,11 +92,11 @@ def by_hand(join: str) -> Callable[[Model, int], str]:
 
 
 def again(model: Model, limit: int) -> str:
-    """No continuation: the whole answer once more with twice the limit."""
-    text, is_cut = model.write(limit, is_first=True)
-    while is_cut and model.calls < MOST_CALLS:
+    """No continuation: retry the whole request with twice the limit."""
+    text, is_truncated = model.write(limit, is_first=True)
+    while is_truncated and model.calls < MAX_CALLS:
         limit *= 2
-        text, is_cut = model.write(limit, is_first=True)
+        text, is_truncated = model.write(limit, is_first=True)
     return text
 
 
@@ -104,12 +104,12 @@ WAYS: dict[str, Callable[[Model, int], str]] = {
     "helmdeck": ours,
     "concatenation": by_hand("concatenation"),
     "longest overlap": by_hand("longest overlap"),
-    "asked again, limit doubled": again,
+    "retried, limit doubled": again,
 }
 
 
 def runs() -> Iterator[tuple[Payload, str, int]]:
-    """Every kind but the refrains, every habit, every limit."""
+    """Yield every kind except refrains, with every habit and limit."""
     for payload in payloads():
         if payload.kind != "refrain" and payload.size != "large":
             for habit in HABITS:
@@ -118,33 +118,33 @@ def runs() -> Iterator[tuple[Payload, str, int]]:
 
 
 def rows() -> list[tuple[str, ...]]:
-    """Lines of the table: every way, then this project by habit."""
-    scores: dict[tuple[str, str], Paid] = collections.defaultdict(Paid)
+    """Return the table rows: every method, then Helmdeck by habit."""
+    scores: dict[tuple[str, str], CostSums] = collections.defaultdict(CostSums)
     for payload, habit, limit in runs():
         for way, run in WAYS.items():
             model = Model(payload, habit)
             text = run(model, limit)
             for key in (way, ""), (way, habit):
-                paid = scores[key]
-                paid.answers += 1
-                paid.exact += text == payload.text
-                paid.calls += model.calls
-                paid.tokens += model.tokens
-                paid.needed += -(-len(payload.text) // CHARS_PER_TOKEN)
+                sums = scores[key]
+                sums.answers += 1
+                sums.exact += text == payload.text
+                sums.calls += model.calls
+                sums.tokens += model.tokens
+                sums.needed += -(-len(payload.text) // CHARS_PER_TOKEN)
     labelled = [(way, scores[way, ""]) for way in WAYS]
     labelled += [(f"helmdeck, {habit}", scores["helmdeck", habit]) for habit in HABITS]
     return [
         (
             label,
-            f"{paid.answers:,}",
-            f"{100 * paid.exact / paid.answers:.1f}",
-            f"{paid.calls / paid.answers:.2f}",
-            f"{paid.tokens / paid.needed:.2f}",
+            f"{sums.answers:,}",
+            f"{100 * sums.exact / sums.answers:.1f}",
+            f"{sums.calls / sums.answers:.2f}",
+            f"{sums.tokens / sums.needed:.2f}",
         )
-        for label, paid in labelled
+        for label, sums in labelled
     ]
 
 
-def _response(text: str, is_cut: bool) -> ChatResponse:
-    stop = StopReason.MAX_TOKENS if is_cut else StopReason.END_TURN
+def _response(text: str, is_truncated: bool) -> ChatResponse:
+    stop = StopReason.MAX_TOKENS if is_truncated else StopReason.END_TURN
     return ChatResponse(text=text, stop_reason=stop, usage=Usage(output_tokens=-(-len(text) // CHARS_PER_TOKEN)))

@@ -23,11 +23,11 @@ CONTEXT = 2048
 
 
 class Brief:
-    """Prompts that leave a small window to the answer."""
+    """Short prompts that leave room for the response in a small context window."""
 
     @hookimpl
     def helmdeck_prompt_variants(self) -> Iterable[PromptVariant]:
-        """Contribute one for each task."""
+        """One variant per task."""
         return [
             PromptVariant(task=name, variant="single_pick", instructions="Answer.", render=lambda task: task.request)
             for name in ("plan", "route")
@@ -37,10 +37,10 @@ class Brief:
 def planning_deck(
     url: str, folder: Path, *, is_strict: bool = True, output_tokens: int = 1_500, **config: Any
 ) -> Helmdeck:
-    """A deck whose every plan is one request to a model with a window of ``CONTEXT`` tokens.
+    """Return a deck that plans with one request to a model with a context window of ``CONTEXT`` tokens.
 
-    :param folder: where the catalog is written.
-    :param is_strict: the answer is held to the schema of a plan.
+    :param folder: directory for the catalog file.
+    :param is_strict: decoding is constrained to the schema of a plan.
     """
     source = folder / "catalog.json"
     source.write_text(json.dumps(CATALOG), encoding="utf-8")
