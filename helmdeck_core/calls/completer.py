@@ -295,7 +295,7 @@ class _StreamedPart:
         if self._is_silent or self.response is None:
             return ""
         rest = self._seam.feed(self._stripper.finish()[0])
-        return self._pass_on(rest + self._seam.finish(is_cut=self.response.stop_reason is StopReason.MAX_TOKENS))
+        return self._pass_on(rest + self._seam.finish(is_truncated=self.response.stop_reason is StopReason.MAX_TOKENS))
 
     def _pass_on(self, text: str) -> str:
         if text:

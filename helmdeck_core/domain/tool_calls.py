@@ -123,7 +123,7 @@ class ToolCalls:
     :ivar calls: the calls that may be run, in order.
     :ivar withheld: complete calls that must not be run, because the answer was cut or did not end for them.
     :ivar broken: what looks like a call and is none; the ``error`` of each can go back to the model.
-    :ivar is_cut: a call, or a list of calls, was begun and never ended.
+    :ivar is_truncated: a call, or a list of calls, was begun and never ended.
     :ivar inert: how many marks of calls were left alone: in examples, quotations, declarations and reasoning.
     :ivar reasoning: reasoning that was stripped, for diagnosis.
     """
@@ -132,7 +132,7 @@ class ToolCalls:
     calls: tuple[RecoveredCall, ...] = ()
     withheld: tuple[RecoveredCall, ...] = ()
     broken: tuple[MalformedCall, ...] = ()
-    is_cut: bool = False
+    is_truncated: bool = False
     inert: int = 0
     reasoning: str = ""
 

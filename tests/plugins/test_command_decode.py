@@ -152,7 +152,7 @@ def test_tool_calls_are_shown_with_the_remaining_text(decode):
     assert (call["name"], call["arguments"], call["format"]) == ("look", {"at": "é"}, "tags")
     assert 'text        "I look."' in done.err
     data = decode(f"I look.\n{CALL}", "--calls", "--json").data
-    assert (data["calls"], data["text"], data["broken"], data["is_cut"]) == ([call], "I look.", [], False)
+    assert (data["calls"], data["text"], data["broken"], data["is_truncated"]) == ([call], "I look.", [], False)
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_calls_inside_reasoning_are_ignored(args):
 @settings(deadline=None)
 def test_text_without_tags_is_returned_unchanged(text):
     read = DECK.tool_calls(text)
-    assert (read.text, read.calls, read.broken, read.is_cut) == (text, (), (), False)
+    assert (read.text, read.calls, read.broken, read.is_truncated) == (text, (), (), False)
 
 
 MARKS = [

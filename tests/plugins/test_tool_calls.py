@@ -83,7 +83,7 @@ def test_calls_of_every_format_are_found_and_removed_from_the_text(text):
         found = read(before + text + after)
         assert [(each.call.name, dict(each.args)) for each in found.calls] == [OSLO]
         assert json.loads(found.calls[0].call.arguments) == {"city": "Oslo"}
-        assert (found.text, found.is_cut, found.broken, found.calls[0].repairs) == (before.strip(), False, (), ())
+        assert (found.text, found.is_truncated, found.broken, found.calls[0].repairs) == (before.strip(), False, (), ())
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ INERT = {
 @pytest.mark.parametrize("text", INERT.values(), ids=INERT.keys())
 def test_other_text_is_kept(text):
     found = read(text)
-    assert (found.calls, found.withheld, found.broken, found.is_cut, found.text) == ((), (), (), False, text)
+    assert (found.calls, found.withheld, found.broken, found.is_truncated, found.text) == ((), (), (), False, text)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_bare_json_counts_only_as_a_whole_answer_with_a_known_tool():
 )
 def test_truncated_call_is_reported_and_not_returned(text):
     found = read("Let me see. \n" + text)
-    assert (found.calls, found.withheld, found.is_cut, found.text) == ((), (), True, "Let me see.")
+    assert (found.calls, found.withheld, found.is_truncated, found.text) == ((), (), True, "Let me see.")
     assert [each.problem for each in found.broken] == ["cut"] and found.looks_broken
 
 
@@ -329,7 +329,7 @@ def test_truncated_call_is_reported_and_not_returned(text):
 )
 def test_complete_calls_of_a_truncated_list_need_an_option(text):
     found = read(text)
-    assert (found.calls, found.is_cut) == ((), True)
+    assert (found.calls, found.is_truncated) == ((), True)
     assert [each.call.name for each in found.withheld] == ["a"]
     assert calls(text, partial=True) == [("a", {})]
 
@@ -337,7 +337,7 @@ def test_complete_calls_of_a_truncated_list_need_an_option(text):
 def test_calls_with_another_stop_reason_are_withheld():
     for word in ("length", "content_filter", "bored"):
         found = read(CALL, stop_reason=word)
-        assert (found.calls, found.is_cut, len(found.withheld)) == ((), False, 1)
+        assert (found.calls, found.is_truncated, len(found.withheld)) == ((), False, 1)
     for word in ("stop", "tool_calls", None):
         assert calls(CALL, stop_reason=word) == [("a", {})]
 
@@ -362,7 +362,7 @@ def test_calls_with_another_stop_reason_are_withheld():
 )  # fmt: skip
 def test_malformed_call_has_an_error_for_the_model(text, problem, words):
     found = read(f"So:\n{text}")
-    assert (found.calls, found.text, found.is_cut, found.looks_broken) == ((), "So:", False, True)
+    assert (found.calls, found.text, found.is_truncated, found.looks_broken) == ((), "So:", False, True)
     [broken] = found.broken
     assert broken.problem == problem and words in broken.error and broken.id and broken.excerpt
 
@@ -434,14 +434,14 @@ def test_native_calls_follow_the_same_rules():
 @pytest.mark.parametrize("arguments", ['{"x": ', "x = 1", "[1]", "{'x': 1}"])
 def test_unreadable_native_arguments_are_an_error_and_never_replaced(arguments):
     found = read(response(arguments))
-    assert (found.calls, found.withheld, found.is_cut) == ((), (), False)
+    assert (found.calls, found.withheld, found.is_truncated) == ((), (), False)
     assert found.broken[0].id == "id0" and found.broken[0].excerpt == arguments
 
 
 @pytest.mark.parametrize("arguments", ["", '{"x": '])
 def test_native_arguments_of_a_truncated_answer_are_incomplete(arguments):
     found = read(response('{"x": 1}', arguments, stop=StopReason.MAX_TOKENS))
-    assert (found.calls, found.is_cut) == ((), True)
+    assert (found.calls, found.is_truncated) == ((), True)
     assert [each.call.id for each in found.withheld] == ["id0"]
     assert [(each.id, each.problem) for each in found.broken] == [("id1", "cut")]
     assert len(read(response('{"x": 1}', arguments, stop=StopReason.MAX_TOKENS), partial=True).calls) == 1
@@ -450,7 +450,7 @@ def test_native_arguments_of_a_truncated_answer_are_incomplete(arguments):
 def test_complete_native_calls_with_another_stop_reason_are_withheld():
     for stop in (StopReason.MAX_TOKENS, StopReason.UNKNOWN, StopReason.SAFETY_BLOCKED, StopReason.CANCELLED):
         found = read(response('{"x": 1}', stop=stop))
-        assert (found.calls, found.is_cut, len(found.withheld)) == ((), False, 1)
+        assert (found.calls, found.is_truncated, len(found.withheld)) == ((), False, 1)
 
 
 def test_text_calls_are_read_without_native_calls():

@@ -121,7 +121,7 @@ def test_what_was_dropped_is_told():
 
 def test_a_cut_continuation_that_came_no_further_than_the_answer_adds_nothing():
     again = PROSE[: len(PROSE) // 2]
-    assert MERGER.merge(PROSE, again, is_cut=True).added == ""
+    assert MERGER.merge(PROSE, again, is_truncated=True).added == ""
     assert MERGER.merge(PROSE, again).added == again
 
 

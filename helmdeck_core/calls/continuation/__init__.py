@@ -1,1 +1,1 @@
-"""Completes an answer that was cut, and joins its parts by content. Nothing here sends anything."""
+"""Completes truncated answers and joins their parts by content. Nothing here sends a request."""

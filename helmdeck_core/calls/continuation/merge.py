@@ -1,9 +1,8 @@
-"""Joins an answer that was cut at its output limit with what the model wrote when it was asked to go on.
+"""Joins a truncated answer with its continuation.
 
-A model that is told to go on from the cut does so, or starts the word, the line, the block or everything again, or says
-first that it will. The seam is found by content: what the continuation repeats of the answer's end is dropped, and so is
-what it says about continuing; text that repeats for reasons of its own stays. Where the evidence is thin nothing is
-dropped: a word that stands twice can be seen, a word that is gone cannot.
+A model continues at the truncation, or restarts the word, line, block or whole answer, or announces the continuation first.
+The seam is found by content: repetitions of the end of the answer and announcements are removed; text that legitimately
+repeats is kept. Without clear evidence nothing is removed, because a duplicated word is visible and a lost word is not.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from helmdeck_core.calls.continuation.repetition import LINE_MARK, SURE, longest
 from helmdeck_core.domain.continuation import ContinuationAnnouncement
 
 HEAD = 400
-"""Characters of a continuation that are needed to judge how it begins: an announcement, a fence, a repeated line."""
+"""Characters at the start of a continuation that are searched for an announcement, a fence or a repeated line."""
 
 
 _FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[^\n`]*$", re.MULTILINE)
@@ -36,12 +35,12 @@ _LAST_WORD = re.compile(r"[^\W\d_]+\Z")
 
 @attrs.frozen
 class Seam:
-    """Where a continuation goes on from the answer.
+    """The place where a continuation continues the answer.
 
-    :ivar start: characters of the continuation before this one are not part of the answer.
-    :ivar kinds: what they are: ``announcement``, ``fence``, ``repetition``, ``white space``.
-    :ivar has_foreign_fence: an opening fence was dropped that the answer has no use for; so is the one that closes it.
-    :ivar is_open: all of it repeats the answer so far; where it goes on is not there yet.
+    :ivar start: index of the first new character of the continuation.
+    :ivar kinds: kinds of the removed text: ``announcement``, ``fence``, ``repetition``, ``white space``.
+    :ivar has_foreign_fence: an opening fence was removed that does not belong to the answer; its closing fence is removed too.
+    :ivar is_open: the continuation so far only repeats the answer, so that the seam is still unknown.
     """
 
     start: int = 0
@@ -52,12 +51,12 @@ class Seam:
 
 @attrs.frozen
 class Merged:
-    """An answer and its continuation as one.
+    """An answer joined with its continuation.
 
-    :ivar text: the whole.
-    :ivar added: what the continuation added; ``text`` ends with it.
-    :ivar dropped: characters of the continuation that are not part of the answer.
-    :ivar kinds: what they were: see ``Seam``.
+    :ivar text: the joined text.
+    :ivar added: the new part of the continuation; ``text`` ends with it.
+    :ivar dropped: number of removed characters of the continuation.
+    :ivar kinds: kinds of the removed text; see ``Seam``.
     """
 
     text: str
@@ -77,17 +76,17 @@ class Merger:
 
     @cached_property
     def _announcement(self) -> re.Pattern[str] | None:
-        """Compiled at the first continuation: compiling costs more than start-up should."""
+        """Compiled on first use, because compiling would slow down start-up."""
         return announcement_pattern(self._announcements)
 
-    def merge(self, answer: str, more: str, *, is_cut: bool = False) -> Merged:
-        """Join a truncated answer with its continuation; nothing of the answer changes.
+    def merge(self, answer: str, more: str, *, is_truncated: bool = False) -> Merged:
+        """Join a truncated answer with its continuation; the answer itself is not changed.
 
-        :param answer: all that has been put together so far.
+        :param answer: the text joined so far.
         :param more: the visible text of the continuation.
-        :param is_cut: the continuation was truncated as well.
+        :param is_truncated: whether the continuation is truncated too.
         """
-        seam = self.find_seam(answer, more, is_cut=is_cut)
+        seam = self.find_seam(answer, more, is_truncated=is_truncated)
         added = more[seam.start :]
         if seam.has_foreign_fence:
             added = without_closing_fence(added)
@@ -96,19 +95,19 @@ class Merger:
     def stream(self, answer: str) -> SeamStream:
         """Join a continuation that arrives in chunks.
 
-        :param answer: all that has been put together so far; what of it was shown is never released again.
+        :param answer: the text joined so far; none of it is released again.
         """
         return SeamStream(self, answer)
 
-    def find_seam(self, answer: str, more: str, *, is_cut: bool = False) -> Seam:
-        """Find where a continuation goes on from the answer; linear in the length of both."""
+    def find_seam(self, answer: str, more: str, *, is_truncated: bool = False) -> Seam:
+        """Find where a continuation continues the answer; linear in the length of both."""
         if not answer or not more:
             return Seam()
         begun = _fence_again(answer, more)
         if begun and longest_repetition(answer, more) <= begun:
             return Seam(begun, ("repetition",))
         for start, blank, kinds in self._heads(answer, more):
-            length = repeated_length(answer, more[start:], blank, is_cut=is_cut)
+            length = repeated_length(answer, more[start:], blank, is_truncated=is_truncated)
             if length:
                 stop = start + length
                 foreign = "fence" in kinds and not _open_fence(answer)
@@ -121,13 +120,13 @@ class Merger:
         return Seam(broken, ("white space",)) if broken else Seam()
 
     def may_still_repeat(self, answer: str, more: str) -> bool:
-        """Whether the start of a continuation only repeats the answer so far, and may go on doing so."""
+        """Whether the continuation so far only repeats the answer, so that more may follow."""
         ours = squashed(answer)
-        rests = (squashed(more[start:]) for start, _, _ in self._heads(answer, more))
-        return any(len(rest) >= SURE and rest in ours for rest in rests)
+        tails = (squashed(more[start:]) for start, _, _ in self._heads(answer, more))
+        return any(len(tail) >= SURE and tail in ours for tail in tails)
 
     def _heads(self, answer: str, more: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
-        """The places in a continuation at which a repetition may start, with the blank before each and what was dropped."""
+        """Yield the possible starts of a repetition, each with the whitespace before it and the kinds of removed text."""
         announced = self._announced(answer, more)
         introduced, kinds = self._introduction(answer, more)
         fence = _OPENING.match(more)
@@ -144,7 +143,7 @@ class Merger:
                     yield start, more[place:start], dropped
 
     def _introduction(self, answer: str, more: str) -> tuple[int, tuple[str, ...]]:
-        """Where the answer itself begins behind an announcement and a fence that was opened once more."""
+        """Return the end of an announcement and a reopened fence, and their kinds."""
         start = self._announced(answer, more)
         kinds: tuple[str, ...] = ("announcement",) if start else ()
         fence = _OPENING.match(more, start)
@@ -153,7 +152,7 @@ class Merger:
         return start, kinds
 
     def _announced(self, answer: str, more: str) -> int:
-        """Where an announcement ends; 0 for none, such as ``continue`` in a loop."""
+        """Return the end of an announcement; 0 without one, as for the ``continue`` of a loop."""
         announced = self._announcement.match(more[: HEAD + 1]) if self._announcement else None
         if announced is None or (more.lstrip()[:1].islower() and not answer.endswith((".", ":", "!", "?", "\n"))):
             return 0
@@ -161,7 +160,7 @@ class Merger:
 
 
 class SeamStream:
-    """A continuation that arrives in chunks: releases what the answer lacks, as soon as the seam is certain."""
+    """Joins a continuation that arrives in chunks: releases new text as soon as the seam is certain."""
 
     def __init__(self, merger: Merger, answer: str) -> None:
         self._merger = merger
@@ -173,7 +172,7 @@ class SeamStream:
         self._tail = ""
 
     def feed(self, chunk: str) -> str:
-        """Take the next piece; return what it released."""
+        """Process the next chunk and return the released text."""
         if self.seam is not None:
             return self._pass(chunk)
         self._held.append(chunk)
@@ -181,7 +180,7 @@ class SeamStream:
         if self._size < self._next_look:
             return ""
         more = "".join(self._held)
-        # What repeats the answer without having come to its end tells nothing yet; looks get rarer as it grows.
+        # A repetition that has not ended gives no seam yet; the interval between searches doubles.
         if self._merger.may_still_repeat(self._answer, more):
             self._next_look = 2 * self._size
             return ""
@@ -191,11 +190,11 @@ class SeamStream:
             return ""
         return self._settle(seam, more)
 
-    def finish(self, *, is_cut: bool = False) -> str:
-        """Say that nothing follows; return what was still held back."""
+    def finish(self, *, is_truncated: bool = False) -> str:
+        """End the stream and return the text that was held back."""
         if self.seam is None:
             more = "".join(self._held)
-            released = self._settle(self._merger.find_seam(self._answer, more, is_cut=is_cut), more)
+            released = self._settle(self._merger.find_seam(self._answer, more, is_truncated=is_truncated), more)
         else:
             released = ""
         rest, self._tail = self._tail, ""
@@ -210,18 +209,18 @@ class SeamStream:
         if self.seam is None or not self.seam.has_foreign_fence:
             return text
         text = self._tail + text
-        # A fence that may be the last thing is held back until more comes.
+        # A fence at the end may be the closing one, so it is held back until more text arrives.
         closing = re.search(r"\n?[ \t]*(?:`+|~+)?\s*\Z", text)
-        cut = closing.start() if closing else len(text)
-        self._tail = text[cut:]
-        return text[:cut]
+        end = closing.start() if closing else len(text)
+        self._tail = text[end:]
+        return text[:end]
 
 
-# -- how a continuation may begin ---------------------------------------------------------------------------------
+# -- the start of a continuation ----------------------------------------------------------------------------------
 
 
 def announcement_pattern(announcements: Iterable[ContinuationAnnouncement]) -> re.Pattern[str] | None:
-    """One pattern for the announcements of all languages; ``None`` without any."""
+    """Return one pattern for the announcements of all languages; ``None`` without announcements."""
     every = tuple(announcements)
     openers = _any_of(word for each in every for word in each.openers)
     phrases = _any_of(word for each in every for word in each.phrases)
@@ -241,7 +240,7 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 def without_closing_fence(text: str) -> str:
-    """The text without a fence at its end."""
+    """Return the text without a closing fence at its end."""
     closing = _CLOSING.search(text)
     return text[: closing.start()] if closing else text
 
@@ -252,17 +251,17 @@ def _blank_end(text: str, start: int) -> int:
 
 
 def _fence_again(answer: str, more: str) -> int:
-    """How much of a fence that was cut, or has just been written, comes again."""
+    """Return the length of a repeated fence: one that was truncated, or was the end of the answer."""
     begun = _FENCE_BEGUN.search(answer)
     whole = _FENCE_MARK.match(more)
     return len(begun.group()) if begun and whole and more.startswith(begun.group()) else 0
 
 
 def _is_foreign_fence(answer: str, language: str) -> bool:
-    """Whether a fence at the seam is none of the answer's own."""
+    """Whether a fence at the seam does not belong to the answer."""
     if not answer.endswith("\n"):
         return True
-    # Behind a finished line one with a language opens, and one without closes what is open.
+    # After a complete line, a fence with a language opens a block, and one without closes the open block.
     return bool(language) if _open_fence(answer) else answer.lstrip()[:1] in ("{", "[")
 
 
@@ -277,11 +276,11 @@ def _open_fence(answer: str) -> bool:
     return bool(mark)
 
 
-# -- line breaks that a continuation begins with ----------------------------------------------------------------------
+# -- line breaks at the seam ------------------------------------------------------------------------------------------
 
 
 def _foreign_break(answer: str, more: str) -> int:
-    """How long a line break at the seam is that cuts a word, or a string of JSON, in two."""
+    """Return the length of a line break at the seam that splits a word or a JSON string."""
     broken = _BREAKS.match(more)
     if broken is None or _open_fence(answer):
         return 0
@@ -299,11 +298,11 @@ def _foreign_break(answer: str, more: str) -> int:
 
 
 def _ends_in_string(answer: str) -> bool:
-    """Whether JSON is cut inside a string."""
+    """Whether JSON ends inside a string."""
     return any(match.group(1) is None for match in _STRING.finditer(answer))
 
 
 def _flows(answer: str) -> bool:
-    """Whether paragraphs are one line each, so that a line break inside a sentence is none of the text's own."""
+    """Whether each paragraph is one line, so that a line break inside a sentence does not belong to the text."""
     lines = (line.rstrip() for line in answer.splitlines()[:-1] if len(line) >= SURE and not LINE_MARK.match(line))
     return all(not line[-1].isalpha() and line[-1] != "," for line in lines)

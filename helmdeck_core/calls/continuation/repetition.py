@@ -1,7 +1,7 @@
-"""Tells what a continuation repeats of an answer's end: by characters, and whether that is evidence of a new start.
+"""Finds the end of an answer that its continuation repeats, and decides whether the model restarted there.
 
-Text repeats itself for reasons of its own: refrains, rows of zeros, closing braces, a very, very good word. A repetition is
-only taken for a new start where the text going on would be the stranger story.
+Text repeats legitimately: refrains, rows of zeros, closing braces, "a very, very good word". A repetition counts as a restart
+only if that is more likely than text that repeats by itself.
 """
 
 from __future__ import annotations
@@ -11,35 +11,35 @@ import unicodedata
 from itertools import pairwise
 
 _ANCHORS = (200, 48, 12)
-"""Repetitions are found by their ends, long ends first, for they come up less often; one that is shorter than all of these
-is tried at the seam itself."""
+"""Lengths of the ends by which repetitions are found, longest and rarest first; shorter repetitions are tried at the seam
+itself."""
 _MAX_PLACES = 32
-"""How often the end of the answer may come up in the continuation before the search is given up."""
+"""Occurrences of the end of the answer in the continuation after which the search stops."""
 _RECENT = 3_000
 _LONG = 200
-"""A repetition this long is no accident of a text that repeats lines or rows."""
+"""A repetition of this length is no coincidence, even in a text with repeated lines or rows."""
 _BEGUN_WORD = 2
-"""A word that was begun is seen to be begun again from this many letters on; doubled first letters are too common."""
+"""Letters from which a restarted word is recognised; doubled first letters are too common."""
 _INSIDE_WORD = 4
-"""A repetition that starts inside a word is taken for chance below this many characters."""
+"""A shorter repetition that starts inside a word is a coincidence."""
 _UNSPACED = 6
-"""The same for scripts without blanks, where doubled words are good style."""
+"""The same for scripts without spaces, where doubled words are common."""
 _MIN_SQUASHED = 8
 SURE = 40
-"""A cut continuation of at least this length that only repeats the beginning of the answer had not come to its end."""
+"""A truncated continuation of this length that only repeats the start of the answer is an unfinished restart."""
 
 LINE_MARK = re.compile(r"[ \t]*(?:\|[ \t]*\S|[-*+] \S|\d+[.)] \S|#+ \S|> \S)")
-_INK = re.compile(r"\S+")
+_WORD = re.compile(r"\S+")
 _UNSPACED_SCRIPTS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
-def repeated_length(answer: str, rest: str, blank: str, *, is_cut: bool) -> int:
-    """How many characters of ``rest`` repeat the end of the answer; 0 for none that are sure.
+def repeated_length(answer: str, rest: str, blank: str, *, is_truncated: bool) -> int:
+    """Return the number of characters of ``rest`` that repeat the end of the answer; 0 if it is uncertain.
 
-    :param blank: the blank before it in the continuation.
+    :param blank: the whitespace before ``rest`` in the continuation.
     """
     length = longest_repetition(answer, rest)
-    if is_cut and len(rest) >= SURE and answer.startswith(rest):
+    if is_truncated and len(rest) >= SURE and answer.startswith(rest):
         return len(rest)
     if length < _ANCHORS[-1] and (other := _in_other_form(answer, rest)):
         return other
@@ -50,7 +50,7 @@ def repeated_length(answer: str, rest: str, blank: str, *, is_cut: bool) -> int:
 
 
 def longest_repetition(answer: str, more: str) -> int:
-    """The longest end of the answer that the continuation starts with."""
+    """Return the length of the longest end of the answer that the continuation starts with."""
     if more.startswith(answer):
         return len(answer)
     for anchor in _ANCHORS:
@@ -61,7 +61,7 @@ def longest_repetition(answer: str, more: str) -> int:
 
 
 def _anchored(answer: str, more: str, anchor: int) -> int:
-    """The same for repetitions of at least ``anchor`` characters, found by how they end."""
+    """Return the same for repetitions of at least ``anchor`` characters, which are found by their end."""
     tail, longest, place = answer[-anchor:], 0, -1
     if len(tail) < anchor:
         return 0
@@ -75,10 +75,10 @@ def _anchored(answer: str, more: str, anchor: int) -> int:
 
 
 def _is_evident(answer: str, repeated: str, following: str, blank: str) -> bool:
-    """Whether a repetition is the model starting again, and not the text repeating itself.
+    """Whether a repetition is a restart of the model, not a repetition of the text.
 
-    :param following: the character behind the repetition.
-    :param blank: what stands before it in the continuation.
+    :param following: the character after the repetition.
+    :param blank: the whitespace before it in the continuation.
     """
     size = len(repeated)
     if blank and size < _ANCHORS[-1]:
@@ -90,10 +90,10 @@ def _is_evident(answer: str, repeated: str, following: str, blank: str) -> bool:
     opens_line = repeated[0] == "\n" or "\n" in blank
     starts_line = before in ("", "\n")
     if starts_line and is_fused and "\n" not in repeated and LINE_MARK.match(repeated):
-        return True  # the mark of a line stands where no line begins
+        return True  # a line marker inside a line
     ends_line = answer[-1] == "\n" or following in ("", "\n")
     if not is_fused and ends_line and (opens_line or (starts_line and size < _LONG and repeated.count("\n") == 1)):
-        return False  # lines that were finished are not begun again; a refrain is
+        return False  # complete lines are repeated in a refrain, not by a restart
     if size < _LONG and _has_doubles(answer):
         return False
     letters = sum(map(str.isalnum, repeated))
@@ -104,7 +104,7 @@ def _is_evident(answer: str, repeated: str, following: str, blank: str) -> bool:
     if _UNSPACED_SCRIPTS.search(repeated):
         return size >= _UNSPACED
     if repeated.isalpha() and not (before.isalnum() or before == "_"):
-        # Joined as they are, the two would make one word that begins twice.
+        # Joined unchanged, they would form one word with a doubled start.
         return size >= _BEGUN_WORD
     return size >= _INSIDE_WORD and letters >= _INSIDE_WORD - 1
 
@@ -115,17 +115,17 @@ def _cuts_a_word(before: str, repeated: str, following: str) -> bool:
 
 
 def _runs_on(answer: str, repeated: str) -> bool:
-    """Whether the answer was repeating itself already, so that one more round is its own."""
+    """Whether the answer was already repeating, so that another repetition belongs to it."""
     size = len(repeated)
     if _is_periodic(repeated) or repeated + repeated in answer:
         return True
-    # Something of a round before the last one: where nothing repeats, the two have no end in common.
+    # Compare the ends of the last two rounds: without repetition they differ.
     shared = min(size, max(2, size // 2 + 1))
     return answer[:-size].endswith(repeated[-shared:])
 
 
 def _has_doubles(answer: str) -> bool:
-    """Whether lines, items or phrases near the end stand twice in a row: a song, a table of zeros."""
+    """Whether lines, items or phrases near the end occur twice in a row, as in a song or a table of zeros."""
     recent = answer[-_RECENT:].casefold()
     for separators in ("\n", "\n,;.!?|[]{}"):
         parts = [part.strip() for part in re.split(f"[{re.escape(separators)}]", recent)]
@@ -135,7 +135,7 @@ def _has_doubles(answer: str) -> bool:
 
 
 def _is_periodic(text: str) -> bool:
-    """Whether a text is one piece again and again, the last one perhaps cut."""
+    """Whether a text consists of one repeated part, the last one possibly truncated."""
     half = len(text) // 2
     period = text.find(text[: max(1, min(len(text) - half, 24))], 1)
     while 0 < period <= half:
@@ -145,11 +145,11 @@ def _is_periodic(text: str) -> bool:
     return False
 
 
-# -- repetitions in other white space or another normal form ---------------------------------------------------------
+# -- repetitions with other whitespace or normal form ---------------------------------------------------------
 
 
 def _in_other_form(answer: str, rest: str) -> int:
-    """How much of the continuation repeats the answer's end but for white space and Unicode normal form."""
+    """Return the length of a repetition that differs in whitespace or Unicode normal form."""
     window = answer[-2 * len(rest) - _RECENT :]
     ours, theirs = squashed(window), squashed(rest)
     size = longest_repetition(ours, theirs)
@@ -169,49 +169,49 @@ def _in_other_form(answer: str, rest: str) -> int:
 
 
 def squashed(text: str) -> str:
-    """The text without blanks, in one normal form."""
+    """Return the text without whitespace, in Unicode normal form C."""
     text = "".join(text.split())
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def _begins_a_word(window: str, repeated: str) -> bool:
-    """Whether the repetition starts where a word of the answer does; blanks that are gone cannot mislead then."""
+    """Whether the repetition starts at the start of a word of the answer."""
     start = _place_of_end(window, len(repeated))
     return start == 0 or not (window[start - 1].isalnum() and window[start].isalnum())
 
 
 def _place_of(text: str, size: int) -> int:
-    """Behind which character of a text its squashed form has ``size`` characters."""
+    """Return the index in a text after ``size`` characters of its squashed form."""
     done = 0
-    for piece in _INK.finditer(text):
-        length = len(squashed(piece.group()))
+    for word in _WORD.finditer(text):
+        length = len(squashed(word.group()))
         if done + length >= size:
-            return piece.start() + _inside(piece.group(), size - done)
+            return word.start() + _inside(word.group(), size - done)
         done += length
     return len(text)
 
 
 def _place_of_end(text: str, size: int) -> int:
-    """Before which character of a text its squashed end has ``size`` characters."""
+    """Return the index in a text at which the last ``size`` characters of its squashed form start."""
     return _place_of(text, max(0, len(squashed(text)) - size) + 1) - 1
 
 
-def _inside(piece: str, size: int) -> int:
-    """Behind which character of a piece without blanks its normal form has ``size`` characters."""
-    if unicodedata.is_normalized("NFC", piece):
+def _inside(word: str, size: int) -> int:
+    """Return the index in a word after ``size`` characters of its normal form."""
+    if unicodedata.is_normalized("NFC", word):
         return size
     done, start = 0, 0
-    while start < len(piece) and done < size:
+    while start < len(word) and done < size:
         end = start + 1
-        while end < len(piece) and unicodedata.combining(piece[end]):
+        while end < len(word) and unicodedata.combining(word[end]):
             end += 1
-        done += len(unicodedata.normalize("NFC", piece[start:end]))
+        done += len(unicodedata.normalize("NFC", word[start:end]))
         start = end
     return start
 
 
 def _shared_blank(answer: str, rest: str) -> int:
-    """How much of the blank that follows a repetition the answer has already."""
+    """Return the length of the whitespace after a repetition that the answer already ends with."""
     ours = answer[len(answer.rstrip()) :]
     theirs = rest[: len(rest) - len(rest.lstrip())]
     if not ours or not theirs:

@@ -258,7 +258,7 @@ class Turn:
         For a structured response the join that makes it complete is the right one.
         """
         answer = self.answer
-        merged = self._merger.merge(answer, more, is_cut=response.stop_reason is StopReason.MAX_TOKENS)
+        merged = self._merger.merge(answer, more, is_truncated=response.stop_reason is StopReason.MAX_TOKENS)
         if self._check.shape(self._text) is not Shape.CUT:
             return merged.added, merged.dropped
         for added in (merged.added, more, more[longest_repetition(answer, more) :]):
@@ -273,7 +273,7 @@ class Turn:
     def _evaluated(self, response: ChatResponse) -> Trigger:
         """What a response means; a stop reason that contradicts the response is ignored."""
         judged = self._check.tool_calls(response)
-        if judged is not None and (judged.calls or judged.withheld or judged.broken or judged.is_cut):
+        if judged is not None and (judged.calls or judged.withheld or judged.broken or judged.is_truncated):
             return self._with_calls(response, judged)
         if self.path[-2] is TurnState.REQUEST_REPAIR:
             return Trigger.CUT_TOOL_CALLS
@@ -285,7 +285,7 @@ class Turn:
         return Trigger.PAUSED if disposition is Disposition.RESUME else Trigger.FATAL
 
     def _with_calls(self, response: ChatResponse, judged: ToolCalls) -> Trigger:
-        if judged.calls and not (judged.broken or judged.is_cut or judged.withheld):
+        if judged.calls and not (judged.broken or judged.is_truncated or judged.withheld):
             self._calls = tuple(found.call for found in judged.calls)
             return Trigger.TOOL_CALLS
         self._calls = ()

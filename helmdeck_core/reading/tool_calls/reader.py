@@ -217,7 +217,7 @@ class _CallSorter:
             calls=recovered if may_run else (),
             withheld=() if may_run else recovered,
             broken=tuple(self.malformed),
-            is_cut=is_truncated,
+            is_truncated=is_truncated,
             inert=inert,
             reasoning=reasoning,
         )

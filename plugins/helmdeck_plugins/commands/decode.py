@@ -103,8 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _show_calls(found: ToolCalls, *, is_json: bool) -> int:
     """Print the tool calls; malformed or truncated ones end with the exit code of such a response."""
     code = ExitCode.OK
-    if found.is_cut or found.looks_broken:
-        code = ExitCode.LENGTH_TRUNCATED if found.is_cut else ExitCode.CONSTRAINED_DEADLOCK
+    if found.is_truncated or found.looks_broken:
+        code = ExitCode.LENGTH_TRUNCATED if found.is_truncated else ExitCode.CONSTRAINED_DEADLOCK
     if is_json:
         import attrs
 
@@ -113,7 +113,7 @@ def _show_calls(found: ToolCalls, *, is_json: bool) -> int:
                 "calls": [_call_data(each) for each in found.calls],
                 "withheld": [_call_data(each) for each in found.withheld],
                 "broken": [attrs.asdict(each) for each in found.broken],
-                "is_cut": found.is_cut,
+                "is_truncated": found.is_truncated,
                 "text": found.text,
                 "inert": found.inert,
                 "reasoning": {"length": len(found.reasoning), "excerpt": found.reasoning[:EXCERPT_CHARS]},
@@ -125,7 +125,7 @@ def _show_calls(found: ToolCalls, *, is_json: bool) -> int:
         note(labelled("withheld", f"{each.call.name} {each.call.arguments}"))
     for malformed in found.broken:
         note(labelled("malformed", f"{malformed.problem} ({malformed.format}): {malformed.error}"))
-    note(labelled("truncated", "yes" if found.is_cut else "no"))
+    note(labelled("truncated", "yes" if found.is_truncated else "no"))
     note(labelled("inert", f"{found.inert} in examples, quotations, declarations and prose"))
     note(labelled("text", inline_json(found.text)))
     note(labelled("reasoning", _reasoning_text(found.reasoning)))
