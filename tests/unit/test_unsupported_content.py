@@ -1,4 +1,4 @@
-"""What an answer holds beside text, reasoning and calls is told, wherever the answer goes."""
+"""Unsupported content of a response is reported in errors, responses and events."""
 
 from __future__ import annotations
 
