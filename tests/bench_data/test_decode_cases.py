@@ -1,6 +1,6 @@
-"""The shared decode cases, where they are at hand.
+"""The shared decode cases, if they are available.
 
-They lie outside of the repository: ``BENCH_DATA`` names a directory that holds ``decode/cases.jsonl``.
+The data are not in the repository: ``BENCH_DATA`` names the directory that holds ``decode/cases.jsonl``.
 """
 
 from __future__ import annotations
@@ -43,19 +43,21 @@ def lines(name: str) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, file)
 
 
-def is_same(wanted: Any, got: Any) -> bool:
+def is_same(expected: Any, got: Any) -> bool:
     """Equal by type, numbers by value, objects without the order of their keys."""
-    if isinstance(wanted, dict):
-        if set(wanted) == {"$float"}:
+    if isinstance(expected, dict):
+        if set(expected) == {"$float"}:
             return isinstance(got, float) and not math.isfinite(got)
         return (
-            isinstance(got, dict) and wanted.keys() == got.keys() and all(is_same(wanted[key], got[key]) for key in got)
+            isinstance(got, dict)
+            and expected.keys() == got.keys()
+            and all(is_same(expected[key], got[key]) for key in got)
         )
-    if isinstance(wanted, list):
-        return isinstance(got, list) and len(wanted) == len(got) and all(map(is_same, wanted, got))
-    if isinstance(wanted, bool) or isinstance(got, bool):
-        return wanted is got
-    return wanted == got and isinstance(got, int | float) == isinstance(wanted, int | float)
+    if isinstance(expected, list):
+        return isinstance(got, list) and len(expected) == len(got) and all(map(is_same, expected, got))
+    if isinstance(expected, bool) or isinstance(got, bool):
+        return expected is got
+    return expected == got and isinstance(got, int | float) == isinstance(expected, int | float)
 
 
 def verdict(case: dict[str, Any], *, with_schema: bool) -> str:
@@ -89,7 +91,7 @@ def test_every_case_of_the_tier_is_right(verdicts: Verdicts, tier: str) -> None:
     assert set(verdicts[tier]) == {"right"}
 
 
-def test_broken_syntax_is_mended_or_refused_and_never_misread(verdicts: Verdicts) -> None:
+def test_invalid_json_is_repaired_or_rejected_and_never_misread(verdicts: Verdicts) -> None:
     assert set(verdicts["repair"]) <= {"right", "missed"}
     assert verdicts["repair"]["missed"] <= 3
 
@@ -98,9 +100,9 @@ def test_streams_come_out_exactly() -> None:
     wrong = []
     for case in lines("stream.jsonl"):
         stream = DECODER.stream(starts_in_reasoning=case.get("starts_in_reasoning", False))
-        pieces = [stream.feed(chunk) for chunk in case["chunks"]] + [stream.finish()]
-        visible, thought = ("".join(texts) for texts in zip(*pieces, strict=True))
+        chunks = [stream.feed(chunk) for chunk in case["chunks"]] + [stream.finish()]
+        visible, reasoning_text = ("".join(texts) for texts in zip(*chunks, strict=True))
         expected = [(out["expect_visible"], out["expect_reasoning"]) for out in (case, *case.get("alt", []))]
-        if (visible, thought) not in expected:
+        if (visible, reasoning_text) not in expected:
             wrong.append(case["id"])
     assert wrong == []

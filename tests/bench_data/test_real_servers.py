@@ -1,6 +1,6 @@
-"""What three real inference servers were seen to answer, read again, where the recordings are at hand.
+"""Recorded responses of three inference servers, if they are available.
 
-They lie outside of the repository: ``BENCH_DATA`` names a directory beside which ``fixtures/real-servers`` stands.
+The data are not in the repository: ``BENCH_DATA`` names a directory next to ``fixtures/real-servers``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ EXPECTED = {
         **ALWAYS,
         **IN_THE_WINDOW,
         "json_schema": "invalid_request/schema_refused",
-        "invalid schema": END,  # dropped without a word
+        "invalid schema": END,  # silently dropped
         "tools, one forced": "ToolCall",
         "prompt over the context, stream": "likely_timeout/empty",  # HTTP 200, and nothing else
         "messages is a string": "invalid_request/",  # HTTP 500
@@ -64,7 +64,7 @@ EXPECTED = {
         "n=2": "invalid_request/",
         "max_completion_tokens": CUT,
     },
-    # It ignores most of what it is asked for, and checks no limit.
+    # Ignores most request fields and checks no limit.
     "transformers-serve": {
         **ALWAYS,
         "unknown field": "invalid_request/",  # HTTP 422
@@ -86,7 +86,7 @@ def recorded(server, case):
     return cases[case]
 
 
-def asked(body):
+def chat_request(body):
     tools = [each["function"] for each in body.get("tools", ())]
     return ChatRequest(
         model="llamacpp/tiny",
@@ -99,12 +99,12 @@ def asked(body):
 @pytest.mark.parametrize(
     ("server", "case", "expected"), [(name, *row) for name, rows in EXPECTED.items() for row in rows.items()]
 )
-def test_what_a_real_server_answered_comes_to_what_it_is(server, case, expected):
-    found = recorded(server, case)
-    body, answer = found["request"], found["response"]
+def test_recorded_response_of_a_real_server_has_the_expected_outcome(server, case, expected):
+    recording = recorded(server, case)
+    body, answer = recording["request"], recording["response"]
     ending = Ending.WHOLE if answer["complete"] else Ending.CUT
-    pieces = Chunks([answer["body"].encode()], ending, answer["status"], {"content-type": answer["content_type"]})
-    with chat_server(lambda _: pieces) as replay:
+    chunks = Chunks([answer["body"].encode()], ending, answer["status"], {"content-type": answer["content_type"]})
+    with chat_server(lambda _: chunks) as replay:
         response = outcome(replay.base_url, body)
     if isinstance(response, CallFailed):
         assert f"{response.failure_class}/{response.sub_cause}" == expected
@@ -119,7 +119,7 @@ def test_what_a_real_server_answered_comes_to_what_it_is(server, case, expected)
 
 def outcome(url, body):
     with make_deck(config={"providers": {"llamacpp": {"base_url": url}}, **ONCE}) as deck:
-        request = asked(body)
+        request = chat_request(body)
         try:
             return [*deck.stream(request)][-1] if body.get("stream") else deck.complete(request)
         except CallFailed as exc:

@@ -1,6 +1,6 @@
-"""The ranker on labelled requests; the floors lie a little under what it reaches on these samples.
+"""The ranker on labelled requests, with floors slightly below the measured values.
 
-The data are not part of the repository: ``BENCH_DATA`` says where they are.
+The data are not in the repository: ``BENCH_DATA`` names their directory.
 """
 
 from __future__ import annotations

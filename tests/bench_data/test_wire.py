@@ -1,6 +1,6 @@
-"""Recorded payloads of all vendors, scored, where they are at hand.
+"""Recorded payloads of all vendors, scored, if they are available.
 
-They lie outside of the repository: ``BENCH_DATA`` names a directory beside which ``fixtures/wire`` stands.
+The data are not in the repository: ``BENCH_DATA`` names a directory next to ``fixtures/wire``.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ def scores():
     return {dialect: tuple(map(int, counts)) for dialect, *counts in found}
 
 
-def test_the_recorded_payloads_are_read_whole(scores):
+def test_recorded_payloads_are_read_completely(scores):
     files, whole, unspoken, raised = scores["all"]
     assert (raised, whole / (files - unspoken) >= WHOLE) == (0, True), scores
 
 
-def test_every_family_of_providers_is_spoken(scores):
+def test_every_provider_family_is_supported(scores):
     spoken = {dialect for dialect, (files, _, unspoken, _) in scores.items() if unspoken < files}
     assert spoken >= FAMILIES, sorted(scores)
 
 
-# -- the door ----------------------------------------------------------------------------------------------------
+# -- HTTP ----------------------------------------------------------------------------------------------------
 
 KINDS = {"bedrock-converse": "application/vnd.amazon.eventstream", "ollama-native": "application/x-ndjson"}
 ASK = ChatRequest(model="recorded/model", messages=(Message(Role.USER, (TextPart("hi"),)),))
@@ -71,7 +71,7 @@ def recorded():
 
 
 def answered(dialect, fixture):
-    """A recording as a server would send it."""
+    """The recording as a server response."""
     headers = {name: value for name, value in (fixture.get("headers") or {}).items() if name.lower() != "content-type"}
     if not fixture["stream"] or fixture["status"] != 200:
         return fixture["status"], {**headers, "content-type": "application/json"}, json.dumps(fixture["body"])
@@ -80,7 +80,7 @@ def answered(dialect, fixture):
     return Chunks(pieces, headers={**headers, "content-type": KINDS.get(dialect, "text/event-stream")})
 
 
-async def said(provider, fixture):
+async def response_facts(provider, fixture):
     deltas = []
     try:
         if not fixture["stream"]:
@@ -94,9 +94,9 @@ async def said(provider, fixture):
 
 
 @pytest.mark.parametrize("dialect", sorted(adapters.INTERFACES))
-def test_the_door_says_what_an_open_provider_says(recorded, chat_server, dialect):
+def test_response_over_http_equals_the_parsed_recording(recorded, chat_server, dialect):
     background = adapters.INTERFACES[dialect].background
-    # An answer that is still being made is waited for, which no recording can answer.
+    # Recordings cannot answer the polling of a background response.
     fixtures = [
         each for each in recorded[dialect] if each["stream"] or background is None or not background.path(each["body"])
     ]
@@ -107,7 +107,7 @@ def test_the_door_says_what_an_open_provider_says(recorded, chat_server, dialect
         settings = provider_settings("recorded", base_url=server.base_url)
         provider = HttpProvider(settings, adapters.deck().runtime, adapters.INTERFACES[dialect])
         try:
-            return [await said(provider, each) for each in fixtures]
+            return [await response_facts(provider, each) for each in fixtures]
         finally:
             await provider.aclose()
 

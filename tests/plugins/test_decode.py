@@ -1,4 +1,4 @@
-"""The built-in decode steps mend what has one reading, and leave everything else alone."""
+"""The built-in decode steps repair unambiguous errors and leave everything else unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEPS = json_repair.helmdeck_decode_steps()
 DECODER = Decoder([], STEPS)
 
 
-def mended(text: str) -> Decoded[dict[str, Any]]:
+def repair(text: str) -> Decoded[dict[str, Any]]:
     return DECODER.decode(text, dict)
 
 
@@ -85,7 +85,7 @@ def test_steps_have_unique_names_and_orders() -> None:
 def test_unambiguous_malformed_json_is_repaired_and_reported(
     text: str, value: dict[str, Any], repairs: tuple[str, ...]
 ) -> None:
-    decoded = mended(text)
+    decoded = repair(text)
     assert decoded.value == value
     assert decoded.repairs == repairs
     assert decoded.step == repairs[-1]
@@ -129,7 +129,7 @@ def test_unambiguous_malformed_json_is_repaired_and_reported(
 )
 def test_ambiguous_or_unreadable_text_is_not_repaired(text: str) -> None:
     with pytest.raises(DecodeFailed):
-        mended(text)
+        repair(text)
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
@@ -149,20 +149,20 @@ def test_steps_yield_no_candidate_without_a_repair(step: Any) -> None:
 
 def test_very_long_text_is_not_repaired() -> None:
     with pytest.raises(DecodeFailed):
-        mended('{"a": "' + "x" * json_repair.MAX_LENGTH + '",}')
+        repair('{"a": "' + "x" * json_repair.MAX_LENGTH + '",}')
 
 
 def test_text_with_too_many_tokens_is_not_repaired() -> None:
-    assert mended('{"a": [' + "1," * 1_000 + "1],}").repairs == ("trailing_commas",)
+    assert repair('{"a": [' + "1," * 1_000 + "1],}").repairs == ("trailing_commas",)
     with pytest.raises(DecodeFailed):
-        mended('{"a": [' + "1," * json_repair.MAX_TOKENS + "1],}")
+        repair('{"a": [' + "1," * json_repair.MAX_TOKENS + "1],}")
 
 
-@pytest.mark.parametrize("piece", ['\\"(', "/*("])
-def test_unterminated_string_is_scanned_once(work_counter: WorkCounter, piece: str) -> None:
+@pytest.mark.parametrize("chunk", ['\\"(', "/*("])
+def test_unterminated_string_is_scanned_once(work_counter: WorkCounter, chunk: str) -> None:
     def read(count: int) -> None:
         json_repair.tokens_of.cache_clear()
-        assert json_repair.tokens_of("{" + piece * count) is None
+        assert json_repair.tokens_of("{" + chunk * count) is None
 
     work_counter.assert_linear(read, 1_000)
 
@@ -180,12 +180,12 @@ OBJECTS = st.dictionaries(PLAIN, VALUES, min_size=1, max_size=4)
 @settings(max_examples=300)
 def test_python_repr_is_read_exactly_or_not_at_all(value: dict[str, Any]) -> None:
     with contextlib.suppress(DecodeFailed):
-        assert mended(repr(value)).value == value
+        assert repair(repr(value)).value == value
 
 
 @given(OBJECTS)
 def test_json_in_a_json_string_is_read_exactly(value: dict[str, Any]) -> None:
-    assert mended(json.dumps(json.dumps(value))).value == value
+    assert repair(json.dumps(json.dumps(value))).value == value
 
 
 @given(OBJECTS, st.data())
@@ -200,7 +200,7 @@ def test_one_character_more_or_less_yields_the_same_value_or_none(value: dict[st
     mark = data.draw(st.sampled_from(["", tokens[index][1] * 2]))
     broken = "".join(mark if place == index else word for place, (_, word) in enumerate(tokens))
     try:
-        got = mended(broken).value
+        got = repair(broken).value
     except DecodeFailed:
         return
     assert got == value or _is_json(broken)

@@ -1,4 +1,4 @@
-"""Answers of the shapes that models give, each with what is read from it, or why nothing is."""
+"""Typical model responses, each with the expected value or failure."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ STOPS = {"stop": StopReason.END_TURN, "length": StopReason.MAX_TOKENS, None: Non
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in CASES])
-def test_an_answer_is_read_or_refused_as_it_should_be(case: dict[str, Any]) -> None:
+def test_response_is_decoded_or_fails_as_expected(case: dict[str, Any]) -> None:
     outcomes = [case["expect"], *case.get("alt", ())]
     schema = case.get("schema", {})
-    kind, got = _read(case["raw"], STOPS[case["finish_reason"]], schema)
+    kind, got = _decode(case["raw"], STOPS[case["finish_reason"]], schema)
     if kind == "failure":
         assert got in [cause for each in outcomes for cause in (each.get("cause"), *each.get("also", ()))]
     else:
         assert any(is_same(each["value"], got) for each in outcomes if each["kind"] == "value")
 
 
-def _read(raw: str, stop: StopReason | None, schema: dict[str, Any]) -> tuple[str, Any]:
+def _decode(raw: str, stop: StopReason | None, schema: dict[str, Any]) -> tuple[str, Any]:
     try:
         return "value", DECODER.decode(raw, dict, stop, fits=lambda value: not schema_problems(schema, value)).value
     except DecodeFailed as failed:
         return "failure", failed.cause.value
 
 
-def test_every_case_has_a_name_of_its_own() -> None:
+def test_case_ids_are_unique() -> None:
     assert len({case["id"] for case in CASES}) == len(CASES)

@@ -1,4 +1,4 @@
-"""A list that was asked for is read, also where its brackets got lost."""
+"""Requested lists are decoded, also without their brackets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Step(msgspec.Struct):
     tool: str
 
 
-def failed(text: str, stop: StopReason | None = StopReason.END_TURN) -> DecodeFailed:
+def decode_failure(text: str, stop: StopReason | None = StopReason.END_TURN) -> DecodeFailed:
     with pytest.raises(DecodeFailed) as caught:
         DECODER.decode(text, list[Step], stop)
     return caught.value
@@ -43,7 +43,7 @@ def failed(text: str, stop: StopReason | None = StopReason.END_TURN) -> DecodeFa
         ),
     ],
 )
-def test_a_list_that_was_asked_for_is_read_and_lost_brackets_are_reported(
+def test_list_is_decoded_and_missing_brackets_are_reported(
     text: str, tools: str, step: str, repairs: tuple[str, ...]
 ) -> None:
     decoded = DECODER.decode(text, list[Step], StopReason.END_TURN)
@@ -64,9 +64,9 @@ def test_a_list_that_was_asked_for_is_read_and_lost_brackets_are_reported(
         ("", "empty_though_finished"),
     ],
 )
-def test_what_is_no_whole_list_is_none(text: str, sub_cause: str) -> None:
-    assert failed(text).sub_cause == sub_cause
+def test_incomplete_or_invalid_list_fails(text: str, sub_cause: str) -> None:
+    assert decode_failure(text).sub_cause == sub_cause
 
 
-def test_objects_of_an_answer_that_was_stopped_are_not_taken_for_all_of_a_list() -> None:
-    assert failed('{"tool": "a"}\n{"tool": "b"}', StopReason.MAX_TOKENS).sub_cause == "not_a_list"
+def test_objects_of_a_truncated_response_are_not_a_list() -> None:
+    assert decode_failure('{"tool": "a"}\n{"tool": "b"}', StopReason.MAX_TOKENS).sub_cause == "not_a_list"

@@ -1,4 +1,4 @@
-"""The value that a text literally holds is read, and where there is none the failure says why."""
+"""The decoder returns the JSON value in a text, or a failure with its cause."""
 
 from __future__ import annotations
 
@@ -53,35 +53,35 @@ class DictPlan(TypedDict):
     note: str
 
 
-def failed(text: str | bytes, stop: StopReason | None = StopReason.END_TURN, type: type = dict) -> DecodeFailed:
+def decode_failure(text: str | bytes, stop: StopReason | None = StopReason.END_TURN, type: type = dict) -> DecodeFailed:
     with pytest.raises(DecodeFailed) as caught:
         DECODER.decode(text, type, stop)
     return caught.value
 
 
-# -- what is read ------------------------------------------------------------------------------------------
+# -- decoded values ----------------------------------------------------------------------------------------
 
 
-def test_a_clean_object_is_returned_unchanged() -> None:
+def test_clean_object_is_returned_unchanged() -> None:
     decoded = DECODER.decode(PLAN_TEXT, dict)
     assert (decoded.value, decoded.step, decoded.repairs, decoded.reasoning) == (PLAN, "strict", (), "")
 
 
 @pytest.mark.parametrize("type", [AttrsPlan, DataPlan])
-def test_a_class_of_attrs_or_dataclasses_is_filled(type: type) -> None:
+def test_attrs_class_and_dataclass_are_decoded(type: type) -> None:
     assert DECODER.decode(PLAN_TEXT, type).value == type(**PLAN)
 
 
-def test_a_struct_is_filled() -> None:
+def test_struct_is_decoded() -> None:
     assert DECODER.decode(PLAN_TEXT, Plan).value == Plan([Step("pick", 2)], NOTE)
 
 
-def test_a_typed_dict_is_checked_and_stays_a_dict() -> None:
+def test_typed_dict_is_validated_and_returned_as_dict() -> None:
     assert DECODER.decode(PLAN_TEXT, DictPlan).value == PLAN
-    assert failed('{"steps": []}', type=DictPlan).path == "$.note"
+    assert decode_failure('{"steps": []}', type=DictPlan).path == "$.note"
 
 
-def test_bytes_are_read_like_text() -> None:
+def test_bytes_are_decoded_like_strings() -> None:
     text = "naïve\n" + json.dumps({"a": "é"}, ensure_ascii=False)
     assert DECODER.decode(text.encode(), dict).value == {"a": "é"}
 
@@ -105,7 +105,7 @@ def test_bytes_are_read_like_text() -> None:
         (f"plan({PLAN_TEXT});", "object"),
     ],
 )
-def test_fences_and_prose_around_the_object_are_tolerated(text: str, step: str) -> None:
+def test_fences_and_prose_around_the_object_are_ignored(text: str, step: str) -> None:
     decoded = DECODER.decode(text, dict)
     assert (decoded.value, decoded.step, decoded.repairs) == (PLAN, step, ())
 
@@ -131,7 +131,7 @@ def test_reasoning_is_never_the_answer(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "text", "thought"),
+    ("before", "text", "expected"),
     [
         ("```think\nx\n```", "```thinking\ny\n```", "\ny"),
         ("<think>x</think>", "<think>y</THINK>", "y"),
@@ -139,14 +139,14 @@ def test_reasoning_is_never_the_answer(text: str) -> None:
         ("<|channel|>analysis<|message|>x<|end|>", "<|channel|>analysis<|message|>y<|channel|>final<|message|>", "y"),
     ],
 )
-def test_a_block_is_read_the_same_whatever_the_answer_before_was_like(before: str, text: str, thought: str) -> None:
-    for around in (before, text, before):
-        DECODER.decode(f'{around}{{"a": 1}}', dict)
+def test_reasoning_block_does_not_depend_on_the_previous_response(before: str, text: str, expected: str) -> None:
+    for previous in (before, text, before):
+        DECODER.decode(f'{previous}{{"a": 1}}', dict)
     decoded = DECODER.decode(f'{text}{{"a": 1}}', dict)
-    assert (decoded.value, decoded.reasoning) == ({"a": 1}, thought)
+    assert (decoded.value, decoded.reasoning) == ({"a": 1}, expected)
 
 
-def test_reasoning_is_kept_for_diagnosis() -> None:
+def test_stripped_reasoning_is_returned() -> None:
     assert DECODER.decode('<think>first</think><think>then</think>{"a": 1}', dict).reasoning == "first\nthen"
 
 
@@ -164,7 +164,7 @@ def test_reasoning_is_kept_for_diagnosis() -> None:
     ],
 )
 @pytest.mark.parametrize("around", ["{}", "<think>hm</think>\n{}", "```json\n{}\n```", "So: {} Right?"])
-def test_the_strings_of_a_value_are_kept_as_they_are(content: str, around: str) -> None:
+def test_strings_of_a_value_are_unchanged(content: str, around: str) -> None:
     value = {"text": content, "more": {"n": [1]}}
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=2)):
         assert DECODER.decode(around.replace("{}", text), dict).value == value
@@ -188,44 +188,44 @@ def test_the_strings_of_a_value_are_kept_as_they_are(content: str, around: str) 
 )
 def test_braces_and_quotes_in_prose_are_not_json(prose: str) -> None:
     assert DECODER.decode(f"{prose} {PLAN_TEXT}", dict).value == PLAN
-    assert failed(prose).cause is FailureClass.CONSTRAINED_DEADLOCK
+    assert decode_failure(prose).cause is FailureClass.CONSTRAINED_DEADLOCK
 
 
-def test_the_first_complete_object_counts() -> None:
+def test_first_complete_object_is_decoded() -> None:
     assert DECODER.decode('{"a": 1} and {"a": 2}', dict).value == {"a": 1}
     assert DECODER.decode('x {"a": 1}\n```json\n{"a": 2}\n```', dict).value == {"a": 1}
 
 
-def test_the_first_object_that_fits_is_chosen_over_one_that_does_not() -> None:
+def test_first_object_that_matches_the_type_is_decoded() -> None:
     text = f'Schema: {{"type": "object", "required": ["steps"]}}, with args {{}} it is {PLAN_TEXT}'
     assert DECODER.decode(text, Plan).value.steps[0].tool == "pick"
     assert DECODER.decode(text, dict, fits=lambda value: "steps" in value).value == PLAN
     assert DECODER.decode(PLAN_TEXT, dict, fits=lambda value: "steps" in value).value == PLAN
 
 
-def test_a_fence_for_json_comes_before_a_fence_for_another_language() -> None:
+def test_json_fence_precedes_a_fence_for_another_language() -> None:
     assert DECODER.decode('```text\n{"a": 1}\n```\n```json\n{"a": 2}\n```', dict).value == {"a": 2}
 
 
-def test_a_complete_object_counts_when_only_what_follows_it_was_cut() -> None:
+def test_complete_object_is_decoded_if_only_the_following_text_is_truncated() -> None:
     for tail in ("", "\n```", "\n\nLet me also ment", '\n\nPlease set {"key'):
         assert DECODER.decode(PLAN_TEXT + tail, dict, StopReason.MAX_TOKENS).value == PLAN
 
 
 @pytest.mark.parametrize("tail", ["", "\n```", "</answer>"])
-def test_after_a_regular_end_the_one_object_at_the_end_of_an_unclosed_block_counts(tail: str) -> None:
+def test_single_object_at_the_end_of_an_unclosed_block_is_decoded_after_end_turn(tail: str) -> None:
     text = f"<think>I never close this\n{PLAN_TEXT}{tail}"
     assert DECODER.decode(text, dict, StopReason.END_TURN).value == PLAN
     for stop in (None, StopReason.MAX_TOKENS, StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN):
-        assert failed(text, stop).sub_cause == "unclosed_reasoning"
+        assert decode_failure(text, stop).sub_cause == "unclosed_reasoning"
 
 
 @pytest.mark.parametrize("text", ['<think>{"a": 1} or {"a": 2}', '<think>{"a": 1} hm', '<think>[{"a": 1}, {"a"'])
-def test_other_objects_in_an_unclosed_block_are_drafts(text: str) -> None:
-    assert failed(text).is_empty
+def test_other_objects_in_an_unclosed_block_are_ignored(text: str) -> None:
+    assert decode_failure(text).is_empty
 
 
-# -- what is not -------------------------------------------------------------------------------------------
+# -- failures ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -250,10 +250,10 @@ def test_other_objects_in_an_unclosed_block_are_drafts(text: str) -> None:
         ("```" * 200, StopReason.END_TURN, FailureClass.LIKELY_TIMEOUT, "repeated_token"),
     ],
 )
-def test_an_empty_answer_fails_by_the_stop_reason(
+def test_cause_of_an_empty_response_depends_on_the_stop_reason(
     text: str, stop: StopReason | None, cause: FailureClass, sub_cause: str
 ) -> None:
-    failure = failed(text, stop)
+    failure = decode_failure(text, stop)
     assert (failure.cause, failure.sub_cause, failure.is_empty) == (cause, sub_cause, True)
     assert str(failure).startswith("the answer is empty")
 
@@ -271,8 +271,10 @@ def test_an_empty_answer_fails_by_the_stop_reason(
     ],
 )
 @pytest.mark.parametrize("text", ["I cannot help with that.", '{"steps": [{"a": 1},', "[1, 2]", '{"a" "b"}'])
-def test_unusable_text_fails_by_the_stop_reason(text: str, stop: StopReason | None, cause: FailureClass) -> None:
-    failure = failed(text, stop)
+def test_cause_of_an_undecodable_response_depends_on_the_stop_reason(
+    text: str, stop: StopReason | None, cause: FailureClass
+) -> None:
+    failure = decode_failure(text, stop)
     assert (failure.cause, failure.is_empty) == (cause, False)
 
 
@@ -297,16 +299,16 @@ def test_unusable_text_fails_by_the_stop_reason(text: str, stop: StopReason | No
         ("[" * 500, "repeated_token"),
     ],
 )
-def test_the_finer_cause_is_named(text: str, sub_cause: str) -> None:
-    assert failed(text).sub_cause == sub_cause
+def test_failure_has_a_sub_cause(text: str, sub_cause: str) -> None:
+    assert decode_failure(text).sub_cause == sub_cause
 
 
-def test_without_a_stop_reason_a_failure_is_that_of_an_unknown_one() -> None:
+def test_missing_stop_reason_fails_like_an_unknown_one() -> None:
     for text in ("", "prose", '{"a": ', "<think>x</think>"):
-        assert attrs.asdict(failed(text, None)) == attrs.asdict(failed(text, StopReason.UNKNOWN))
+        assert attrs.asdict(decode_failure(text, None)) == attrs.asdict(decode_failure(text, StopReason.UNKNOWN))
 
 
-def test_each_cause_has_a_next_action_of_its_own() -> None:
+def test_each_cause_has_a_distinct_next_action() -> None:
     causes = [
         FailureClass.SAFETY_FILTERED,
         FailureClass.LENGTH_TRUNCATED,
@@ -328,27 +330,25 @@ def test_each_cause_has_a_next_action_of_its_own() -> None:
         ('Sure: {"steps": null}', "$.steps", "array", "null"),
     ],
 )
-def test_a_wrong_shape_names_the_place_what_was_expected_and_what_was_found(
-    text: str, path: str, expected: str, found: str
-) -> None:
-    failure = failed(text, type=Plan)
+def test_wrong_shape_names_path_expected_and_actual_value(text: str, path: str, expected: str, found: str) -> None:
+    failure = decode_failure(text, type=Plan)
     assert (failure.sub_cause, failure.path, failure.expected, failure.found) == ("wrong_shape", path, expected, found)
     assert path in str(failure)
     assert expected in str(failure)
 
 
-def test_the_excerpt_is_short_and_can_be_printed() -> None:
-    excerpt = failed("line\n\x00\x1b[31m \ud800" + "x" * 1_000).excerpt
+def test_excerpt_is_short_and_printable() -> None:
+    excerpt = decode_failure("line\n\x00\x1b[31m \ud800" + "x" * 1_000).excerpt
     assert excerpt.startswith("line\\n\\x00\\x1b[31m \\ud800xxx")
     assert len(excerpt) == 200
     assert excerpt.isprintable()
 
 
-def test_the_excerpt_hides_nothing_that_cannot_be_seen() -> None:
-    assert failed("a\u200bb\u202ec").excerpt == "a\\u200bb\\u202ec"
+def test_excerpt_escapes_invisible_characters() -> None:
+    assert decode_failure("a\u200bb\u202ec").excerpt == "a\\u200bb\\u202ec"
 
 
-# -- cut payloads --------------------------------------------------------------------------------------------
+# -- truncated payloads --------------------------------------------------------------------------------------
 
 SCALARS = st.none() | st.booleans() | st.integers(-99, 99) | st.sampled_from(
     ["", "x", "<think>", "</think>", '{"a": 1}', "}", "```", 'say "hi"', "a\\b", "é😀", "line\n\nline", "it's", "// no"]
@@ -365,10 +365,10 @@ LEADS = st.sampled_from(
 
 @given(OBJECTS, LEADS, st.floats(0, 1, exclude_max=True), STOPS, st.booleans(), st.sampled_from([None, 1]))
 @settings(max_examples=500)
-def test_a_cut_payload_never_becomes_a_value(
-    value: dict[str, Any], lead: str, share: float, stop: StopReason | None, in_python: bool, indent: int | None
+def test_truncated_payload_is_never_decoded(
+    value: dict[str, Any], lead: str, share: float, stop: StopReason | None, as_python_repr: bool, indent: int | None
 ) -> None:
-    whole = repr(value) if in_python else json.dumps(value, ensure_ascii=False, indent=indent)
+    whole = repr(value) if as_python_repr else json.dumps(value, ensure_ascii=False, indent=indent)
     with pytest.raises(DecodeFailed):
         DECODER.decode(lead + whole[: int(len(whole) * share)], dict, stop)
 
@@ -383,19 +383,19 @@ def test_a_cut_payload_never_becomes_a_value(
         "{steps: [{a: 1}",
     ],
 )
-def test_no_inner_or_first_object_of_a_cut_text_is_the_answer(text: str) -> None:
-    assert failed(text, StopReason.MAX_TOKENS).cause is FailureClass.LENGTH_TRUNCATED
-    failed(text, StopReason.END_TURN)
+def test_no_object_inside_truncated_json_is_decoded(text: str) -> None:
+    assert decode_failure(text, StopReason.MAX_TOKENS).cause is FailureClass.LENGTH_TRUNCATED
+    decode_failure(text, StopReason.END_TURN)
 
 
 @given(OBJECTS, LEADS, st.sampled_from(["", "\n```", " Done.", "\n<think>ok?</think>"]))
-def test_every_object_is_read_as_it_was_written(value: dict[str, Any], lead: str, tail: str) -> None:
+def test_every_object_is_decoded_exactly(value: dict[str, Any], lead: str, tail: str) -> None:
     assert DECODER.decode(lead + json.dumps(value) + tail, dict).value == value
 
 
 @given(st.text(alphabet='{}[]":,\\ab1<>/`\n thinkTHINK', max_size=60), STOPS)
 @settings(max_examples=500)
-def test_a_value_was_literally_in_the_text_and_nothing_else_escapes(text: str, stop: StopReason | None) -> None:
+def test_value_is_a_span_of_the_text_and_only_decode_failed_is_raised(text: str, stop: StopReason | None) -> None:
     try:
         value = STRICT.decode(text, dict, stop).value
     except DecodeFailed:
@@ -421,27 +421,27 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-HOSTILE_WITHIN = [
+HOSTILE_NESTED = [
     ("{", "“", ""), ("{", "“", "}"), ("{“a”:“", "“", "}"), ("{ ”", "“‘", "}"), ("“", "{a:“} ", ""), ("{", "“x” ", "}"),
     ("{a:", '\\",(#\\', "]"), ("", "{a:</think>", "}"), ('{\\"', '(\\"(\\"', "}"), ("{", "/*'", "}"), ("", "<think/>", "{}"),
 ]  # fmt: skip
-"""What stands in front once, and two pieces that are repeated, one behind the other."""
+"""A prefix, and two chunks that are repeated, one after the other."""
 
 
-@pytest.mark.parametrize(("before", "piece", "behind"), [*(("", piece, "") for piece in HOSTILE), *HOSTILE_WITHIN])
-def test_work_on_hostile_text_grows_linearly(work_counter: WorkCounter, before: str, piece: str, behind: str) -> None:
+@pytest.mark.parametrize(("before", "chunk", "after"), [*(("", chunk, "") for chunk in HOSTILE), *HOSTILE_NESTED])
+def test_work_on_hostile_text_grows_linearly(work_counter: WorkCounter, before: str, chunk: str, after: str) -> None:
     decoder = Decoder(reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps())
 
     def read(length: int) -> None:
-        count = length // len(piece + behind)
+        count = length // len(chunk + after)
         with contextlib.suppress(DecodeFailed):
-            decoder.decode(before + piece * count + behind * count, Plan)
+            decoder.decode(before + chunk * count + after * count, Plan)
 
     work_counter.assert_linear(read, 3_000)
 
 
-def test_when_too_much_is_broken_no_draft_is_the_answer() -> None:
-    assert failed("[1 </think>" * 12 + '{"draft": 1} [1 </think> {"a": 1}').sub_cause == "malformed"
+def test_draft_is_not_decoded_when_the_scan_is_aborted() -> None:
+    assert decode_failure("[1 </think>" * 12 + '{"draft": 1} [1 </think> {"a": 1}').sub_cause == "malformed"
     assert DECODER.decode("{x: </think> } " * 40 + '{"a": 1}', dict).value == {"a": 1}
 
 
@@ -460,18 +460,18 @@ def test_when_too_much_is_broken_no_draft_is_the_answer() -> None:
     ],
     ids=["nul", "nul-inside", "surrogate", "not-utf8", "not-text", "huge-number", "deep", "brackets", "5MB"],
 )
-def test_unreadable_input_is_a_failure_and_nothing_else(text: str | bytes) -> None:
-    failed(text, type=Plan)
+def test_undecodable_input_raises_only_decode_failed(text: str | bytes) -> None:
+    decode_failure(text, type=Plan)
 
 
-def test_a_key_that_is_given_twice_has_its_last_value() -> None:
+def test_last_value_of_a_duplicate_key_wins() -> None:
     assert DECODER.decode('{"a": 1, "a": 2}', dict).value == {"a": 2}
 
 
 # -- steps -----------------------------------------------------------------------------------------------------
 
 
-def test_steps_run_in_order_and_each_goes_on_from_what_the_ones_before_made() -> None:
+def test_steps_run_in_order_on_the_output_of_previous_steps() -> None:
     steps = [
         DecodeStep(name="second", order=2, candidates=lambda text: [text.replace("B", "2")]),
         DecodeStep(name="first", order=1, candidates=lambda text: [text.replace("A", "1")], is_repair=False),
@@ -481,7 +481,7 @@ def test_steps_run_in_order_and_each_goes_on_from_what_the_ones_before_made() ->
     assert (decoded.value, decoded.step, decoded.repairs) == ({"a": 1, "b": 2}, "second", ("second",))
 
 
-def test_steps_see_neither_clean_nor_cut_text() -> None:
+def test_steps_do_not_receive_valid_or_truncated_json() -> None:
     seen: list[str] = []
 
     def spy(text: str) -> tuple[str, ...]:
@@ -496,12 +496,12 @@ def test_steps_see_neither_clean_nor_cut_text() -> None:
     assert seen == []
 
 
-def test_text_that_ends_where_the_model_was_stopped_is_not_mended() -> None:
+def test_invalid_json_at_the_output_limit_is_not_repaired() -> None:
     assert DECODER.decode('{"a": 1,}', dict, StopReason.END_TURN).repairs == ("trailing_commas",)
-    assert failed('{"a": 1,}', StopReason.MAX_TOKENS).cause is FailureClass.LENGTH_TRUNCATED
+    assert decode_failure('{"a": 1,}', StopReason.MAX_TOKENS).cause is FailureClass.LENGTH_TRUNCATED
 
 
-def test_a_decoder_without_tags_and_steps_reads_clean_text() -> None:
+def test_decoder_without_tags_and_steps_decodes_clean_text() -> None:
     bare = Decoder([ReasoningTag(name="x", open="<x>", close=("</x>",))], [])
     assert bare.decode('<x>{"b": 1}</x>{"a": 1}', dict).value == {"a": 1}
     assert Decoder([], []).decode('{"a": 1}', dict).value == {"a": 1}

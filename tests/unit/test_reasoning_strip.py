@@ -1,4 +1,4 @@
-"""Reasoning is taken out of text, whole or in pieces; the marks are given, for the core knows none."""
+"""Reasoning is stripped from complete and streamed text; the tests define the tags, because the core has none."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ DECODER = Decoder(TAGS, [])
 
 strip = DECODER.strip
 
-PIECES = [
+CHUNKS = [
     "<muse>", "</muse>", "<Muse mood='x'>", "</ muse >", "[ASIDE]", "[/aside]", "<muse/>", "<|voice|>inner", "<|text|>",
     "<|over|>", "Let me think:", "My answer:", "<mus", "e>", "[", "<", "a < b", "\n\n\n", " ", "word", '{"a": 1}', "é😀",
 ]  # fmt: skip
-TEXTS = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
+TEXTS = st.lists(st.sampled_from(CHUNKS), max_size=12).map("".join)
 
 
 @pytest.mark.parametrize(
     "text", ["", "plain", "a < b and <b>c</b>", "<museum>x</museum>", "[ASIDES]", "< muse>", "x\n\n\n\ny"]
 )
-def test_text_without_marks_is_returned_as_it_is(text: str) -> None:
+def test_text_without_marks_is_unchanged(text: str) -> None:
     stripped = strip(text)
     assert (stripped.text, stripped.reasoning, stripped.found, stripped.is_unclosed) == (text, "", (), False)
 
@@ -41,12 +41,12 @@ def test_empty_text_stays_empty(text: str) -> None:
     assert strip(text).text == ""
 
 
-def test_outer_blanks_are_trimmed() -> None:
+def test_surrounding_whitespace_is_trimmed() -> None:
     assert strip("\n  a b \n").text == "a b"
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "expected"),
     [
         ("<muse>x</muse>rest", "rest"),
         ("[ASIDE]x[/ASIDE]rest", "rest"),
@@ -67,19 +67,19 @@ def test_outer_blanks_are_trimmed() -> None:
         ("<|voice|>inner x<|over|>rest", "rest"),
     ],
 )
-def test_a_closed_block_is_gone_and_the_rest_stays(text: str, left: str) -> None:
-    assert strip(text).text == left
+def test_closed_block_is_removed(text: str, expected: str) -> None:
+    assert strip(text).text == expected
     assert DECODER.has_reasoning(text)
 
 
-def test_what_was_taken_out_is_kept_for_diagnosis() -> None:
+def test_removed_reasoning_and_tag_names_are_returned() -> None:
     stripped = strip("<muse>one</muse>answer[ASIDE]two[/ASIDE]")
     assert stripped.reasoning == "one\ntwo"
     assert stripped.found == ("muse", "aside")
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "expected"),
     [
         ("above\n\n<muse>x</muse>\n\nbelow", "above\n\nbelow"),
         ("above\n\n<muse>x</muse>\n\n<muse>y</muse>\n\nbelow", "above\n\nbelow"),
@@ -88,45 +88,45 @@ def test_what_was_taken_out_is_kept_for_diagnosis() -> None:
         ("above\n\n\n\nstill\n<muse>x</muse>below", "above\n\n\n\nstill\nbelow"),
     ],
 )
-def test_blank_lines_that_a_block_leaves_are_collapsed_and_others_are_not(text: str, left: str) -> None:
-    assert strip(text).text == left
+def test_only_blank_lines_around_a_removed_block_are_collapsed(text: str, expected: str) -> None:
+    assert strip(text).text == expected
 
 
 @pytest.mark.parametrize("text", ["<muse>never closed", "before <muse>x", "[ASIDE] x [/MUSE]"])
-def test_an_unclosed_block_is_left_in_place_and_flagged(text: str) -> None:
+def test_unclosed_block_stays_in_place_and_is_flagged(text: str) -> None:
     stripped = strip(text)
     assert stripped.text == text
     assert stripped.is_unclosed
     assert not DECODER.has_reasoning(text)
 
 
-def test_a_mark_that_closes_alone_ends_a_thought_that_began_in_the_prompt() -> None:
+def test_closing_mark_without_opening_mark_ends_reasoning_from_the_prompt() -> None:
     stripped = strip("hm, a or b\n</muse>\nanswer")
     assert (stripped.text, stripped.reasoning) == ("answer", "hm, a or b")
 
 
-def test_a_close_of_a_kind_that_needs_its_opening_is_text() -> None:
+def test_closing_mark_that_requires_an_opening_mark_is_text() -> None:
     assert strip("answer<|over|>").text == "answer<|over|>"
 
 
-def test_a_tag_without_an_opening_mark_only_closes() -> None:
+def test_tag_without_opening_mark_only_closes() -> None:
     assert strip("thought<|curtain|>answer").text == "answer"
 
 
-def test_of_two_marks_the_longer_one_counts() -> None:
+def test_longest_mark_wins() -> None:
     assert strip("<|voice|>inner<|text|>x<|over|>").found == ("inner-text",)
 
 
-def test_marks_that_appear_when_a_block_is_gone_are_removed_too() -> None:
+def test_marks_created_by_a_removal_are_removed() -> None:
     assert strip("<mu<muse>x</muse>se>y</muse>z").text == "z"
 
 
-def test_a_decoder_without_tags_strips_nothing() -> None:
+def test_decoder_without_tags_strips_nothing() -> None:
     strip_nothing = Decoder([], []).strip
     assert strip_nothing("<muse>x</muse>").text == "<muse>x</muse>"
 
 
-def test_a_later_tag_of_the_same_name_replaces_the_earlier_one() -> None:
+def test_later_tag_replaces_an_earlier_one_of_the_same_name() -> None:
     tags = [
         ReasoningTag(name="muse", open="<muse>", close=("</muse>",)),
         ReasoningTag(name="muse", open="<mull>", close=("</mull>",), order=1),
@@ -136,7 +136,7 @@ def test_a_later_tag_of_the_same_name_replaces_the_earlier_one() -> None:
 
 
 @given(TEXTS)
-def test_stripping_twice_is_stripping_once(text: str) -> None:
+def test_stripping_is_idempotent(text: str) -> None:
     once = strip(text)
     again = strip(once.text)
     assert again.text == once.text
@@ -150,7 +150,7 @@ def streamed(chunks: list[str], *, starts_in_reasoning: bool = False) -> tuple[s
     return "".join(visible for visible, _ in released), "".join(reasoning for _, reasoning in released)
 
 
-def cut_up(text: str, sizes: list[int]) -> list[str]:
+def split_text(text: str, sizes: list[int]) -> list[str]:
     chunks, start = [], 0
     for size in sizes:
         chunks.append(text[start : start + size])
@@ -159,34 +159,34 @@ def cut_up(text: str, sizes: list[int]) -> list[str]:
 
 
 @given(TEXTS, st.lists(st.integers(0, 5), max_size=30))
-def test_a_stream_says_the_same_however_it_is_cut_up(text: str, sizes: list[int]) -> None:
-    assert streamed(cut_up(text, sizes)) == streamed([text])
+def test_streamed_result_does_not_depend_on_chunk_sizes(text: str, sizes: list[int]) -> None:
+    assert streamed(split_text(text, sizes)) == streamed([text])
 
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(["word ", "<muse>x y</muse>", "[aside][/aside]", "<b>", "\n", "<muse a='b'>z</muse>"])))
-def test_a_stream_shows_what_stripping_the_whole_text_leaves(pieces: list[str]) -> None:
-    text = "".join(pieces)
+def test_streamed_text_equals_stripped_text(chunks: list[str]) -> None:
+    text = "".join(chunks)
     visible, reasoning = streamed(list(text))
     assert visible.split() == strip(text).text.split()
     assert reasoning == strip(text).reasoning.replace("\n", "")
 
 
 @pytest.mark.parametrize("text", ["<muse", "</mus", "[ASIDE", "a <", "Let me think", "<muse never finished"])
-def test_a_stream_that_ends_within_a_mark_releases_it_as_text(text: str) -> None:
+def test_partial_mark_at_the_end_of_a_stream_is_text(text: str) -> None:
     assert streamed(list(text)) == (text, "")
 
 
-def test_an_unclosed_block_of_a_stream_is_reasoning() -> None:
+def test_unclosed_block_of_a_stream_is_reasoning() -> None:
     assert streamed(list("seen<muse>not seen")) == ("seen", "not seen")
 
 
-def test_a_stream_may_start_in_reasoning() -> None:
+def test_stream_may_start_in_reasoning() -> None:
     assert streamed(list("hm</muse>answer"), starts_in_reasoning=True) == ("answer", "hm")
     assert streamed(list("hm</muse>answer")) == ("hm</muse>answer", "")
 
 
-def test_visible_text_is_released_as_soon_as_it_cannot_be_part_of_a_mark() -> None:
+def test_text_is_released_once_it_cannot_be_part_of_a_mark() -> None:
     stream = DECODER.stream()
     assert stream.feed("plain text <mus") == ("plain text ", "")
     assert stream.feed("t be text") == ("<must be text", "")
@@ -196,7 +196,7 @@ def test_visible_text_is_released_as_soon_as_it_cannot_be_part_of_a_mark() -> No
 
 
 @pytest.mark.parametrize(
-    "piece",
+    "chunk",
     [
         "<muse>",
         "</muse>",
@@ -210,13 +210,13 @@ def test_visible_text_is_released_as_soon_as_it_cannot_be_part_of_a_mark() -> No
         "\n",
     ],
 )
-def test_work_grows_linearly_for_whole_and_streamed_text(work_counter: WorkCounter, piece: str) -> None:
+def test_work_grows_linearly_for_whole_and_streamed_text(work_counter: WorkCounter, chunk: str) -> None:
     decoder = Decoder(TAGS, [])
 
     def read(count: int) -> None:
-        decoder.strip(piece * count)
+        decoder.strip(chunk * count)
         stream = decoder.stream()
-        stream.feed(piece * count)
+        stream.feed(chunk * count)
         stream.finish()
 
     work_counter.assert_linear(read, 400)

@@ -1,4 +1,4 @@
-"""A refusal, or a leak of reasoning, is told from other answers that hold no value."""
+"""Refusals and reasoning leaks are distinguished from other responses without a value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DECODER = Decoder(
 )
 
 
-def failed(text: str, stop: StopReason | None = StopReason.END_TURN) -> DecodeFailed:
+def decode_failure(text: str, stop: StopReason | None = StopReason.END_TURN) -> DecodeFailed:
     with pytest.raises(DecodeFailed) as caught:
         DECODER.decode(text, dict, stop)
     return caught.value
@@ -37,11 +37,11 @@ def failed(text: str, stop: StopReason | None = StopReason.END_TURN) -> DecodeFa
         "<think>Should I? {\"steps\": []}</think>\nI'm sorry, but I can't help with that.",
     ],
 )
-def test_a_refusal_in_prose_is_told_from_other_prose(text: str) -> None:
-    failure = failed(text)
+def test_refusal_is_detected_in_prose(text: str) -> None:
+    failure = decode_failure(text)
     assert (failure.cause, failure.sub_cause) == (FailureClass.CONSTRAINED_DEADLOCK, "refusal")
     assert failure.excerpt
-    assert failed(text, StopReason.MAX_TOKENS).sub_cause == "no_json"
+    assert decode_failure(text, StopReason.MAX_TOKENS).sub_cause == "no_json"
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def test_a_refusal_in_prose_is_told_from_other_prose(text: str) -> None:
         "抱歉，文件不存在。",
     ],
 )
-def test_prose_that_only_says_what_is_missing_is_no_refusal(text: str) -> None:
-    assert failed(text).sub_cause == "no_json"
+def test_other_prose_is_not_a_refusal(text: str) -> None:
+    assert decode_failure(text).sub_cause == "no_json"
 
 
-def test_far_more_tokens_than_text_are_a_leak_of_reasoning() -> None:
+def test_far_more_tokens_than_text_are_a_reasoning_leak() -> None:
     def sub_cause(text: str, tokens: int) -> str:
         with pytest.raises(DecodeFailed) as caught:
             DECODER.decode(text, dict, StopReason.END_TURN, output_tokens=tokens)

@@ -1,4 +1,4 @@
-"""A secret in what a deployment says is not shown by it: in no repr, mistake, listing or copy, wherever it was typed in."""
+"""Secrets in the configuration are not shown in reprs, errors, listings or copies, wherever they were entered."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from tests.unit.cli_support import Cli, leave_the_machine
 
 KEY = "kq7Zr0Wm4Xc9Tb2Ld8Gn5Vf1Hs6Jp3Ya"
 PLACES = {
-    "a password in an address": f'base_url = "https://ann:{KEY}@host/v1"',
+    "a password in a URL": f'base_url = "https://ann:{KEY}@host/v1"',
     "a password with a slash": f'base_url = "https://ann:x/{KEY}@host/v1"',
-    "a name in an address": f'base_url = "https://{KEY}@host/v1"',
-    "an address without a scheme": f'base_url = "ann:{KEY}@host/v1"',
+    "a user name in a URL": f'base_url = "https://{KEY}@host/v1"',
+    "a URL without a scheme": f'base_url = "ann:{KEY}@host/v1"',
     "a query": f'base_url = "https://host/v1?key={KEY}"',
     "a query of Azure's": f'base_url = "https://host/v1?api-version=1&api-key={KEY}"',
     "a token in a query": f'base_url = "https://host/v1?access_token={KEY}"',
     "a fragment": f'base_url = "https://host/v1#{KEY}"',
-    "a list of addresses": f'base_url = ["https://ann:{KEY}@host/v1"]',
+    "a list of URLs": f'base_url = ["https://ann:{KEY}@host/v1"]',
     "a key": f'api_key = "{KEY}"',
     "a key behind env": f'api_key = "env:sk-{KEY}"',
     "a key of another kind": f'api_key = "vault:{KEY}"',
@@ -65,18 +65,18 @@ def cli(capsys, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_secret_in_the_wrong_place_is_refused_and_never_shown(place, cli, tmp_path):
+def test_misplaced_secret_is_rejected_and_not_shown(place, cli, tmp_path):
     (tmp_path / "helmdeck.toml").write_text(f"[providers.anthropic]\n{PLACES[place]}\n", encoding="utf-8")
     loaded = load_config(start=tmp_path)
-    told = [repr(loaded), str(loaded.mistakes)]
+    shown = [repr(loaded), str(loaded.mistakes)]
     done = cli("config", "show")
-    told += [done.out, done.err]
+    shown += [done.out, done.err]
     if not loaded.mistakes:  # then one of these finds it
         for command in ("config check --json", "plan hello --model anthropic/x --log-level TRACE"):
             done = cli(*command.split())
-            told += [done.out, done.err]
+            shown += [done.out, done.err]
     assert done.code
-    assert [text for text in told if KEY in text] == []
+    assert [text for text in shown if KEY in text] == []
 
 
 @pytest.mark.parametrize(
@@ -92,17 +92,17 @@ def test_a_secret_in_the_wrong_place_is_refused_and_never_shown(place, cli, tmp_
         ("HELMDECK_EVENTS__OPTIONS__RUNS__TOKEN", KEY),
     ],
 )
-def test_nor_is_one_in_a_variable(variable, value, cli, monkeypatch):
+def test_secret_in_an_environment_variable_is_not_shown(variable, value, cli, monkeypatch):
     monkeypatch.setenv(variable, value)
-    monkeypatch.setenv("HELMDECK_PROVIDERS__ANTHROPIC__HEADERS__X", KEY)  # beside a value that is no table
-    told = []
+    monkeypatch.setenv("HELMDECK_PROVIDERS__ANTHROPIC__HEADERS__X", KEY)  # next to a value that is not a table
+    shown = []
     for command in ("config show --json", "config check"):
         done = cli(*command.split())
-        told += [done.out, done.err]
-    assert [text for text in told if KEY in text] == []
+        shown += [done.out, done.err]
+    assert [text for text in shown if KEY in text] == []
 
 
-def test_headers_options_and_addresses_are_used_and_not_shown():
+def test_headers_options_and_urls_are_used_and_not_shown():
     given = {"headers": {"x-tenant": KEY}, "options": {"betas": [KEY], "auth": "bearer"}, "base_url": "http://h:1/v1"}
     config = {"providers": {"anthropic": given}, "events": {"sinks": ["traces"], "options": {"traces": {"file": KEY}}}}
     deck = make_deck(config=config)
@@ -131,7 +131,7 @@ def test_an_open_provider_and_its_settings_show_no_secret():
     assert [text for text in shown if KEY in text] == []
 
 
-def test_a_deck_refuses_an_address_with_a_secret_however_it_was_made():
+def test_url_with_a_secret_is_rejected():
     for url in (f"https://u:{KEY}@host", f"https://host?sig=1&signature={KEY}"):
         config = Config(providers={"anthropic": ProviderConfig(base_url=url)})
         with pytest.raises(ConfigError, match="providers.anthropic.base_url: contains a") as caught:
@@ -139,7 +139,7 @@ def test_a_deck_refuses_an_address_with_a_secret_however_it_was_made():
         assert KEY not in str(caught.value) + repr(config)
 
 
-def test_a_provider_repeats_nothing_of_an_address_that_it_cannot_use():
+def test_error_for_an_unusable_url_does_not_show_it():
     for url in (
         f"https://host?a={KEY}",
         f"https://host#{KEY}",
@@ -153,17 +153,17 @@ def test_a_provider_repeats_nothing_of_an_address_that_it_cannot_use():
         assert caught.value.__context__ is None
 
 
-def test_what_is_hidden_of_a_configuration_is_what_may_be_a_secret():
+def test_only_possible_secrets_of_a_configuration_are_hidden():
     assert is_hidden(("providers", "x", "headers", "accept")) and is_hidden(("providers", "x", "options", "token"))
     assert not is_hidden(("providers", "x", "options", "region")) and not is_hidden(("history", "url"))
     assert cattrs.structure({}, Config) == Config()
 
 
-# -- plugins that are given secrets and fail --------------------------------------------------------------------
+# -- plugins that fail with secrets --------------------------------------------------------------------
 
 
 class Careless:
-    """A store and a sink whose errors say all that they were given."""
+    """A store and a sink whose errors contain all arguments."""
 
     def __init__(self, fails_at="open"):
         self.fails_at = fails_at
@@ -189,7 +189,7 @@ class Careless:
 
 
 @pytest.mark.parametrize("fails_at", ["open", "add"])
-def test_a_history_that_fails_shows_no_password(fails_at):
+def test_history_failure_shows_no_password(fails_at):
     recorder = EventRecorder()
     with make_deck(Careless(fails_at), recorder, config={"history": {"url": f"postgres://ann:{KEY}@host/db"}}) as deck:
         deck.plan("remember this")
@@ -203,7 +203,7 @@ def test_a_history_that_fails_shows_no_password(fails_at):
         assert caught.value.__context__ is None
 
 
-def test_a_sink_that_cannot_be_opened_shows_no_secret_of_its_options():
+def test_failure_to_open_a_sink_shows_no_secret():
     options = {"token": KEY, "url": f"https://ann:{KEY}x@host"}
     with pytest.raises(PluginError, match="refused by https") as caught:
         make_deck(Careless(), config={"events": {"sinks": ["careless"], "options": {"careless": options}}})
@@ -211,7 +211,7 @@ def test_a_sink_that_cannot_be_opened_shows_no_secret_of_its_options():
 
 
 @pytest.mark.parametrize(
-    ("url", "address", "told"),
+    ("url", "proxy_url", "credentials"),
     [
         (f"http://ann:{KEY}@host:3128", "http://host:3128", f"ann:{KEY}"),
         ("https://ann:p%40ss%2F1@[::1]:1/x", "https://[::1]:1/x", "ann:p@ss/1"),
@@ -219,9 +219,9 @@ def test_a_sink_that_cannot_be_opened_shows_no_secret_of_its_options():
         ("http://host:1", "http://host:1", None),
     ],
 )
-def test_the_address_of_a_proxy_goes_without_its_name_and_password(url, address, told):
+def test_proxy_url_has_no_credentials(url, proxy_url, credentials):
     proxy = proxy_at(url)
-    assert proxy.url == address
+    assert proxy.url == proxy_url
     sent = proxy.headers.get("proxy-authorization")
-    assert (sent and base64.b64decode(sent.removeprefix("Basic ")).decode()) == told
+    assert (sent and base64.b64decode(sent.removeprefix("Basic ")).decode()) == credentials
     assert KEY not in repr(proxy) and "Basic" not in repr(proxy)

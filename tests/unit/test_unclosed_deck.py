@@ -1,4 +1,4 @@
-"""A deck that nobody closes: its connections end with their loop, and nothing complains."""
+"""The connections of an unclosed deck end with their event loop, without warnings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAD = """
 import asyncio, gc, sys
 from helmdeck_core import Helmdeck
 
-def made():
+def new_deck():
     overrides = {("providers", "vllm", "base_url"): sys.argv[1]}
     return Helmdeck(autoload=False, environ={}, overrides=overrides, model="vllm/fast")
 
@@ -29,9 +29,9 @@ async def ask(deck):
     print(len((await deck.aplan("draft a blog post")).steps))
 """
 PROGRAMS = {
-    "in two loops, one after the other": "deck = made(); asyncio.run(ask(deck)); asyncio.run(ask(deck))",
-    "by calls that wait": "deck = made(); print(len(deck.plan('draft a blog post').steps)); print(1)",
-    "and dropped": "print(len(made().plan('draft a blog post').steps)); gc.collect(); asyncio.run(ask(made()))",
+    "two consecutive loops": "deck = new_deck(); asyncio.run(ask(deck)); asyncio.run(ask(deck))",
+    "synchronous call": "deck = new_deck(); print(len(deck.plan('draft a blog post').steps)); print(1)",
+    "garbage collected": "print(len(new_deck().plan('draft a blog post').steps)); gc.collect(); asyncio.run(ask(new_deck()))",
 }
 
 
@@ -43,27 +43,27 @@ def test_unclosed_deck_causes_no_warning(chat_server, program):
     assert (done.stdout.split(), done.stderr) == (["1", "1"], "")
 
 
-async def ends_with_the_loop(ended):
-    async def open_end():
+async def open_generator(ended):
+    async def generate():
         try:
             yield
         finally:
             ended.set()
 
-    ends = open_end()
-    await anext(ends)
-    return ends
+    generator = generate()
+    await anext(generator)
+    return generator
 
 
 def test_garbage_collected_portal_closes_its_async_generators():
     ended = threading.Event()
     portal = Portal()
-    kept = portal.run(ends_with_the_loop(ended))
+    generator = portal.run(open_generator(ended))
     assert not ended.is_set()
     del portal
     gc.collect()
     assert ended.wait(60)
-    del kept
+    del generator
 
 
 def test_forked_child_does_not_wait_for_the_portal_thread_of_its_parent(monkeypatch):

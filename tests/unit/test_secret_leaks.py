@@ -1,4 +1,4 @@
-"""A secret in a key, a header or a proxy's address shows nowhere, whatever a server repeats of it and whatever happens."""
+"""Secrets in keys, headers and proxy URLs are never shown, whatever a server returns and however a call fails."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ import helmdeck_provider_tape
 from helmdeck_core import CallFailed, ChatResponse, log
 from helmdeck_core.redaction import Secrets
 from helmdeck_testing import EventRecorder, ScriptedAnswer, failing_server, make_deck
+from helmdeck_testing.byte_server import turns
 from tests.unit.adapters_support import ADAPTERS, KEY, KEYS, PLACES, PLUGINS, ask, request
 from tests.unit.cli_support import Cli, leave_the_machine
-from tests.unit.http_support import Server, Step, chunked, http, saying, turns, until
+from tests.unit.http_support import Server, Step, chunked, http, saying, until
 
 pytestmark = pytest.mark.usefixtures("transport")
 
@@ -48,7 +49,7 @@ PARTS = {text[start : start + 12] for text in (KEY, *SIGNED) for start in range(
     *SIGNED.forms,
     *PLANTED.forms,
 }
-"""Every form of every secret, and pieces of all; none of them may be seen."""
+"""Every form of every secret, and parts of all; none of them may be shown."""
 
 
 def echo_of(secrets):
@@ -65,7 +66,7 @@ def answers(server_format, secrets, streams):
     """How a server can repeat a secret, or fail while one is around."""
     echo = echo_of(secrets)
     named = {"x_ratelimit_owner": echo, "set_cookie": echo, "x_request_id": echo, "content_type": "application/json"}
-    said = server_format.whole(ScriptedAnswer(text="hello"))
+    response_text = server_format.whole(ScriptedAnswer(text="hello"))
     error = json.dumps(server_format.error(401, echo)).encode()
     yield "refused", [http(error, 401, **named)]
     yield "its own error", [http(error, 500, retry_after=echo, **named)]
@@ -80,7 +81,10 @@ def answers(server_format, secrets, streams):
     yield "text", [http(echo.encode(), 503)]
     yield "a text of JSON", [http(json.dumps(echo).encode(), **named)]
     yield "a list of JSON", [http(json.dumps([echo]).encode(), **named)]
-    yield "its fields", [http(json.dumps({**said, "id": echo, "model": echo, "modelVersion": echo}).encode(), **named)]
+    yield (
+        "its fields",
+        [http(json.dumps({**response_text, "id": echo, "model": echo, "modelVersion": echo}).encode(), **named)],
+    )
     yield "a redirect", [http(b"", 302, location=f"https://{quote(echo)}@host/{quote(echo)}?key={quote(echo)}")]
     yield "a redirect to a path", [http(b"", 307, location=f"/{echo}")]
     yield "a reason", [http(b"{}", 429, echo)]
@@ -102,7 +106,7 @@ def answers(server_format, secrets, streams):
         begun = b"".join(server_format.events(ScriptedAnswer(text=f"it is {echo}", stop=None)))
         failed = server_format.error_event(echo)
         yield "an error in a stream", [chunked(begun + failed, 7, **kind)]
-        yield "a stream that breaks off", [chunked(begun, 11, ends=False, **kind), Step.RESET]
+        yield "a truncated stream", [chunked(begun, 11, ends=False, **kind), Step.RESET]
         yield (
             "a stream with garbage",
             [http(begun + b"data: {" + echo.encode() + b"\n\n" + echo.encode() + b"\n", **kind)],
@@ -174,7 +178,7 @@ def _keys(monkeypatch):
 
 
 @pytest.mark.parametrize("name", [*ADAPTERS, *PLACES])
-def test_a_secret_shows_nowhere_whatever_a_server_does(name, written, spans, tmp_path):
+def test_no_secret_is_shown_for_any_server_behaviour(name, written, spans, tmp_path):
     adapter, ways = {**ADAPTERS, **PLACES}[name], (False,) if name in PLACES else (False, True)
     is_first = name == "chat"  # what does not depend on the adapter takes a while, and is looked at once
     secrets = SIGNED if adapter.kind == "bedrock" and "api_key" not in adapter.settings else PLANTED
@@ -225,7 +229,7 @@ def test_a_secret_shows_nowhere_whatever_a_server_does(name, written, spans, tmp
             look("events", map(repr, listener.events))
             look("metrics", [deck.sink("prometheus").render().decode()])
             look("stories", [repr([deck.call_trace(run.call_id) for run in deck.traces(1000)])])
-            # A client whose limit is short may give up before it has sent anything.
+            # A client whose limit is short may time out before it sends anything.
             asked = [server for (_, label, _), server in zip(table, servers, strict=True) if label != "silence"]
             heads = [b"".join(server.heads) for server in asked]
             assert secrets is SIGNED or all(KEY.encode() in head for head in heads), "it was sent"
@@ -257,8 +261,10 @@ def repeated(connection):
 
 
 def refusing(connection):
-    said = repeated(connection)
-    saying(http(said.encode(), 407, said, proxy_authenticate=said, set_cookie=said))(connection)
+    response_text = repeated(connection)
+    saying(
+        http(response_text.encode(), 407, response_text, proxy_authenticate=response_text, set_cookie=response_text)
+    )(connection)
 
 
 def babbling(connection):
@@ -267,7 +273,7 @@ def babbling(connection):
 
 @pytest.mark.parametrize(("variable", "streams"), [("HTTP_PROXY", True), ("HTTPS_PROXY", False)])
 @pytest.mark.parametrize("answer", [refusing, babbling, saying(Step.RESET), saying(http(b"")), saying(b"HTTP/1.1 2")])
-def test_the_password_of_a_proxy_shows_nowhere(variable, answer, streams, written, monkeypatch):
+def test_proxy_password_is_not_shown(variable, answer, streams, written, monkeypatch):
     scheme = variable.partition("_")[0].lower()
     address = f"{scheme}://models.acme.example/v1"
     config = {"providers": {"openai": {"base_url": address, "api_key": "env:PLANTED"}}, "recovery": {"max_attempts": 1}}
@@ -303,7 +309,7 @@ BAD_PROXIES = {
 
 
 @pytest.mark.parametrize("name", BAD_PROXIES)
-def test_the_address_of_a_proxy_that_cannot_be_used_is_not_repeated(name, written, monkeypatch):
+def test_unusable_proxy_url_is_not_shown(name, written, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", BAD_PROXIES[name])
     config = {"providers": {"openai": {"base_url": "https://models.acme.example/v1", "api_key": "env:PLANTED"}}}
     with (
@@ -339,7 +345,7 @@ def reachable(root):
     return found
 
 
-def test_no_object_that_a_deck_holds_shows_a_secret(monkeypatch):
+def test_no_object_of_a_deck_shows_a_secret(monkeypatch):
     async def run():
         async with Server(
             saying(http(json.dumps(ADAPTERS["chat"].server_format.whole(ScriptedAnswer(text="hi"))).encode()))

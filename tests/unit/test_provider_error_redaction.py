@@ -1,4 +1,4 @@
-"""What a provider raises goes on alone: without its frames, whose variables hold keys, and without a secret in its words."""
+"""Errors of a provider are raised without its stack frames, which may hold keys, and with secrets redacted."""
 
 from __future__ import annotations
 
@@ -110,20 +110,24 @@ async def wait(headers):
 
 
 @pytest.mark.parametrize("ask", [whole, streamed, planned])
-def test_a_failure_of_a_provider_brings_no_cause_no_frame_and_no_secret(ask):
+def test_provider_failure_has_no_cause_no_frames_and_no_secret(ask):
     failure = raised(refuse, ask)
     assert (type(failure), failure.detail, failure.raw_stop_reason) == (AuthFailed, "tenant [redacted]", "[redacted]")
     assert failure.__cause__ is failure.__context__ is None
-    told = everything_of(failure)
-    assert KEY not in told and TENANT not in told and "acme says no to [redacted]" in told
+    shown = everything_of(failure)
+    assert KEY not in shown and TENANT not in shown and "acme says no to [redacted]" in shown
 
 
 @pytest.mark.parametrize("ask", [whole, streamed])
-def test_a_fault_of_a_provider_says_where_it_was_and_not_with_what(ask):
+def test_unexpected_provider_error_names_the_location_without_values(ask):
     fault = raised(stumble, ask)
     assert type(fault) is PluginError and "provider 'acme' raised KeyError: 'Bearer [redacted]'" in str(fault)
     (note,) = fault.__notes__
-    assert "test_sealing.py" in note and "in stumble" in note and 'raise KeyError(headers["authorization"])' in note
+    assert (
+        "test_provider_error_redaction.py" in note
+        and "in stumble" in note
+        and 'raise KeyError(headers["authorization"])' in note
+    )
     assert KEY not in everything_of(fault)
 
 
@@ -138,7 +142,7 @@ def test_cancelled_or_timed_out_call_shows_no_variable_of_the_provider(virtual_t
         assert KEY not in everything_of(exc)
 
 
-def test_an_exception_that_several_calls_share_is_raised_in_each_of_them():
+def test_exception_shared_by_several_calls_is_raised_in_each():
     shared = asyncio.CancelledError("mine")
 
     async def cancel(headers):
@@ -152,7 +156,7 @@ def test_an_exception_that_several_calls_share_is_raised_in_each_of_them():
     assert [str(each) for each in raised(cancel, both).exceptions] == ["CancelledError"] * 2
 
 
-def test_what_a_provider_raises_while_it_opens_or_closes_is_told_without_its_key():
+def test_error_while_opening_or_closing_a_provider_is_redacted():
     class Opening(Acme):
         @hookimpl
         def helmdeck_providers(self):
@@ -177,25 +181,25 @@ def test_what_a_provider_raises_while_it_opens_or_closes_is_told_without_its_key
     async def answer(headers):
         return ChatResponse(text="hello", stop_reason=StopReason.END_TURN)
 
-    for plugin, said in ((Opening(None), "cannot be opened: ValueError"), (Closing(answer), "cannot be closed:")):
-        with pytest.raises(PluginError, match=said) as caught:
+    for plugin, message in ((Opening(None), "cannot be opened: ValueError"), (Closing(answer), "cannot be closed:")):
+        with pytest.raises(PluginError, match=message) as caught:
             asyncio.run(run(plugin))
         assert KEY not in everything_of(caught.value)
 
 
 @pytest.mark.parametrize("before", [0, 185])
-def test_what_is_quoted_of_an_answer_repeats_no_key_and_no_beginning_of_one(before):
+def test_response_excerpt_contains_no_key_and_no_prefix_of_one(before):
     async def answer(headers):
         text = "#" * before + f" {headers['authorization']} is not a key, {TENANT}"
         return ChatResponse(text=text, stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
 
     failure = raised(answer, planned)
     assert failure.excerpt.startswith(f"{'#' * before} Bearer")
-    told = everything_of(failure)
-    assert KEY[:8] not in told and TENANT not in told
+    shown = everything_of(failure)
+    assert KEY[:8] not in shown and TENANT not in shown
 
 
-def test_a_mistake_that_names_no_secret_stays_as_it_is():
+def test_error_without_a_secret_is_unchanged():
     async def refuse(headers):
         raise InvalidRequest("the request has no end", detail="give one")
 
