@@ -154,11 +154,11 @@ def test_missing_or_malformed_file_is_named(cli, configure):
 
 
 def test_config_check_covers_catalog_and_model(cli, configure):
-    configure('model = "nobody/x"\n[catalog]\nsources = ["gone.json"]\n')
+    configure('model = "unknown/x"\n[catalog]\nsources = ["gone.json"]\n')
     done = cli("config", "check")
     assert done.code == 2
     assert "gone.json: " in done.err and "the file cannot be read" in done.err
-    assert "model: there is no provider 'nobody'" in done.err
+    assert "model: there is no provider 'unknown'" in done.err
 
 
 RECOVERY_MISTAKES = """\
@@ -178,7 +178,7 @@ fallback_on = ["rate_limit"]
 "anthropic/" = "local/lexical"
 "groq/x" = ["groq/x"]
 [budgets."openai/"]
-filter_model = "nobody/x"
+filter_model = "unknown/x"
 [providers.mine]
 base_url = "http://127.0.0.1:1"
 [providers.vllm]
@@ -209,7 +209,7 @@ def test_all_recovery_mistakes_are_reported_together(cli, configure):
         "fallback.gpt": "the id of no model begins like this",
         'fallback."anthropic/"': "not a list of texts",
         'fallback."groq/x"': "the model falls back to itself",
-        'budgets."openai/".filter_model': "there is no provider for 'nobody/x'",
+        'budgets."openai/".filter_model': "there is no provider for 'unknown/x'",
         "providers.mine.kind": "no plugin has a provider of this name, so that kind has to say which one serves it (did you mean gemini?)",
         "providers.vllm.timeout_s": "0 would never let anything through",
     }

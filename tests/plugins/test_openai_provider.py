@@ -53,7 +53,7 @@ def parsed(message, finish_reason="stop", max_tokens=None, usage=None, **more):
     return parse_response(200, {}, body, max_tokens=max_tokens)
 
 
-# -- what is sent ---------------------------------------------------------------------------------------------
+# -- requests -------------------------------------------------------------------------------------------------
 
 
 def test_model_name_follows_the_first_slash(server):
