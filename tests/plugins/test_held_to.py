@@ -310,7 +310,9 @@ def test_constraint_is_reported_and_unused_offer_is_no_downgrade(stage, model, c
     ],
 )
 def test_unsupported_format_of_the_caller_is_a_downgrade(stage, model, response_format, downgrade):
-    request = ChatRequest(model=model, messages=(Message(Role.USER, (TextPart("x"),)),), response_format=response_format)
+    request = ChatRequest(
+        model=model, messages=(Message(Role.USER, (TextPart("x"),)),), response_format=response_format
+    )
     assert stage(model).deck.complete(request).downgrades == (downgrade,)
 
 
