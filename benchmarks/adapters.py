@@ -108,7 +108,7 @@ def wire(fixture: Mapping[str, Any]) -> dict[str, Any]:
     except CallFailed as exc:
         # A whole response has no deltas.
         seen = deltas if fixture["stream"] else ()
-        return broken(seen, answer.broken(exc)) if fixture["status"] == 200 else refused(exc)
+        return broken(seen, answer.with_partial_response(exc)) if fixture["status"] == 200 else refused(exc)
     return said(answer.finish())
 
 
