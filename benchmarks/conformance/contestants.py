@@ -170,7 +170,7 @@ def pydantic_ai_stream(url: str) -> AskStream:
 
 
 def instructor(url: str) -> Ask:
-    """Instructor with a loop over the models, since it has no fallbacks."""
+    """The library instructor with a loop over the models, since it has no fallbacks."""
     library, openai = importlib.import_module("instructor"), importlib.import_module("openai")
     weather = weather_type()
 

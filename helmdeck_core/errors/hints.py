@@ -183,7 +183,7 @@ SUB_CAUSE_ADVICE: Mapping[FailureClass, Mapping[str, Advice]] = {
             "the server did not accept a connection",
             f"check that the server is running and that {ANY_PROVIDER}.base_url is its URL, or choose another provider",
         ),
-        "broken_off": Advice(
+        "disconnected": Advice(
             "the connection was closed in the middle of the response",
             "retry; if the failure persists, check the server's log and the timeouts of any proxy",
         ),

@@ -44,7 +44,7 @@ _MAX_ERROR_BYTES = 100_000
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 _UNREACHABLE = (ProviderUnavailable, "the provider cannot be reached", "unreachable")
-_BROKEN = (ProviderUnavailable, "the connection to the provider broke off", "broken_off")
+_BROKEN = (ProviderUnavailable, "the connection to the provider broke off", "disconnected")
 FAILURES: Mapping[type[Exception], tuple[type[CallFailed], str, str]] = {
     ConnectFailed: _UNREACHABLE,
     ConnectionBroken: _BROKEN,

@@ -76,7 +76,7 @@ _MAX_UNREAD = 20
 class PartialToolCall:
     """A tool call that may be incomplete.
 
-    :ivar is_open: the end event is still missing; always false in wire formats without end events.
+    :ivar is_open: the end event is still missing; always false if the wire format has no end events.
     """
 
     def __init__(self, number: int, id: str, name: str) -> None:

@@ -24,7 +24,7 @@ KEY = "sk-native-0123456789abcdef"
 
 
 class Context:
-    """What a deck offers a provider."""
+    """The context that a deck passes to a provider."""
 
     normalise_stop = staticmethod(RUNTIME.normalise_stop)
     disposition_of = staticmethod(RUNTIME.disposition_of)

@@ -219,7 +219,7 @@ def test_cache_markers_are_set_at_prefix_ends_at_most_four():
     assert [block.get("cache_control") for block in many] == [None, None, *[{"type": "ephemeral", "ttl": "1h"}] * 4]
 
 
-# -- going on -------------------------------------------------------------------------------------------------
+# -- continuation ---------------------------------------------------------------------------------------------
 
 
 def test_continued_answer_has_no_trailing_whitespace():
@@ -296,7 +296,7 @@ def test_twice_paused_turn_is_sent_back_with_its_earlier_text():
     assert content == [{"type": "text", "text": "First one, "}, *blocks]
 
 
-# -- what comes back with a turn ------------------------------------------------------------------------------
+# -- opaque data ----------------------------------------------------------------------------------------------
 
 THOUGHT = [
     {"type": "thinking", "thinking": "hm", "signature": "c2ln"},

@@ -1,4 +1,4 @@
-"""Responses that are made in the background: looked at until they are there, given up in time, and then cancelled."""
+"""Background responses: polled until complete, and cancelled at the timeout."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ class Slow(ChatServer):
 
     def __init__(self, *states):
         self.states = list(states)
-        self.looked = threading.Event()
+        self.polled = threading.Event()
         super().__init__(lambda body: {})
 
     def respond(self, request):
         if request.method == "GET":
-            self.looked.set()
+            self.polled.set()
         if request.path.endswith("/cancel"):
             return response("cancelled")
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
         return response(state) if isinstance(state, str) else state
 
-    def asked(self):
+    def calls(self):
         return [(each.method, each.path.removeprefix("/v1/responses")) for each in self.requests]
 
 
@@ -64,34 +64,34 @@ def slow():
         yield serve
 
 
-GIVEN = {"preset": "openai-responses", "options": {"poll_ms": 1}}
-LOOK, CANCEL = ("GET", "/resp%2F1"), ("POST", "/resp%2F1/cancel")
+SETTINGS = {"preset": "openai-responses", "options": {"poll_ms": 1}}
+POLL, CANCEL = ("GET", "/resp%2F1"), ("POST", "/resp%2F1/cancel")
 BUSY = (503, {}, {"error": {"message": "busy"}})
 
 
-def failing(server, **given):
+def failing(server, **overrides):
     with pytest.raises(CallFailed) as caught:
-        ask(server.base_url, REQUEST, **{**GIVEN, **given})
+        ask(server.base_url, REQUEST, **{**SETTINGS, **overrides})
     return caught.value
 
 
 def test_background_response_is_polled_until_it_is_complete(slow):
     server = slow("queued", "in_progress", "completed")
-    (found,) = ask(server.base_url, REQUEST, **GIVEN)
+    (found,) = ask(server.base_url, REQUEST, **SETTINGS)
     assert (found.text, found.raw_stop_reason, found.usage.output_tokens) == ("done at last", "completed", 7)
-    assert server.asked() == [("POST", ""), LOOK, LOOK]
+    assert server.calls() == [("POST", ""), POLL, POLL]
     assert "store" not in server.requests[0].body and server.requests[0].body["background"] is True
 
 
 def test_streaming_request_gets_the_background_response_at_once(slow):
     server = slow("queued", "completed")
-    (delta,), found = streamed(server.base_url, REQUEST, **GIVEN)
+    (delta,), found = streamed(server.base_url, REQUEST, **SETTINGS)
     assert delta.text == found.text == "done at last"
 
 
 def test_temporary_polling_failure_is_tolerated(slow):
     server = slow("queued", BUSY, BUSY, BUSY, "in_progress", BUSY, "completed")
-    assert ask(server.base_url, REQUEST, **GIVEN)[0].text == "done at last"
+    assert ask(server.base_url, REQUEST, **SETTINGS)[0].text == "done at last"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_temporary_polling_failure_is_tolerated(slow):
 def test_unreachable_background_response_is_cancelled(slow, states, status):
     server = slow(*states)
     assert failing(server).status == status
-    assert server.asked()[-1] == CANCEL
+    assert server.calls()[-1] == CANCEL
 
 
 def test_failed_background_response_is_a_failure(slow):
@@ -110,9 +110,9 @@ def test_failed_background_response_is_a_failure(slow):
 
 
 async def timed_out(server, call):
-    """Await a call whose limits end as soon as the server was polled."""
+    """Await a call whose timeout expires after the first poll."""
     task = asyncio.ensure_future(call)
-    assert await asyncio.to_thread(server.looked.wait, 60.0)
+    assert await asyncio.to_thread(server.polled.wait, 60.0)
     await advance_running_loop(1_000.0)
     return await task
 
@@ -121,7 +121,7 @@ def test_background_response_is_cancelled_at_the_timeout(slow):
     server = slow("queued")
 
     async def run():
-        provider = opened(server.base_url, timeout_s=500.0, **GIVEN)
+        provider = opened(server.base_url, timeout_s=500.0, **SETTINGS)
         try:
             with pytest.raises(CallFailed) as caught:
                 await timed_out(server, provider.complete(REQUEST))
@@ -131,7 +131,7 @@ def test_background_response_is_cancelled_at_the_timeout(slow):
 
     failure = asyncio.run(run())
     assert isinstance(failure, LikelyTimeout) and failure.sub_cause == "pending"
-    assert server.asked()[-1] == CANCEL
+    assert server.calls()[-1] == CANCEL
 
 
 def test_background_response_without_id_stays_pending(slow):
@@ -150,7 +150,7 @@ def test_call_deadline_cancels_it_and_the_fallback_is_used(slow, monkeypatch):
             return await timed_out(server, deck.acomplete(REQUEST, limits=CallLimits(deadline_s=900.0)))
 
     assert asyncio.run(run()).text == "from another"
-    assert server.asked()[-1] == CANCEL and server.asked().count(("POST", "")) == 1
+    assert server.calls()[-1] == CANCEL and server.calls().count(("POST", "")) == 1
 
 
 def test_cancelled_caller_leaves_no_background_response(slow, monkeypatch):
@@ -161,13 +161,13 @@ def test_cancelled_caller_leaves_no_background_response(slow, monkeypatch):
     async def run():
         async with make_deck(config=config) as deck:
             task = asyncio.create_task(deck.acomplete(REQUEST))
-            assert await asyncio.to_thread(server.looked.wait, 60.0)
+            assert await asyncio.to_thread(server.polled.wait, 60.0)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
 
     asyncio.run(run())
-    assert server.asked()[-1] == CANCEL
+    assert server.calls()[-1] == CANCEL
 
 
 def test_pending_response_without_id_is_not_retried():
@@ -186,10 +186,10 @@ def begun(**more):
 
 
 def left(server, after=1):
-    """Read so many pieces of a stream and go."""
+    """Close a stream after some deltas."""
 
     async def run():
-        provider = opened(server.base_url, **GIVEN)
+        provider = opened(server.base_url, **SETTINGS)
         pieces = provider.stream(REQUEST)
         for _ in range(after):
             await anext(pieces, None)
@@ -202,7 +202,7 @@ def left(server, after=1):
 def test_closed_stream_cancels_the_background_response(slow):
     server = slow(Chunks([begun(background=True), b": still at it\n\n"]))
     left(server)
-    assert server.asked() == [("POST", ""), CANCEL]
+    assert server.calls() == [("POST", ""), CANCEL]
 
 
 def test_finished_or_foreground_response_is_not_cancelled(slow):
@@ -210,4 +210,4 @@ def test_finished_or_foreground_response_is_not_cancelled(slow):
     for pieces, after in (([begun(background=True), end], 9), ([begun(), b": \n\n"], 1)):
         server = slow(Chunks(pieces))
         left(server, after)
-        assert server.asked() == [("POST", "")]
+        assert server.calls() == [("POST", "")]

@@ -152,11 +152,11 @@ def test_missing_or_malformed_file_is_named(cli, configure):
 
 
 def test_config_check_covers_catalog_and_model(cli, configure):
-    configure('model = "nobody/x"\n[catalog]\nsources = ["gone.json"]\n')
+    configure('model = "unknown/x"\n[catalog]\nsources = ["gone.json"]\n')
     done = cli("config", "check")
     assert done.code == 2
     assert "gone.json: " in done.err and "the file cannot be read" in done.err
-    assert "model: there is no provider 'nobody'" in done.err
+    assert "model: there is no provider 'unknown'" in done.err
 
 
 RECOVERY_MISTAKES = """\
@@ -176,7 +176,7 @@ fallback_on = ["rate_limit"]
 "anthropic/" = "local/lexical"
 "groq/x" = ["groq/x"]
 [budgets."openai/"]
-filter_model = "nobody/x"
+filter_model = "unknown/x"
 [providers.mine]
 base_url = "http://127.0.0.1:1"
 [providers.vllm]

@@ -156,7 +156,7 @@ def test_tool_calls_are_shown_with_the_remaining_text(decode):
 
 
 @pytest.mark.parametrize(
-    ("raw", "words", "code", "said"),
+    ("raw", "words", "code", "message"),
     [
         (CALL[:40], [], 11, "malformed   cut (tags): the call is truncated"),
         (CALL[:50].replace("}", ""), ["--stop-reason", "length"], 11, "truncated   yes"),
@@ -166,6 +166,6 @@ def test_tool_calls_are_shown_with_the_remaining_text(decode):
         ("nothing", [], 0, "inert       0"),
     ],
 )
-def test_rejected_tool_calls_are_reported_with_the_reason(decode, raw, words, code, said):
+def test_rejected_tool_calls_are_reported_with_the_reason(decode, raw, words, code, message):
     done = decode(raw, "--calls", *words)
-    assert (done.code, said in done.err) == (code, True), done.err
+    assert (done.code, message in done.err) == (code, True), done.err

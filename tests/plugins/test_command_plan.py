@@ -27,14 +27,14 @@ def cli(capsys):
 
 
 @pytest.fixture
-def said(monkeypatch):
-    """What a command reads from standard input."""
+def stdin(monkeypatch):
+    """Set the standard input of a command."""
 
-    def say(text):
+    def set_input(text):
         stream = io.TextIOWrapper(io.BytesIO(text if isinstance(text, bytes) else text.encode()))
         monkeypatch.setattr(sys, "stdin", stream)
 
-    return say
+    return set_input
 
 
 # -- plan --------------------------------------------------------------------------------------------------
@@ -166,16 +166,16 @@ def test_missing_arguments_come_before_the_follow_up_command():
 
 
 @pytest.mark.parametrize("words", [[], ["-"]])
-def test_request_is_read_from_standard_input(cli, said, words):
-    said("remember this\n")
+def test_request_is_read_from_standard_input(cli, stdin, words):
+    stdin("remember this\n")
     assert cli("plan", *words).code == 0
-    said(b"caf\xe9 remember this")
+    stdin(b"caf\xe9 remember this")
     assert cli("plan", *words).code == 0
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t"])
-def test_empty_request_is_a_usage_error(cli, said, text):
-    said(text)
+def test_empty_request_is_a_usage_error(cli, stdin, text):
+    stdin(text)
     for words in ((), ("-",), (text,)):
         done = cli("plan", *words)
         assert (done.code, done.out) == (2, "")
@@ -188,7 +188,7 @@ def test_request_is_not_read_from_a_terminal(cli, monkeypatch):
             return True
 
         def read(self, size=-1):
-            raise AssertionError("the command waits for somebody to type")
+            raise AssertionError("the command waits for input")
 
     monkeypatch.setattr(sys, "stdin", Terminal())
     assert cli("plan").code == 2
@@ -217,12 +217,12 @@ def test_invalid_option_values_are_usage_errors(cli, words, message):
 
 
 def test_unknown_provider_error_lists_known_providers(cli):
-    done = cli("plan", "--model", "nobody/x", "hello")
+    done = cli("plan", "--model", "unknown/x", "hello")
     assert done.code == BY_CAUSE["invalid_request"]
-    assert "there is no provider 'nobody'" in done.err
+    assert "there is no provider 'unknown'" in done.err
     assert "local" in done.err
     assert "stub" in done.err
-    assert "provider/model" in cli("plan", "--model", "nobody", "hello").err
+    assert "provider/model" in cli("plan", "--model", "unknown", "hello").err
 
 
 def test_exit_code_of_an_unusable_response_is_its_cause(cli):
@@ -244,7 +244,7 @@ def test_catalog_option_replaces_the_configured_sources(cli, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said_of_it"),
+    ("text", "message"),
     [
         (None, "the file cannot be read (No such file or directory)"),
         ("{", "not valid JSON"),
@@ -254,14 +254,14 @@ def test_catalog_option_replaces_the_configured_sources(cli, tmp_path):
         ('{"packs": [{"name": 1}, 2]}', "2 mistakes"),
     ],
 )
-def test_invalid_catalog_error_names_the_file(cli, tmp_path, text, said_of_it):
+def test_invalid_catalog_error_names_the_file(cli, tmp_path, text, message):
     if text is not None:
         (tmp_path / "mine.json").write_text(text)
     for words in (["plan", "hello"], ["route", "hello"], ["catalog", "show"], ["catalog", "compact"]):
         done = cli(*words, "--catalog", "mine.json")
         assert (done.code, done.out) == (2, "")
         assert "the catalog 'mine.json' cannot be used" in done.err
-        assert said_of_it in done.err
+        assert message in done.err
     assert cli("plan", "hello", "--catalog", "mine.json", "--json").data["error"]["mistakes"]
 
 
@@ -282,20 +282,20 @@ def test_route_without_recommendation_is_not_a_success(cli):
     assert "nothing in the catalog serves this request" in done.out
 
 
-def test_route_rejects_empty_request_and_unknown_provider(cli, said):
-    said("")
+def test_route_rejects_empty_request_and_unknown_provider(cli, stdin):
+    stdin("")
     assert cli("route").code == 2
-    assert cli("route", "--model", "nobody/x", "hello").code == BY_CAUSE["invalid_request"]
+    assert cli("route", "--model", "unknown/x", "hello").code == BY_CAUSE["invalid_request"]
 
 
 # -- run ---------------------------------------------------------------------------------------------------
 
 
-def test_run_accepts_json_and_string_inputs(cli, tmp_path, said):
+def test_run_accepts_json_and_string_inputs(cli, tmp_path, stdin):
     (tmp_path / "in.json").write_text('{"n": 1, "kept": [1, 2]}')
     done = cli("run", "stub.echo", "--input-file", "in.json", "--input", "n=2", "--input", "t=a=b", "--input", "w=NaN")
     assert done.data == {"given": {"n": 2, "kept": [1, 2], "t": "a=b", "w": "NaN"}, "model": None}
-    said('{"n": 5}')
+    stdin('{"n": 5}')
     assert cli("run", "stub.echo", "--input-file", "-", "--model", "a/b").data == {"given": {"n": 5}, "model": "a/b"}
 
 

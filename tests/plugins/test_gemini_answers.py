@@ -227,7 +227,7 @@ def test_invalid_json_path_is_ignored(path):
     assert answered("gemini", *events).tool_calls[0].name == "look"
 
 
-# -- what is no answer ----------------------------------------------------------------------------------------
+# -- failures -------------------------------------------------------------------------------------------------
 
 
 def test_error_within_a_stream_keeps_received_text_and_usage():

@@ -243,7 +243,7 @@ def test_model_name_cannot_change_the_path():
         request_path(asking("gemini/../../secret"), Options())
 
 
-# -- what comes back with a turn ------------------------------------------------------------------------------
+# -- opaque data ----------------------------------------------------------------------------------------------
 
 PARTS = [
     {"text": "hm", "thought": True},

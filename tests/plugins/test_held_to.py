@@ -1,4 +1,4 @@
-"""Plans held to a schema by real servers of each family: what is sent, what is read of it, and what follows a refusal."""
+"""Plans with constrained decoding for every wire format: requests, responses and retries after a rejected schema."""
 
 import json
 
@@ -102,8 +102,8 @@ FAMILIES = {
 FIELDS = ("response_format", "text", "output_config", "generationConfig", "format")
 
 
-def said_of(body):
-    """The part of a request that holds the answer to a form."""
+def constraint_fields(body):
+    """Return the fields of a request that constrain the response."""
     found = {name: body[name] for name in FIELDS if name in body}
     if "generationConfig" in found:
         found = {name: value for name, value in found["generationConfig"].items() if name.startswith("response")}
@@ -112,7 +112,7 @@ def said_of(body):
 
 def form_of(body):
     """Which form a request holds the answer to."""
-    said = json.dumps(said_of(body))
+    said = json.dumps(constraint_fields(body))
     if "web.scrape" in said:
         return "arguments" if '"depth"' in said else "ids"
     return "any" if said != "{}" else ""
@@ -182,19 +182,19 @@ def stage(chat_server, tmp_path, monkeypatch):
 def test_schema_is_sent_in_the_format_of_the_api(stage, model):
     made = stage(model)
     plan = made.plan()
-    assert said_of(made.bodies[0]) == FAMILIES[model][1]
+    assert constraint_fields(made.bodies[0]) == FAMILIES[model][1]
     assert [(step.tool, dict(step.args)) for step in plan.steps] == [("web.scrape", {"url": "u"})]
     assert plan.downgrades == () and len(made.bodies) == 1
 
 
 def test_server_without_streamed_schemas_gets_one_only_whole(stage):
-    made = stage("groq/openai/gpt-oss-120b")  # a model that thinks is watched, by a stream
+    made = stage("groq/openai/gpt-oss-120b")  # a reasoning model is streamed, so that it can be monitored
     assert made.plan().steps[0].tool == "web.scrape"
-    assert made.bodies[0]["stream"] is True and said_of(made.bodies[0]) == FAMILIES[made.model][1]
+    assert made.bodies[0]["stream"] is True and constraint_fields(made.bodies[0]) == FAMILIES[made.model][1]
     budget = {"tier": "A", "wants_strict_json": True, "is_hybrid_reasoning": False}
     made = stage("groq/openai/gpt-oss-120b", budgets={made.model: budget})
     made.plan()
-    assert said_of(made.bodies[0]) == in_strict_chat(STRICT)
+    assert constraint_fields(made.bodies[0]) == in_strict_chat(STRICT)
 
 
 def written_for(body):
@@ -267,7 +267,7 @@ def test_schema_is_kept_after_invalid_model_output(stage):
 
 
 @pytest.mark.parametrize(
-    ("model", "told"),
+    ("model", "constraint"),
     [
         ("openai/gpt-5.4", "json_schema arguments"),
         ("anthropic/claude-sonnet-5", "json_schema arguments"),
@@ -276,15 +276,15 @@ def test_schema_is_kept_after_invalid_model_output(stage):
         ("anthropic/claude-3-5-haiku", ""),
     ],
 )
-def test_constraint_is_reported_and_unused_offer_is_no_downgrade(stage, model, told):
+def test_constraint_is_reported_and_unused_offer_is_no_downgrade(stage, model, constraint):
     watcher = EventRecorder()
     plan = stage(model, plugins=[watcher]).plan()
     [finished] = [event for event in watcher.events if isinstance(event, CallFinished)]
-    assert (finished.constraint, finished.downgrades, plan.downgrades) == (told, (), ())
+    assert (finished.constraint, finished.downgrades, plan.downgrades) == (constraint, (), ())
 
 
 @pytest.mark.parametrize(
-    ("model", "wanted", "downgrade"),
+    ("model", "response_format", "downgrade"),
     [
         ("anthropic/claude-sonnet-5", ResponseFormat("json_object"), "response_format json_object left out"),
         (
@@ -309,17 +309,19 @@ def test_constraint_is_reported_and_unused_offer_is_no_downgrade(stage, model, t
         ),
     ],
 )
-def test_unsupported_format_of_the_caller_is_a_downgrade(stage, model, wanted, downgrade):
-    request = ChatRequest(model=model, messages=(Message(Role.USER, (TextPart("x"),)),), response_format=wanted)
+def test_unsupported_format_of_the_caller_is_a_downgrade(stage, model, response_format, downgrade):
+    request = ChatRequest(
+        model=model, messages=(Message(Role.USER, (TextPart("x"),)),), response_format=response_format
+    )
     assert stage(model).deck.complete(request).downgrades == (downgrade,)
 
 
 def test_non_strict_schema_of_the_caller_is_sent_unchanged(stage):
     optional = closed({"a": TEXT, "b": TEXT}, required=["a"])
     made = stage("openai/gpt-5.4")
-    wanted = ResponseFormat("json_schema", "mine", optional)
+    response_format = ResponseFormat("json_schema", "mine", optional)
     made.deck.complete(
-        ChatRequest(model=made.model, messages=(Message(Role.USER, (TextPart("x"),)),), response_format=wanted)
+        ChatRequest(model=made.model, messages=(Message(Role.USER, (TextPart("x"),)),), response_format=response_format)
     )
     assert made.bodies[0]["response_format"]["json_schema"] == {"name": "mine", "schema": optional}
 

@@ -123,7 +123,7 @@ def test_invalid_option_is_named(options):
         Options.read(ProviderSettings(name="ollama", options=options))
 
 
-# -- what comes back ------------------------------------------------------------------------------------------
+# -- responses ------------------------------------------------------------------------------------------------
 
 
 def line(content="", done=False, **fields):

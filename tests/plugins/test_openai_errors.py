@@ -488,5 +488,5 @@ def test_connection_error_describes_the_network_problem(chat_server):
     assert failing(server.base_url, ProviderUnavailable).detail.endswith(": the body ended before it was complete")
     secured = server.base_url.replace("http:", "https:")
     assert "TLS: wrong version number" in failing(secured, ProviderUnavailable).detail
-    nowhere = failing("http://nobody.invalid/v1", ProviderUnavailable)
+    nowhere = failing("http://unknown.invalid/v1", ProviderUnavailable)
     assert (nowhere.sub_cause, "ssl:default" in nowhere.detail) == ("unreachable", False)

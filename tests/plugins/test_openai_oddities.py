@@ -148,7 +148,7 @@ def test_prompt_that_fills_the_window_needs_shrinking(usage, message, dispositio
     assert (response.stop_reason, response.disposition) == (StopReason.MAX_TOKENS, disposition)
 
 
-# -- what is no text ------------------------------------------------------------------------------------------
+# -- other content --------------------------------------------------------------------------------------------
 
 
 def test_unsupported_content_is_reported():

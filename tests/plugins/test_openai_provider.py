@@ -53,7 +53,7 @@ def parsed(message, finish_reason="stop", max_tokens=None, usage=None, **more):
     return parse_response(200, {}, body, max_tokens=max_tokens)
 
 
-# -- what is sent ---------------------------------------------------------------------------------------------
+# -- requests -------------------------------------------------------------------------------------------------
 
 
 def test_model_name_follows_the_first_slash(server):
@@ -385,7 +385,7 @@ def test_refusal_with_a_clean_stop_reason_is_safety_blocked(message):
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}
-CUT_CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "se'}}
+TRUNCATED_CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "se'}}
 
 
 def test_tool_call_with_a_clean_stop_reason_is_a_tool_call():
@@ -402,7 +402,7 @@ def test_tool_calls_do_not_change_other_stop_reasons(reason):
 
 
 def test_truncated_arguments_are_kept_verbatim():
-    response = parsed({"content": None, "tool_calls": [CUT_CALL]}, "length")
+    response = parsed({"content": None, "tool_calls": [TRUNCATED_CALL]}, "length")
     assert response.tool_calls[0].arguments == '{"at": "se'
 
 
@@ -461,7 +461,7 @@ def test_full_context_window_reported_as_length_is_recognised():
         ({"content": ""}, "stop"),
         ({"content": "The river bends twice before it reaches the sea, " * 6 + "and then"}, "stop"),
         ({"content": "<think>what would fit?</think>\n[1, 2"}, "stop"),
-        ({"content": None, "tool_calls": [CUT_CALL]}, "tool_calls"),
+        ({"content": None, "tool_calls": [TRUNCATED_CALL]}, "tool_calls"),
     ],
 )
 def test_unreported_truncation_at_the_limit_is_recognised(message, reason):

@@ -119,10 +119,10 @@ class Failing:
         (ConnectFailed("Connection refused"), ProviderUnavailable, "unreachable", "Connection refused"),
         (TlsFailed("TLS: expired"), ProviderUnavailable, "unreachable", "TLS: expired"),
         (ConnectTimeout(), ProviderUnavailable, "unreachable", "no connection within 10 s; see providers.test."),
-        (ConnectionBroken("it broke"), ProviderUnavailable, "broken_off", "ConnectionBroken at http://host: it broke"),
-        (TransportError("odd"), ProviderUnavailable, "broken_off", "odd"),
+        (ConnectionBroken("it broke"), ProviderUnavailable, "disconnected", "ConnectionBroken at http://host: it broke"),
+        (TransportError("odd"), ProviderUnavailable, "disconnected", "odd"),
         (InvalidUrl("bad"), InvalidRequest, "", "bad"),
-        (ConnectionBroken("key sk-secret-1"), ProviderUnavailable, "broken_off", "key [redacted]"),
+        (ConnectionBroken("key sk-secret-1"), ProviderUnavailable, "disconnected", "key [redacted]"),
     ],
 )
 def test_every_error_of_a_transport_becomes_a_failure_without_secrets(error, expected, sub_cause, detail):

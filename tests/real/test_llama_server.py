@@ -232,7 +232,7 @@ def test_stream_preempted_by_another_request_is_a_failure(llama_cpp_python):
 
     (other, no_failure), (deltas, failure) = asyncio.run(run())
     assert other and no_failure is None
-    assert deltas and isinstance(failure, ProviderUnavailable) and failure.sub_cause == "broken_off"
+    assert deltas and isinstance(failure, ProviderUnavailable) and failure.sub_cause == "disconnected"
 
 
 async def read(stream, started=None):

@@ -24,7 +24,7 @@ TIMEOUT_S = 5.0
 
 
 class Read(NamedTuple):
-    """What a client made of an answer; counts of tokens where it came to know them."""
+    """A response as the client returned it, with token usage if available."""
 
     text: str
     reasoning: str
@@ -35,9 +35,9 @@ class Read(NamedTuple):
 class Sdk(NamedTuple):
     """A vendor's client.
 
-    :ivar connect: address to what asks, for an answer in one piece and for a stream.
-    :ivar refused: names of what it raises for a 429, a 503 and an error inside of a stream.
-    :ivar stops: its words for a finished, a cut and a withheld answer.
+    :ivar connect: takes the client and a base URL; returns functions for a whole and a streamed request.
+    :ivar refused: exception names for status 429, status 503 and an error within a stream.
+    :ivar stops: native stop reasons of a finished, a truncated and a filtered response.
     """
 
     server_format: ServerFormat
@@ -336,7 +336,7 @@ def test_filtered_response_has_its_stop_reason(sdk, asking):
         assert ask()[:3] == ("", "", sdk.stops[2])
 
 
-def test_response_without_end_has_no_stop_reason(asking):
+def test_incomplete_response_has_no_stop_reason(asking):
     with asking("no_end") as ask:
         answer = ask()
     assert answer.text.startswith('{"steps"') and answer.stop is None

@@ -85,7 +85,7 @@ def test_markdown_markup_is_not_counted_as_words(text, words):
     assert count_words(text) == words
 
 
-# -- what is asked ---------------------------------------------------------------------------------------------
+# -- prompt ----------------------------------------------------------------------------------------------------
 
 
 def test_prompt_contains_requirements_and_text_but_no_catalog(run):

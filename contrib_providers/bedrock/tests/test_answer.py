@@ -71,7 +71,7 @@ def cut(data, cuts):
     return [data[start:end] for start, end in pairwise(places)]
 
 
-# -- in one piece ---------------------------------------------------------------------------------------------
+# -- whole responses ------------------------------------------------------------------------------------------
 
 
 def test_text_reasoning_and_tool_calls_are_separated():

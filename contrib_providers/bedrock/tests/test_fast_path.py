@@ -20,7 +20,7 @@ START = {"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "1", "name":
 
 
 class Slowly(ConverseAnswer):
-    chunks = msgspec.json.Decoder(int)
+    _delta_decoder = msgspec.json.Decoder(int)
 
 
 def read(kind, frames):

@@ -21,7 +21,7 @@ def sign(method="POST", url="https://example.amazonaws.com/", headers=(), body=b
 
 
 @pytest.mark.parametrize(
-    ("name", "request", "signature"),
+    ("name", "call", "signature"),
     [
         ("get-vanilla", {"method": "GET"}, "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
         (
@@ -42,8 +42,8 @@ def sign(method="POST", url="https://example.amazonaws.com/", headers=(), body=b
         ),
     ],
 )
-def test_published_test_vectors_have_the_published_signature(name, request, signature):
-    assert sign(**request)["authorization"].endswith(f"Signature={signature}")
+def test_published_test_vectors_have_the_published_signature(name, call, signature):
+    assert sign(**call)["authorization"].endswith(f"Signature={signature}")
 
 
 def test_scope_contains_day_region_and_service():

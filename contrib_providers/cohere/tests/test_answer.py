@@ -98,7 +98,7 @@ def events_of(data):
     yield {"type": "message-end", "delta": {"finish_reason": data["finish_reason"], "usage": data["usage"]}}
 
 
-# -- in one piece ---------------------------------------------------------------------------------------------
+# -- whole responses ------------------------------------------------------------------------------------------
 
 
 def test_text_and_reasoning_are_separated():

@@ -27,7 +27,7 @@ CHUNK = {"type": "content-delta", "delta": {"message": {"content": {"text": "a"}
 
 
 class Slowly(CohereAnswer):
-    usual = None
+    fast_decoder = None
 
 
 def read(events, kind=CohereAnswer):
