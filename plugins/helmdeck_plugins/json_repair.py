@@ -74,7 +74,7 @@ def _step(name: str, order: int, rewrite: Rewrite, *, only_with: str = "") -> De
 
 
 def _each(kind: str, change: Callable[[str], str | None]) -> Rewrite:
-    """Change every token of one kind; a change of ``None`` gives up on the whole text."""
+    """Change every token of one kind; if a change returns ``None``, the text is not repaired."""
 
     def rewrite(tokens: list[Token]) -> list[str] | None:
         texts = [change(text) if token_kind == kind else text for token_kind, text in tokens]

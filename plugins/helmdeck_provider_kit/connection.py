@@ -40,11 +40,11 @@ from helmdeck_provider_kit.compression import ENCODINGS, DecodingError, decompre
 from helmdeck_provider_kit.settings import checked_base_url, checked_headers, proxy_at, url_problem
 
 _MAX_ERROR_BYTES = 100_000
-"""More of the body of an error is not read."""
+"""Bytes of an error body that are read."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 _UNREACHABLE = (ProviderUnavailable, "the provider cannot be reached", "unreachable")
-_BROKEN = (ProviderUnavailable, "the connection to the provider broke off", "disconnected")
+_BROKEN = (ProviderUnavailable, "the provider closed the connection", "disconnected")
 FAILURES: Mapping[type[Exception], tuple[type[CallFailed], str, str]] = {
     ConnectFailed: _UNREACHABLE,
     ConnectionBroken: _BROKEN,
@@ -52,12 +52,12 @@ FAILURES: Mapping[type[Exception], tuple[type[CallFailed], str, str]] = {
     InvalidUrl: (InvalidRequest, "the request cannot be sent", ""),
     TransportError: _BROKEN,
 }
-"""Class, headline and finer cause of what a transport raises; the nearest parent class counts."""
+"""Failure class, headline and sub-cause of each exception of a transport; the nearest parent class counts."""
 
 
 @attrs.frozen
 class HttpResponse:
-    """An answer as it came; header names are in lower case."""
+    """A whole response; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -104,7 +104,7 @@ class HttpStream:
     async def __anext__(self) -> bytes:
         """Return the next chunk: everything that has arrived since the last one.
 
-        :raises CallFailed: the body breaks off, is too large, takes too long, or exceeds the idle timeout.
+        :raises CallFailed: the body is truncated, is too large, takes too long, or exceeds the idle timeout.
         """
         # The idle timeout is about the server: the time that the reader spends between two chunks does not count.
         if self._has_given:
@@ -128,7 +128,7 @@ class HttpStream:
     async def received(self) -> HttpResponse:
         """Read the rest and return the whole response.
 
-        The body of an error may be incomplete: it is read up to a limit, and its status says enough if it breaks off.
+        The body of an error may be incomplete: it is read up to a limit, and its status is enough if it is truncated.
 
         :raises CallFailed: as while iterating.
         """

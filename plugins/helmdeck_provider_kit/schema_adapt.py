@@ -42,11 +42,11 @@ class AdaptedSchema:
 
 
 def adapt_schema(schema: Mapping[str, Any], dialect: SchemaDialect, *, is_read_freely: bool = False) -> AdaptedSchema:
-    """Put a schema into a dialect.
+    """Return a schema adapted to a dialect; the result never allows less than the schema.
 
-    :param is_read_freely: whoever reads the answer takes ``None`` for something optional that was left out, and a text
-        that holds JSON for a value that the dialect cannot say.
-    :raises UnsupportedSchema: the dialect can only say something that allows less.
+    :param is_read_freely: the reader of the response accepts ``null`` for an omitted optional value, and a JSON string for a
+        value that the dialect cannot express.
+    :raises UnsupportedSchema: every schema of the dialect would allow less.
     """
     if dialect.keywords is None:
         lost: dict[str, None] = {}
@@ -58,7 +58,7 @@ def adapt_schema(schema: Mapping[str, Any], dialect: SchemaDialect, *, is_read_f
 
 
 def _as_it_is(value: Any, most_length: int | None, lost: dict[str, None]) -> Any:
-    """The same without bounds that are too large."""
+    """Return the schema without bounds above the limit."""
     if most_length is None:
         return value
     if isinstance(value, Mapping):
@@ -71,14 +71,14 @@ def _as_it_is(value: Any, most_length: int | None, lost: dict[str, None]) -> Any
 
 
 class _SchemaAdapter:
-    """A schema on its way into a dialect."""
+    """Adapts one schema to a dialect."""
 
     def __init__(self, root: Mapping[str, Any], dialect: SchemaDialect, *, is_read_freely: bool) -> None:
         self.lost: dict[str, None] = {}
         self._root = root
         self._dialect = dialect
         self._keywords = dialect.keywords or frozenset()
-        self._kept = sorted(self._keywords - _EVERY_BOUND - _STRUCTURE)
+        self._copied_keywords = sorted(self._keywords - _EVERY_BOUND - _STRUCTURE)
         self._is_read_freely = is_read_freely
         self._left = _MAX_NODES
         self._defs: dict[str, dict[str, Any] | None] = {}
@@ -102,7 +102,7 @@ class _SchemaAdapter:
         if isinstance(source.get("$ref"), str):
             return dict(source)
         self._note_lost(source)
-        kept = {name: source[name] for name in self._kept if name in source}
+        kept = {name: source[name] for name in self._copied_keywords if name in source}
         kinds = types_of(source) or _implied(source)
         if isinstance(source.get("enum"), (list, tuple)) and source["enum"]:
             return kept | self._choices(source["enum"], kinds)
@@ -116,7 +116,7 @@ class _SchemaAdapter:
         if not kinds and isinstance(source.get("allOf"), (list, tuple)) and len(source["allOf"]) == 1:
             return kept | self._of(source["allOf"][0], level)
         if len(kinds) > 1:
-            alone = {name: value for name, value in source.items() if name not in self._kept}
+            alone = {name: value for name, value in source.items() if name not in self._copied_keywords}
             return kept | self._one_of_types([self._of({**alone, "type": kind}, level) for kind in kinds])
         if not kinds:
             return kept | self._anything()
@@ -260,12 +260,12 @@ class _SchemaAdapter:
         different = list({msgspec.json.encode(schema): schema for schema in flat}.values())
         if self._dialect.null_keyword and len(different) > 1 and _NULL in different:
             return {"anyOf": [schema for schema in different if schema != _NULL], "nullable": True}
-        if self._dialect.tells_objects_apart:
-            different = self._told_apart(different)
+        if self._dialect.distinguishes_by_first_property:
+            different = self._distinguishable(different)
         return dict(different[0]) if len(different) == 1 else {"anyOf": different}
 
-    def _told_apart(self, schemas: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The options, those that cannot be told apart by their first property made one that allows what each of them does."""
+    def _distinguishable(self, schemas: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the options, with those merged that their first property does not distinguish."""
         found: list[Mapping[str, Any]] = []
         by_first: dict[str, list[int]] = {}
         for schema in schemas:
@@ -282,8 +282,8 @@ class _SchemaAdapter:
             else:
                 self.lost["anyOf"] = None
                 found[alike[0]] = self._merged(self._resolved(found[alike[0]]), self._resolved(schema))
-                if len(alike) > 1:  # what was merged may now be like others
-                    return self._told_apart(found)
+                if len(alike) > 1:  # the merged option may now match others
+                    return self._distinguishable(found)
         return found
 
     def _merged(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
@@ -293,7 +293,7 @@ class _SchemaAdapter:
             is_optional = self._dialect.requires_all and len(both) == 1
             properties[name] = self._any_of([*both, *([_NULL] if is_optional else ())])
         if self._dialect.requires_all and not self._is_read_freely:
-            raise UnsupportedSchema("it has objects that cannot be told apart by their first property")
+            raise UnsupportedSchema("its objects are not distinguished by their first property")
         shared = [name for name in one.get("required", ()) if name in other.get("required", ())]
         return {**one, "properties": properties, "required": list(properties) if self._dialect.requires_all else shared}
 
@@ -303,9 +303,9 @@ class _SchemaAdapter:
     # -- references ----------------------------------------------------------------------------------------------
 
     def _entered(self, schema: object, level: int) -> Mapping[str, Any] | None:
-        """The schema with what it refers to, or a reference that stays; ``None`` for one that cannot be followed any more.
+        """Return the schema with its reference resolved, or a reference that is kept; ``None`` beyond the limits.
 
-        What stands beside a reference counts over what it refers to.
+        Keywords beside a reference override those of its target.
         """
         self._left -= 1
         for _ in range(_MAX_DEPTH):
@@ -377,7 +377,7 @@ def _group(kind: str, values: Sequence[Any]) -> dict[str, Any]:
 
 
 def _differ(one: Mapping[str, Any], properties: Mapping[str, Any], first: str) -> bool:
-    """Whether objects with the same first property are told apart by its value."""
+    """Whether the value of the same first property distinguishes two objects."""
     if not first:
         return False
     theirs, ours = _values(one["properties"][first]), _values(properties[first])
@@ -385,5 +385,5 @@ def _differ(one: Mapping[str, Any], properties: Mapping[str, Any], first: str) -
 
 
 def _values(schema: Mapping[str, Any]) -> set[str]:
-    """All that a value can be, where that is known."""
+    """Return the possible values, if they are enumerated."""
     return set(map(repr, schema.get("enum", [schema["const"]] if "const" in schema else ())))

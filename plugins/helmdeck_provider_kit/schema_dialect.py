@@ -27,43 +27,41 @@ _NAMES_OF_REFERENCES = ("#/$defs/", "#/definitions/")
 
 @attrs.frozen(kw_only=True, cache_hash=True)
 class SchemaDialect:
-    """What one interface takes of JSON Schema.
+    """The subset of JSON Schema that a wire format supports.
 
-    A schema that is put into the dialect only ever allows more. What the dialect cannot say at all is left out, or said
-    another way where whoever reads the answer undoes it: ``None`` in the place of something optional that is left out, and a
-    text that holds JSON in the place of a value.
+    An adapted schema never allows less than the original. Unsupported parts are left out, or expressed in a form that the
+    reader of the response reverses: ``null`` for an omitted optional value, a JSON string for any other value.
 
-    :ivar keywords: keywords that are taken beside the structure, such as ``title``, ``maxLength`` or ``const``; ``None`` for
-        an interface to which every schema goes as it is.
-    :ivar formats: values of ``format`` that are taken; ``None`` is every one.
+    :ivar keywords: supported keywords besides the structural ones, such as ``title``, ``maxLength`` or ``const``; ``None`` to
+        send every schema unchanged.
+    :ivar formats: supported values of ``format``; ``None`` for all.
     :ivar most_length: the largest ``maxLength``; a larger one is left out.
-    :ivar most_min_items: the largest ``minItems``; a larger one becomes this one.
-    :ivar is_strict: the interface has a mark for schemas that hold without exception, and it is set.
-    :ivar closes_objects: every object has to list its properties and forbid others.
-    :ivar requires_all: every property has to be required; one that is optional may be ``None`` instead.
-    :ivar needs_required: every object has to require one property at least.
-    :ivar needs_properties: every object has to list one property at least.
-    :ivar has_references: ``$ref`` to ``$defs`` is taken; else what is referred to stands in its place.
+    :ivar most_min_items: the largest ``minItems``; a larger one is reduced.
+    :ivar is_strict: send the schema in strict mode.
+    :ivar closes_objects: every object must list its properties and forbid others.
+    :ivar requires_all: every property must be required; an optional one may be ``null`` instead.
+    :ivar needs_required: every object must require at least one property.
+    :ivar needs_properties: every object must list at least one property.
+    :ivar has_references: ``$ref`` to ``$defs`` is supported; otherwise references are resolved in place.
     :ivar takes_recursion: a schema may refer to itself.
-    :ivar tells_objects_apart: objects of one ``anyOf`` are told apart by their first property: by its name, or by different
-        values of an enumeration.
-    :ivar has_any_value: ``{}``, which any value fits, is taken; ``anything`` is another way to say it.
+    :ivar distinguishes_by_first_property: the objects of an ``anyOf`` must differ in their first property: in its name, or in
+        the values of an enumeration.
+    :ivar has_any_value: ``{}``, which allows any value, is supported; ``anything`` is an alternative form.
     :ivar json_string_note: description of a string that holds JSON in place of a value that the dialect cannot express; empty
         for none.
-    :ivar only_text_choices: an ``enum`` holds texts.
-    :ivar null_keyword: there is no type ``null`` but the keyword ``nullable``.
-    :ivar takes_whole: a schema of the caller's own that cannot be said goes as it is, without the mark of ``is_strict``.
-    :ivar is_slow: a new schema is compiled before the first answer, for seconds or minutes; it pays only where many requests
-        have the same.
-    :ivar most_depth: objects and lists within one another, the outermost counted.
-    :ivar most_properties: of all objects together.
-    :ivar most_properties_each: of one object.
-    :ivar most_optional: properties that are not required, of all objects together.
-    :ivar most_unions: places with ``anyOf`` or several types.
-    :ivar most_choices: values of all enumerations together.
-    :ivar most_text: characters of all names of properties and definitions and of all values of enumerations together.
-    :ivar most_choice_text: characters of the texts of one enumeration of more than ``MANY_CHOICES``.
-    :ivar most_size: bytes of the schema, in UTF-8.
+    :ivar only_text_choices: ``enum`` supports strings only.
+    :ivar null_keyword: ``nullable`` replaces the type ``null``.
+    :ivar takes_whole: a caller's schema that cannot be adapted is sent unchanged, without strict mode.
+    :ivar is_slow: compiling a new schema takes seconds or minutes, so that only repeated schemas pay off.
+    :ivar most_depth: maximum nesting of objects and lists.
+    :ivar most_properties: maximum properties in total.
+    :ivar most_properties_each: maximum properties of one object.
+    :ivar most_optional: maximum optional properties in total.
+    :ivar most_unions: maximum uses of ``anyOf`` or several types.
+    :ivar most_choices: maximum enumeration values in total.
+    :ivar most_text: maximum characters of names and enumeration values in total.
+    :ivar most_choice_text: maximum characters of one enumeration with more than ``MANY_CHOICES`` values.
+    :ivar most_size: maximum size in UTF-8 bytes.
     """
 
     name: str
@@ -78,7 +76,7 @@ class SchemaDialect:
     needs_properties: bool = False
     has_references: bool = True
     takes_recursion: bool = False
-    tells_objects_apart: bool = False
+    distinguishes_by_first_property: bool = False
     has_any_value: bool = False
     anything: Mapping[str, Any] | None = attrs.field(default=None, hash=False)
     json_string_note: str = ""
@@ -189,7 +187,7 @@ class _Measuring:
 
 
 def parts_of(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The schemas that stand in a schema, but for its definitions."""
+    """Yield the direct subschemas of a schema, except its definitions."""
     properties, items = schema.get("properties"), schema.get("items")
     found = [*properties.values()] if isinstance(properties, Mapping) else []
     for choice in ("anyOf", "oneOf", "allOf"):

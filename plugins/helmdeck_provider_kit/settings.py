@@ -23,25 +23,25 @@ def checked_base_url(settings: ProviderSettings) -> str:
     url = settings.base_url
     if not url:
         raise refused_setting(settings, "base_url", "there is none")
-    if problem := url_problem(url) or _more_than_a_place(urlsplit(url)):
+    if problem := url_problem(url) or _extra_parts(urlsplit(url)):
         raise refused_setting(settings, "base_url", f"{problem}, found {shown_url(url)!r}")
     return url.rstrip("/")
 
 
 def url_problem(url: str) -> str:
-    """Why a text is no HTTP address; empty where it is one."""
+    """Return why a string is not an HTTP URL; empty for a valid one."""
     try:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https"):
-            return "not an address that starts with http:// or https://"
+            return "not a URL that starts with http:// or https://"
         if not parts.hostname or parts.port == 0 or any(char.isspace() for char in parts.netloc + parts.path):
-            return "not an address of a host"
-    except ValueError:  # brackets, or a port that is not a number; what it says would quote a part of a password
-        return "not an address"
+            return "not a URL with a host"
+    except ValueError:  # brackets or an invalid port; the message could quote part of a password
+        return "not a URL"
     return ""
 
 
-def _more_than_a_place(parts: SplitResult) -> str:
+def _extra_parts(parts: SplitResult) -> str:
     if "@" in parts.netloc:
         return "holds a name or a password; give headers or api_key instead"
     if parts.query or parts.fragment:

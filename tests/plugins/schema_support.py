@@ -220,7 +220,7 @@ def assert_is_taken(schema, dialect):
         assert part.get("type") == "array" or not part.keys() & {"items", "minItems", "maxItems"}
         if part.get("type") == "object":
             assert_object_is_taken(part, dialect)
-        if dialect.tells_objects_apart:
+        if dialect.distinguishes_by_first_property:
             assert_told_apart([each for each in part.get("anyOf", ()) if each.get("type") == "object"])
     whole = written_out(schema, schema)
     assert schema.get("type") == "object"

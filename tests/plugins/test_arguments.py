@@ -4,7 +4,7 @@ import pytest
 
 from helmdeck_core import Catalog
 from helmdeck_plugins.packs.arguments import parse_arguments
-from helmdeck_plugins.packs.checking import StepChecker
+from helmdeck_plugins.packs.validation import StepChecker
 
 TEXT = {"type": "string"}
 NULLABLE = {"type": ["string", "null"]}

@@ -245,7 +245,7 @@ def test_invalid_provider_settings_are_all_found_without_a_call(cli, configure):
         "providers.anthropic.options.beta",
         "providers.scripted.options.replies.0.cause",
     ]
-    assert "helmdeck.toml: providers.openai.base_url: not an address that starts with http" in done.err
+    assert "helmdeck.toml: providers.openai.base_url: not a URL that starts with http" in done.err
     assert "(did you mean 'openai'?)" in done.err
 
 

@@ -109,7 +109,7 @@ def test_complexity_is_derived_from_the_steps(plan, steps, complexity, claimed):
 
 @pytest.mark.parametrize("intent", ["", "  \n\t "])
 def test_a_blank_request_is_invalid_input(plan, intent):
-    with pytest.raises(PackError, match=r"helmdeck\.plan: invalid_input: intent is blank"):
+    with pytest.raises(PackError, match=r"helmdeck\.plan: invalid_input: intent is empty"):
         plan(reply(BLOG), intent=intent)
 
 

@@ -82,7 +82,7 @@ def test_a_reduced_catalog_is_reported_as_in_a_plan(route):
 
 
 def test_a_blank_request_is_invalid_input(route):
-    with pytest.raises(PackError, match=r"helmdeck\.route: invalid_input: intent is blank"):
+    with pytest.raises(PackError, match=r"helmdeck\.route: invalid_input: intent is empty"):
         route(reply(), intent=" ")
 
 

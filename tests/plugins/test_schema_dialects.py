@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from helmdeck_core import Catalog, Helmdeck, InvalidRequest, ProviderSettings, SchemaOffer
-from helmdeck_plugins.packs.checking import StepChecker
 from helmdeck_plugins.packs.plan import PlanAnswer
 from helmdeck_plugins.packs.route import RouteAnswer
+from helmdeck_plugins.packs.validation import StepChecker
 from helmdeck_plugins.providers.openai_chat.request import Options
 from helmdeck_plugins.providers.schema_dialects import DIALECTS, OPENAI_MODELS, dialect_of
 from helmdeck_provider_kit import adapted_form, pick_form

@@ -119,7 +119,12 @@ class Failing:
         (ConnectFailed("Connection refused"), ProviderUnavailable, "unreachable", "Connection refused"),
         (TlsFailed("TLS: expired"), ProviderUnavailable, "unreachable", "TLS: expired"),
         (ConnectTimeout(), ProviderUnavailable, "unreachable", "no connection within 10 s; see providers.test."),
-        (ConnectionBroken("it broke"), ProviderUnavailable, "disconnected", "ConnectionBroken at http://host: it broke"),
+        (
+            ConnectionBroken("it broke"),
+            ProviderUnavailable,
+            "disconnected",
+            "ConnectionBroken at http://host: it broke",
+        ),
         (TransportError("odd"), ProviderUnavailable, "disconnected", "odd"),
         (InvalidUrl("bad"), InvalidRequest, "", "bad"),
         (ConnectionBroken("key sk-secret-1"), ProviderUnavailable, "disconnected", "key [redacted]"),

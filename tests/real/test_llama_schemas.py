@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from helmdeck_core import Task, load_catalog_file
-from helmdeck_plugins.packs.checking import StepChecker
 from helmdeck_plugins.packs.constraints import plan_forms
+from helmdeck_plugins.packs.validation import StepChecker
 from helmdeck_plugins.providers.schema_dialects import DIALECTS, LLAMA_CPP_PYTHON
 from helmdeck_provider_kit import adapt_schema
 

@@ -11,7 +11,7 @@ from helmdeck_provider_kit.schema_dialect import measured
 
 PLAIN = SchemaDialect(name="plain", keywords=frozenset(("description", "maxLength", "minItems", "format")))
 CLOSED = attrs.evolve(PLAIN, closes_objects=True)
-STRICT = attrs.evolve(CLOSED, requires_all=True, tells_objects_apart=True)
+STRICT = attrs.evolve(CLOSED, requires_all=True, distinguishes_by_first_property=True)
 TEXT = {"type": "string"}
 NULL = {"type": "null"}
 

@@ -182,7 +182,7 @@ def rank_catalog(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _show_ranking(arguments: argparse.Namespace, ranking: Ranking, kept: set[str]) -> None:
+def _show_ranking(arguments: argparse.Namespace, ranking: Ranking, selected: set[str]) -> None:
     from helmdeck_core import top_k
 
     if arguments.why and ranking.clauses:
@@ -195,7 +195,7 @@ def _show_ranking(arguments: argparse.Namespace, ranking: Ranking, kept: set[str
         matched = score.matched if arguments.why else score.matched[:MAX_MATCHES]
         more = len(score.matched) - len(matched)
         text = ", ".join(matched) + (f" (+{more})" if more else "")
-        sent = ("yes" if score.id in kept else "no") + (" *" if arguments.why and score.index in best else "")
+        sent = ("yes" if score.id in selected else "no") + (" *" if arguments.why and score.index in best else "")
         rows.append((str(place), score.id, f"{score.score:.3f}", sent, text))
     show(table(rows, ("#", "id", "score", "sent", "matched"), right={0, 2}))
     if arguments.why and best:

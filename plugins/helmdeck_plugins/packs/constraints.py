@@ -1,10 +1,10 @@
-"""The schemas that a plan and a route are constrained to, where a provider can: what is in the catalog, and nothing else.
+"""Builds the schemas that constrain plans and routes to the entries of the catalog.
 
-A model that writes under a grammar cannot stop where the grammar does not let it, so everything here ends: objects are
-closed, texts and lists are bounded. The same catalog gives the same schema, to the byte. What tells objects apart comes
-first in them, for interfaces that look at nothing else.
+Under constrained decoding, a model can only stop where the grammar allows it. So every schema is bounded: objects are
+closed, strings and lists have a maximum length. The same catalog gives the same bytes. The property that distinguishes
+objects comes first, for providers that compare only the first one.
 
-There are two forms. The first knows the arguments of every entry; the second knows the ids alone, and has room for more.
+There are two forms: one with the arguments of every entry, and a smaller one with the ids alone.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def _plan_forms(catalog: Catalog, is_single: bool, fewest: int) -> Sequence[Sche
 def plan_forms(task: Task, *, single_pick: str) -> Sequence[SchemaForm]:
     """The schemas of a plan over the entries that a model is shown.
 
-    Every step names an entry that exists, and in the first form has the arguments of that entry. Where nothing was done
-    yet there is at least one step, for what nothing can do is a step as well.
+    Every step names an existing entry, in the first form with the arguments of that entry. Without completed steps there
+    is at least one step, because a gap is a step too.
 
     :param single_pick: the variant that asks for one step.
     """
@@ -176,7 +176,7 @@ def _inputs(entry: Entry) -> Schema:
 
 
 def _bounded(schema: object, depth: int) -> Schema:
-    """What an input takes, with an end to everything; what cannot be told is a single value."""
+    """Return the bounded schema of an input; an input without a usable schema is a single value."""
     if not isinstance(schema, Mapping):
         return _VALUE
     choices = schema.get("enum")

@@ -29,9 +29,9 @@ from helmdeck_core import (
     hookimpl,
     intent_sha,
 )
-from helmdeck_plugins.packs.checking import Checked, StepChecker
 from helmdeck_plugins.packs.constraints import plan_forms
 from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, make_question
+from helmdeck_plugins.packs.validation import Checked, StepChecker
 
 NAME = "helmdeck.plan"
 SINGLE_PICK = "single_pick"

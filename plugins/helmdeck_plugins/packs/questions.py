@@ -53,13 +53,13 @@ def make_question(
 def check_request(request: PlanRequest, caller: str) -> None:
     """Check what the types and the input schema leave open.
 
-    :raises PackError: ``invalid_input``, such as for a blank request.
+    :raises PackError: ``invalid_input``, such as for an empty request.
     """
     for name in ("intent", "context"):
         if not isinstance(getattr(request, name), str):
-            raise PackError(caller, PackErrorCode.INVALID_INPUT, f"{name} is not a text")
+            raise PackError(caller, PackErrorCode.INVALID_INPUT, f"{name} is not a string")
     if not request.intent.strip():
-        raise PackError(caller, PackErrorCode.INVALID_INPUT, "intent is blank; say what is to be done")
+        raise PackError(caller, PackErrorCode.INVALID_INPUT, "intent is empty; describe what to do")
     if not all(isinstance(text, str) for step in request.done for text in (step.tool, step.output)):
         raise PackError(caller, PackErrorCode.INVALID_INPUT, "done: tool and output of a step are texts")
     try:

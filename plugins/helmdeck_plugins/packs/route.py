@@ -20,9 +20,9 @@ from helmdeck_core import (
     hookimpl,
 )
 from helmdeck_plugins.packs.arguments import as_declared, parse_arguments
-from helmdeck_plugins.packs.checking import EntryResolver, resolver_of
 from helmdeck_plugins.packs.constraints import route_forms
 from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, make_question
+from helmdeck_plugins.packs.validation import EntryResolver, resolver_of
 
 NAME = "helmdeck.route"
 MOST_ALTERNATIVES = 3

@@ -37,14 +37,14 @@ ERRORS: Mapping[type[BaseException], type[TransportError]] = {
     aiohttp.ClientError: ConnectionBroken,
     HttpProcessingError: ConnectionBroken,
 }
-"""What the exceptions of the library become; the nearest parent class counts."""
+"""The library's exceptions and their counterparts; the nearest parent class counts."""
 
 _HEAD_BYTES = 100_000
 """The longest line of the head of a response."""
 _LARGE_BYTES = 1 << 20
-"""A body from this size on is sent in parts, so that the loop can do something else in between."""
+"""A larger body is sent in parts, so that the event loop is not blocked."""
 _READ_BYTES = 65_536
-"""Of a response that nobody reads no more than about twice this is taken off the network."""
+"""At most about twice this much of an unread response is received."""
 
 
 _NOT_ADDED = ("accept", "accept-encoding", "content-type", "user-agent")
@@ -192,7 +192,7 @@ def _context() -> ssl.SSLContext:
 
 
 def _error(exc: Exception) -> TransportError | None:
-    """The exception of a transport that an exception of the library means; ``None`` for one of somebody else."""
+    """Return the transport exception for one of the library; ``None`` for other exceptions."""
     found = next((ERRORS[kind] for kind in type(exc).__mro__ if kind in ERRORS), None)
     if found is None:
         return None

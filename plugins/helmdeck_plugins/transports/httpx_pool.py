@@ -144,12 +144,12 @@ class HttpxResponse:
                 if not self._waits_for.done():
                     if chunks:
                         break
-                    # Whoever is cancelled here cancels the wait and not the step, which goes on at the next call.
+                    # A cancellation ends the wait only; the step continues at the next call.
                     await asyncio.shield(self._waits_for)
                 self._waits_for = None
             try:
                 self._step = self._step or self._chunks.__anext__()
-                # The step waits for the socket alone, so that it can be left there while the reader has something to do.
+                # The step only waits for the socket, so it can stay pending while the reader works.
                 self._waits_for = self._step.send(None)
             except StopIteration as done:
                 self._step = None
@@ -204,7 +204,7 @@ def _url(url: str) -> httpcore2.URL:
 
 
 def _error(exc: Exception) -> TransportError | None:
-    """The exception of a transport that an exception of the library means; ``None`` for one of somebody else."""
+    """Return the transport exception for one of the library; ``None`` for other exceptions."""
     if isinstance(exc, TransportError):
         return exc.with_traceback(None)
     found = next((ERRORS[kind] for kind in type(exc).__mro__ if kind in ERRORS), None)

@@ -1,4 +1,4 @@
-"""Sockets of ``asyncio`` for ``httpcore2``: a third of the time that its own take, and they know what nobody has read."""
+"""Sockets of ``asyncio`` for ``httpcore2``: three times as fast as its own, and unread bytes are detected."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from helmdeck_core import ConnectFailed, ConnectionBroken, ConnectTimeout, TlsFa
 from helmdeck_plugins.transports.sockets import described, readiness
 
 _PAUSE_BYTES = 65_536
-"""Of a response that nobody reads no more than about twice this is taken off the network."""
+"""At most about twice this much of an unread response is received."""
 _WRITE_BYTES = 262_144
-"""A larger body is written in parts, so that the loop can do something else in between."""
+"""A larger body is written in parts, so that the event loop is not blocked."""
 
 
 class Network(httpcore2.AsyncNetworkBackend):
@@ -72,7 +72,7 @@ class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         self._readable = readiness(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
-        """Keep what arrives, and stop the server when nobody reads it."""
+        """Buffer received bytes; pause receiving when they are not read."""
         self._received.append(data)
         self._size += len(data)
         if self._size >= _PAUSE_BYTES and not self._is_paused:
@@ -123,8 +123,8 @@ class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109, ARG002
         """Send bytes.
 
-        :raises httpcore2.WriteError: the server closed the connection, or answered before it had everything; what it said
-            is read.
+        :raises httpcore2.WriteError: the server closed the connection, or responded before the request was complete; the
+            response is read.
         """
         if self._transport.is_closing():
             raise httpcore2.WriteError("the connection was closed")
@@ -176,7 +176,7 @@ class Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         raise error
 
     def get_extra_info(self, info: str) -> Any:
-        """What the library wants to know of the connection.
+        """Return a property of the connection for the library.
 
         An idle connection is ``is_readable`` when it must not be used again: the server closed it or sent bytes that no
         request asked for, or it has not taken the whole last request.

@@ -1,4 +1,4 @@
-"""What the system says of a socket and of its errors."""
+"""Socket state and error messages of the operating system."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 
 def readiness(plug: socket.socket) -> Callable[[], bool]:
-    """Return a function that tells whether the system holds bytes that nobody has read yet."""
+    """Return a function that checks for unread bytes in the socket buffer."""
     if not hasattr(select, "poll"):
         return lambda: bool(select.select([plug.fileno()], [], [], 0)[0])
     poll = select.poll()
@@ -19,7 +19,7 @@ def readiness(plug: socket.socket) -> Callable[[], bool]:
 
 
 def described(exc: BaseException) -> str:
-    """What an error of the network says, without what only the authors of libraries want to know."""
+    """Return the message of a network error without library internals."""
     if refused := getattr(exc, "verify_message", None):  # of a certificate
         return f"TLS: {refused}"
     if isinstance(exc, ssl.SSLError) and exc.reason:
