@@ -172,7 +172,7 @@ def test_longest_model_prefix_selects_the_dialect(model, name):
     ("value", "complaint"),
     [
         ({"": "klingon"}, "found 'klingon' for ''; allowed: 'json-schema'"),
-        ({"": 1}, "not a table of strings"),
+        ({"": 1}, "not a string; allowed: a string"),
         ("x", "table"),
     ],
 )
