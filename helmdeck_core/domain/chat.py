@@ -280,8 +280,7 @@ class ChatDelta(msgspec.Struct, frozen=True, gc=False):
 
 
 class Provider(Protocol):
-    """An open provider. Optional methods: ``StreamingProvider``, ``BatchingProvider``, ``ListingProvider``.
-    """
+    """An open provider. Optional methods: ``StreamingProvider``, ``BatchingProvider``, ``ListingProvider``."""
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
         """Send a request and return the response.
@@ -313,8 +312,7 @@ class StreamingProvider(Protocol):
 
 @runtime_checkable
 class BatchingProvider(Protocol):
-    """A provider that streams deltas in batches: the same deltas in the same order, with less overhead per delta.
-    """
+    """A provider that streams deltas in batches: the same deltas in the same order, with less overhead per delta."""
 
     def batches(self, request: ChatRequest) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Like ``stream``, but yield all deltas that are available at the same time as one sequence.
