@@ -1,4 +1,4 @@
-"""The catalog: what can be chosen, the steps that trim it, and the record of what was cut."""
+"""The catalog: its entries, sources and trim steps, and the record of trimming."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import msgspec
 from helmdeck_core.errors import CatalogError, Mistake
 
 EntryData = Mapping[str, Any]
-"""One catalog entry as JSON-like data. Read-only: whoever wants another one makes a copy."""
+"""A catalog entry as plain data. Read-only: copy it to change it."""
 
 
 RESERVED = "unknown"
-"""What a plan calls a tool that does not exist; an entry of that name could never be planned."""
+"""The tool of plan steps without a matching entry; no entry can have this name."""
 
 
 class EntryKind(enum.StrEnum):
-    """What a catalog entry is: a unit of work, or a saved sequence of them."""
+    """The kind of a catalog entry: a unit of work, or a tested sequence of them."""
 
     PACK = "pack"
     PIPELINE = "pipeline"
@@ -32,9 +32,9 @@ class EntryKind(enum.StrEnum):
 class Entry:
     """One catalog entry.
 
-    :ivar id: what a plan says to run it: a pack's ``name``, a pipeline's ``id``.
-    :ivar data: the entry as it came, unknown keys included.
-    :ivar source: the catalog source that it came from.
+    :ivar id: the id in plans: a pack's ``name`` or a pipeline's ``id``.
+    :ivar data: the unchanged entry, unknown keys included.
+    :ivar source: the name of its catalog source.
     """
 
     kind: EntryKind
@@ -44,25 +44,25 @@ class Entry:
 
     @property
     def description(self) -> str:
-        """The description, or an empty text."""
+        """The description; empty without one."""
         value = self.data.get("description", "")
         return value if isinstance(value, str) else ""
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """The metadata, or an empty mapping."""
+        """The metadata; empty without any."""
         value = self.data.get("metadata")
         return value if isinstance(value, Mapping) else {}
 
     @property
     def supersedes(self) -> tuple[str, ...]:
-        """The packs that this entry replaces when a request names them."""
+        """Names of packs that this entry replaces in plans."""
         value = self.metadata.get("supersedes", ())
         return tuple(name for name in value if isinstance(name, str)) if isinstance(value, (list, tuple)) else ()
 
     @property
     def input_schema(self) -> Mapping[str, Any] | None:
-        """The JSON Schema of the entry's arguments, where it has one."""
+        """The JSON Schema of the entry's arguments; ``None`` without one."""
         for key in ("input_schema", "inputSchema"):
             value = self.data.get(key)
             if isinstance(value, Mapping):
@@ -71,7 +71,7 @@ class Entry:
 
 
 class Catalog:
-    """Packs and pipelines in a fixed order; immutable, with a version that follows the content.
+    """Packs and pipelines in a fixed order. Immutable; the version is a hash of the content.
 
     :ivar entries: packs first, then pipelines, each in source order.
     """
@@ -92,47 +92,46 @@ class Catalog:
         return len(self.entries)
 
     def get(self, entry_id: str) -> Entry | None:
-        """Return the entry of that id."""
+        """Return an entry by id; ``None`` if there is none."""
         return self._by_id.get(entry_id)
 
     def to_data(self) -> dict[str, list[EntryData]]:
-        """The catalog in its wire shape."""
+        """Return the wire form."""
         return {"packs": [e.data for e in self.packs], "pipelines": [e.data for e in self.pipelines]}
 
     def encode(self) -> bytes:
-        """Compact UTF-8 JSON, exactly as it goes into a prompt."""
+        """Return compact UTF-8 JSON, as in a prompt."""
         return msgspec.json.encode(self.to_data())
 
     def merged(self, other: Catalog) -> Catalog:
-        """Both catalogs; where both have an id, the entry of ``other`` takes the place."""
-        theirs = {entry.id: entry for entry in other.entries}
-        kept = [theirs.pop(entry.id, entry) for entry in self.entries]
-        return Catalog([*kept, *theirs.values()])
+        """Return both catalogs merged; entries of ``other`` replace those with the same id."""
+        others = {entry.id: entry for entry in other.entries}
+        entries = [others.pop(entry.id, entry) for entry in self.entries]
+        return Catalog([*entries, *others.values()])
 
     @classmethod
     def from_data(cls, data: object, source: str) -> Catalog:
-        """Read the wire shape ``{"packs": [...], "pipelines": [...]}``; both lists may be left out.
+        """Read the wire form ``{"packs": [...], "pipelines": [...]}``; one of the lists may be left out.
 
-        :raises CatalogError: with every mistake and its path, duplicate ids included.
+        :raises CatalogError: every mistake with its path, duplicate ids included.
         """
         mistakes: list[Mistake] = []
         entries: list[Entry] = []
         if not isinstance(data, Mapping):
             raise CatalogError(
-                source, (Mistake("$", "a catalog is an object", _kind(data), '{"packs": [...], "pipelines": [...]}'),)
+                source,
+                (Mistake("$", "a catalog is an object", _type_name(data), '{"packs": [...], "pipelines": [...]}'),),
             )
         if not {"packs", "pipelines"} & data.keys():
             keys = ", ".join(sorted(map(str, data))[:8]) or "nothing"
-            raise CatalogError(
-                source, (Mistake("$", "there is neither a list packs nor a list pipelines", keys, "packs, pipelines"),)
-            )
+            raise CatalogError(source, (Mistake("$", "neither packs nor pipelines found", keys, "packs, pipelines"),))
         seen: dict[str, str] = {}
         for key, kind, id_key in (("packs", EntryKind.PACK, "name"), ("pipelines", EntryKind.PIPELINE, "id")):
             rows = data.get(key)
             if rows is None:
                 continue
             if not isinstance(rows, (list, tuple)):
-                mistakes.append(Mistake(f"$.{key}", "not a list", _kind(rows), "a list of objects"))
+                mistakes.append(Mistake(f"$.{key}", "not a list", _type_name(rows), "a list of objects"))
                 continue
             for number, row in enumerate(rows):
                 entry = _read_entry(row, kind, id_key, f"$.{key}[{number}]", source, mistakes)
@@ -155,12 +154,12 @@ class Catalog:
         return cls(entries)
 
 
-def _kind(value: object) -> str:
+def _type_name(value: object) -> str:
     names = {
         dict: "an object",
         list: "a list",
-        str: "a text",
-        bool: "a truth value",
+        str: "a string",
+        bool: "a boolean",
         int: "a number",
         float: "a number",
     }
@@ -171,38 +170,38 @@ def _read_entry(
     row: object, kind: EntryKind, id_key: str, path: str, source: str, mistakes: list[Mistake]
 ) -> Entry | None:
     if not isinstance(row, Mapping):
-        mistakes.append(Mistake(path, "not an object", _kind(row), "an object"))
+        mistakes.append(Mistake(path, "not an object", _type_name(row), "an object"))
         return None
     before = len(mistakes)
     entry_id = row.get(id_key)
     if isinstance(entry_id, str) and entry_id.strip().casefold() == RESERVED:
-        mistakes.append(
-            Mistake(f"{path}.{id_key}", "what plans call a tool that does not exist", repr(entry_id), "another name")
-        )
+        mistakes.append(Mistake(f"{path}.{id_key}", "reserved for unknown tools", repr(entry_id), "another name"))
     if not isinstance(entry_id, str) or not entry_id.strip():
         found = "nothing" if entry_id is None else repr(entry_id)[:80]
-        mistakes.append(Mistake(f"{path}.{id_key}", "missing or not a text", found, "a text that is not blank"))
-    for key, wanted, words in (("description", str, "a text"), ("metadata", Mapping, "an object")):
+        mistakes.append(Mistake(f"{path}.{id_key}", "missing or not a string", found, "a non-empty string"))
+    for key, type_, type_name in (("description", str, "a string"), ("metadata", Mapping, "an object")):
         value = row.get(key)
-        if value is not None and not isinstance(value, wanted):
-            mistakes.append(Mistake(f"{path}.{key}", f"not {words}", _kind(value), words))
+        if value is not None and not isinstance(value, type_):
+            mistakes.append(Mistake(f"{path}.{key}", f"not {type_name}", _type_name(value), type_name))
     metadata = row.get("metadata")
     supersedes = metadata.get("supersedes") if isinstance(metadata, Mapping) else None
     if supersedes is not None and not (
         isinstance(supersedes, (list, tuple)) and all(isinstance(s, str) for s in supersedes)
     ):
         mistakes.append(
-            Mistake(f"{path}.metadata.supersedes", "not a list of pack names", _kind(supersedes), "a list of texts")
+            Mistake(
+                f"{path}.metadata.supersedes", "not a list of pack names", _type_name(supersedes), "a list of strings"
+            )
         )
     return Entry(kind, str(entry_id), row, source) if len(mistakes) == before else None
 
 
 @attrs.frozen(kw_only=True)
 class CatalogSource:
-    """A place that catalog entries come from.
+    """A source of catalog entries.
 
-    :ivar name: what ``[catalog] sources`` names.
-    :ivar load: called once, at the first use of the catalog; may raise ``CatalogError``.
+    :ivar name: the name in ``[catalog] sources``.
+    :ivar load: called once, on first use of the catalog; may raise ``CatalogError``.
     """
 
     name: str
@@ -213,14 +212,13 @@ class CatalogSource:
 
 @attrs.frozen(kw_only=True)
 class TrimStep:
-    """One step of the compaction ladder.
+    """One step of catalog compaction.
 
-    :ivar name: what the configuration names and the record of cuts says, such as ``description.firstSentence``;
-        contributing the same name again replaces the step.
-    :ivar order: steps run in rising order.
-    :ivar trim: takes one entry and the data that earlier steps left of it; returns data with less in it, or the very
-        same object when there is nothing to cut. Pure: it neither changes its input nor depends on other entries, so
-        that its result can be computed once per catalog.
+    :ivar name: the name in the configuration and in records, such as ``description.firstSentence``; contributing the
+        same name again replaces the step.
+    :ivar order: steps run in ascending order.
+    :ivar trim: takes an entry and its data after earlier steps; returns smaller data, or the same object if there is
+        nothing to trim. It must be pure and independent of other entries, since results are cached per catalog.
     """
 
     name: str
@@ -231,13 +229,13 @@ class TrimStep:
 
 @attrs.frozen
 class TrimRecord:
-    """What was cut from a catalog before it was sent.
+    """How a catalog was trimmed for a prompt.
 
-    :ivar before_bytes: the full catalog as it would have been sent.
-    :ivar after_bytes: the catalog as it was sent, to the byte.
-    :ivar dropped: labels in the order in which the cuts were made.
-    :ivar kept_entries: entries that were sent.
-    :ivar left_out: entries that were not.
+    :ivar before_bytes: size of the full catalog in UTF-8 bytes.
+    :ivar after_bytes: size of the trimmed catalog in UTF-8 bytes.
+    :ivar dropped: labels of the trimmed parts, in order of trimming.
+    :ivar kept_entries: number of entries in the prompt.
+    :ivar left_out: number of omitted entries.
     """
 
     before_bytes: int
@@ -248,11 +246,11 @@ class TrimRecord:
 
     @property
     def reduction(self) -> float:
-        """The share of bytes that was cut, 0 to 1."""
+        """The removed share of bytes, 0 to 1."""
         return 1 - self.after_bytes / self.before_bytes if self.before_bytes else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Return the wire form."""
         return {
             "before_bytes": self.before_bytes,
             "after_bytes": self.after_bytes,

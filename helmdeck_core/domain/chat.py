@@ -1,4 +1,4 @@
-"""One model call: the request, the response, and why the model stopped."""
+"""Chat requests, responses and stop reasons, and the interfaces of providers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from helmdeck_core.redaction import hidden, hidden_texts, shown_url
 
 
 class StopReason(enum.StrEnum):
-    """Why a turn ended, in one language for all providers."""
+    """Normalised reason why a turn ended, the same for all providers."""
 
     END_TURN = "EndTurn"
     TOOL_CALL = "ToolCall"
@@ -36,24 +36,24 @@ class StopReason(enum.StrEnum):
 
 
 class Disposition(enum.StrEnum):
-    """What can be done about the way a turn ended."""
+    """How to proceed after a turn ended."""
 
     FINAL = "final"
-    """The turn is done."""
+    """The turn is complete."""
     TOOLS = "tools"
-    """Run the calls and go on."""
+    """Execute the tool calls and continue."""
     RESUME = "resume"
-    """The provider paused: send the same turn back, with what it wrote."""
+    """The provider paused: send the turn back with the partial response."""
     LONGER = "longer"
-    """Continue the answer, or allow more output."""
+    """Continue the response, or raise the output limit."""
     SHRINK = "shrink"
-    """Make the prompt smaller, or ask a model with a larger window."""
+    """Shorten the prompt, or call a model with a larger context window."""
     RETRY = "retry"
-    """The same request may work."""
+    """The same request may succeed."""
     STOP = "stop"
-    """The same request must not be sent again."""
+    """Not retryable with the same request."""
     ACCOUNT = "account"
-    """Every request with this key will fail."""
+    """Not retryable with this API key."""
 
 
 DISPOSITIONS: Final[Mapping[StopReason, Disposition]] = MappingProxyType(
@@ -67,16 +67,16 @@ DISPOSITIONS: Final[Mapping[StopReason, Disposition]] = MappingProxyType(
         StopReason.UNKNOWN: Disposition.RETRY,
     }
 )
-"""What a reason means where a table says nothing finer about the native word."""
+"""Default disposition of each stop reason; a table can be more specific for a native stop reason."""
 
 
 @attrs.frozen(kw_only=True)
 class StopReasonTable:
-    """How one family of providers says why it stopped.
+    """The native stop reasons of one wire format.
 
     :ivar name: the wire format; contributing the same name again replaces the table.
-    :ivar reasons: native word, in lower case, to normalised reason. What is not listed is ``UNKNOWN``, never a clean end.
-    :ivar dispositions: native word, in lower case, to what can be done, where ``DISPOSITIONS`` is not what it means.
+    :ivar reasons: normalised reason by native reason in lower case. An unlisted reason is ``UNKNOWN``, never a clean end.
+    :ivar dispositions: disposition by native reason in lower case, where it differs from ``DISPOSITIONS``.
     """
 
     name: str
@@ -87,11 +87,11 @@ class StopReasonTable:
 
 @attrs.frozen
 class TextPart:
-    """A piece of text in a message.
+    """A text part of a message.
 
-    :ivar ends_prefix: everything up to the end of this part is the same from call to call; providers that need a
-        marker to cache a prefix set it here.
-    :ivar shared: what the text begins with, where other requests have it as well; it says nothing that ``text`` does not.
+    :ivar ends_prefix: the prompt up to the end of this part is the same in every call; providers with explicit prefix
+        caching set their cache marker here.
+    :ivar shared: prefix of ``text`` that other requests share, to encode it once.
     """
 
     text: str
@@ -100,9 +100,9 @@ class TextPart:
 
     @property
     def json(self) -> bytes:
-        """The inside of the JSON string that says the text, in UTF-8; of what is shared nothing is encoded again.
+        """The text as the content of a JSON string, without quotes, in UTF-8; a shared prefix is encoded once.
 
-        :raises UnicodeEncodeError: the text holds half a surrogate pair.
+        :raises UnicodeEncodeError: the text contains an unpaired surrogate.
         """
         return json_inside(self.text, self.shared)
 
@@ -111,7 +111,7 @@ class TextPart:
 class ImagePart:
     """An image in a message.
 
-    :ivar data: the bytes, or ``None`` when ``url`` says where they are.
+    :ivar data: the image; ``None`` if ``url`` refers to it.
     """
 
     media_type: str
@@ -120,7 +120,7 @@ class ImagePart:
 
 
 class Role(enum.StrEnum):
-    """Who speaks in a message."""
+    """The role of a message."""
 
     SYSTEM = "system"
     USER = "user"
@@ -130,9 +130,9 @@ class Role(enum.StrEnum):
 
 @attrs.frozen
 class ToolCall:
-    """A tool call that the model asks for.
+    """A tool call requested by the model.
 
-    :ivar arguments: the JSON text as the model wrote it; never replaced by ``{}`` when it cannot be read.
+    :ivar arguments: the JSON text as written by the model; invalid JSON is never replaced by ``{}``.
     """
 
     id: str
@@ -144,7 +144,7 @@ class ToolCall:
 class Message:
     """One message of a conversation.
 
-    :ivar opaque: what the provider that wrote the message wants back with it unchanged: ``ChatResponse.opaque``.
+    :ivar opaque: ``ChatResponse.opaque`` of the message, sent back unchanged to its provider.
     """
 
     role: Role
@@ -160,7 +160,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The text parts, joined."""
+        """The concatenated text parts."""
         return "".join(part.text for part in self.texts)
 
 
@@ -175,16 +175,16 @@ class ToolDefinition:
 
 @attrs.frozen(kw_only=True)
 class ChatRequest:
-    """What a provider is asked.
+    """A request to a provider.
 
     :ivar model: ``provider/model``.
     :ivar max_tokens: output limit in tokens, reasoning included.
-    :ivar tool_choice: ``auto``, ``none``, ``required``, or the name of the tool that has to be called.
-    :ivar stream: the answer is to come in pieces; set by whoever calls ``stream``.
-    :ivar continues: the last message is the model's own unfinished answer, which it is to go on with; only for models
-        that take it.
-    :ivar extra: fields that are sent as they are.
-    :ivar task: what the messages were rendered from, for providers that run in this process; never on the wire.
+    :ivar tool_choice: ``auto``, ``none``, ``required``, or the name of a required tool.
+    :ivar stream: the response is streamed; set by the caller of ``stream``.
+    :ivar continues: the last message is the model's partial answer, to be continued (prefill); only for models that
+        support it.
+    :ivar extra: additional fields of the payload, sent unchanged.
+    :ivar task: the source of the messages, for in-process providers; never sent.
     """
 
     model: str
@@ -203,27 +203,26 @@ class ChatRequest:
 
 @attrs.frozen(kw_only=True)
 class ChatResponse:
-    """What a provider answered, with HTTP 200 or its like. Not yet known to be usable.
+    """The response to a request that did not fail. It may still be unusable.
 
-    :ivar text: the visible text as it came; reasoning marks may still be in it.
-    :ivar reasoning_content: reasoning text that the provider returned in a field of its own.
-    :ivar stop_reason: the reason in its context: a refusal or a tool call in the answer outranks the native word.
-    :ivar strict_stop_reason: the native word alone, by the table.
-    :ivar raw_stop_reason: the native word; ``None`` when there was none.
-    :ivar disposition: what can be done about the reason; ``None`` is what ``DISPOSITIONS`` says.
-    :ivar refusal: the model's own words of refusal, or the provider's on why the turn did not end well, where they come
-        beside the text.
-    :ivar opaque: what has to go back unchanged with this turn, such as signatures of reasoning; only the provider knows
-        what it means.
-    :ivar served_model: who answered, in the provider's words.
-    :ivar latency_s: seconds from sending to the end of the answer.
+    :ivar text: the visible text, unchanged; it may contain reasoning tags.
+    :ivar reasoning_content: reasoning that the provider returned in a separate field.
+    :ivar stop_reason: the normalised reason; a refusal or a tool call in the response takes precedence over the native
+        reason.
+    :ivar strict_stop_reason: the normalised native reason alone.
+    :ivar raw_stop_reason: the native reason; ``None`` if there was none.
+    :ivar disposition: how to proceed; ``None`` is the default of ``DISPOSITIONS``.
+    :ivar refusal: a refusal of the model, or an explanation of the provider, returned separately from the text.
+    :ivar opaque: provider-specific data to be sent back unchanged with this turn, such as reasoning signatures.
+    :ivar served_model: the provider's name for the model that answered.
+    :ivar latency_s: seconds from the request to the end of the response.
     :ivar quota_metadata: rate-limit headers of the response, unchanged.
-    :ivar downgrades: what was asked for and left out, such as ``response_format json_schema -> json_object``.
-    :ivar unread: kinds of content in the answer that have no place here, such as ``image``, in the provider's words.
-    :ivar constraint: what the answer was held to: ``Constraint.label``; empty where it is not known.
-    :ivar continuation: what was done to complete an answer that was cut; ``None`` where one answer was enough.
-    :ivar request_id: the provider's own name for the request, where it gave one; its support asks for it.
-    :ivar attempts: everything that a deck tried, the one that gave the answer last; empty as a provider gives it.
+    :ivar downgrades: parts of the request that were left out, such as ``response_format json_schema -> json_object``.
+    :ivar unread: unsupported content types in the response, such as ``image``, by the provider's name.
+    :ivar constraint: the applied constraint: ``Constraint.label``; empty if unknown.
+    :ivar continuation: how a truncated response was continued; ``None`` for a single response.
+    :ivar request_id: the provider's request id; empty if it sent none.
+    :ivar attempts: all attempts of the deck, the successful one last; providers leave it empty.
     """
 
     text: str
@@ -248,22 +247,22 @@ class ChatResponse:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the turn is known to have come to its end; a stream that just ended has not, nor has what was cut."""
+        """Whether the turn ended cleanly; ``False`` for a truncated response and a stream without an end marker."""
         return (self.disposition or DISPOSITIONS[self.stop_reason]) in (Disposition.FINAL, Disposition.TOOLS)
 
     @property
     def cost_usd(self) -> float | None:
-        """US dollars of all attempts; ``None`` where a price is not known."""
+        """US dollars of all attempts; ``None`` if a price is unknown."""
         return total_cost(self.attempts)
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True, gc=False):
-    """A piece of a tool call.
+    """A delta of a tool call.
 
-    :ivar index: which call of the answer it belongs to, from 0.
-    :ivar id: given once, with the first piece; so is the name. Empty where the provider gives none: the response then has
-        one that was made up.
-    :ivar arguments: the next characters of the JSON text.
+    :ivar index: index of the call in the response, from 0.
+    :ivar id: only in the first delta of a call, like the name. Empty if the provider sends none; the response then has a
+        generated id.
+    :ivar arguments: next part of the JSON text.
     """
 
     index: int
@@ -273,7 +272,7 @@ class ToolCallDelta(msgspec.Struct, frozen=True, gc=False):
 
 
 class ChatDelta(msgspec.Struct, frozen=True, gc=False):
-    """A piece of an answer. A Struct, because a stream makes thousands of them."""
+    """A delta of a response. A Struct for speed: a stream has thousands of them."""
 
     text: str = ""
     reasoning_content: str = ""
@@ -281,51 +280,44 @@ class ChatDelta(msgspec.Struct, frozen=True, gc=False):
 
 
 class Provider(Protocol):
-    """An open connection to where models are served.
-
-    What else it can do is found by its methods: ``StreamingProvider``, ``BatchingProvider``, ``ListingProvider``.
-    """
+    """An open provider. Optional methods: ``StreamingProvider``, ``BatchingProvider``, ``ListingProvider``."""
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
-        """Answer one request.
+        """Send a request and return the response.
 
-        :raises CallFailed: the subclass of the cause; every other exception counts as a fault of the plugin.
+        :raises CallFailed: the subclass of the cause; any other exception is reported as an error of the plugin.
         """
         ...
 
     async def aclose(self) -> None:
-        """Release connections. Called once, at the end."""
+        """Close connections. Called once."""
         ...
 
 
 @runtime_checkable
 class StreamingProvider(Protocol):
-    """A provider that can answer in pieces."""
+    """A provider that streams responses."""
 
     def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta | ChatResponse]:
-        """Answer one request: the pieces as they come, and last the whole response that they come to.
+        """Send a request; yield its deltas as they arrive, and finally the whole response.
 
-        Text and reasoning of the pieces, joined, are those of the response. An iterator that is closed early drops the
-        connection.
+        The concatenated text and reasoning of the deltas equal those of the response. Closing the iterator early closes
+        the connection.
 
-        :raises CallFailed: the subclass of the cause, also in the middle; a stream that ends without saying that it is
-            complete is no failure but a response whose ``stop_reason`` is ``UNKNOWN``.
+        :raises CallFailed: the subclass of the cause, also mid-stream. A stream without an end marker does not raise; its
+            response has the ``stop_reason`` ``UNKNOWN``.
         """
         ...
 
 
 @runtime_checkable
 class BatchingProvider(Protocol):
-    """A provider that can answer in pieces, and gives those that came together together.
-
-    On their way to whoever asked, pieces go through several layers: a batch goes through them once. The pieces are the same,
-    and in the same order.
-    """
+    """A provider that streams deltas in batches: the same deltas in the same order, with less overhead per delta."""
 
     def batches(self, request: ChatRequest) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
-        """Answer one request as ``stream`` does, with all pieces that are there at the same time in one sequence.
+        """Like ``stream``, but yield all deltas that are available at the same time as one sequence.
 
-        :raises CallFailed: as for ``stream``; pieces that came before the failure are given first.
+        :raises CallFailed: as for ``stream``, after the deltas received before the failure.
         """
         ...
 
@@ -334,9 +326,9 @@ class BatchingProvider(Protocol):
 class ModelInfo:
     """A model that a provider serves.
 
-    :ivar id: the name to ask for, without the provider.
-    :ivar input_tokens: the largest prompt, where the provider says it.
-    :ivar output_tokens: the largest answer, where the provider says it.
+    :ivar id: the model name, without the provider.
+    :ivar input_tokens: maximum prompt in tokens, if the provider reports it.
+    :ivar output_tokens: maximum output in tokens, if the provider reports it.
     """
 
     id: str
@@ -346,10 +338,10 @@ class ModelInfo:
 
 @runtime_checkable
 class ListingProvider(Protocol):
-    """A provider that can say which models it serves."""
+    """A provider that lists its models."""
 
     async def models(self) -> tuple[ModelInfo, ...]:
-        """The models, in the provider's order.
+        """Return the models in the provider's order.
 
         :raises CallFailed: the subclass of the cause.
         """
@@ -358,16 +350,16 @@ class ListingProvider(Protocol):
 
 @attrs.frozen(kw_only=True)
 class ProviderSettings:
-    """What a deployment says about one provider, with secrets as functions so that no repr can show one.
+    """The configuration of one provider. Its repr shows no secret.
 
-    :ivar name: the first part of the model ids that it serves.
-    :ivar api_key: reads the key when a request is sent; ``None`` when none is configured.
-    :ivar timeout_s: limit of a whole request in seconds.
-    :ivar connect_timeout_s: limit of connecting in seconds.
-    :ivar idle_timeout_s: limit between two pieces of a streamed answer in seconds.
-    :ivar max_response_bytes: a larger body is an error.
-    :ivar open_transport: opens its HTTP transport; ``None`` outside a deck.
-    :ivar options: keys of the provider's own.
+    :ivar name: the first part of its model ids.
+    :ivar api_key: returns the API key; called for every request. ``None`` if none is configured.
+    :ivar timeout_s: timeout of a whole request in seconds.
+    :ivar connect_timeout_s: connect timeout in seconds.
+    :ivar idle_timeout_s: idle timeout between two chunks of a stream in seconds.
+    :ivar max_response_bytes: maximum size of a response body.
+    :ivar open_transport: opens an HTTP transport; ``None`` outside a deck.
+    :ivar options: provider-specific options.
     :ivar secret_pattern: matches keys of any service, for the redaction of quoted text; see ``Secrets.pattern``.
     :ivar error_rules: contributed error rules for this provider; they take precedence over its own.
     """
@@ -387,50 +379,51 @@ class ProviderSettings:
 
 
 class ProviderContext(Protocol):
-    """What a provider may use of the deck that opens it."""
+    """Functions of the deck that a provider may use."""
 
     def normalise_stop(self, raw: str | None, wire_format: str) -> StopReason:
-        """Look a native stop reason up in the tables that plugins contribute."""
+        """Normalise a native stop reason by the contributed tables."""
         ...
 
     def disposition_of(self, raw: str | None, reason: StopReason, wire_format: str) -> Disposition:
-        """What can be done about a turn.
+        """Return the disposition of a turn.
 
-        What the table says of the native word if that is what ``reason`` goes back to; else what the reason means.
+        The table's disposition of ``raw`` applies only if ``raw`` normalises to ``reason``; otherwise the default of
+        ``reason``.
         """
         ...
 
     def open_provider(self, name: str) -> Provider:
-        """Open another provider by its name, for providers that wrap one; whoever opened it first closes it.
+        """Open another provider, for providers that wrap one. The deck shares and closes it.
 
-        :raises InvalidRequest: there is none of that name.
+        :raises InvalidRequest: there is no such provider.
         """
         ...
 
     def without_secrets(self, provider: str, text: str) -> str:
-        """A text without the key and the headers of a provider, for whoever writes down what it said or was asked.
+        """Redact the API key and header values of a provider, for logs and recordings of its traffic.
 
-        Those of fewer than eight characters stay.
+        Values of fewer than eight characters are not redacted.
 
-        :param provider: its name.
+        :param provider: name of the provider.
         """
         ...
 
 
 @attrs.frozen(kw_only=True)
 class ProviderSpec:
-    """A provider that can be opened.
+    """A contributed provider.
 
-    :ivar name: the first part of the model ids that it serves, and the ``kind`` that ``[providers.NAME]`` can name.
-    :ivar open: makes the provider; imports what it needs itself, so that start-up does not pay for it.
-    :ivar base_url: the address where the deployment gives none.
-    :ivar api_key: where the key is kept if the deployment does not say: a reference such as ``env:ACME_API_KEY``.
-    :ivar options: options where the deployment says nothing.
-    :ivar tasks: the tasks that it can answer; ``None`` for a provider that takes any text.
-    :ivar constrain: takes what a deployment says and a request, and works out without asking anyone how the answer would be
-        held to ``response_format``; ``None`` for a provider that does not say.
-    :ivar budget_of: for a provider that wraps others: takes the model's name under this provider and returns the whole
-        id of the model whose budget and ladder apply.
+    :ivar name: the first part of its model ids, and a ``kind`` for ``[providers.NAME]``.
+    :ivar open: opens the provider; should import its dependencies itself, to keep start-up fast.
+    :ivar base_url: default URL.
+    :ivar api_key: default reference to the API key, such as ``env:ACME_API_KEY``.
+    :ivar options: default options.
+    :ivar tasks: the supported tasks; ``None`` for all.
+    :ivar constrain: returns how the response to a request would be constrained, without network access; ``None`` if
+        unknown.
+    :ivar budget_of: for a provider that wraps others: takes a model name under this provider and returns the model id
+        whose budget and trim steps apply.
     """
 
     name: str

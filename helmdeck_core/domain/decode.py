@@ -1,4 +1,4 @@
-"""Values of the decode chain: reasoning tags and decode steps as data, and what a decode gives back."""
+"""Types of the decoder: reasoning tags, decode steps, and results."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ T = TypeVar("T")
 
 
 Tried = Callable[[str, str], None]
-"""Is told of one way to read an answer, by its name, and what came of it."""
+"""Receives the name of each decode attempt, and its result."""
 
 
 @attrs.frozen(kw_only=True)
 class ReasoningTag:
-    """One pair of marks around text that a model thought and did not mean as its answer.
+    """A pair of tags around reasoning in a response.
 
     :ivar name: unique; contributing the same name again replaces the tag.
-    :ivar open: the mark that opens, such as ``<muse>``; letter case does not matter. Empty for reasoning that always
-        begins in the prompt.
-    :ivar close: the marks that close it; the first is the usual one.
-    :ivar has_attributes: the opening mark ends in ``>`` and may carry attributes before it.
-    :ivar closes_alone: a closing mark without an opening one ends reasoning that began in the prompt.
+    :ivar open: the opening tag, such as ``<muse>``, case-insensitive. Empty for reasoning that always starts in the prompt.
+    :ivar close: the closing tags, the usual one first.
+    :ivar has_attributes: the opening tag ends in ``>`` and may have attributes.
+    :ivar closes_alone: a closing tag without an opening one ends reasoning that started in the prompt.
     """
 
     name: str
@@ -40,11 +39,11 @@ class ReasoningTag:
 
 @attrs.frozen(kw_only=True)
 class RefusalPattern:
-    """How refusals begin in one language.
+    """How refusals start in one language.
 
     :ivar language: BCP 47 tag, such as ``nl``; contributing the same tag again replaces the pattern.
-    :ivar pattern: regular expression that matches from the start of a refusing sentence, letter case ignored; whitespace
-        of the answer is collapsed to single spaces before.
+    :ivar pattern: regular expression that matches at the start of a refusing sentence, case-insensitive, after
+        whitespace is collapsed to single spaces.
     """
 
     language: str
@@ -66,10 +65,10 @@ class RefusalPattern:
 class Stripped:
     """Text without its reasoning.
 
-    :ivar text: what is left, outer blanks trimmed.
-    :ivar reasoning: what was taken out, joined by line breaks; for diagnosis only.
-    :ivar found: the names of the tags that were met, in order.
-    :ivar is_unclosed: a block was opened and never closed; it is still in ``text``.
+    :ivar text: the remaining text without surrounding whitespace.
+    :ivar reasoning: the removed text, joined by line breaks; for diagnosis only.
+    :ivar found: names of the matched tags, in order.
+    :ivar is_unclosed: the last block has no closing tag and remains in ``text``.
     """
 
     text: str
@@ -80,14 +79,14 @@ class Stripped:
 
 @attrs.frozen(kw_only=True)
 class DecodeStep:
-    """One way to make a readable candidate out of text that strict decoding refused.
+    """A step that extracts or repairs JSON after strict decoding failed.
 
-    :ivar name: unique; it is what a result reports.
-    :ivar order: steps run in rising order; the first whose candidate fits the asked-for type gives the value. A later
-        step goes on from the last candidate of the earlier ones, so that each needs to mend one thing only.
-    :ivar is_repair: the step changes what the model wrote (a comma, a quote); reported in ``Decoded.repairs``.
-    :ivar candidates: takes one fragment of text (no reasoning, no fence around it) and yields JSON texts to try.
-        Pure, linear in the length of its input, and it never completes text that was cut.
+    :ivar name: unique; reported in the result.
+    :ivar order: steps run in ascending order; the first candidate that fits the type is the value. A step continues with
+        the last candidate of earlier steps, so each repairs one problem only.
+    :ivar is_repair: the step changes the JSON, such as a comma or a quote; reported in ``Decoded.repairs``.
+    :ivar candidates: takes a text fragment without reasoning and code fence; yields JSON strings to try. It must be pure
+        and linear in the length of the input, and must not complete truncated text.
     """
 
     name: str
@@ -97,11 +96,11 @@ class DecodeStep:
 
 
 class Decoded(msgspec.Struct, Generic[T], frozen=True):
-    """A value that the text literally held. A Struct, because making one is part of every decode, and takes a tenth.
+    """A decoded value. A Struct for speed.
 
-    :ivar step: what gave the value: ``strict``, ``object``, ``list``, ``fence``, ``missing_brackets`` or a step's name.
-    :ivar repairs: names of the repairing steps that were needed; empty for a clean answer.
-    :ivar reasoning: reasoning that was stripped, for diagnosis.
+    :ivar step: how it was found: ``strict``, ``object``, ``list``, ``fence``, ``missing_brackets`` or the name of a step.
+    :ivar repairs: names of the repair steps; empty for a clean response.
+    :ivar reasoning: the removed reasoning, for diagnosis.
     """
 
     value: T
@@ -112,16 +111,16 @@ class Decoded(msgspec.Struct, Generic[T], frozen=True):
 
 @attrs.frozen
 class DecodeFailed(HelmdeckError):
-    """No value could be read, and why.
+    """Decoding failed.
 
-    :ivar cause: one of the four causes of an unusable answer.
+    :ivar cause: one of the four failure classes of unusable responses.
     :ivar sub_cause: ``empty``, ``empty_though_finished``, ``only_reasoning``, ``unclosed_reasoning``, ``cut``,
         ``no_json``, ``refusal``, ``not_an_object``, ``not_a_list``, ``malformed``, ``wrong_shape``, ``too_deep``,
-        ``reasoning_leak``, ``whitespace_loop`` or ``repeated_token``; the last two stand for blanks, and for another token,
-        that are repeated to the end, and a leak for far more tokens than the text holds.
-    :ivar is_empty: nothing visible was left after reasoning was stripped.
-    :ivar path: where in the value the shape was wrong, such as ``$.steps[0].tool``.
-    :ivar excerpt: at most 200 characters of what was read, control characters escaped.
+        ``reasoning_leak`` (far more tokens than text), ``whitespace_loop`` or ``repeated_token`` (whitespace or another token
+        repeated to the end).
+    :ivar is_empty: the response has no visible text after reasoning was removed.
+    :ivar path: path of the type error, such as ``$.steps[0].tool``.
+    :ivar excerpt: at most 200 characters of the text, control characters escaped.
     """
 
     cause: FailureClass
@@ -140,9 +139,10 @@ class DecodeFailed(HelmdeckError):
         return f"the answer cannot be read ({self.sub_cause})"
 
     def as_call(self, headline: str, raw: str | bytes, **facts: Any) -> CallFailed:
-        """The failure of the call that brought ``raw``, by its cause.
+        """Return the ``CallFailed`` of the cause.
 
-        :param facts: what else is known of the call, by the names of ``CallFailed``'s fields.
+        :param raw: the undecodable text.
+        :param facts: further fields of ``CallFailed``.
         """
         return FAILURES[self.cause](
             headline,
@@ -156,12 +156,12 @@ class DecodeFailed(HelmdeckError):
 
 
 class StreamStripper(Protocol):
-    """Takes reasoning out of text that arrives in pieces."""
+    """Removes reasoning from streamed text."""
 
     def feed(self, chunk: str) -> tuple[str, str]:
-        """Take the next piece; return the visible text and the reasoning that it released."""
+        """Process a chunk; return the visible text and reasoning that it completes."""
         ...
 
     def finish(self) -> tuple[str, str]:
-        """Say that nothing follows; return what was still held back."""
+        """End the stream; return the buffered text and reasoning."""
         ...

@@ -1,4 +1,4 @@
-"""Model ids, tiers and budgets: what a model can be asked for."""
+"""Model ids, tiers and budgets."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import attrs
 from helmdeck_core.errors import InvalidRequest
 
 KEPT_IDS = 1_024
-"""Parsed model ids that are kept; callers choose the ids, so memory needs a bound."""
+"""Size of the caches of parsed model ids; bounded, since ids come from callers."""
 
 
 class Tier(enum.StrEnum):
-    """How reliably a model answers in the asked-for structure under load; not how large its window is."""
+    """How reliably a model returns structured output under load; independent of its context window."""
 
     A = "A"
     B = "B"
@@ -24,7 +24,7 @@ class Tier(enum.StrEnum):
 
 @attrs.frozen
 class ModelId:
-    """``provider/model``, split at the first slash; the model part may hold further slashes."""
+    """``provider/model``, split at the first slash; the model part may contain further slashes."""
 
     provider: str
     name: str
@@ -40,7 +40,7 @@ class ModelId:
     def parse(cls, text: str) -> ModelId:
         """Split ``text``; whitespace around the parts is ignored.
 
-        :raises InvalidRequest: when a part is missing.
+        :raises InvalidRequest: a part is missing.
         """
         return _parsed(text)
 
@@ -50,41 +50,41 @@ class ModelId:
 
 @functools.lru_cache(1024)
 def _parsed(text: str) -> ModelId:
-    """Several steps of a call ask for the same id."""
+    """Cached, since several steps of a call parse the same id."""
     provider, slash, name = (part.strip() for part in text.partition("/"))
     if not (provider and slash and name):
         raise InvalidRequest(
             f"model id {text!r} is not of the form provider/model",
             sub_cause="model_id",
-            detail="give both parts, such as local/lexical; `helmdeck budgets` lists the models that are known",
+            detail="give both parts, such as local/lexical; `helmdeck budgets` lists the known models",
         )
     return ModelId(provider, name)
 
 
 def _no_limit(cap: int | None) -> int | None:
-    """0 and less is how configurations and tables write "no limit"."""
+    """Convert 0 and negative limits, which mean no limit, to ``None``."""
     return cap if cap is not None and cap > 0 else None
 
 
 @attrs.frozen(kw_only=True)
 class Budget:
-    """What one model is asked to take and to give.
+    """Limits and properties of a model.
 
-    :ivar model: the caller's model id; in a row of a table, the row's prefix.
-    :ivar input_tokens: the largest prompt that is sent, in tokens.
-    :ivar output_tokens: ``max_tokens`` of a call that wants structured output.
-    :ivar max_catalog_bytes: the largest catalog that is sent, in UTF-8 bytes; ``None`` is no limit: no compaction.
-    :ivar allows_llm_filter: an unsure selection may be settled by a second model call.
-    :ivar filter_model: who answers that call; ``None`` is the planning model.
-    :ivar is_hybrid_reasoning: the model thinks before it answers, in its text or beside it.
-    :ivar reasoning_headroom_tokens: added to ``output_tokens`` when the model thinks.
-    :ivar wants_strict_json: the provider's JSON mode helps this model.
-    :ivar supports_prefix_cache: the provider discounts a prompt prefix that it has seen.
+    :ivar model: the model id; in a table row, its prefix.
+    :ivar input_tokens: maximum prompt in tokens.
+    :ivar output_tokens: ``max_tokens`` of a call with structured output, without reasoning.
+    :ivar max_catalog_bytes: maximum catalog in UTF-8 bytes; ``None`` is no limit, and no compaction.
+    :ivar allows_llm_filter: a filter call may narrow an unsure selection.
+    :ivar filter_model: the model of filter calls; ``None`` is this model.
+    :ivar is_hybrid_reasoning: the model may return reasoning before its answer, in the text or in a separate field.
+    :ivar reasoning_headroom_tokens: added to ``output_tokens`` if ``is_hybrid_reasoning``.
+    :ivar wants_strict_json: JSON mode improves the output of this model.
+    :ivar supports_prefix_cache: the provider discounts cached prompt prefixes.
     :ivar input_cost_usd_per_mtok: US dollars per million input tokens, where known.
     :ivar output_cost_usd_per_mtok: US dollars per million output tokens, where known.
     :ivar cached_input_cost_usd_per_mtok: US dollars per million cached input tokens, where known.
     :ivar prompt_variant: name of the prompt variant; ``None`` is the tier's default.
-    :ivar evidence: why these figures are what they are.
+    :ivar evidence: the source of the figures.
     """
 
     model: str
@@ -106,21 +106,21 @@ class Budget:
 
     @property
     def max_tokens(self) -> int:
-        """The output limit to send: visible output and, for a thinking model, its headroom."""
+        """The output limit of a request: ``output_tokens``, plus the headroom of a reasoning model."""
         return self.output_tokens + (self.reasoning_headroom_tokens if self.is_hybrid_reasoning else 0)
 
 
 @attrs.frozen(kw_only=True)
 class TierDefaults:
-    """What holds for the models of one tier where neither their budget nor the configuration says otherwise.
+    """Defaults for the models of one tier; budgets and the configuration override them.
 
     :ivar tier: contributing the same tier again replaces its defaults.
-    :ivar max_catalog_bytes: catalog limit of a model that a deployment moves to this tier, in UTF-8 bytes; ``None`` is no
-        limit.
+    :ivar max_catalog_bytes: catalog limit in UTF-8 bytes of a model that the configuration moves to this tier; ``None`` is
+        no limit.
     :ivar prompt_variant: name of the prompt variant; empty is the first one of the task.
-    :ivar max_entries: most entries that a ranked selection keeps; 0 is no limit.
-    :ivar has_prefix_index: whether a cached prefix lists every entry when the catalog itself does not fit.
-    :ivar allows_json_mode: whether a provider may be asked to constrain the output.
+    :ivar max_entries: maximum number of entries in a ranked selection; 0 is no limit.
+    :ivar has_prefix_index: whether a cached prefix lists every entry if the catalog itself does not fit.
+    :ivar allows_json_mode: whether responses may be constrained.
     """
 
     tier: Tier
@@ -139,10 +139,10 @@ class TierDefaults:
 
 @attrs.frozen(kw_only=True)
 class BudgetRow:
-    """One row of a budget table: a budget for every model id that starts with ``prefix``.
+    """A row of the budget table: the budget of every model id that starts with ``prefix``.
 
-    :ivar prefix: start of a model id, or a whole one; an exact hit outranks every prefix. ``""`` is the fallback.
-    :ivar order: position in listings only; look-up is by length.
+    :ivar prefix: prefix of model ids; the longest matching prefix applies. ``""`` is the fallback.
+    :ivar order: position in listings; it has no effect on look-ups.
     """
 
     prefix: str
@@ -151,12 +151,12 @@ class BudgetRow:
 
     @property
     def name(self) -> str:
-        """Rows of the same prefix override one another, the last registered plugin winning."""
+        """The prefix; contributing the same one again replaces the row."""
         return self.prefix
 
 
 class BudgetTable:
-    """All rows that plugins contribute, indexed once for exact and longest-prefix look-up."""
+    """All contributed rows, indexed for longest-prefix look-up."""
 
     def __init__(self, rows: Iterable[BudgetRow]) -> None:
         named = (attrs.evolve(row, budget=attrs.evolve(row.budget, model=row.prefix)) for row in rows)
@@ -165,9 +165,9 @@ class BudgetTable:
         self._lengths = tuple(sorted({len(prefix) for prefix in self._by_prefix}, reverse=True))
 
     def find(self, model_id: str) -> BudgetRow | None:
-        """Return the row of the longest prefix of ``model_id``, letter case aside; ``None`` without any.
+        """Return the row with the longest matching prefix, ignoring case; ``None`` without a match.
 
-        The fallback row, whose prefix is empty, is a prefix of everything.
+        The empty prefix of the fallback row matches every id.
         """
         key = model_id.strip().casefold()
         for length in self._lengths:
@@ -178,12 +178,12 @@ class BudgetTable:
 
 @attrs.frozen
 class BudgetLookup:
-    """A budget and where each of its fields comes from.
+    """A budget and the source of each field.
 
-    :ivar row: the prefix of the table row that answered; ``""`` for the fallback.
-    :ivar sources: field name to a short text, such as ``row 'acme/large' of plugin 'budgets'``.
+    :ivar row: prefix of the matching row; ``""`` for the fallback.
+    :ivar sources: source by field name, such as ``row 'acme/large' of plugin 'budgets'``.
     :ivar prompt_variant: the budget's prompt variant, else the default of its tier.
-    :ivar asks_for_json: whether the provider is asked to constrain the output to JSON.
+    :ivar asks_for_json: whether JSON mode is requested.
     """
 
     budget: Budget
@@ -194,5 +194,5 @@ class BudgetLookup:
 
     @property
     def is_fallback(self) -> bool:
-        """Whether no row knew the model."""
+        """Whether only the fallback row matched."""
         return not self.row

@@ -1,4 +1,4 @@
-"""Ordering catalog entries by what a request needs."""
+"""Rankings of catalog entries by relevance to a request."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import attrs
 from helmdeck_core.domain import EMPTY
 
 CONFIDENCE = 0.4
-"""Default of ``[selection] confidence``: a ranking counts as unsure below it."""
+"""Default of ``[selection] confidence``: a ranking with a lower confidence is unsure."""
 
 
 @attrs.frozen
 class Score:
-    """How well one entry answers a request.
+    """The relevance of one entry to a request.
 
     :ivar index: the entry's position in ``Catalog.entries``.
-    :ivar score: higher is better, 0 is no match at all; the scale is the ranker's own.
-    :ivar matched: what matched, as ``field:term`` texts, strongest first; for people.
+    :ivar score: higher is better, 0 is no match; each ranker has its own scale.
+    :ivar matched: explanation as ``field:term`` strings, strongest first.
     """
 
     index: int
@@ -31,16 +31,15 @@ class Score:
 
 
 class LazyScores(Sequence[Score]):
-    """The scores of a whole catalog, of which only those are made that somebody looks at.
+    """The scores of a whole catalog, created on access: best first, ties by id, every entry once.
 
-    It keeps the order by itself, best first and ties by id, with every entry exactly once. Of ten thousand entries a
-    selection looks at a dozen, so sorting them all, and saying of each what matched, would be most of the work.
+    A selection reads a dozen scores; sorting and explaining those of ten thousand entries would dominate its cost.
 
-    :param ids: the ids of all entries, by index.
-    :param by_id: the indices of all entries in the order of their ids; computed when left out.
-    :param found: scores above 0 by index; all other entries have 0.
-    :param explain: says what matched for an index; called for an entry that is looked at.
-    :raises ValueError: ``found`` has an index that no entry has, or a score that is not above 0.
+    :param ids: ids of all entries, by index.
+    :param found: scores above 0 by index; all other entries score 0.
+    :param explain: returns ``Score.matched`` for an index; called on access.
+    :param by_id: indices of all entries, sorted by id; computed if left out.
+    :raises ValueError: ``found`` contains an index out of range, or a score that is not above 0.
     """
 
     def __init__(
@@ -51,45 +50,45 @@ class LazyScores(Sequence[Score]):
         by_id: Sequence[int] | None = None,
     ) -> None:
         if found and not (min(found) >= 0 and max(found) < len(ids)):
-            raise ValueError("an index that no entry of the catalog has")
+            raise ValueError("index out of range of the catalog")
         if found and not min(found.values()) > 0:
-            raise ValueError("a score of an entry that was found is above 0")
+            raise ValueError("scores must be above 0")
         self._ids = ids
-        self._found = found
+        self._matches = found
         self._explain = explain
         self._by_id = by_id
 
     def leading(self, count: int) -> list[tuple[int, float]]:
-        """Index and score of the best entries that match at all, at most ``count``."""
-        ids, found = self._ids, self._found
-        if count < len(found):
-            # The score that the last of them has is found without ids: text is slow to compare, and ties are few.
-            least = heapq.nlargest(count, found.values())[-1] if count else 0.0
-            rows = [(-score, ids[index], index) for index, score in found.items() if score >= least]
+        """Return index and score of the best matching entries, at most ``count``."""
+        ids, matches = self._ids, self._matches
+        if count < len(matches):
+            # Find the lowest score without ids: comparing strings is slow, and ties are rare.
+            lowest = heapq.nlargest(count, matches.values())[-1] if count else 0.0
+            rows = [(-score, ids[index], index) for index, score in matches.items() if score >= lowest]
         else:
-            rows = [(-score, ids[index], index) for index, score in found.items()]
+            rows = [(-score, ids[index], index) for index, score in matches.items()]
         return [(index, -negated) for negated, _, index in sorted(rows)[:count]]
 
     def raised(self, gains: Mapping[int, float], label: str) -> LazyScores:
-        """The same with more for some entries, and with a label among what matched there."""
-        found = {**self._found, **{index: self._found.get(index, 0.0) + gain for index, gain in gains.items()}}
+        """Return scores that are raised by ``gains``, with ``label`` added to ``matched`` of those entries."""
+        scores = {**self._matches, **{index: self._matches.get(index, 0.0) + gain for index, gain in gains.items()}}
 
         def explain(index: int) -> tuple[str, ...]:
-            matched = self._explain(index) if self._explain and index in self._found else ()
+            matched = self._explain(index) if self._explain and index in self._matches else ()
             return (*matched, label) if index in gains else matched
 
-        return LazyScores(self._ids, found, explain, self._by_id)
+        return LazyScores(self._ids, scores, explain, self._by_id)
 
     @cached_property
     def order(self) -> tuple[int, ...]:
         """The indices of all entries, best first."""
         by_id = self._by_id or sorted(range(len(self._ids)), key=self._ids.__getitem__)
-        best = [index for index, _ in self.leading(len(self._found))]
-        return (*best, *(index for index in by_id if index not in self._found))
+        best = [index for index, _ in self.leading(len(self._matches))]
+        return (*best, *(index for index in by_id if index not in self._matches))
 
     def _head(self, count: int | None) -> Sequence[int]:
-        """At least the first ``count`` of the order, without the rest where it is not needed."""
-        if count is not None and 0 < count <= len(self._found):
+        """Return at least the first ``count`` indices; all of them only if needed."""
+        if count is not None and 0 < count <= len(self._matches):
             return [index for index, _ in self.leading(count)]
         return self.order
 
@@ -117,23 +116,22 @@ class LazyScores(Sequence[Score]):
         return hash(tuple(self))
 
     def __repr__(self) -> str:
-        return f"LazyScores({len(self._found)} of {len(self)} match)"
+        return f"LazyScores({len(self._matches)} of {len(self)} match)"
 
     def _score(self, index: int) -> Score:
-        score = self._found.get(index, 0.0)
+        score = self._matches.get(index, 0.0)
         matched = self._explain(index) if self._explain and score else ()
         return Score(index, self._ids[index], score, matched)
 
 
 @attrs.frozen
 class Ranking:
-    """Every entry of a catalog exactly once: best score first, ties by id.
+    """The scores of all entries of a catalog: best first, ties by id, every entry once.
 
-    :ivar scores: a tuple, or ``LazyScores`` where catalogs are large.
-    :ivar clauses: the parts of the request that were scored, for explanation.
-    :ivar clause_best: indices of entries that some clause needs most; a selection keeps them while there is room.
-    :ivar clause_confidence: for each part that asks for something of its own, how far its best entry stands out, by the
-        formula of ``confidence``.
+    :ivar scores: a tuple, or ``LazyScores`` for large catalogs.
+    :ivar clauses: the scored parts of the request, for explanation.
+    :ivar clause_best: indices of the best entries of single clauses; a selection prefers them while there is room.
+    :ivar clause_confidence: confidence of each clause with a distinct purpose, by the formula of ``confidence``.
     """
 
     scores: Sequence[Score]
@@ -142,7 +140,7 @@ class Ranking:
     clause_confidence: tuple[float, ...] = ()
 
     def leading(self, count: int) -> Sequence[tuple[int, float]]:
-        """Index and score of the best entries that match at all, at most ``count``."""
+        """Return index and score of the best matching entries, at most ``count``."""
         if isinstance(self.scores, LazyScores):
             return self.scores.leading(count)
         return [(score.index, score.score) for score in self.scores[:count] if score.score > 0]
@@ -154,38 +152,38 @@ class Ranking:
 
     @property
     def confidence(self) -> float:
-        """(best - second) / best, 0 to 1; 1 for a single entry or a runner-up without any match."""
+        """(best - second) / best, 0 to 1; 1 for a single entry or a single match."""
         return 1.0 if len(self.scores) < 2 else score_margin([score for _, score in self.leading(2)])
 
     def is_confident(self, threshold: float = CONFIDENCE) -> bool:
-        """Whether the best entry stands out. A single entry always does; no match at all among several never does."""
+        """Whether the confidence reaches ``threshold``; always for a single entry, never for several without a match."""
         if len(self.scores) < 2:
             return True
         return bool(self.leading(1)) and self.confidence >= threshold
 
 
 def score_margin(best: Sequence[float]) -> float:
-    """(best - second) / best of scores in falling order, 0 to 1; 0 without any, 1 without a second."""
+    """(best - second) / best of scores in descending order, 0 to 1; 0 without a score, 1 for a single one."""
     if not best or best[0] <= 0:
         return 0.0
     return (best[0] - best[1]) / best[0] if len(best) > 1 else 1.0
 
 
 def top_k(scores: Sequence[Score], k: int) -> Sequence[Score]:
-    """Return the first ``k``; everything when ``k`` is 0 or less, or at least the number of entries."""
+    """Return the first ``k`` scores; all of them if ``k`` is 0 or less."""
     return scores if k <= 0 or k >= len(scores) else scores[:k]
 
 
 def is_unsure(ranking: Ranking, threshold: float = CONFIDENCE) -> bool:
-    """Whether a ranking of three entries or more has no clear winner."""
+    """Whether a ranking of three or more entries is below the confidence threshold."""
     return len(ranking.scores) >= 3 and not ranking.is_confident(threshold)
 
 
 def should_escalate(ranking: Ranking, threshold: float = CONFIDENCE) -> bool:
-    """Whether a second opinion on the ranking is worth a model call.
+    """Whether an unsure ranking justifies a filter call.
 
-    An unsure ranking is, unless the request has several parts and each of them alone has a clear winner: then the best
-    entries are close to each other because all of them are needed.
+    It does not if the request has several clauses and each one alone is confident: then the best entries have similar
+    scores because all of them are needed.
     """
     if not is_unsure(ranking, threshold):
         return False
@@ -194,22 +192,22 @@ def should_escalate(ranking: Ranking, threshold: float = CONFIDENCE) -> bool:
 
 
 class RankIndex(Protocol):
-    """What a ranker knows of one catalog."""
+    """The index of a ranker for one catalog."""
 
     def rank(self, request: str) -> Ranking:
-        """Order the catalog for one request; same input, same order. Never raises on any text."""
+        """Rank the catalog for a request. Deterministic; accepts any string."""
         ...
 
 
 @attrs.frozen(kw_only=True)
 class Ranker:
-    """A way to order catalog entries.
+    """An algorithm that ranks catalog entries.
 
-    :ivar name: what ``[selection] ranker`` names.
-    :ivar index: called once per catalog version and set of options, on the full metadata, with every option as a keyword
-        argument; the result is kept and must be safe to share between threads.
-    :ivar options: what a deployment can set under ``[selection.rankers.NAME]``, with the defaults; a value must be of its
-        default's type: a text, a number or a truth value.
+    :ivar name: the name in ``[selection] ranker``.
+    :ivar index: builds the index of a catalog; called once per catalog version and set of options, with the untrimmed
+        catalog and every option as a keyword argument. The index is cached and must be thread-safe.
+    :ivar options: options of ``[selection.rankers.NAME]`` with their defaults; a value must have the type of its default:
+        string, number or boolean.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What can be done about a failed model call: rules that plugins contribute, and what they see and decide."""
+"""Recovery of failed model calls: rules, their actions, and limits of a call."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from helmdeck_core.errors import Attempt, CallFailed, FailureClass
 
 @attrs.frozen(kw_only=True)
 class RequestChanges:
-    """How a request differs from the one that the model's budget alone would give.
+    """How a request differs from the default for the model's budget.
 
-    :ivar output_factor: the output limit is multiplied by it, as far as the window allows.
-    :ivar catalog_factor: the catalog's size is multiplied by it.
-    :ivar history_factor: the size of a conversation that a caller wrote is multiplied by it: its oldest turns are left out,
-        never what the system says or the newest turn. The response says so in ``downgrades``.
-    :ivar strict_json: ``False`` asks without constrained decoding and puts the schema into the prompt.
-    :ivar variant: the prompt variant to ask with, where the task has it.
+    :ivar output_factor: factor of the output limit, bounded by the context window.
+    :ivar catalog_factor: factor of the catalog size.
+    :ivar history_factor: factor of the size of a conversation written by the caller: its oldest turns are removed, but
+        not system messages or the newest turn. ``ChatResponse.downgrades`` reports it.
+    :ivar strict_json: ``False`` disables constrained decoding and adds the schema to the prompt.
+    :ivar variant: the prompt variant to use, if the task has it.
     """
 
     output_factor: float = 1.0
@@ -32,7 +32,7 @@ class RequestChanges:
     variant: str | None = None
 
     def and_then(self, more: RequestChanges) -> RequestChanges:
-        """Both changes, the later variant counting."""
+        """Return both changes combined; the variant of ``more`` takes precedence."""
         return RequestChanges(
             output_factor=self.output_factor * more.output_factor,
             catalog_factor=self.catalog_factor * more.catalog_factor,
@@ -43,36 +43,36 @@ class RequestChanges:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What is changed, each in a few words."""
-        found = [f"output limit x{self.output_factor:g}"] if self.output_factor != 1.0 else []
-        found += [f"catalog x{self.catalog_factor:g}"] if self.catalog_factor != 1.0 else []
-        found += [f"oldest turns out, history x{self.history_factor:.2g}"] if self.history_factor != 1.0 else []
-        found += ["no strict JSON, schema in the prompt"] if not self.strict_json else []
-        return (*found, f"variant {self.variant}") if self.variant else tuple(found)
+        """A short description of each change."""
+        labels = [f"output limit x{self.output_factor:g}"] if self.output_factor != 1.0 else []
+        labels += [f"catalog x{self.catalog_factor:g}"] if self.catalog_factor != 1.0 else []
+        labels += [f"oldest turns removed, history x{self.history_factor:.2g}"] if self.history_factor != 1.0 else []
+        labels += ["no strict JSON, schema in the prompt"] if not self.strict_json else []
+        return (*labels, f"variant {self.variant}") if self.variant else tuple(labels)
 
 
 NO_REQUEST_CHANGES = RequestChanges()
 
 
 class Wait(enum.StrEnum):
-    """How long to wait before the same model is asked again."""
+    """The delay before a retry."""
 
     NONE = "none"
-    """Not at all."""
+    """No delay."""
     BACKOFF = "backoff"
-    """Longer each time, with chance in it, and at least as long as the provider asks for."""
+    """Exponential backoff with jitter, at least ``Retry-After``."""
     AS_TOLD = "as_told"
-    """As long as the provider asks for; without a word from it, as for ``BACKOFF``."""
+    """``Retry-After``; ``BACKOFF`` if the provider sends none."""
 
 
 @attrs.frozen(kw_only=True)
 class Retry:
-    """Ask the same model once more.
+    """Call the same model again.
 
-    A request that was cut or that found no way out is never sent again as it was: where the changes change nothing, this
-    action is passed over.
+    A request with a truncated response or a constrained deadlock is never repeated unchanged: the action is skipped if
+    ``changes`` have no effect.
 
-    :ivar times: how often at most for one model of a call.
+    :ivar times: maximum number of retries per model of a call.
     """
 
     changes: RequestChanges = NO_REQUEST_CHANGES
@@ -80,19 +80,18 @@ class Retry:
     times: int = 1
 
     def __str__(self) -> str:
-        words = list(self.changes.labels)
-        words += [{Wait.BACKOFF: "after a growing wait", Wait.AS_TOLD: "after the wait that the provider asks for"}[self.wait]] if self.wait is not Wait.NONE else []  # fmt: skip
-        words += [f"at most {self.times} times"] if self.times > 1 else []
-        return f"again ({', '.join(words)})" if words else "again"
+        details = list(self.changes.labels)
+        details += [{Wait.BACKOFF: "with backoff", Wait.AS_TOLD: "after Retry-After"}[self.wait]] if self.wait is not Wait.NONE else []  # fmt: skip
+        details += [f"at most {self.times} times"] if self.times > 1 else []
+        return f"again ({', '.join(details)})" if details else "again"
 
 
 @attrs.frozen(kw_only=True)
 class NextModel:
-    """Ask the next model of the chain; its own budget, catalog, prompt variant and flags apply.
+    """Call the next model of the fallback chain, with its own budget, catalog and prompt variant.
 
-    :ivar other_provider: pass over the models of the provider that failed.
-    :ivar larger_window: pass over models that are known to take no larger prompt, as long as there is one behind them that
-        does.
+    :ivar other_provider: skip models of the failed provider.
+    :ivar larger_window: skip models without a larger context window, if a later one may have one.
     """
 
     other_provider: bool = False
@@ -100,23 +99,23 @@ class NextModel:
 
     def __str__(self) -> str:
         provider = " of another provider" if self.other_provider else ""
-        return f"next model{provider}{', of a larger window if there is one' if self.larger_window else ''}"
+        return f"next model{provider}{', with a larger window if there is one' if self.larger_window else ''}"
 
 
 Action = Retry | NextModel
-"""What a rule can want."""
+"""The actions of recovery rules."""
 
 
 @attrs.frozen(kw_only=True)
 class FailureContext:
-    """What a rule decides by.
+    """The input of ``RecoveryRule.decide``.
 
     :ivar failure: the failure, with its cause, sub-cause, stop reason and latency.
-    :ivar budget: the budget of the model that failed.
-    :ivar disposition: what the provider's word for the stop allows; ``None`` where no answer came.
-    :ivar attempts: all that were made, the one that failed last.
-    :ivar changes: how the request that failed was changed already.
-    :ivar left_s: seconds that are left of the deadline; ``None`` without one.
+    :ivar budget: the budget of the failed model.
+    :ivar disposition: the disposition of the stop reason; ``None`` without a response.
+    :ivar attempts: all attempts, the failed one last.
+    :ivar changes: the changes of the failed request.
+    :ivar left_s: seconds until the deadline; ``None`` without one.
     """
 
     failure: CallFailed
@@ -128,22 +127,22 @@ class FailureContext:
 
 
 UNKNOWN_STOP = "unknown_stop"
-"""The first part of the names of rules for answers that ended with a word that has no normalised reason."""
+"""First part of the names of rules for responses with an unknown stop reason."""
 
 
 @attrs.frozen(kw_only=True)
 class RecoveryRule:
-    """What is done about one cause.
+    """The actions for one cause of failure.
 
-    The most telling name counts: ``cause/sub_cause``, then ``unknown_stop/DISPOSITION`` where the model stopped for a
-    word without a normalised reason, then ``cause/DISPOSITION``, then ``cause``.
+    The most specific rule applies: ``cause/sub_cause``, then ``unknown_stop/DISPOSITION`` for an unknown stop reason,
+    then ``cause/DISPOSITION``, then ``cause``.
 
     :ivar name: see above, such as ``likely_timeout`` or ``likely_timeout/only_reasoning``; contributing the same name
         again replaces the rule.
-    :ivar actions: what is tried, in this order; an action that a limit, or the lack of a further model, does not allow is
-        passed over. None: the failure is surfaced.
-    :ivar decide: chooses the actions by the situation, instead of ``actions``. Pure and quick.
-    :ivar counts_against_provider: several such failures in a row make the provider cool down.
+    :ivar actions: actions in order of preference; an action is skipped if a limit forbids it or no model is left. Empty:
+        the failure is raised.
+    :ivar decide: returns the actions for a failure, instead of ``actions``. It must be pure and fast.
+    :ivar counts_against_provider: consecutive failures of this kind open the circuit breaker of the provider.
     """
 
     name: str
@@ -154,40 +153,39 @@ class RecoveryRule:
 
 
 CAUSES_OF_RULES = (*(cause.value for cause in FailureClass), UNKNOWN_STOP)
-"""What the first part of a rule's name can be."""
+"""Allowed first parts of rule names."""
 
 
-def _a_number(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
-    """Refuse what is no number: a clock that is compared with one would never be late."""
+def _check_number(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Reject NaN and other types: a comparison with NaN never exceeds the limit."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value != value):
         raise ValueError(f"CallLimits.{attribute.name}: not a number, found {value!r}")
 
 
 @attrs.frozen(kw_only=True)
 class CallLimits:
-    """What bounds one call with all its attempts. What is no number is a ``ValueError``.
+    """Limits of one call with all its attempts.
 
-    :ivar max_attempts: how often an answer is asked for from its beginning, at most. What continues an answer that was cut,
-        and a call that settles a selection, have limits of their own.
-    :ivar deadline_s: seconds until the call has ended, one way or the other, whatever it asked for; ``None`` is no limit, and
-        with 0 or less it is over at once.
-    :ivar max_cost_usd: once this much is spent, on whatever, only models are asked that are known to cost nothing; nor is a
-        request sent whose input alone would take more than is left, by the prices that are known and at five characters
-        a token. What one request generates may go beyond it. ``None`` is no limit.
+    :ivar max_attempts: maximum number of attempts. Continuations and filter calls have their own limits.
+    :ivar deadline_s: seconds until the call ends; ``None`` is no limit, and 0 or less fails at once.
+    :ivar max_cost_usd: cost limit in US dollars, continuations and filter calls included. After it is reached, only models
+        that are known to be free are called; a request whose input alone would exceed the rest, by known prices and five
+        characters per token, is not sent. The output of a single request may exceed it. ``None`` is no limit.
+    :raises ValueError: a limit is not a number.
     """
 
-    max_attempts: int | None = attrs.field(default=None, validator=_a_number)
-    deadline_s: float | None = attrs.field(default=None, validator=_a_number)
-    max_cost_usd: float | None = attrs.field(default=None, validator=_a_number)
+    max_attempts: int | None = attrs.field(default=None, validator=_check_number)
+    deadline_s: float | None = attrs.field(default=None, validator=_check_number)
+    max_cost_usd: float | None = attrs.field(default=None, validator=_check_number)
 
     def within(self, outer: CallLimits) -> CallLimits:
-        """These limits, and those of ``outer`` where these leave one open."""
+        """Return these limits, completed by those of ``outer``."""
         if self is NO_LIMITS:  # as in most calls
             return outer
         return self._with(outer, lambda own, _: own)
 
     def and_also(self, other: CallLimits) -> CallLimits:
-        """Both: the tighter one of each."""
+        """Return the lower of both limits for each field."""
         return self._with(other, min)
 
     def _with(self, other: CallLimits, choose: Callable[[Any, Any], Any]) -> CallLimits:

@@ -1,4 +1,4 @@
-"""Values of tool-call recovery: formats as data, and what reading an answer for calls gives back."""
+"""Types of tool-call parsing: formats, and results."""
 
 from __future__ import annotations
 
@@ -13,46 +13,45 @@ from helmdeck_core.domain.chat import ToolCall
 
 
 class ToolCallFormatKind(enum.StrEnum):
-    """What the marks of a format stand for."""
+    """The meaning of the marks of a format."""
 
     CALL = "call"
     """One call, or a JSON list of them."""
     GROUP = "group"
-    """Nothing but calls of other formats stands between the marks, which vanish with them."""
+    """The marks enclose calls of other formats only, and are removed with them."""
     QUOTE = "quote"
-    """Nothing between the marks is a call, and it stays visible: declarations, examples."""
+    """The marks enclose visible text without calls: declarations, examples."""
     INTRODUCTION = "introduction"
-    """No marks: ``head`` is found in the line before an example."""
+    """No marks: ``head`` matches the line before an example."""
     LEFTOVER = "leftover"
-    """A token, or with ``close`` a block, that is taken off the end of the visible text. Nothing in a block is a call."""
+    """A token, or with ``close`` a block without calls, that is removed from the end of the visible text."""
 
 
 @attrs.frozen(kw_only=True)
 class ToolCallFormat:
-    """One way in which models write tool calls as text.
+    """A format in which models write tool calls as text.
 
-    A call is an opening mark, what ``head`` describes, the arguments, and a closing mark. Without ``head`` the JSON
-    behind the mark names the tool itself; a mark may also say it as an attribute, as in ``<run name="search">``.
+    A call is an opening mark, the ``head``, the arguments, and a closing mark. Without ``head``, the tool name is in the
+    JSON after the mark, or in an attribute of the mark, as in ``<run name="search">``.
 
-    :ivar name: unique; it is what a found call reports. Contributing the same name again replaces the format.
-    :ivar open: the marks that open; letter case does not matter. A mark in angle brackets may carry attributes; one that
-        begins with a line break counts at the start of a line only. Several formats may share a mark: the first, in
-        their order, that can read what stands behind it does.
-    :ivar close: the marks that close it; the first is the usual one. Empty when the arguments end by themselves.
-    :ivar needs_close: a call without its closing mark is reported as repaired.
-    :ivar is_list: of a group: it holds several calls, so that one that is never closed may lack some.
-    :ivar head: a regular expression for what stands between the opening mark and the arguments, with a group ``name``, and
-        ``id`` where there is one. With groups ``key`` and ``value`` it is the whole call with its one argument.
-    :ivar argument: a regular expression for what opens one argument, with a group ``key``; the arguments are JSON
-        without it. A group ``json`` that took part says that the value is JSON, and not text.
-    :ivar argument_close: the mark that closes an argument. It counts only where the next argument or a closing mark follows.
-    :ivar plain: the name of the one argument when it is not JSON but plain text; empty refuses such a text.
-    :ivar translate: makes JSON that names the tool of a balanced ``{...}`` that is none; gives an empty text when it
-        cannot. Pure and linear in the length of its input; it never completes what was cut.
-    :ivar protocol: for calls in JSON without any mark: the names of which an outermost object must have one as a key, or
-        as its ``type``.
-    :ivar models: lower-case words of which one must be in the model id; empty for all models. With words, a tool that
-        the caller does not know makes the text prose, and JSON without a mark must be the whole answer.
+    :ivar name: unique; reported with each call. Contributing the same name again replaces the format.
+    :ivar open: the opening marks, case-insensitive. A mark in angle brackets may have attributes; a mark that starts with a
+        line break matches only at the start of a line. If formats share a mark, the first one that can parse the text
+        after it applies.
+    :ivar close: the closing marks, the usual one first. Empty if the end of the arguments ends the call.
+    :ivar needs_close: a call without a closing mark is reported as repaired.
+    :ivar is_list: for a group: it contains several calls, so an unclosed one may be incomplete.
+    :ivar head: a regular expression for the text between the opening mark and the arguments, with a group ``name``, and
+        optionally ``id``. With groups ``key`` and ``value`` it matches a whole call with a single argument.
+    :ivar argument: a regular expression for the start of an argument, with a group ``key``; without it, the arguments are
+        JSON. If a group ``json`` matches, the value is JSON instead of text.
+    :ivar argument_close: the mark after an argument; it counts only before the next argument or a closing mark.
+    :ivar plain: the name of the single argument if it is plain text instead of JSON; empty rejects plain text.
+    :ivar translate: converts a balanced ``{...}`` that is not JSON into JSON with the tool name; returns an empty string if
+        it cannot. It must be pure and linear in the length of the input, and must not complete truncated text.
+    :ivar protocol: for JSON calls without marks: names, one of which the outermost object must have as a key or ``type``.
+    :ivar models: lower-case words, one of which the model id must contain; empty for all models. If set, a call of an
+        unknown tool is prose, and JSON without marks must be the whole response.
     """
 
     name: str
@@ -72,19 +71,19 @@ class ToolCallFormat:
 
 
 NATIVE = "native"
-"""The format of calls that the provider delivered as such."""
+"""The format of calls that the provider returned as tool calls."""
 
 
 @attrs.frozen
 class RecoveredCall:
-    """A complete call of a tool, by a name that the caller knows.
+    """A complete call of a known tool.
 
-    :ivar call: id, name and the JSON text of the arguments. The id is the model's own, or made from the answer's text.
-    :ivar args: the same arguments, parsed.
-    :ivar format: the format that it was written in; ``native`` for calls that the provider delivered as such.
-    :ivar repairs: what was put right: ``unclosed``, ``other_close``, ``extra_brackets``, ``encoded_twice``, ``new_id`` or
-        the name of a decode step; empty for a clean call.
-    :ivar corrected_from: the name that the model wrote, when it is not the tool's own.
+    :ivar call: id, name and arguments as JSON text. The id is the model's, or derived from the response text.
+    :ivar args: the parsed arguments.
+    :ivar format: the name of its format; ``native`` for tool calls returned by the provider.
+    :ivar repairs: applied repairs: ``unclosed``, ``other_close``, ``extra_brackets``, ``encoded_twice``, ``new_id`` or the
+        name of a decode step; empty for a clean call.
+    :ivar corrected_from: the name written by the model, if it differs from the tool's name.
     """
 
     call: ToolCall
@@ -96,14 +95,14 @@ class RecoveredCall:
 
 @attrs.frozen
 class MalformedCall:
-    """Text that looks like a call and cannot be one, and why.
+    """A tool call that cannot be executed.
 
-    :ivar name: the tool as the model wrote it; empty when it cannot be told.
-    :ivar id: the model's own id for the call, or one that was made for it, so that an error can answer it.
+    :ivar name: the tool name written by the model; empty if unknown.
+    :ivar id: the id of the call, generated if the model wrote none, to return an error for it.
     :ivar problem: ``cut``, ``malformed``, ``no_name``, ``not_an_object``, ``ambiguous``, ``too_deep`` or
         ``unknown_tool``.
-    :ivar error: the problem in a sentence that can go back to the model.
-    :ivar excerpt: at most 200 characters of what was read, control characters escaped.
+    :ivar error: error message for the model.
+    :ivar excerpt: at most 200 characters of the text, control characters escaped.
     """
 
     format: str
@@ -116,16 +115,16 @@ class MalformedCall:
 
 @attrs.frozen(kw_only=True)
 class ToolCalls:
-    """What an answer asks to be run.
+    """The tool calls of a response.
 
-    :ivar text: the visible text: without calls, broken ones included, and without reasoning; an answer with neither is
-        returned letter for letter.
-    :ivar calls: the calls that may be run, in order.
-    :ivar withheld: complete calls that must not be run, because the answer was cut or did not end for them.
-    :ivar broken: what looks like a call and is none; the ``error`` of each can go back to the model.
-    :ivar is_truncated: a call, or a list of calls, was begun and never ended.
-    :ivar inert: how many marks of calls were left alone: in examples, quotations, declarations and reasoning.
-    :ivar reasoning: reasoning that was stripped, for diagnosis.
+    :ivar text: the visible text without reasoning and calls, malformed ones included; unchanged if there are none.
+    :ivar calls: the executable calls, in order.
+    :ivar withheld: complete calls that must not be executed, because the response is truncated or did not end for tool
+        calls.
+    :ivar broken: malformed calls, each with an error message for the model.
+    :ivar is_truncated: a call, or a list of calls, is truncated.
+    :ivar inert: number of ignored marks: in examples, quotations, declarations and reasoning.
+    :ivar reasoning: the removed reasoning, for diagnosis.
     """
 
     text: str
@@ -138,5 +137,5 @@ class ToolCalls:
 
     @property
     def looks_broken(self) -> bool:
-        """Nothing can be run although something was meant to be: worth asking again, with the errors."""
+        """Whether all calls are malformed, so that they should be requested again with the errors."""
         return not self.calls and bool(self.broken)

@@ -42,7 +42,7 @@ def test_the_later_catalog_replaces_an_id_where_it_stands():
     [
         (None, "$", "null"),
         ([1], "$[0]", "a number"),
-        ("text", "$", "a text"),
+        ("text", "$", "a string"),
         ({}, "$", "nothing"),
         ({"pack": []}, "$", "packs"),
         ({"packs": {}}, "$.packs", "not a list"),

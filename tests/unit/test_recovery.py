@@ -366,7 +366,7 @@ def test_oversized_conversation_drops_oldest_turns_and_reports_it():
     assert response.text == "hi" and response.downgrades == ("8 oldest messages left out",)
     (finished,) = stage.recorder.of(CallFinished)
     assert finished.downgrades == response.downgrades
-    assert stage.recorder.of(AttemptEnded)[1].outcome.changed == ("oldest turns out, history x0.7",)
+    assert stage.recorder.of(AttemptEnded)[1].outcome.changed == ("oldest turns removed, history x0.7",)
 
 
 def test_oversized_streamed_conversation_drops_oldest_turns():

@@ -103,10 +103,10 @@ def test_oversized_response_is_not_retried():
 
 OVERFULL = [
     (),
-    ("oldest turns out, history x0.7",),
-    ("oldest turns out, history x0.49",),
-    ("oldest turns out, history x0.34",),
-    ("catalog x0.5", "oldest turns out, history x0.34"),
+    ("oldest turns removed, history x0.7",),
+    ("oldest turns removed, history x0.49",),
+    ("oldest turns removed, history x0.34",),
+    ("catalog x0.5", "oldest turns removed, history x0.34"),
 ]
 
 
