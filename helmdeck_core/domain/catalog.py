@@ -1,4 +1,4 @@
-"""The catalog: what can be chosen, the steps that trim it, and the record of what was cut."""
+"""The catalog: its entries, the steps that trim it, and the record of what was trimmed."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import msgspec
 from helmdeck_core.errors import CatalogError, Mistake
 
 EntryData = Mapping[str, Any]
-"""One catalog entry as JSON-like data. Read-only: whoever wants another one makes a copy."""
+"""One catalog entry as JSON-like data. Read-only: make a copy to change it."""
 
 
 RESERVED = "unknown"
-"""What a plan calls a tool that does not exist; an entry of that name could never be planned."""
+"""The name of a tool that does not exist, in a plan; no entry can have this name."""
 
 
 class EntryKind(enum.StrEnum):
-    """What a catalog entry is: a unit of work, or a saved sequence of them."""
+    """The kind of a catalog entry: a unit of work, or a saved sequence of them."""
 
     PACK = "pack"
     PIPELINE = "pipeline"
@@ -32,8 +32,8 @@ class EntryKind(enum.StrEnum):
 class Entry:
     """One catalog entry.
 
-    :ivar id: what a plan says to run it: a pack's ``name``, a pipeline's ``id``.
-    :ivar data: the entry as it came, unknown keys included.
+    :ivar id: its id in plans: a pack's ``name``, a pipeline's ``id``.
+    :ivar data: the unchanged entry, unknown keys included.
     :ivar source: the catalog source that it came from.
     """
 
@@ -44,7 +44,7 @@ class Entry:
 
     @property
     def description(self) -> str:
-        """The description, or an empty text."""
+        """The description, or an empty string."""
         value = self.data.get("description", "")
         return value if isinstance(value, str) else ""
 
@@ -62,7 +62,7 @@ class Entry:
 
     @property
     def input_schema(self) -> Mapping[str, Any] | None:
-        """The JSON Schema of the entry's arguments, where it has one."""
+        """The JSON Schema of the entry's arguments, if it has one."""
         for key in ("input_schema", "inputSchema"):
             value = self.data.get(key)
             if isinstance(value, Mapping):
@@ -92,26 +92,26 @@ class Catalog:
         return len(self.entries)
 
     def get(self, entry_id: str) -> Entry | None:
-        """Return the entry of that id."""
+        """Return the entry with an id."""
         return self._by_id.get(entry_id)
 
     def to_data(self) -> dict[str, list[EntryData]]:
-        """The catalog in its wire shape."""
+        """The catalog as plain data."""
         return {"packs": [e.data for e in self.packs], "pipelines": [e.data for e in self.pipelines]}
 
     def encode(self) -> bytes:
-        """Compact UTF-8 JSON, exactly as it goes into a prompt."""
+        """Compact UTF-8 JSON, exactly as in a prompt."""
         return msgspec.json.encode(self.to_data())
 
     def merged(self, other: Catalog) -> Catalog:
-        """Both catalogs; where both have an id, the entry of ``other`` takes the place."""
+        """Return both catalogs merged; entries of ``other`` replace entries with the same id."""
         theirs = {entry.id: entry for entry in other.entries}
         kept = [theirs.pop(entry.id, entry) for entry in self.entries]
         return Catalog([*kept, *theirs.values()])
 
     @classmethod
     def from_data(cls, data: object, source: str) -> Catalog:
-        """Read the wire shape ``{"packs": [...], "pipelines": [...]}``; both lists may be left out.
+        """Parse ``{"packs": [...], "pipelines": [...]}``; both lists may be left out.
 
         :raises CatalogError: with every mistake and its path, duplicate ids included.
         """
@@ -123,9 +123,7 @@ class Catalog:
             )
         if not {"packs", "pipelines"} & data.keys():
             keys = ", ".join(sorted(map(str, data))[:8]) or "nothing"
-            raise CatalogError(
-                source, (Mistake("$", "there is neither a list packs nor a list pipelines", keys, "packs, pipelines"),)
-            )
+            raise CatalogError(source, (Mistake("$", "neither packs nor pipelines", keys, "packs, pipelines"),))
         seen: dict[str, str] = {}
         for key, kind, id_key in (("packs", EntryKind.PACK, "name"), ("pipelines", EntryKind.PIPELINE, "id")):
             rows = data.get(key)
@@ -159,7 +157,7 @@ def _kind(value: object) -> str:
     names = {
         dict: "an object",
         list: "a list",
-        str: "a text",
+        str: "a string",
         bool: "a truth value",
         int: "a number",
         float: "a number",
@@ -177,12 +175,12 @@ def _read_entry(
     entry_id = row.get(id_key)
     if isinstance(entry_id, str) and entry_id.strip().casefold() == RESERVED:
         mistakes.append(
-            Mistake(f"{path}.{id_key}", "what plans call a tool that does not exist", repr(entry_id), "another name")
+            Mistake(f"{path}.{id_key}", "reserved for tools that do not exist", repr(entry_id), "another name")
         )
     if not isinstance(entry_id, str) or not entry_id.strip():
         found = "nothing" if entry_id is None else repr(entry_id)[:80]
-        mistakes.append(Mistake(f"{path}.{id_key}", "missing or not a text", found, "a text that is not blank"))
-    for key, wanted, words in (("description", str, "a text"), ("metadata", Mapping, "an object")):
+        mistakes.append(Mistake(f"{path}.{id_key}", "missing or not a string", found, "a non-empty string"))
+    for key, wanted, words in (("description", str, "a string"), ("metadata", Mapping, "an object")):
         value = row.get(key)
         if value is not None and not isinstance(value, wanted):
             mistakes.append(Mistake(f"{path}.{key}", f"not {words}", _kind(value), words))
@@ -192,16 +190,16 @@ def _read_entry(
         isinstance(supersedes, (list, tuple)) and all(isinstance(s, str) for s in supersedes)
     ):
         mistakes.append(
-            Mistake(f"{path}.metadata.supersedes", "not a list of pack names", _kind(supersedes), "a list of texts")
+            Mistake(f"{path}.metadata.supersedes", "not a list of pack names", _kind(supersedes), "a list of strings")
         )
     return Entry(kind, str(entry_id), row, source) if len(mistakes) == before else None
 
 
 @attrs.frozen(kw_only=True)
 class CatalogSource:
-    """A place that catalog entries come from.
+    """A source of catalog entries.
 
-    :ivar name: what ``[catalog] sources`` names.
+    :ivar name: its name in ``[catalog] sources``.
     :ivar load: called once, at the first use of the catalog; may raise ``CatalogError``.
     """
 
@@ -215,10 +213,10 @@ class CatalogSource:
 class TrimStep:
     """One step of the compaction ladder.
 
-    :ivar name: what the configuration names and the record of cuts says, such as ``description.firstSentence``;
+    :ivar name: its name in the configuration and in trim records, such as ``description.firstSentence``;
         contributing the same name again replaces the step.
     :ivar order: steps run in rising order.
-    :ivar trim: takes one entry and the data that earlier steps left of it; returns data with less in it, or the very
+    :ivar trim: takes one entry and its data after earlier steps; returns smaller data, or the very
         same object when there is nothing to cut. Pure: it neither changes its input nor depends on other entries, so
         that its result can be computed once per catalog.
     """
@@ -231,13 +229,13 @@ class TrimStep:
 
 @attrs.frozen
 class TrimRecord:
-    """What was cut from a catalog before it was sent.
+    """What was trimmed from a catalog before it was sent.
 
-    :ivar before_bytes: the full catalog as it would have been sent.
-    :ivar after_bytes: the catalog as it was sent, to the byte.
-    :ivar dropped: labels in the order in which the cuts were made.
-    :ivar kept_entries: entries that were sent.
-    :ivar left_out: entries that were not.
+    :ivar before_bytes: size of the full catalog.
+    :ivar after_bytes: size of the catalog that was sent.
+    :ivar dropped: names of what was trimmed, in order.
+    :ivar kept_entries: number of entries that were sent.
+    :ivar left_out: number of entries that were not sent.
     """
 
     before_bytes: int
@@ -248,11 +246,11 @@ class TrimRecord:
 
     @property
     def reduction(self) -> float:
-        """The share of bytes that was cut, 0 to 1."""
+        """The share of bytes that was trimmed, 0 to 1."""
         return 1 - self.after_bytes / self.before_bytes if self.before_bytes else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """The record as plain data."""
         return {
             "before_bytes": self.before_bytes,
             "after_bytes": self.after_bytes,

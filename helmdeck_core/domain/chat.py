@@ -1,4 +1,4 @@
-"""One model call: the request, the response, and why the model stopped."""
+"""Chat completions: requests, responses, deltas, stop reasons, and what a provider implements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from helmdeck_core.redaction import hidden, hidden_texts, shown_url
 
 
 class StopReason(enum.StrEnum):
-    """Why a turn ended, in one language for all providers."""
+    """The normalised reason why a turn ended, the same for all providers."""
 
     END_TURN = "EndTurn"
     TOOL_CALL = "ToolCall"
@@ -39,11 +39,11 @@ class Disposition(enum.StrEnum):
     """What can be done about the way a turn ended."""
 
     FINAL = "final"
-    """The turn is done."""
+    """The turn is complete."""
     TOOLS = "tools"
-    """Run the calls and go on."""
+    """Execute the tool calls and continue."""
     RESUME = "resume"
-    """The provider paused: send the same turn back, with what it wrote."""
+    """The provider paused: send the same turn back, with the partial answer."""
     LONGER = "longer"
     """Continue the answer, or allow more output."""
     SHRINK = "shrink"
@@ -67,16 +67,16 @@ DISPOSITIONS: Final[Mapping[StopReason, Disposition]] = MappingProxyType(
         StopReason.UNKNOWN: Disposition.RETRY,
     }
 )
-"""What a reason means where a table says nothing finer about the native word."""
+"""The disposition of each stop reason, unless a table has another one for the native stop reason."""
 
 
 @attrs.frozen(kw_only=True)
 class StopReasonTable:
-    """How one family of providers says why it stopped.
+    """The native stop reasons of one wire format.
 
     :ivar name: the wire format; contributing the same name again replaces the table.
-    :ivar reasons: native word, in lower case, to normalised reason. What is not listed is ``UNKNOWN``, never a clean end.
-    :ivar dispositions: native word, in lower case, to what can be done, where ``DISPOSITIONS`` is not what it means.
+    :ivar reasons: native stop reason, in lower case, to normalised one. Others are ``UNKNOWN``, never a clean end.
+    :ivar dispositions: native stop reason, in lower case, to its disposition, if it is not that of ``DISPOSITIONS``.
     """
 
     name: str
@@ -87,11 +87,11 @@ class StopReasonTable:
 
 @attrs.frozen
 class TextPart:
-    """A piece of text in a message.
+    """Text of a message.
 
-    :ivar ends_prefix: everything up to the end of this part is the same from call to call; providers that need a
-        marker to cache a prefix set it here.
-    :ivar shared: what the text begins with, where other requests have it as well; it says nothing that ``text`` does not.
+    :ivar ends_prefix: everything up to the end of this part is the same in every call; providers whose prompt cache needs a
+        marker set it here.
+    :ivar shared: the start of the text that other requests have as well; also contained in ``text``.
     """
 
     text: str
@@ -100,9 +100,9 @@ class TextPart:
 
     @property
     def json(self) -> bytes:
-        """The inside of the JSON string that says the text, in UTF-8; of what is shared nothing is encoded again.
+        """The text as the inside of a JSON string, in UTF-8; the shared part is encoded once.
 
-        :raises UnicodeEncodeError: the text holds half a surrogate pair.
+        :raises UnicodeEncodeError: the text contains half a surrogate pair.
         """
         return json_inside(self.text, self.shared)
 
@@ -111,7 +111,7 @@ class TextPart:
 class ImagePart:
     """An image in a message.
 
-    :ivar data: the bytes, or ``None`` when ``url`` says where they are.
+    :ivar data: the bytes; ``None`` for an image at ``url``.
     """
 
     media_type: str
@@ -120,7 +120,7 @@ class ImagePart:
 
 
 class Role(enum.StrEnum):
-    """Who speaks in a message."""
+    """The role of a message."""
 
     SYSTEM = "system"
     USER = "user"
@@ -130,9 +130,9 @@ class Role(enum.StrEnum):
 
 @attrs.frozen
 class ToolCall:
-    """A tool call that the model asks for.
+    """A tool call of a model.
 
-    :ivar arguments: the JSON text as the model wrote it; never replaced by ``{}`` when it cannot be read.
+    :ivar arguments: the JSON exactly as the model wrote it; malformed JSON is never replaced by ``{}``.
     """
 
     id: str
@@ -144,7 +144,7 @@ class ToolCall:
 class Message:
     """One message of a conversation.
 
-    :ivar opaque: what the provider that wrote the message wants back with it unchanged: ``ChatResponse.opaque``.
+    :ivar opaque: provider data that must be sent back unchanged with this message: ``ChatResponse.opaque``.
     """
 
     role: Role
@@ -175,16 +175,16 @@ class ToolDefinition:
 
 @attrs.frozen(kw_only=True)
 class ChatRequest:
-    """What a provider is asked.
+    """A request to a provider.
 
     :ivar model: ``provider/model``.
     :ivar max_tokens: output limit in tokens, reasoning included.
-    :ivar tool_choice: ``auto``, ``none``, ``required``, or the name of the tool that has to be called.
-    :ivar stream: the answer is to come in pieces; set by whoever calls ``stream``.
-    :ivar continues: the last message is the model's own unfinished answer, which it is to go on with; only for models
-        that take it.
-    :ivar extra: fields that are sent as they are.
-    :ivar task: what the messages were rendered from, for providers that run in this process; never on the wire.
+    :ivar tool_choice: ``auto``, ``none``, ``required``, or the name of the tool that must be called.
+    :ivar stream: request a streamed response; set by ``stream``.
+    :ivar continues: the last message is the model's own partial answer, to be continued (prefill); only for models that
+        support it.
+    :ivar extra: fields that are added to the request body unchanged.
+    :ivar task: the task that the messages were rendered from, for providers in this process; never sent.
     """
 
     model: str
@@ -203,27 +203,26 @@ class ChatRequest:
 
 @attrs.frozen(kw_only=True)
 class ChatResponse:
-    """What a provider answered, with HTTP 200 or its like. Not yet known to be usable.
+    """The response of a provider. It may still be unusable.
 
-    :ivar text: the visible text as it came; reasoning marks may still be in it.
+    :ivar text: the visible text, unchanged; it may contain reasoning tags.
     :ivar reasoning_content: reasoning text that the provider returned in a field of its own.
-    :ivar stop_reason: the reason in its context: a refusal or a tool call in the answer outranks the native word.
-    :ivar strict_stop_reason: the native word alone, by the table.
-    :ivar raw_stop_reason: the native word; ``None`` when there was none.
-    :ivar disposition: what can be done about the reason; ``None`` is what ``DISPOSITIONS`` says.
-    :ivar refusal: the model's own words of refusal, or the provider's on why the turn did not end well, where they come
-        beside the text.
-    :ivar opaque: what has to go back unchanged with this turn, such as signatures of reasoning; only the provider knows
-        what it means.
-    :ivar served_model: who answered, in the provider's words.
-    :ivar latency_s: seconds from sending to the end of the answer.
+    :ivar stop_reason: the normalised stop reason; a refusal or a tool call in the response takes precedence over the native
+        stop reason.
+    :ivar strict_stop_reason: the normalised native stop reason alone.
+    :ivar raw_stop_reason: the native stop reason; ``None`` if there is none.
+    :ivar disposition: what can be done about the turn; ``None`` for the disposition in ``DISPOSITIONS``.
+    :ivar refusal: a refusal or an explanation of the stop reason in a field of its own.
+    :ivar opaque: provider data that must be sent back unchanged with this turn, such as signatures of reasoning.
+    :ivar served_model: the model that answered, as reported by the provider.
+    :ivar latency_s: seconds from sending the request to the end of the response.
     :ivar quota_metadata: rate-limit headers of the response, unchanged.
-    :ivar downgrades: what was asked for and left out, such as ``response_format json_schema -> json_object``.
-    :ivar unread: kinds of content in the answer that have no place here, such as ``image``, in the provider's words.
-    :ivar constraint: what the answer was held to: ``Constraint.label``; empty where it is not known.
-    :ivar continuation: what was done to complete an answer that was cut; ``None`` where one answer was enough.
-    :ivar request_id: the provider's own name for the request, where it gave one; its support asks for it.
-    :ivar attempts: everything that a deck tried, the one that gave the answer last; empty as a provider gives it.
+    :ivar downgrades: requested features that were not sent, such as ``response_format json_schema -> json_object``.
+    :ivar unread: kinds of content without a field here, such as ``image``, as named by the provider.
+    :ivar constraint: the output constraint, ``Constraint.label``; empty if unknown.
+    :ivar continuation: how a truncated answer was completed; ``None`` for a single response.
+    :ivar request_id: the provider's id of the request; its support asks for it.
+    :ivar attempts: all attempts of a deck, the successful one last; set by the deck.
     """
 
     text: str
@@ -248,22 +247,22 @@ class ChatResponse:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the turn is known to have come to its end; a stream that just ended has not, nor has what was cut."""
+        """Whether the turn is known to be complete; a truncated answer or a stream without an end mark is not."""
         return (self.disposition or DISPOSITIONS[self.stop_reason]) in (Disposition.FINAL, Disposition.TOOLS)
 
     @property
     def cost_usd(self) -> float | None:
-        """US dollars of all attempts; ``None`` where a price is not known."""
+        """US dollars of all attempts; ``None`` if a price is unknown."""
         return total_cost(self.attempts)
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True, gc=False):
-    """A piece of a tool call.
+    """A delta of a tool call.
 
-    :ivar index: which call of the answer it belongs to, from 0.
-    :ivar id: given once, with the first piece; so is the name. Empty where the provider gives none: the response then has
-        one that was made up.
-    :ivar arguments: the next characters of the JSON text.
+    :ivar index: index of the tool call in the response, from 0.
+    :ivar id: only in the first delta of a call, like the name. Empty if the provider sends none; the response then has a
+        generated one.
+    :ivar arguments: the next characters of the JSON.
     """
 
     index: int
@@ -273,7 +272,7 @@ class ToolCallDelta(msgspec.Struct, frozen=True, gc=False):
 
 
 class ChatDelta(msgspec.Struct, frozen=True, gc=False):
-    """A piece of an answer. A Struct, because a stream makes thousands of them."""
+    """A delta of a streamed response. A Struct, because a stream has thousands of them."""
 
     text: str = ""
     reasoning_content: str = ""
@@ -281,51 +280,50 @@ class ChatDelta(msgspec.Struct, frozen=True, gc=False):
 
 
 class Provider(Protocol):
-    """An open connection to where models are served.
+    """An open provider.
 
-    What else it can do is found by its methods: ``StreamingProvider``, ``BatchingProvider``, ``ListingProvider``.
+    Its methods show what else it supports: ``StreamingProvider``, ``BatchingProvider``, ``ListingProvider``.
     """
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
-        """Answer one request.
+        """Return the response to a request.
 
-        :raises CallFailed: the subclass of the cause; every other exception counts as a fault of the plugin.
+        :raises CallFailed: the subclass of the cause; every other exception is reported as an error of the plugin.
         """
         ...
 
     async def aclose(self) -> None:
-        """Release connections. Called once, at the end."""
+        """Close all connections. Called once."""
         ...
 
 
 @runtime_checkable
 class StreamingProvider(Protocol):
-    """A provider that can answer in pieces."""
+    """A provider that supports streaming."""
 
     def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta | ChatResponse]:
-        """Answer one request: the pieces as they come, and last the whole response that they come to.
+        """Yield the deltas of a response as they arrive, then the complete response.
 
-        Text and reasoning of the pieces, joined, are those of the response. An iterator that is closed early drops the
+        The joined text and reasoning of the deltas are those of the response. Closing the iterator early closes the
         connection.
 
-        :raises CallFailed: the subclass of the cause, also in the middle; a stream that ends without saying that it is
-            complete is no failure but a response whose ``stop_reason`` is ``UNKNOWN``.
+        :raises CallFailed: the subclass of the cause, also in the middle of the stream. A stream without an end mark is a
+            response whose ``stop_reason`` is ``UNKNOWN``.
         """
         ...
 
 
 @runtime_checkable
 class BatchingProvider(Protocol):
-    """A provider that can answer in pieces, and gives those that came together together.
+    """A streaming provider that yields batches of the deltas that arrived together.
 
-    On their way to whoever asked, pieces go through several layers: a batch goes through them once. The pieces are the same,
-    and in the same order.
+    Deltas pass several layers on their way to the caller, a batch passes them once. Deltas and order are those of ``stream``.
     """
 
     def batches(self, request: ChatRequest) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
-        """Answer one request as ``stream`` does, with all pieces that are there at the same time in one sequence.
+        """Yield the same as ``stream``, with all deltas that are available at once in one sequence.
 
-        :raises CallFailed: as for ``stream``; pieces that came before the failure are given first.
+        :raises CallFailed: as for ``stream``, after the deltas that arrived before the failure.
         """
         ...
 
@@ -334,9 +332,9 @@ class BatchingProvider(Protocol):
 class ModelInfo:
     """A model that a provider serves.
 
-    :ivar id: the name to ask for, without the provider.
-    :ivar input_tokens: the largest prompt, where the provider says it.
-    :ivar output_tokens: the largest answer, where the provider says it.
+    :ivar id: the model name, without the provider.
+    :ivar input_tokens: input limit, if the provider reports it.
+    :ivar output_tokens: output limit, if the provider reports it.
     """
 
     id: str
@@ -346,10 +344,10 @@ class ModelInfo:
 
 @runtime_checkable
 class ListingProvider(Protocol):
-    """A provider that can say which models it serves."""
+    """A provider that can list its models."""
 
     async def models(self) -> tuple[ModelInfo, ...]:
-        """The models, in the provider's order.
+        """Return the models in the provider's order.
 
         :raises CallFailed: the subclass of the cause.
         """
@@ -358,16 +356,18 @@ class ListingProvider(Protocol):
 
 @attrs.frozen(kw_only=True)
 class ProviderSettings:
-    """What a deployment says about one provider, with secrets as functions so that no repr can show one.
+    """The settings of one provider. Secrets are functions, so that no repr shows one.
 
     :ivar name: the first part of the model ids that it serves.
-    :ivar api_key: reads the key when a request is sent; ``None`` when none is configured.
-    :ivar timeout_s: limit of a whole request in seconds.
-    :ivar connect_timeout_s: limit of connecting in seconds.
-    :ivar idle_timeout_s: limit between two pieces of a streamed answer in seconds.
-    :ivar max_response_bytes: a larger body is an error.
+    :ivar base_url: the URL of the server.
+    :ivar api_key: reads the API key for each request; ``None`` if none is configured.
+    :ivar headers: sent with every request; always redacted.
+    :ivar timeout_s: timeout of a whole request in seconds.
+    :ivar connect_timeout_s: timeout of the connection in seconds.
+    :ivar idle_timeout_s: maximum seconds between two chunks of a stream.
+    :ivar max_response_bytes: maximum size of a response body.
     :ivar open_transport: opens its HTTP transport; ``None`` outside a deck.
-    :ivar options: keys of the provider's own.
+    :ivar options: options of this kind of provider.
     :ivar secret_pattern: matches keys of any service, for the redaction of quoted text; see ``Secrets.pattern``.
     :ivar error_rules: contributed error rules for this provider; they take precedence over its own.
     """
@@ -387,32 +387,32 @@ class ProviderSettings:
 
 
 class ProviderContext(Protocol):
-    """What a provider may use of the deck that opens it."""
+    """The part of a deck that a provider can use."""
 
     def normalise_stop(self, raw: str | None, wire_format: str) -> StopReason:
-        """Look a native stop reason up in the tables that plugins contribute."""
+        """Normalise a native stop reason by the contributed tables."""
         ...
 
     def disposition_of(self, raw: str | None, reason: StopReason, wire_format: str) -> Disposition:
-        """What can be done about a turn.
+        """Return what can be done about a turn.
 
-        What the table says of the native word if that is what ``reason`` goes back to; else what the reason means.
+        It is the disposition of the native stop reason if that normalises to ``reason``, otherwise that of ``reason``.
         """
         ...
 
     def open_provider(self, name: str) -> Provider:
-        """Open another provider by its name, for providers that wrap one; whoever opened it first closes it.
+        """Open another provider by name, for providers that wrap one; the deck closes it.
 
-        :raises InvalidRequest: there is none of that name.
+        :raises InvalidRequest: no provider has this name.
         """
         ...
 
     def without_secrets(self, provider: str, text: str) -> str:
-        """A text without the key and the headers of a provider, for whoever writes down what it said or was asked.
+        """Return a text without the API key and the headers of a provider, for requests and responses that are recorded.
 
-        Those of fewer than eight characters stay.
+        Values of fewer than eight characters are kept.
 
-        :param provider: its name.
+        :param provider: the name of the provider.
         """
         ...
 
@@ -422,15 +422,15 @@ class ProviderSpec:
     """A provider that can be opened.
 
     :ivar name: the first part of the model ids that it serves, and the ``kind`` that ``[providers.NAME]`` can name.
-    :ivar open: makes the provider; imports what it needs itself, so that start-up does not pay for it.
-    :ivar base_url: the address where the deployment gives none.
-    :ivar api_key: where the key is kept if the deployment does not say: a reference such as ``env:ACME_API_KEY``.
-    :ivar options: options where the deployment says nothing.
-    :ivar tasks: the tasks that it can answer; ``None`` for a provider that takes any text.
-    :ivar constrain: takes what a deployment says and a request, and works out without asking anyone how the answer would be
-        held to ``response_format``; ``None`` for a provider that does not say.
-    :ivar budget_of: for a provider that wraps others: takes the model's name under this provider and returns the whole
-        id of the model whose budget and ladder apply.
+    :ivar open: opens the provider; imports its libraries itself, so that start-up stays fast.
+    :ivar base_url: the default URL.
+    :ivar api_key: the default reference to the API key, such as ``env:ACME_API_KEY``.
+    :ivar options: default options.
+    :ivar tasks: the tasks that it can answer; ``None`` for a provider that accepts any text.
+    :ivar constrain: takes settings and a request, and returns how the answer would be constrained, without sending anything;
+        ``None`` for a provider that does not report it.
+    :ivar budget_of: for a provider that wraps others: takes the model's name under this provider and returns the model id
+        whose budget and trim rule apply.
     """
 
     name: str

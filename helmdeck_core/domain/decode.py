@@ -1,4 +1,4 @@
-"""Values of the decode chain: reasoning tags and decode steps as data, and what a decode gives back."""
+"""Values of the decode chain: reasoning tags, refusal patterns and decode steps as data, and results of decoding."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ T = TypeVar("T")
 
 
 Tried = Callable[[str, str], None]
-"""Is told of one way to read an answer, by its name, and what came of it."""
+"""Callback for each decode step that was tried: its name, and the result."""
 
 
 @attrs.frozen(kw_only=True)
 class ReasoningTag:
-    """One pair of marks around text that a model thought and did not mean as its answer.
+    """One pair of marks around reasoning in an answer.
 
     :ivar name: unique; contributing the same name again replaces the tag.
-    :ivar open: the mark that opens, such as ``<muse>``; letter case does not matter. Empty for reasoning that always
-        begins in the prompt.
-    :ivar close: the marks that close it; the first is the usual one.
-    :ivar has_attributes: the opening mark ends in ``>`` and may carry attributes before it.
+    :ivar open: the opening mark, such as ``<muse>``, case-insensitive. Empty for reasoning that always begins in the prompt.
+    :ivar close: the closing marks, the usual one first.
+    :ivar has_attributes: the opening mark ends in ``>`` and may have attributes before it.
     :ivar closes_alone: a closing mark without an opening one ends reasoning that began in the prompt.
     """
 
@@ -66,10 +65,10 @@ class RefusalPattern:
 class Stripped:
     """Text without its reasoning.
 
-    :ivar text: what is left, outer blanks trimmed.
-    :ivar reasoning: what was taken out, joined by line breaks; for diagnosis only.
-    :ivar found: the names of the tags that were met, in order.
-    :ivar is_unclosed: a block was opened and never closed; it is still in ``text``.
+    :ivar text: the visible text, without surrounding whitespace.
+    :ivar reasoning: the removed reasoning, joined by line breaks; for diagnosis only.
+    :ivar found: the names of the tags that were found, in order.
+    :ivar is_unclosed: a reasoning block was not closed; it is still in ``text``.
     """
 
     text: str
@@ -80,14 +79,14 @@ class Stripped:
 
 @attrs.frozen(kw_only=True)
 class DecodeStep:
-    """One way to make a readable candidate out of text that strict decoding refused.
+    """One way to extract JSON from text that strict decoding rejected.
 
-    :ivar name: unique; it is what a result reports.
-    :ivar order: steps run in rising order; the first whose candidate fits the asked-for type gives the value. A later
-        step goes on from the last candidate of the earlier ones, so that each needs to mend one thing only.
-    :ivar is_repair: the step changes what the model wrote (a comma, a quote); reported in ``Decoded.repairs``.
-    :ivar candidates: takes one fragment of text (no reasoning, no fence around it) and yields JSON texts to try.
-        Pure, linear in the length of its input, and it never completes text that was cut.
+    :ivar name: unique; reported with the value.
+    :ivar order: steps run in rising order; the first candidate that has the requested type is the value. A later step gets
+        the last candidate of the earlier ones, so that each step repairs one problem.
+    :ivar is_repair: the step changes the text (a comma, a quote) and is reported in ``Decoded.repairs``.
+    :ivar candidates: takes one fragment of text (without reasoning and fences) and yields JSON candidates. Pure, linear in
+        the length of its input, and never completes truncated text.
     """
 
     name: str
@@ -97,11 +96,11 @@ class DecodeStep:
 
 
 class Decoded(msgspec.Struct, Generic[T], frozen=True):
-    """A value that the text literally held. A Struct, because making one is part of every decode, and takes a tenth.
+    """A decoded value. A Struct, because every decode makes one, in a tenth of the time of an attrs class.
 
-    :ivar step: what gave the value: ``strict``, ``object``, ``list``, ``fence``, ``missing_brackets`` or a step's name.
-    :ivar repairs: names of the repairing steps that were needed; empty for a clean answer.
-    :ivar reasoning: reasoning that was stripped, for diagnosis.
+    :ivar step: the step that gave the value: ``strict``, ``object``, ``list``, ``fence``, ``missing_brackets`` or a step's name.
+    :ivar repairs: names of the repair steps that were needed; empty for clean JSON.
+    :ivar reasoning: the removed reasoning, for diagnosis.
     """
 
     value: T
@@ -112,16 +111,16 @@ class Decoded(msgspec.Struct, Generic[T], frozen=True):
 
 @attrs.frozen
 class DecodeFailed(HelmdeckError):
-    """No value could be read, and why.
+    """The answer cannot be decoded.
 
-    :ivar cause: one of the four causes of an unusable answer.
+    :ivar cause: one of the four classes of unusable answers.
     :ivar sub_cause: ``empty``, ``empty_though_finished``, ``only_reasoning``, ``unclosed_reasoning``, ``cut``,
         ``no_json``, ``refusal``, ``not_an_object``, ``not_a_list``, ``malformed``, ``wrong_shape``, ``too_deep``,
-        ``reasoning_leak``, ``whitespace_loop`` or ``repeated_token``; the last two stand for blanks, and for another token,
-        that are repeated to the end, and a leak for far more tokens than the text holds.
-    :ivar is_empty: nothing visible was left after reasoning was stripped.
-    :ivar path: where in the value the shape was wrong, such as ``$.steps[0].tool``.
-    :ivar excerpt: at most 200 characters of what was read, control characters escaped.
+        ``reasoning_leak``, ``whitespace_loop`` or ``repeated_token``; the last two are whitespace and other tokens repeated to
+        the end, and a leak is far more tokens than the text contains.
+    :ivar is_empty: no visible text was left after reasoning was stripped.
+    :ivar path: the location of a type mismatch, such as ``$.steps[0].tool``.
+    :ivar excerpt: at most 200 characters of the text, control characters escaped.
     """
 
     cause: FailureClass
@@ -140,9 +139,9 @@ class DecodeFailed(HelmdeckError):
         return f"the answer cannot be read ({self.sub_cause})"
 
     def as_call(self, headline: str, raw: str | bytes, **facts: Any) -> CallFailed:
-        """The failure of the call that brought ``raw``, by its cause.
+        """Return the failure of the call whose answer was ``raw``, by its cause.
 
-        :param facts: what else is known of the call, by the names of ``CallFailed``'s fields.
+        :param facts: further fields of ``CallFailed``.
         """
         return FAILURES[self.cause](
             headline,
@@ -156,12 +155,12 @@ class DecodeFailed(HelmdeckError):
 
 
 class StreamStripper(Protocol):
-    """Takes reasoning out of text that arrives in pieces."""
+    """Removes reasoning from streamed text."""
 
     def feed(self, chunk: str) -> tuple[str, str]:
-        """Take the next piece; return the visible text and the reasoning that it released."""
+        """Take the next chunk; return the visible text and the reasoning that are now known."""
         ...
 
     def finish(self) -> tuple[str, str]:
-        """Say that nothing follows; return what was still held back."""
+        """End the stream; return the rest that was held back."""
         ...

@@ -1,4 +1,4 @@
-"""What happens during a call, as typed values for event sinks. No event holds a prompt, an answer or a secret."""
+"""Events of a call, as typed values for event sinks. No event contains a prompt, an answer or a secret."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from helmdeck_core.errors import Attempt, FailureClass
 
 
 class EventBase:
-    """An event, as sinks call it: the name of its class in small letters, such as ``stop_reason_observed``."""
+    """An event; its ``name`` is that of its class in snake case, such as ``stop_reason_observed``."""
 
     __slots__ = ()
     name: ClassVar[str]
@@ -26,11 +26,11 @@ class EventBase:
 
 @attrs.frozen(kw_only=True)
 class CallRef(EventBase):
-    """Which call, and which attempt of it.
+    """The call, and the attempt.
 
-    :ivar call_id: the same for everything that belongs to one call.
-    :ivar pack: the pack that asks.
-    :ivar caller: who asks the pack.
+    :ivar call_id: the same for all events of one call.
+    :ivar pack: the pack that calls the model.
+    :ivar caller: the caller of the pack.
     :ivar attempt: 1 for the first.
     """
 
@@ -47,10 +47,10 @@ class CallRef(EventBase):
 
 @attrs.frozen(kw_only=True)
 class CallStarted(CallRef):
-    """A model is going to be called.
+    """A call starts.
 
-    :ivar model: the model that is asked for.
-    :ivar parent: the call that this one helps, as a filter call does; empty for all others.
+    :ivar model: the requested model.
+    :ivar parent: the call that this call belongs to, for a filter call; empty for all others.
     """
 
     model: str
@@ -59,12 +59,12 @@ class CallStarted(CallRef):
 
 @attrs.frozen(kw_only=True)
 class CatalogSelected(CallRef):
-    """A catalog was fitted to a model.
+    """A catalog was trimmed and selected for a model.
 
-    :ivar model: the model that is asked.
+    :ivar model: the model that is called.
     :ivar tier: the tier of its budget.
-    :ivar record: sizes in bytes, and what was cut.
-    :ivar confidence: 0 to 1; ``None`` when nothing had to be ranked.
+    :ivar record: sizes in bytes, and what was trimmed.
+    :ivar confidence: 0 to 1; ``None`` if no ranking was needed.
     """
 
     model: str
@@ -75,14 +75,14 @@ class CatalogSelected(CallRef):
 
 @attrs.frozen(kw_only=True)
 class SelectionFiltered(CallRef):
-    """A second call settled an unsure selection.
+    """A filter call reduced an unsure selection.
 
-    :ivar model: the model that is asked next.
-    :ivar filter_model: the model that was asked which entries are needed.
-    :ivar picks: how many entries it named.
-    :ivar kept: how many entries are sent.
-    :ivar usage: tokens of the second call; they are also those of a ``CallFinished``.
-    :ivar latency_s: seconds of the second call.
+    :ivar model: the model that is called next.
+    :ivar filter_model: the model of the filter call.
+    :ivar picks: number of entries that it named.
+    :ivar kept: number of entries that are sent.
+    :ivar usage: tokens of the filter call; also reported by its own ``CallFinished``.
+    :ivar latency_s: seconds of the filter call.
     """
 
     model: str
@@ -95,12 +95,12 @@ class SelectionFiltered(CallRef):
 
 @attrs.frozen(kw_only=True)
 class FilterFailed(CallRef):
-    """The call that should have settled an unsure selection gave nothing; the selection stands as it was.
+    """A filter call failed; the ranked selection is used.
 
-    :ivar model: the model that is asked next.
-    :ivar filter_model: the model that was asked which entries are needed.
-    :ivar detail: why it gave nothing.
-    :ivar latency_s: seconds that were spent on it.
+    :ivar model: the model that is called next.
+    :ivar filter_model: the model of the filter call.
+    :ivar detail: why it failed.
+    :ivar latency_s: seconds of the filter call.
     """
 
     model: str
@@ -111,18 +111,18 @@ class FilterFailed(CallRef):
 
 @attrs.frozen(kw_only=True)
 class RequestSent(CallRef):
-    """A request goes out, the first one of an attempt; what continues its answer has events of its own.
+    """The first request of an attempt is sent; continuations have events of their own.
 
-    :ivar model: the model that is asked.
+    :ivar model: the model that is called.
     :ivar tier: the tier of its budget.
-    :ivar variant: the prompt variant that asks; empty where the caller wrote the messages.
-    :ivar input_tokens: the window of its budget.
-    :ivar max_tokens: the output limit that is sent.
-    :ivar max_catalog_bytes: the limit of its budget for catalogs; ``None`` is no limit.
-    :ivar temperature: as it is sent.
-    :ivar response_format: how the answer is constrained, as it is asked for; empty for not at all.
-    :ivar changed: what is asked otherwise than the budget says, because of an attempt that failed.
-    :ivar waited_s: seconds that were waited before.
+    :ivar variant: the prompt variant; empty for messages of the caller.
+    :ivar input_tokens: the context window of its budget.
+    :ivar max_tokens: the output limit of the request.
+    :ivar max_catalog_bytes: the catalog limit of its budget; ``None`` is no limit.
+    :ivar temperature: the temperature of the request.
+    :ivar response_format: the requested output constraint; empty for none.
+    :ivar changed: how the request differs from what the budget says, because of a failed attempt.
+    :ivar waited_s: seconds of backoff before it.
     """
 
     model: str
@@ -139,11 +139,11 @@ class RequestSent(CallRef):
 
 @attrs.frozen(kw_only=True)
 class ReasoningStripped(CallRef):
-    """An answer came with reasoning, which is no part of what is read.
+    """Reasoning was removed from an answer.
 
-    :ivar model: the model that was asked.
-    :ivar chars: characters of reasoning, in the text and beside it.
-    :ivar tokens: tokens of it, where the provider says so.
+    :ivar model: the model that was called.
+    :ivar chars: characters of reasoning, in the text and in fields of its own.
+    :ivar tokens: reasoning tokens, if the provider reports them.
     """
 
     model: str
@@ -153,11 +153,11 @@ class ReasoningStripped(CallRef):
 
 @attrs.frozen(kw_only=True)
 class InvariantRestored(EventBase):
-    """A trim step cut a field of the dispatch graph, and the field was put back.
+    """A trim step removed a field of the dispatch graph, and the field was restored.
 
     :ivar step: the trim step's name.
     :ivar field: the path of the field in the entry.
-    :ivar plugin: the plugin that the step belongs to.
+    :ivar plugin: the plugin of the step.
     :ivar entry: the name or id of the entry.
     """
 
@@ -169,11 +169,11 @@ class InvariantRestored(EventBase):
 
 @attrs.frozen(kw_only=True)
 class StopReasonUnknown(EventBase):
-    """A provider stopped for a reason that no table knows; sent once per provider, model and reason.
+    """A provider reported an unknown stop reason; sent once per provider, model and reason.
 
     :ivar provider: the first part of the model id.
-    :ivar model: the model that was asked.
-    :ivar raw: the provider's word.
+    :ivar model: the model that was called.
+    :ivar raw: the native stop reason.
     """
 
     provider: str
@@ -183,13 +183,13 @@ class StopReasonUnknown(EventBase):
 
 @attrs.frozen(kw_only=True)
 class StopReasonObserved(CallRef):
-    """A model answered and said why it stopped; one for each answer of a turn.
+    """A response ended with a stop reason; sent for each response of a turn.
 
     :ivar provider: the first part of the model id.
-    :ivar model: the model that was asked.
-    :ivar stop_reason: the reason in its context, normalised.
-    :ivar raw_stop_reason: the provider's word for it.
-    :ivar iteration: 1 for the first answer of an attempt; continuations count on.
+    :ivar model: the model that was called.
+    :ivar stop_reason: the normalised stop reason of the whole response.
+    :ivar raw_stop_reason: the provider's native stop reason.
+    :ivar iteration: 1 for the first response of an attempt, more for continuations.
     """
 
     provider: str
@@ -259,9 +259,9 @@ class ContinuationTerminated(CallRef):
 
 @attrs.frozen(kw_only=True)
 class AttemptEnded(CallRef):
-    """One attempt of a call ended, and it is clear what follows.
+    """One attempt of a call ended, and the recovery decision is made.
 
-    :ivar outcome: the attempt: who was asked, what was changed, how it ended, what it took and what is done next.
+    :ivar outcome: the attempt: the model, changes, result, tokens, cost, and what follows.
     """
 
     outcome: Attempt
@@ -269,11 +269,11 @@ class AttemptEnded(CallRef):
 
 @attrs.frozen(kw_only=True)
 class CooldownStarted(EventBase):
-    """A provider failed several times in a row; while it rests, other models of a chain are asked first.
+    """The circuit breaker of a provider opened after several failures in a row; fallback models are called first.
 
     :ivar provider: the first part of the model ids.
-    :ivar seconds: for how long.
-    :ivar cause: how it failed last.
+    :ivar seconds: duration of the cooldown.
+    :ivar cause: the class of the last failure.
     """
 
     provider: str
@@ -283,9 +283,9 @@ class CooldownStarted(EventBase):
 
 @attrs.frozen(kw_only=True)
 class CostUnknown(EventBase):
-    """A cost limit is set, and nobody knows what a model costs; sent once per model. Its calls are not counted.
+    """A cost limit is configured, but the price of a model is unknown; sent once per model. Its calls are not counted.
 
-    :ivar model: the model that was asked.
+    :ivar model: the model that was called.
     """
 
     model: str
@@ -293,25 +293,25 @@ class CostUnknown(EventBase):
 
 @attrs.frozen(kw_only=True)
 class CallFinished(CallRef):
-    """A model call gave a usable answer.
+    """A call returned a usable answer.
 
-    :ivar model: the model that was asked.
-    :ivar served_model: who answered, in the provider's words.
-    :ivar variant: the prompt variant that asked.
-    :ivar stop_reason: why the model stopped, normalised.
-    :ivar raw_stop_reason: the provider's word for it.
+    :ivar model: the model that was called.
+    :ivar served_model: the model that answered, as reported by the provider.
+    :ivar variant: the prompt variant.
+    :ivar stop_reason: the normalised stop reason.
+    :ivar raw_stop_reason: the provider's native stop reason.
     :ivar usage: tokens of the call.
-    :ivar cached_cost_usd: what the cached input cost; ``None`` where the budget has no price.
-    :ivar saved_usd: what the cached input would have cost more without the cache; ``None`` where a price is not known.
-    :ivar cost_usd: what all attempts cost; ``None`` where a price is not known. A call that helped this one tells its own.
+    :ivar cached_cost_usd: cost of the cached input; ``None`` if the budget has no price.
+    :ivar saved_usd: savings by the prompt cache; ``None`` if a price is unknown.
+    :ivar cost_usd: cost of all attempts, without filter calls; ``None`` if a price is unknown.
     :ivar latency_s: seconds of the call.
-    :ivar decode_step: what gave the value.
-    :ivar repairs: decode steps that changed what the model wrote.
-    :ivar requested_model: the model that was asked for; another one than ``model`` where a fallback answered.
-    :ivar downgrades: what was asked for and left out.
-    :ivar unread: kinds of content in the answer that are neither text nor reasoning nor calls.
-    :ivar constraint: what the answer was held to, such as ``json_schema ids``; empty where it is not known.
-    :ivar total_s: seconds of the call with all its attempts and waits.
+    :ivar decode_step: the decode step that gave the value.
+    :ivar repairs: decode steps that repaired the answer.
+    :ivar requested_model: the requested model; differs from ``model`` if a fallback model answered.
+    :ivar downgrades: requested features that were not sent.
+    :ivar unread: kinds of content that are neither text nor reasoning nor tool calls.
+    :ivar constraint: the output constraint, such as ``json_schema ids``; empty if unknown.
+    :ivar total_s: seconds of the call with all attempts and backoff.
     """
 
     model: str
@@ -335,15 +335,15 @@ class CallFinished(CallRef):
 
 @attrs.frozen(kw_only=True)
 class CallExhausted(CallRef):
-    """A model call ended without a usable answer, after everything that was tried.
+    """A call failed after all attempts.
 
-    :ivar model: the model that was asked for.
+    :ivar model: the requested model.
     :ivar cause: the class of the failure.
-    :ivar sub_cause: a finer cause under it.
-    :ivar raw_stop_reason: the provider's word for why it stopped.
+    :ivar sub_cause: a finer cause within the class.
+    :ivar raw_stop_reason: the provider's native stop reason.
     :ivar raw_length: UTF-8 bytes of the answer's text.
-    :ivar latency_s: seconds of the call with all its attempts.
-    :ivar reason: why nothing more was tried.
+    :ivar latency_s: seconds of the call with all attempts.
+    :ivar reason: why no further attempt was made.
     """
 
     model: str
@@ -357,11 +357,11 @@ class CallExhausted(CallRef):
 
 @attrs.frozen(kw_only=True)
 class CallAborted(CallRef):
-    """A call ended although nothing was wrong with a model: its caller went away, or a plugin failed.
+    """A call ended without a model failure: it was cancelled, or a plugin failed.
 
-    :ivar model: the model that was asked for.
-    :ivar error: the kind of the exception that ended it, such as ``CancelledError``.
-    :ivar latency_s: seconds of the call with all its attempts.
+    :ivar model: the requested model.
+    :ivar error: the type of the exception, such as ``CancelledError``.
+    :ivar latency_s: seconds of the call with all attempts.
     """
 
     model: str
@@ -371,10 +371,10 @@ class CallAborted(CallRef):
 
 @attrs.frozen(kw_only=True)
 class HistoryFailed(EventBase):
-    """A record of a plan could not be kept; the plan itself is not affected.
+    """A plan could not be recorded; the plan itself is not affected.
 
-    :ivar caller: whose plan it was.
-    :ivar detail: the exception of the store.
+    :ivar caller: the caller of the plan.
+    :ivar detail: the exception of the history store.
     """
 
     caller: str

@@ -12,7 +12,7 @@ from helmdeck_core.errors import InvalidRequest
 
 
 class Tier(enum.StrEnum):
-    """How reliably a model answers in the asked-for structure under load; not how large its window is."""
+    """How reliably a model returns structured output with a large prompt; not the size of its context window."""
 
     A = "A"
     B = "B"
@@ -21,14 +21,14 @@ class Tier(enum.StrEnum):
 
 @attrs.frozen
 class ModelId:
-    """``provider/model``, split at the first slash; the model part may hold further slashes."""
+    """``provider/model``, split at the first slash; the model part may contain further slashes."""
 
     provider: str
     name: str
 
     @classmethod
     def parse(cls, text: str) -> ModelId:
-        """Split ``text``; blanks around the parts do not matter.
+        """Split ``text``; surrounding whitespace of the parts is ignored.
 
         :raises InvalidRequest: when a part is missing.
         """
@@ -40,41 +40,41 @@ class ModelId:
 
 @functools.lru_cache(1024)
 def _parsed(text: str) -> ModelId:
-    """Several steps of a call ask for the same id."""
+    """Parse with a cache, since several steps of a call need the same id."""
     provider, slash, name = (part.strip() for part in text.partition("/"))
     if not (provider and slash and name):
         raise InvalidRequest(
             f"model id {text!r} is not of the form provider/model",
             sub_cause="model_id",
-            detail="give both parts, such as local/lexical; `helmdeck budgets` lists the models that are known",
+            detail="give both parts, such as local/lexical; `helmdeck budgets` lists the known models",
         )
     return ModelId(provider, name)
 
 
 def _no_limit(cap: int | None) -> int | None:
-    """0 and less is how configurations and tables write "no limit"."""
+    """Return ``None`` for 0 or less, which mean "no limit" in configurations and tables."""
     return cap if cap is not None and cap > 0 else None
 
 
 @attrs.frozen(kw_only=True)
 class Budget:
-    """What one model is asked to take and to give.
+    """The limits, features and prices of one model.
 
     :ivar model: the caller's model id; in a row of a table, the row's prefix.
-    :ivar input_tokens: the largest prompt that is sent, in tokens.
-    :ivar output_tokens: ``max_tokens`` of a call that wants structured output.
-    :ivar max_catalog_bytes: the largest catalog that is sent, in UTF-8 bytes; ``None`` is no limit: no compaction.
-    :ivar allows_llm_filter: an unsure selection may be settled by a second model call.
-    :ivar filter_model: who answers that call; ``None`` is the planning model.
-    :ivar is_hybrid_reasoning: the model thinks before it answers, in its text or beside it.
-    :ivar reasoning_headroom_tokens: added to ``output_tokens`` when the model thinks.
-    :ivar wants_strict_json: the provider's JSON mode helps this model.
-    :ivar supports_prefix_cache: the provider discounts a prompt prefix that it has seen.
-    :ivar input_cost_usd_per_mtok: US dollars per million input tokens, where known.
-    :ivar output_cost_usd_per_mtok: US dollars per million output tokens, where known.
-    :ivar cached_input_cost_usd_per_mtok: US dollars per million cached input tokens, where known.
+    :ivar input_tokens: maximum size of a prompt in tokens.
+    :ivar output_tokens: ``max_tokens`` of a call with structured output.
+    :ivar max_catalog_bytes: maximum size of a catalog in UTF-8 bytes; ``None`` is no limit.
+    :ivar allows_llm_filter: a filter call may reduce an unsure selection.
+    :ivar filter_model: the model of the filter call; ``None`` is the planning model.
+    :ivar is_hybrid_reasoning: the model reasons before it answers, in its text or in a field of its own.
+    :ivar reasoning_headroom_tokens: added to ``output_tokens`` of a reasoning model.
+    :ivar wants_strict_json: whether to use the provider's JSON mode with this model.
+    :ivar supports_prefix_cache: whether the provider has a prompt cache with discounts.
+    :ivar input_cost_usd_per_mtok: US dollars per million input tokens, if known.
+    :ivar output_cost_usd_per_mtok: US dollars per million output tokens, if known.
+    :ivar cached_input_cost_usd_per_mtok: US dollars per million cached input tokens, if known.
     :ivar prompt_variant: name of the prompt variant; ``None`` is the tier's default.
-    :ivar evidence: why these figures are what they are.
+    :ivar evidence: the source of these values.
     """
 
     model: str
@@ -96,21 +96,21 @@ class Budget:
 
     @property
     def max_tokens(self) -> int:
-        """The output limit to send: visible output and, for a thinking model, its headroom."""
+        """The output limit of a request: ``output_tokens`` and, for a reasoning model, its headroom."""
         return self.output_tokens + (self.reasoning_headroom_tokens if self.is_hybrid_reasoning else 0)
 
 
 @attrs.frozen(kw_only=True)
 class TierDefaults:
-    """What holds for the models of one tier where neither their budget nor the configuration says otherwise.
+    """Defaults of the models of one tier, unless their budget or the configuration has other values.
 
     :ivar tier: contributing the same tier again replaces its defaults.
     :ivar max_catalog_bytes: catalog limit of a model that a deployment moves to this tier, in UTF-8 bytes; ``None`` is no
         limit.
     :ivar prompt_variant: name of the prompt variant; empty is the first one of the task.
-    :ivar max_entries: most entries that a ranked selection keeps; 0 is no limit.
+    :ivar max_entries: maximum number of entries of a ranked selection; 0 is no limit.
     :ivar has_prefix_index: whether a cached prefix lists every entry when the catalog itself does not fit.
-    :ivar allows_json_mode: whether a provider may be asked to constrain the output.
+    :ivar allows_json_mode: whether constrained decoding may be requested.
     """
 
     tier: Tier
@@ -131,7 +131,7 @@ class TierDefaults:
 class BudgetRow:
     """One row of a budget table: a budget for every model id that starts with ``prefix``.
 
-    :ivar prefix: start of a model id, or a whole one; an exact hit outranks every prefix. ``""`` is the fallback.
+    :ivar prefix: start of a model id, or a whole one; an exact match takes precedence over every prefix. ``""`` is the fallback.
     :ivar order: position in listings only; look-up is by length.
     """
 
@@ -141,7 +141,7 @@ class BudgetRow:
 
     @property
     def name(self) -> str:
-        """Rows of the same prefix override one another, the last registered plugin winning."""
+        """The prefix; of rows with the same prefix, that of the last registered plugin wins."""
         return self.prefix
 
 
@@ -155,7 +155,7 @@ class BudgetTable:
         self._lengths = tuple(sorted({len(prefix) for prefix in self._by_prefix}, reverse=True))
 
     def find(self, model_id: str) -> BudgetRow | None:
-        """Return the row of the longest prefix of ``model_id``, letter case aside; ``None`` without any.
+        """Return the row of the longest prefix of ``model_id``, case-insensitive; ``None`` without any.
 
         The fallback row, whose prefix is empty, is a prefix of everything.
         """
@@ -170,10 +170,10 @@ class BudgetTable:
 class BudgetLookup:
     """A budget and where each of its fields comes from.
 
-    :ivar row: the prefix of the table row that answered; ``""`` for the fallback.
-    :ivar sources: field name to a short text, such as ``row 'acme/large' of plugin 'budgets'``.
-    :ivar prompt_variant: the budget's prompt variant, else the default of its tier.
-    :ivar asks_for_json: whether the provider is asked to constrain the output to JSON.
+    :ivar row: the prefix of the matching table row; ``""`` for the fallback.
+    :ivar sources: the source of each field, such as ``row 'acme/large' of plugin 'budgets'``.
+    :ivar prompt_variant: the budget's prompt variant, otherwise the default of its tier.
+    :ivar asks_for_json: whether constrained decoding to JSON is requested.
     """
 
     budget: Budget
@@ -184,5 +184,5 @@ class BudgetLookup:
 
     @property
     def is_fallback(self) -> bool:
-        """Whether no row knew the model."""
+        """Whether no row matched the model."""
         return not self.row

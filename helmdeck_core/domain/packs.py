@@ -1,4 +1,4 @@
-"""Packs: units of work with checked inputs, run by the engine with access to models through the one way."""
+"""Packs: units of work with validated input and output, and access to models."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ T = TypeVar("T")
 
 
 class PackContext(Protocol):
-    """What a pack may use while it runs."""
+    """The context of a running pack."""
 
     @property
     def model(self) -> str | None:
-        """The model that the caller asked for; ``None`` is the deployment's default."""
+        """The requested model; ``None`` is the default model."""
         ...
 
     @property
     def caller(self) -> str:
-        """Who asks; what is remembered is kept apart by it."""
+        """The caller; history is separate for each caller."""
         ...
 
     @property
     def catalog(self) -> Catalog:
-        """Everything that can be planned."""
+        """The catalog of everything that a plan can use."""
         ...
 
     async def ask(self, question: Question[T]) -> Answer[T]:
-        """Put a question to a model: budget, selection, prompt, dispatch, decode.
+        """Ask a model: budget, selection, prompt, request, decoding.
 
         :raises CallFailed: the subclass of the cause.
         """
@@ -64,12 +64,12 @@ class PackContext(Protocol):
         ...
 
     def progress(self, message: str) -> None:
-        """Tell the person who waits what is being done."""
+        """Report progress to the user."""
         ...
 
 
 class PackOutput(Protocol):
-    """A typed result that knows its wire form."""
+    """A typed result that can be converted to plain data."""
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data."""
@@ -84,13 +84,13 @@ class Pack:
     """A unit of work.
 
     :ivar name: ``area.verb``; unique, contributing the same name again replaces the pack.
-    :ivar description: one to three sentences; the first carries the essence, for it is what a small model sees.
-    :ivar metadata: what rankers and prompts use, such as accepted inputs and phrases that ask for the pack.
-    :ivar input_schema: JSON Schema of the input; checked before the handler runs.
-    :ivar output_schema: JSON Schema of the output; checked after it.
-    :ivar run: the handler; it gets the checked input and returns plain data, or a typed result that knows its wire form; what it raises beyond ``PackError`` and ``CallFailed`` becomes ``handler_failed``, and a ``TimeoutError`` becomes ``timeout``.
-    :ivar constraint: the ``Question.constraint`` of what it asks, for whoever wants to know what would be sent.
-    :ivar is_listed: whether plans may use it.
+    :ivar description: one to three sentences; small models see the first one only.
+    :ivar metadata: data for rankers and prompts, such as accepted inputs and typical requests.
+    :ivar input_schema: JSON Schema of the input; validated before the handler runs.
+    :ivar output_schema: JSON Schema of the output; validated afterwards.
+    :ivar run: the handler; takes the validated input and returns plain data or a typed result. Exceptions other than ``PackError`` and ``CallFailed`` become ``handler_failed``, ``TimeoutError`` becomes ``timeout``.
+    :ivar constraint: the ``Question.constraint`` of its questions, for dry runs.
+    :ivar is_listed: whether plans can use it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Ordering catalog entries by what a request needs."""
+"""Ranking of catalog entries for a request."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import attrs
 from helmdeck_core.domain import EMPTY
 
 CONFIDENCE = 0.4
-"""Default of ``[selection] confidence``: a ranking counts as unsure below it."""
+"""Default of ``[selection] confidence``: a ranking below it is unsure."""
 
 
 @attrs.frozen
 class Score:
-    """How well one entry answers a request.
+    """How well one entry matches a request.
 
     :ivar index: the entry's position in ``Catalog.entries``.
     :ivar score: higher is better, 0 is no match at all; the scale is the ranker's own.
-    :ivar matched: what matched, as ``field:term`` texts, strongest first; for people.
+    :ivar matched: matching terms as ``field:term``, strongest first, for explanation.
     """
 
     index: int
@@ -31,7 +31,7 @@ class Score:
 
 
 class LazyScores(Sequence[Score]):
-    """The scores of a whole catalog, of which only those are made that somebody looks at.
+    """The scores of a whole catalog; each is created on first access.
 
     It keeps the order by itself, best first and ties by id, with every entry exactly once. Of ten thousand entries a
     selection looks at a dozen, so sorting them all, and saying of each what matched, would be most of the work.
@@ -194,10 +194,10 @@ def should_escalate(ranking: Ranking, threshold: float = CONFIDENCE) -> bool:
 
 
 class RankIndex(Protocol):
-    """What a ranker knows of one catalog."""
+    """The index of one catalog."""
 
     def rank(self, request: str) -> Ranking:
-        """Order the catalog for one request; same input, same order. Never raises on any text."""
+        """Rank the catalog for one request, deterministically. Never raises for any string."""
         ...
 
 
@@ -205,7 +205,7 @@ class RankIndex(Protocol):
 class Ranker:
     """A way to order catalog entries.
 
-    :ivar name: what ``[selection] ranker`` names.
+    :ivar name: the value of ``[selection] ranker``.
     :ivar index: called once per catalog version and set of options, on the full metadata, with every option as a keyword
         argument; the result is kept and must be safe to share between threads.
     :ivar options: what a deployment can set under ``[selection.rankers.NAME]``, with the defaults; a value must be of its

@@ -1,4 +1,4 @@
-"""What can be done about a failed model call: rules that plugins contribute, and what they see and decide."""
+"""Recovery from failed model calls: contributed rules, their input and their actions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from helmdeck_core.errors import Attempt, CallFailed, FailureClass
 
 @attrs.frozen(kw_only=True)
 class RequestChanges:
-    """How a request differs from the one that the model's budget alone would give.
+    """How a request differs from the one that the model's budget defines.
 
-    :ivar output_factor: the output limit is multiplied by it, as far as the window allows.
-    :ivar catalog_factor: the catalog's size is multiplied by it.
-    :ivar history_factor: the size of a conversation that a caller wrote is multiplied by it: its oldest turns are left out,
-        never what the system says or the newest turn. The response says so in ``downgrades``.
-    :ivar strict_json: ``False`` asks without constrained decoding and puts the schema into the prompt.
-    :ivar variant: the prompt variant to ask with, where the task has it.
+    :ivar output_factor: factor of the output limit, as far as the context window allows.
+    :ivar catalog_factor: factor of the size of the catalog.
+    :ivar history_factor: factor of the size of a conversation of the caller: its oldest turns are removed, never system
+        messages or the newest turn. Reported in ``downgrades``.
+    :ivar strict_json: ``False`` turns constrained decoding off and adds the schema to the prompt.
+    :ivar variant: the prompt variant, if the task has it.
     """
 
     output_factor: float = 1.0
@@ -32,7 +32,7 @@ class RequestChanges:
     variant: str | None = None
 
     def and_then(self, more: RequestChanges) -> RequestChanges:
-        """Both changes, the later variant counting."""
+        """Both changes; the later variant wins."""
         return RequestChanges(
             output_factor=self.output_factor * more.output_factor,
             catalog_factor=self.catalog_factor * more.catalog_factor,
@@ -43,7 +43,7 @@ class RequestChanges:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What is changed, each in a few words."""
+        """A short description of each change."""
         found = [f"output limit x{self.output_factor:g}"] if self.output_factor != 1.0 else []
         found += [f"catalog x{self.catalog_factor:g}"] if self.catalog_factor != 1.0 else []
         found += [f"oldest turns out, history x{self.history_factor:.2g}"] if self.history_factor != 1.0 else []
@@ -55,24 +55,24 @@ NO_REQUEST_CHANGES = RequestChanges()
 
 
 class Wait(enum.StrEnum):
-    """How long to wait before the same model is asked again."""
+    """Backoff before a retry of the same model."""
 
     NONE = "none"
-    """Not at all."""
+    """No backoff."""
     BACKOFF = "backoff"
-    """Longer each time, with chance in it, and at least as long as the provider asks for."""
+    """Exponential with jitter, and at least ``Retry-After``."""
     AS_TOLD = "as_told"
-    """As long as the provider asks for; without a word from it, as for ``BACKOFF``."""
+    """``Retry-After``; without it, as for ``BACKOFF``."""
 
 
 @attrs.frozen(kw_only=True)
 class Retry:
-    """Ask the same model once more.
+    """Retry the same model.
 
-    A request that was cut or that found no way out is never sent again as it was: where the changes change nothing, this
-    action is passed over.
+    A request whose answer was truncated or stuck in repetition is never sent again unchanged: the action is skipped if its
+    changes have no effect.
 
-    :ivar times: how often at most for one model of a call.
+    :ivar times: maximum number of retries of one model in a call.
     """
 
     changes: RequestChanges = NO_REQUEST_CHANGES
@@ -88,9 +88,9 @@ class Retry:
 
 @attrs.frozen(kw_only=True)
 class NextModel:
-    """Ask the next model of the chain; its own budget, catalog, prompt variant and flags apply.
+    """Call the next model of the fallback chain, with its own budget, catalog, prompt variant and flags.
 
-    :ivar other_provider: pass over the models of the provider that failed.
+    :ivar other_provider: skip the models of the failed provider.
     :ivar larger_window: pass over models that are known to take no larger prompt, as long as there is one behind them that
         does.
     """
@@ -104,19 +104,19 @@ class NextModel:
 
 
 Action = Retry | NextModel
-"""What a rule can want."""
+"""An action of a rule."""
 
 
 @attrs.frozen(kw_only=True)
 class FailureContext:
-    """What a rule decides by.
+    """The input of a rule.
 
     :ivar failure: the failure, with its cause, sub-cause, stop reason and latency.
     :ivar budget: the budget of the model that failed.
-    :ivar disposition: what the provider's word for the stop allows; ``None`` where no answer came.
-    :ivar attempts: all that were made, the one that failed last.
-    :ivar changes: how the request that failed was changed already.
-    :ivar left_s: seconds that are left of the deadline; ``None`` without one.
+    :ivar disposition: the disposition of the stop reason; ``None`` without a response.
+    :ivar attempts: all attempts, the failed one last.
+    :ivar changes: the changes of the failed request.
+    :ivar left_s: seconds left of the deadline; ``None`` without a deadline.
     """
 
     failure: CallFailed
@@ -128,12 +128,12 @@ class FailureContext:
 
 
 UNKNOWN_STOP = "unknown_stop"
-"""The first part of the names of rules for answers that ended with a word that has no normalised reason."""
+"""The first part of the names of rules for answers with an unknown stop reason."""
 
 
 @attrs.frozen(kw_only=True)
 class RecoveryRule:
-    """What is done about one cause.
+    """The actions for one cause.
 
     The most telling name counts: ``cause/sub_cause``, then ``unknown_stop/DISPOSITION`` where the model stopped for a
     word without a normalised reason, then ``cause/DISPOSITION``, then ``cause``.
@@ -142,8 +142,8 @@ class RecoveryRule:
         again replaces the rule.
     :ivar actions: what is tried, in this order; an action that a limit, or the lack of a further model, does not allow is
         passed over. None: the failure is surfaced.
-    :ivar decide: chooses the actions by the situation, instead of ``actions``. Pure and quick.
-    :ivar counts_against_provider: several such failures in a row make the provider cool down.
+    :ivar decide: selects the actions by context, instead of ``actions``. Pure and fast.
+    :ivar counts_against_provider: several such failures in a row open the provider's circuit breaker.
     """
 
     name: str
@@ -154,26 +154,25 @@ class RecoveryRule:
 
 
 CAUSES_OF_RULES = (*(cause.value for cause in FailureClass), UNKNOWN_STOP)
-"""What the first part of a rule's name can be."""
+"""The allowed first parts of a rule's name."""
 
 
 def _a_number(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
-    """Refuse what is no number: a clock that is compared with one would never be late."""
+    """Reject NaN and other types: a comparison with NaN would never end a call."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value != value):
         raise ValueError(f"CallLimits.{attribute.name}: not a number, found {value!r}")
 
 
 @attrs.frozen(kw_only=True)
 class CallLimits:
-    """What bounds one call with all its attempts. What is no number is a ``ValueError``.
+    """Limits of one call with all its attempts. Other types than numbers are a ``ValueError``.
 
-    :ivar max_attempts: how often an answer is asked for from its beginning, at most. What continues an answer that was cut,
-        and a call that settles a selection, have limits of their own.
-    :ivar deadline_s: seconds until the call has ended, one way or the other, whatever it asked for; ``None`` is no limit, and
-        with 0 or less it is over at once.
-    :ivar max_cost_usd: once this much is spent, on whatever, only models are asked that are known to cost nothing; nor is a
-        request sent whose input alone would take more than is left, by the prices that are known and at five characters
-        a token. What one request generates may go beyond it. ``None`` is no limit.
+    :ivar max_attempts: maximum number of attempts. Continuations of truncated answers and filter calls have limits of their
+        own.
+    :ivar deadline_s: seconds until the call ends; ``None`` is no limit, and at 0 or less it ends at once.
+    :ivar max_cost_usd: after this amount is spent, only models that are known to be free are called. A request whose input
+        alone would exceed the rest, at known prices and five characters per token, is not sent. The output of one request
+        may exceed it. ``None`` is no limit.
     """
 
     max_attempts: int | None = attrs.field(default=None, validator=_a_number)
@@ -181,13 +180,13 @@ class CallLimits:
     max_cost_usd: float | None = attrs.field(default=None, validator=_a_number)
 
     def within(self, outer: CallLimits) -> CallLimits:
-        """These limits, and those of ``outer`` where these leave one open."""
+        """Return these limits, with those of ``outer`` for limits that are not set."""
         if self is NO_LIMITS:  # as in most calls
             return outer
         return self._with(outer, lambda own, _: own)
 
     def and_also(self, other: CallLimits) -> CallLimits:
-        """Both: the tighter one of each."""
+        """Return the tighter one of each limit."""
         return self._with(other, min)
 
     def _with(self, other: CallLimits, choose: Callable[[Any, Any], Any]) -> CallLimits:

@@ -1,4 +1,4 @@
-"""Values of tool-call recovery: formats as data, and what reading an answer for calls gives back."""
+"""Tool-call formats as data, and the results of reading tool calls from text."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ class ToolCallFormatKind(enum.StrEnum):
     QUOTE = "quote"
     """Nothing between the marks is a call, and it stays visible: declarations, examples."""
     INTRODUCTION = "introduction"
-    """No marks: ``head`` is found in the line before an example."""
+    """No marks: ``head`` matches the line before an example."""
     LEFTOVER = "leftover"
-    """A token, or with ``close`` a block, that is taken off the end of the visible text. Nothing in a block is a call."""
+    """A token, or with ``close`` a block, that is removed from the end of the visible text. A block contains no call."""
 
 
 @attrs.frozen(kw_only=True)
 class ToolCallFormat:
     """One way in which models write tool calls as text.
 
-    A call is an opening mark, what ``head`` describes, the arguments, and a closing mark. Without ``head`` the JSON
-    behind the mark names the tool itself; a mark may also say it as an attribute, as in ``<run name="search">``.
+    A call is an opening mark, a match of ``head``, the arguments, and a closing mark. Without ``head``, the JSON after the mark
+    contains the name of the tool; it may also be an attribute of the mark, as in ``<run name="search">``.
 
-    :ivar name: unique; it is what a found call reports. Contributing the same name again replaces the format.
-    :ivar open: the marks that open; letter case does not matter. A mark in angle brackets may carry attributes; one that
-        begins with a line break counts at the start of a line only. Several formats may share a mark: the first, in
-        their order, that can read what stands behind it does.
-    :ivar close: the marks that close it; the first is the usual one. Empty when the arguments end by themselves.
+    :ivar name: unique; reported with each call. Contributing the same name again replaces the format.
+    :ivar open: opening marks, case-insensitive. A mark in angle brackets may have attributes; one that starts with a line
+        break matches at the start of a line only. If formats share a mark, the first one in order that can read the text
+        after the mark is used.
+    :ivar close: closing marks, the usual one first. Empty if the arguments end by themselves.
     :ivar needs_close: a call without its closing mark is reported as repaired.
-    :ivar is_list: of a group: it holds several calls, so that one that is never closed may lack some.
-    :ivar head: a regular expression for what stands between the opening mark and the arguments, with a group ``name``, and
-        ``id`` where there is one. With groups ``key`` and ``value`` it is the whole call with its one argument.
-    :ivar argument: a regular expression for what opens one argument, with a group ``key``; the arguments are JSON
-        without it. A group ``json`` that took part says that the value is JSON, and not text.
-    :ivar argument_close: the mark that closes an argument. It counts only where the next argument or a closing mark follows.
-    :ivar plain: the name of the one argument when it is not JSON but plain text; empty refuses such a text.
-    :ivar translate: makes JSON that names the tool of a balanced ``{...}`` that is none; gives an empty text when it
-        cannot. Pure and linear in the length of its input; it never completes what was cut.
-    :ivar protocol: for calls in JSON without any mark: the names of which an outermost object must have one as a key, or
-        as its ``type``.
-    :ivar models: lower-case words of which one must be in the model id; empty for all models. With words, a tool that
-        the caller does not know makes the text prose, and JSON without a mark must be the whole answer.
+    :ivar is_list: for a group: it contains several calls, so that an unclosed one may be incomplete.
+    :ivar head: regular expression for the text between the opening mark and the arguments, with a group ``name`` and
+        optionally ``id``. With groups ``key`` and ``value``, it matches a whole call with one argument.
+    :ivar argument: regular expression for the start of one argument, with a group ``key``; without it, the arguments are
+        JSON. If a group ``json`` matched, the value is JSON, otherwise a string.
+    :ivar argument_close: closing mark of an argument. It counts only before the next argument or a closing mark.
+    :ivar plain: the name of the argument if the arguments are plain text instead of JSON; empty rejects such text.
+    :ivar translate: converts a balanced ``{...}`` that is not JSON into JSON with the name of the tool; returns an empty
+        string if it cannot. Pure and linear in the length of its input; never completes truncated text.
+    :ivar protocol: for calls in JSON without marks: names of which an outermost object must have one as a key or as its
+        ``type``.
+    :ivar models: lower-case strings of which one must be in the model id; empty for all models. With strings, a call of an
+        unknown tool is prose, and JSON without a mark must be the whole answer.
     """
 
     name: str
@@ -72,19 +72,19 @@ class ToolCallFormat:
 
 
 NATIVE = "native"
-"""The format of calls that the provider delivered as such."""
+"""The format of calls in the provider's own field for tool calls."""
 
 
 @attrs.frozen
 class RecoveredCall:
-    """A complete call of a tool, by a name that the caller knows.
+    """A complete call of a known tool.
 
-    :ivar call: id, name and the JSON text of the arguments. The id is the model's own, or made from the answer's text.
+    :ivar call: id, name and arguments as JSON. The id is the model's own, or generated from the text of the answer.
     :ivar args: the same arguments, parsed.
-    :ivar format: the format that it was written in; ``native`` for calls that the provider delivered as such.
-    :ivar repairs: what was put right: ``unclosed``, ``other_close``, ``extra_brackets``, ``encoded_twice``, ``new_id`` or
+    :ivar format: the tool-call format; ``native`` for calls in the provider's own field.
+    :ivar repairs: repairs of the call: ``unclosed``, ``other_close``, ``extra_brackets``, ``encoded_twice``, ``new_id`` or
         the name of a decode step; empty for a clean call.
-    :ivar corrected_from: the name that the model wrote, when it is not the tool's own.
+    :ivar corrected_from: the name that the model wrote, if it is not exactly that of the tool.
     """
 
     call: ToolCall
@@ -96,14 +96,14 @@ class RecoveredCall:
 
 @attrs.frozen
 class MalformedCall:
-    """Text that looks like a call and cannot be one, and why.
+    """Text that looks like a tool call but is malformed.
 
-    :ivar name: the tool as the model wrote it; empty when it cannot be told.
-    :ivar id: the model's own id for the call, or one that was made for it, so that an error can answer it.
+    :ivar name: the name of the tool as the model wrote it; empty if unknown.
+    :ivar id: the model's own id of the call, or a generated one, for an error as tool result.
     :ivar problem: ``cut``, ``malformed``, ``no_name``, ``not_an_object``, ``ambiguous``, ``too_deep`` or
         ``unknown_tool``.
-    :ivar error: the problem in a sentence that can go back to the model.
-    :ivar excerpt: at most 200 characters of what was read, control characters escaped.
+    :ivar error: an error message for the model.
+    :ivar excerpt: at most 200 characters of the text, control characters escaped.
     """
 
     format: str
@@ -116,16 +116,16 @@ class MalformedCall:
 
 @attrs.frozen(kw_only=True)
 class ToolCalls:
-    """What an answer asks to be run.
+    """The tool calls of an answer.
 
-    :ivar text: the visible text: without calls, broken ones included, and without reasoning; an answer with neither is
-        returned letter for letter.
-    :ivar calls: the calls that may be run, in order.
-    :ivar withheld: complete calls that must not be run, because the answer was cut or did not end for them.
-    :ivar broken: what looks like a call and is none; the ``error`` of each can go back to the model.
-    :ivar is_cut: a call, or a list of calls, was begun and never ended.
-    :ivar inert: how many marks of calls were left alone: in examples, quotations, declarations and reasoning.
-    :ivar reasoning: reasoning that was stripped, for diagnosis.
+    :ivar text: the visible text without tool calls, malformed ones included, and without reasoning; unchanged if the answer
+        has neither.
+    :ivar calls: the calls that may be executed, in order.
+    :ivar withheld: complete calls that must not be executed, because the answer is truncated or its stop reason is another one.
+    :ivar broken: malformed calls; the ``error`` of each can be sent to the model.
+    :ivar is_cut: a call or a list of calls is truncated.
+    :ivar inert: number of call marks that were ignored: in examples, quotations, declarations and reasoning.
+    :ivar reasoning: the removed reasoning, for diagnosis.
     """
 
     text: str
@@ -138,5 +138,5 @@ class ToolCalls:
 
     @property
     def looks_broken(self) -> bool:
-        """Nothing can be run although something was meant to be: worth asking again, with the errors."""
+        """Whether all calls are malformed, so that a retry with the errors is worthwhile."""
         return not self.calls and bool(self.broken)
