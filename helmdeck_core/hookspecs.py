@@ -1,4 +1,4 @@
-"""The hooks: everything that a plugin can contribute or answer. The complete contract of a plugin is this page.
+"""The hooks: everything that a plugin can contribute or answer. This page is the complete contract of a plugin.
 
 A plugin is a module, or an object, with functions that are marked ``@hookimpl`` and named like the ones below. An
 implementation takes the arguments that it needs and may leave out the others.
@@ -6,10 +6,10 @@ implementation takes the arguments that it needs and may leave out the others.
 There are two kinds. A *contribution* returns a sequence of values, each with a ``name`` and an ``order``: values are
 sorted by ``order`` and then by name; a plugin that contributes a name that a built-in has replaces the built-in's
 value; two installed plugins that contribute one name are an error. A *look-up* returns one answer or ``None``; the
-plugin that was registered last is asked first, and ``wrapper=True`` may adjust whatever was answered.
+plugin that was registered last is called first, and ``wrapper=True`` may adjust the answer.
 
-All hooks are called when a deck is made, and none of them while a request is served; only the look-up is called at the
-first request to a model id, and its answer is remembered.
+All hooks are called when a deck is made, and none of them during a request, except for the look-up: it is called at the
+first request to a model id, and its answer is cached.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ hookimpl = pluggy.HookimplMarker("helmdeck")
 
 @hookspec
 def helmdeck_providers() -> Sequence[ProviderSpec]:
-    """Contribute providers: where models are served.
+    """Contribute providers of models.
 
     Called once when a deck is made. ``ProviderSpec.open`` is called later, at the first request to the provider, and
     what it returns is kept until the deck is closed.
 
     :returns: Provider specifications; their names are the first part of model ids. Empty for none.
-    :raises Exception: nothing is expected to be raised; whatever is stops start-up and names the plugin.
+    :raises Exception: none is expected; any exception stops start-up with an error that names the plugin.
 
     .. versionadded:: 0.1
     """
@@ -77,7 +77,7 @@ def helmdeck_transports() -> Sequence[TransportSpec]:
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
     """Contribute tables of native stop reasons, one per wire format.
 
-    Called once when a deck is made. A word that the wire format's table does not list is ``Unknown``, never a clean end.
+    Called once when a deck is made. A stop reason that the table does not list is ``Unknown``, never a clean end.
 
     :returns: Tables; their names are wire formats. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -135,13 +135,12 @@ def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
 def helmdeck_model_budget(model_id: str, table: BudgetTable) -> Budget | None:  # noqa: ARG001
     """Look up the budget of one model.
 
-    Called once per model id and then remembered. The first plugin that answers decides; wrappers may adjust the
-    answer. What a deployment configures under ``[budgets]`` is laid over it afterwards.
+    Called once per model id and then cached. The first answer is used; wrappers may adjust it. The configuration under ``[budgets]`` overrides it afterwards.
 
-    :param model_id: ``provider/model`` as the caller wrote it, outer blanks removed; may be any text.
+    :param model_id: ``provider/model`` as the caller wrote it, without surrounding whitespace; may be any string.
     :param table: The rows that all plugins contributed.
     :returns: The budget, or ``None`` to leave the model to the next plugin.
-    :raises Exception: nothing is expected to be raised for any text; whatever is names the plugin.
+    :raises Exception: none is expected for any string; the error names the plugin.
 
     .. versionadded:: 0.1
     """
@@ -153,9 +152,9 @@ def helmdeck_trim_steps() -> Sequence[TrimStep]:
     """Contribute steps of the compaction ladder.
 
     Called once when a deck is made; the steps run once per catalog version, in rising order, and the ladder stops at
-    the first step after which the catalog fits. Names, ids and ``supersedes`` are put back if a step cuts them.
+    the first step after which the catalog fits. Names, ids and ``supersedes`` are restored if a step removes them.
 
-    :returns: Trim steps; their names are what configuration and records of cuts say. Empty for none.
+    :returns: Trim steps; their names are used in the configuration and in trim records. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -165,7 +164,7 @@ def helmdeck_trim_steps() -> Sequence[TrimStep]:
 
 @hookspec
 def helmdeck_rankers() -> Sequence[Ranker]:
-    """Contribute rankers: ways to order catalog entries by what a request needs.
+    """Contribute rankers, which order catalog entries by relevance for a request.
 
     Called once when a deck is made. ``[selection] ranker`` chooses one by name; its index is built once per catalog
     version.
@@ -180,7 +179,7 @@ def helmdeck_rankers() -> Sequence[Ranker]:
 
 @hookspec
 def helmdeck_prompt_variants() -> Sequence[PromptVariant]:
-    """Contribute prompt variants: ways to put a task to a model.
+    """Contribute prompt variants: templates for a task.
 
     Called once when a deck is made. A budget's ``prompt_variant`` or its tier chooses among the variants of a task.
 
@@ -222,7 +221,7 @@ def helmdeck_weights() -> Sequence[Weight]:
 
 @hookspec
 def helmdeck_reasoning_tags() -> Sequence[ReasoningTag]:
-    """Contribute marks around text that a model thought and did not mean as its answer.
+    """Contribute marks around reasoning in answers.
 
     Called once when a deck is made; all tags are compiled into one scanner.
 
@@ -236,11 +235,11 @@ def helmdeck_reasoning_tags() -> Sequence[ReasoningTag]:
 
 @hookspec
 def helmdeck_decode_steps() -> Sequence[DecodeStep]:
-    """Contribute ways to read an answer that strict decoding refused.
+    """Contribute ways to decode an answer that strict decoding rejected.
 
     Called once when a deck is made; the steps run in rising order, only for answers that are not clean.
 
-    :returns: Decode steps; their names are reported with the value that they gave. Empty for none.
+    :returns: Decode steps; their names are reported with the decoded value. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -264,7 +263,7 @@ def helmdeck_refusal_patterns() -> Sequence[RefusalPattern]:
 
 @hookspec
 def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
-    """Contribute ways in which models write tool calls as text, and what only looks like a call.
+    """Contribute tool-call formats: how models write tool calls as text, and text that only looks like a call.
 
     Called once when a deck is made; all formats are compiled into one scanner, when the first answer is read for calls.
 
@@ -278,12 +277,12 @@ def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
 
 @hookspec
 def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
-    """Contribute rules of recovery: what is tried after a failed model call, by its cause.
+    """Contribute recovery rules: the actions after a failed model call, by its cause.
 
     Called once when a deck is made; a rule is looked up by its name when a call fails. Attempts, time and cost are
-    bounded by ``[recovery]`` whatever a rule wants.
+    limited by ``[recovery]`` for every rule.
 
-    :returns: Rules; their names are causes, or causes and finer causes. Empty for none.
+    :returns: Rules; their names are causes, or causes with sub-causes. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -293,9 +292,9 @@ def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
 
 @hookspec
 def helmdeck_native_continuations() -> Sequence[NativeContinuation]:
-    """Contribute what is known of models that go on with their own unfinished answer.
+    """Contribute which models support prefill, that is, continue a partial answer in the last message.
 
-    Called once when a deck is made. Models that no row names are asked to go on in words.
+    Called once when a deck is made. Models without a row get a hint in the prompt instead.
 
     :returns: Rows; their names are prefixes of model ids, of which the longest that fits decides. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -323,7 +322,7 @@ def helmdeck_continuation_announcements() -> Sequence[ContinuationAnnouncement]:
 def helmdeck_prices() -> Sequence[PriceSource]:
     """Contribute sources of prices, for models whose budget has none.
 
-    Called once when a deck is made; a source is asked after an answer came, in rising order, until one knows the model.
+    Called once when a deck is made; sources are called after a response, in rising order, until one knows the model.
 
     :returns: Sources. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -335,7 +334,7 @@ def helmdeck_prices() -> Sequence[PriceSource]:
 
 @hookspec
 def helmdeck_packs() -> Sequence[Pack]:
-    """Contribute packs: units of work that a plan can name and the engine can run.
+    """Contribute packs: units of work that a plan can use.
 
     Called once when a deck is made. Listed packs are catalog entries of the source ``packs``.
 
@@ -349,10 +348,10 @@ def helmdeck_packs() -> Sequence[Pack]:
 
 @hookspec
 def helmdeck_catalog_sources() -> Sequence[CatalogSource]:
-    """Contribute places that catalog entries come from.
+    """Contribute sources of catalog entries.
 
-    Called once when a deck is made. ``[catalog] sources`` names the ones that are used, and they are loaded at the
-    first use of the catalog.
+    Called once when a deck is made. ``[catalog] sources`` selects the ones that are loaded, at the first
+    use of the catalog.
 
     :returns: Catalog sources. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -366,7 +365,7 @@ def helmdeck_catalog_sources() -> Sequence[CatalogSource]:
 def helmdeck_history_stores() -> Sequence[HistoryStoreSpec]:
     """Contribute kinds of stores for the history of plans.
 
-    Called once when a deck is made. ``[history] url`` chooses one by the scheme of its URL; without it nothing is kept.
+    Called once when a deck is made. ``[history] url`` chooses one by the scheme of its URL; without it, there is no history.
 
     :returns: Store specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -410,8 +409,8 @@ def helmdeck_commands() -> Sequence[Command]:
 def helmdeck_event_sinks() -> Sequence[EventSink]:
     """Contribute receivers of events.
 
-    Called once when a deck is made. Sinks that say that they are not active are left out for good, and so are sinks that
-    are to be opened and that ``[events] sinks`` does not name.
+    Called once when a deck is made. Inactive sinks are skipped, and so are sinks with ``open`` that
+    ``[events] sinks`` does not name.
 
     :returns: Event sinks. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.

@@ -1,4 +1,4 @@
-"""What an answer can be held to: schemas that are made when somebody asks for them, and what a provider makes of them."""
+"""Output constraints: schemas that are created on first use, and how a provider applies them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Continuing answers that were cut: the states, what moves a turn from one to the next, its limits, and its record."""
+"""Continuation of truncated answers: the state machine of a turn, its limits, and its record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from helmdeck_core.errors import AttemptRequest
 
 
 class TurnState(enum.StrEnum):
-    """Where a turn stands."""
+    """The state of a turn."""
 
     REQUEST = "Request"
     EVALUATE_STOP = "EvaluateStop"
@@ -29,31 +29,31 @@ class TurnState(enum.StrEnum):
 
 
 class Trigger(enum.StrEnum):
-    """What moves a turn on."""
+    """The trigger of a state transition."""
 
     RESPONSE = "response"
     """The provider answered."""
     ERROR = "error"
     """The call failed."""
     ENDED = "ended"
-    """The model says that it is done, and what it wrote does not say otherwise."""
+    """The stop reason is a clean end, and the answer is not truncated."""
     WHOLE = "whole payload"
-    """The limit was reached, but what was asked for is there."""
+    """The output limit was reached, but the requested value is complete."""
     TOOL_CALLS = "tool calls"
     """The turn ended for tool calls, and all of them are complete."""
     CUT = "cut"
-    """The output limit cut the answer, whatever the provider calls it."""
+    """The answer was truncated at the output limit, whatever stop reason the provider reports."""
     PAUSED = "paused"
-    """The provider wants the same turn sent back."""
+    """The provider paused the turn and expects it to be sent back."""
     CUT_TOOL_CALLS = "cut tool calls"
-    """Tool calls that are incomplete, unreadable, or in an answer that did not end for them."""
+    """Tool calls are incomplete or malformed, or the stop reason is not tool calls."""
     FATAL = "blocked, overfull, cancelled or unknown"
-    """Nothing can be added, and nothing was kept so far."""
+    """The answer cannot be continued, and there is no earlier part of it."""
     FATAL_LATER = "the same, with an answer so far"
     UNDER_LIMITS = "under limits"
     LIMIT = "limit reached"
     NOT_WORTH_IT = "asking again is cheaper"
-    """Nothing usable was written, or most of the output was thought."""
+    """There is no usable text, or most of the output is reasoning."""
     RESULTS = "tool results appended"
     NOTICE = "partial answer with notice"
 
@@ -85,20 +85,20 @@ TRANSITIONS: Final[Mapping[tuple[TurnState, Trigger], TurnState]] = MappingProxy
         (_S.ABORT_PARTIAL, _T.NOTICE): _S.COMPLETE,
     }
 )
-"""The machine: what is not in it cannot happen. The diagram of the documentation is made from it."""
+"""Every allowed transition. The diagram in the documentation is generated from it."""
 
 
 class Shape(enum.StrEnum):
-    """What a text is, held against what was asked for."""
+    """How the text of an answer relates to the requested value."""
 
     TEXT = "text"
-    """Plain text: only the model can say whether it is all."""
+    """Plain text: only the stop reason shows whether it is complete."""
     WHOLE = "whole"
-    """All that was asked for is there."""
+    """The requested value is complete."""
     CUT = "cut"
-    """It ends in the middle of what was asked for, and could be completed."""
+    """The text ends inside the requested value and can be continued."""
     BROKEN = "broken"
-    """Nothing that is added makes it what was asked for."""
+    """No continuation can make it the requested value."""
 
 
 class TerminalReason(enum.StrEnum):
@@ -108,26 +108,26 @@ class TerminalReason(enum.StrEnum):
     RETRY_LIMIT = "retry_limit"
     BUDGET_EXHAUSTED = "budget_exhausted"
     COST_LIMIT = "cost_limit"
-    """What it would cost is more than the call may."""
+    """The continuation would exceed the cost limit of the call."""
     SAFETY_BLOCKED = "safety_blocked"
     CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"
     PROVIDER_ERROR = "provider_error"
     NO_PROGRESS = "no_progress"
-    """The model only repeated what was there, or wrote nothing but blanks."""
+    """The continuation only repeats the answer, or is whitespace."""
     UNKNOWN_STOP = "unknown_stop"
     TOOL_REPAIR_FAILED = "tool_repair_failed"
     NOT_CONTINUED = "not_continued"
-    """It was cut and is left so, because it is whole as it is, or because asking again is cheaper."""
+    """The truncated answer was not continued, because it is complete as it is, or because a retry is cheaper."""
 
 
 @attrs.frozen(kw_only=True)
 class ContinuationLimits:
-    """What bounds one turn with all its continuations.
+    """Limits of one turn with all its continuations.
 
-    :ivar max_attempts: continuations at most.
-    :ivar max_completion_tokens: output tokens of the turn at most, the first answer's included.
-    :ivar max_output_chars: characters of the answer at which nothing more is asked for.
-    :ivar tool_repair_attempts: how often tool calls that were cut are asked for once more; counted on its own.
+    :ivar max_attempts: maximum number of continuations.
+    :ivar max_completion_tokens: maximum output tokens of the turn, those of the first answer included.
+    :ivar max_output_chars: characters of the answer after which it is not continued.
+    :ivar tool_repair_attempts: maximum number of requests for truncated tool calls; counted separately.
     :ivar max_thought_share: an answer with a schema is not continued when more of its output tokens than this were
         reasoning, 0 to 1; a larger limit helps it more.
     """
@@ -141,17 +141,17 @@ class ContinuationLimits:
 
 @attrs.frozen(kw_only=True)
 class Continuation:
-    """What was done to complete an answer.
+    """How a truncated answer was completed.
 
     :ivar terminal_reason: why the turn ended.
-    :ivar attempts: continuations that were asked for.
+    :ivar attempts: continuations that were requested.
     :ivar repairs: requests for tool calls alone.
-    :ivar parts: characters that each answer added; the first one's first.
+    :ivar parts: characters that each response added, in order.
     :ivar dropped: characters of continuations that repeated the answer or announced it.
-    :ivar notice: what is to be said beside a partial answer; empty for a whole one.
-    :ivar cause: the class of the failure that ended it, where one did.
-    :ivar issue: what was wrong with tool calls that were asked for again: ``cut``, ``malformed`` and the like.
-    :ivar requests: everything that was sent for it, the first request included; what it cost stands in the attempt.
+    :ivar notice: explanation of a partial answer; empty for a complete one.
+    :ivar cause: the class of the failure that ended the turn, if any.
+    :ivar issue: what was wrong with tool calls that were requested again, such as ``cut`` or ``malformed``.
+    :ivar requests: all requests of the turn, the first one included; their total cost is that of the attempt.
     """
 
     terminal_reason: TerminalReason
@@ -166,23 +166,23 @@ class Continuation:
 
     @property
     def is_partial(self) -> bool:
-        """The answer is not whole."""
+        """Whether the answer is incomplete."""
         return self.terminal_reason is not TerminalReason.COMPLETED
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as plain data; what is empty is left out, and so are the requests, which are part of an attempt."""
+        """Return the record as plain data, without empty fields and without the requests, which are part of an attempt."""
         wire = attrs.asdict(self, filter=lambda field, value: field.name != "requests" and value not in ("", 0, ()))
         return {**wire, "terminal_reason": self.terminal_reason.value, "parts": list(self.parts)}
 
 
 @attrs.frozen(kw_only=True)
 class NativeContinuation:
-    """Whether models take their own unfinished answer as the last message and go on with it.
+    """Whether models support prefill: a partial answer as the last message, which they continue.
 
-    :ivar prefix: start of model ids, or a whole one; the longest that fits decides.
-    :ivar is_taken: ``False`` for models that refuse it although a shorter prefix says that they take it.
-    :ivar takes_schema: they also take it beside constrained output.
-    :ivar evidence: where this is known from.
+    :ivar prefix: prefix of model ids; the longest matching one applies.
+    :ivar is_taken: ``False`` for models without prefill although a shorter prefix has it.
+    :ivar takes_schema: whether prefill works together with constrained decoding.
+    :ivar evidence: the source of this information.
     """
 
     prefix: str
@@ -193,7 +193,7 @@ class NativeContinuation:
 
     @property
     def name(self) -> str:
-        """The prefix; contributing the same one again replaces the row."""
+        """The prefix; contributing the same prefix again replaces the row."""
         return self.prefix
 
 

@@ -13,7 +13,7 @@ from helmdeck_core.domain.events import Event
 
 
 def event_data(event: Event) -> dict[str, Any]:
-    """An event as plain data, its name as ``event``; what is empty is left out."""
+    """An event as plain data, its name as ``event``; without empty fields."""
     data = attrs.asdict(event, filter=_has_content, value_serializer=_plain)
     return {"event": event.name, **data}
 
@@ -29,7 +29,7 @@ def _plain(_: Any, __: Any, value: Any) -> Any:
 
 
 class OpenSink(Protocol):
-    """A receiver that was opened for one deck. What else it can do is found by its methods.
+    """A receiver that was opened for one deck. Its methods show what else it supports.
 
     ``TraceStore`` keeps stories; a method ``close`` is called when the deck is closed, perhaps more than once.
     """
@@ -49,7 +49,7 @@ class EventSink:
         Called once, where ``[events] sinks`` names the sink, and nowhere else.
     :ivar options: what a deployment can set under ``[events.options.NAME]``, with the defaults; a value must be of its
         default's type: a text, a number or a truth value.
-    :ivar is_active: asked once, when plugins are resolved; an inactive sink costs nothing afterwards.
+    :ivar is_active: called once, when plugins are resolved; an inactive sink has no cost afterwards.
     """
 
     name: str

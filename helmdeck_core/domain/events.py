@@ -157,7 +157,7 @@ class InvariantRestored(EventBase):
 
     :ivar step: the name of the trim step.
     :ivar field: the path of the field in the entry.
-    :ivar plugin: the plugin that the step belongs to.
+    :ivar plugin: the plugin of the step.
     :ivar entry: the name or id of the entry.
     """
 

@@ -1,4 +1,4 @@
-"""What is kept of past plans: hashes and names, never a request's text or a step's arguments."""
+"""The history of plans: hashes and names, never the text of a request or the arguments of a step."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ SHA_DIGITS = 16
 
 
 def intent_sha(intent: str) -> str:
-    """The first 16 hex digits of the SHA-256 of a request, outer blanks and letter case aside."""
+    """The first 16 hex digits of the SHA-256 of a request, without surrounding whitespace and case."""
     return _sha(intent.strip().lower())
 
 
 def args_sha(args: Mapping[str, Any]) -> str:
-    """The first 16 hex digits of the SHA-256 of a step's arguments, their order aside."""
+    """The first 16 hex digits of the SHA-256 of a step's arguments, in any order."""
     return _sha(msgspec.json.encode(dict(args), order="sorted").decode("utf-8", "replace"))
 
 
@@ -39,11 +39,11 @@ class RecordedStep:
 class PlanRecord:
     """One plan, or one attempt at a plan.
 
-    :ivar caller: whose plan it is; callers never see one another's records.
+    :ivar caller: the caller; callers never get the records of other callers.
     :ivar outcome: how a plan ended, or ``failed``.
     :ivar cause: why it failed; ``None`` for a plan.
     :ivar duration_s: seconds from the request to the plan.
-    :ivar time: when it was made, in seconds since 1970 UTC.
+    :ivar time: seconds since 1970 UTC.
     """
 
     caller: str
@@ -58,10 +58,10 @@ class PlanRecord:
 
 
 class HistoryStore(Protocol):
-    """A place where records are kept. Its methods may be called from any thread."""
+    """A store of records. Its methods may be called from any thread."""
 
     def add(self, record: PlanRecord) -> None:
-        """Keep a record. What this raises never fails a plan; it is reported as an event."""
+        """Store a record. An exception never fails a plan; it is reported as an event."""
         ...
 
     def plans(self, caller: str, limit: int = 100) -> tuple[PlanRecord, ...]:
@@ -73,8 +73,8 @@ class HistoryStore(Protocol):
 class HistoryStoreSpec:
     """A kind of store.
 
-    :ivar name: the scheme of the URLs that it serves: what stands before the first ``:`` of ``[history] url``.
-    :ivar open: takes the rest of the URL, and for how many days records are kept.
+    :ivar name: the scheme of its URLs, before the first ``:`` of ``[history] url``.
+    :ivar open: takes the rest of the URL, and the days until records are deleted.
     """
 
     name: str

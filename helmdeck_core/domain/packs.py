@@ -1,4 +1,4 @@
-"""Packs: units of work with checked inputs, run by the engine with access to models through the one way."""
+"""Packs: units of work with validated input and output, and access to models."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ T = TypeVar("T")
 
 
 class PackContext(Protocol):
-    """What a pack may use while it runs."""
+    """The context of a running pack."""
 
     @property
     def model(self) -> str | None:
-        """The model that the caller asked for; ``None`` is the deployment's default."""
+        """The requested model; ``None`` is the default model."""
         ...
 
     @property
     def caller(self) -> str:
-        """Who asks; what is remembered is kept apart by it."""
+        """The caller; history is separate for each caller."""
         ...
 
     @property
     def catalog(self) -> Catalog:
-        """Everything that can be planned."""
+        """The catalog of everything that a plan can use."""
         ...
 
     def ask(self, question: Question[T]) -> Coroutine[Any, Any, Answer[T]]:
@@ -64,12 +64,12 @@ class PackContext(Protocol):
         ...
 
     def progress(self, message: str) -> None:
-        """Tell the person who waits what is being done."""
+        """Report progress to the user."""
         ...
 
 
 class PackOutput(Protocol):
-    """A typed result that knows its wire form."""
+    """A typed result that can be converted to plain data."""
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data."""

@@ -1,4 +1,4 @@
-"""What is asked of a model before it is put into words."""
+"""Tasks: the input of prompt rendering."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from helmdeck_core.domain.catalog import Catalog
 
 @attrs.frozen
 class CompletedStep:
-    """A step that was run already.
+    """A step that was executed.
 
-    :ivar output: what it gave, as text; only its beginning goes into a prompt.
+    :ivar output: its output as text; only the start of it is part of a prompt.
     """
 
     tool: str
@@ -27,10 +27,10 @@ class Task:
     """Everything that a prompt is rendered from.
 
     :ivar name: ``plan``, ``route``, or the name of a pack.
-    :ivar variant: the prompt variant that asks.
-    :ivar catalog: the entries that the model gets to see, on their full data.
+    :ivar variant: the prompt variant.
+    :ivar catalog: the entries in the prompt, with their full data.
     :ivar shortlist: ids that are likely, best first; given where the catalog itself does not depend on the request.
-    :ivar defaults: values that the caller usually gives, by input name.
+    :ivar defaults: usual values of the caller, by input name.
     """
 
     name: str

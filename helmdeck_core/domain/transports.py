@@ -1,6 +1,6 @@
 """HTTP transports: what sends a request and returns the response. A transport is only the wire.
 
-Timeouts of a whole request, size limits, decompression, redaction and the classes of failures belong to whoever uses a
+Timeouts of a whole request, size limits, decompression, redaction and the classes of failures belong to the caller of a
 transport, such as the provider kit. A transport follows no redirect, keeps no cookie, reads no credentials from the
 environment, decompresses nothing, and never reuses a connection that holds bytes that no request asked for.
 """

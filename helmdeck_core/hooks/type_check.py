@@ -1,4 +1,4 @@
-"""Holds a contributed value against the types that its class declares, so that a slip in a plugin shows at start-up."""
+"""Checks contributed values against the types of their class, so that mistakes in a plugin are found at start-up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import attrs
 
 
 def misfit(value: Any) -> str | None:
-    """Say which field of an attrs value does not have its declared type; ``None`` when all do."""
+    """Return which field of an attrs value does not have its declared type; ``None`` if all do."""
     known = _KNOWN.get(type(value)) or _fields(type(value))
     for (name, types_, fits, hint), each in zip(known[1], known[0](value), strict=True):
         if type(each) not in types_ and not fits(each):
@@ -80,7 +80,7 @@ def _test_of(hint: Any) -> Fits:
     plain = origin or hint
     if not attrs.has(plain) and (plain.__module__ == "builtins" or issubclass(plain, enum.Enum)):
         return lambda value: isinstance(value, plain)
-    # Values inside values, such as the budget of a row, are as much a plugin's own writing.
+    # Nested values, such as the budget of a row, are contributed as well.
     return lambda value: isinstance(value, plain) and (not _is_attrs(type(value)) or misfit(value) is None)
 
 

@@ -1,4 +1,4 @@
-"""Finds the sinks that are told what happens in one deck, and opens those that the deployment asks for."""
+"""Finds the active event sinks of a deck, and opens those that are enabled in the configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from helmdeck_core.redaction import Secrets, option_secrets
 class ActiveSink:
     """An active sink.
 
-    :ivar opened: what the sink opened for this deck; ``None`` for one that is always there.
+    :ivar opened: what the sink opened for this deck; ``None`` for a sink without ``open``.
     """
 
     name: str
@@ -27,7 +27,7 @@ class ActiveSink:
 
 
 def listening(found: Sequence[Contribution[EventSink]], config: EventsConfig) -> tuple[Contribution[ActiveSink], ...]:
-    """The active sinks, in their order.
+    """Return the active sinks in their order.
 
     :raises PluginError: a sink cannot be opened.
     """
@@ -36,7 +36,7 @@ def listening(found: Sequence[Contribution[EventSink]], config: EventsConfig) ->
 
 
 def close(listeners: Sequence[Contribution[ActiveSink]]) -> None:
-    """Close what can be closed of the sinks that were opened.
+    """Close the opened sinks that have a method ``close``.
 
     :raises PluginError: a sink failed to.
     """

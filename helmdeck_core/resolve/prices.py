@@ -1,4 +1,4 @@
-"""What a call cost, and what a prompt cache saved; ``None`` wherever a price is not known."""
+"""Costs of calls and savings by prompt caches; ``None`` if a price is unknown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHARS_PER_TOKEN_AT_MOST = 5
 """English prose, which takes the fewest tokens, has 4 to 4.8 characters a token with the vocabularies of today."""
 
 MOST_UNKNOWN = 4_096
-"""Models without a price that are remembered; ids come from callers, so that memory needs a bound."""
+"""Cached models without a price; ids come from callers, so the cache is bounded."""
 
 
 class Pricer:
@@ -32,31 +32,30 @@ class Pricer:
     def cost_usd(self, budget: Budget, model: str, usage: Usage) -> float | None:
         """US dollars of one call.
 
-        :param model: the model that was asked.
+        :param model: the model that was called.
         """
         if usage == Usage():
             return None
         by_input, by_output = budget.input_cost_usd_per_mtok, budget.output_cost_usd_per_mtok
         if by_input is None or by_output is None:
-            return self._asked(model, usage)
+            return self._from_sources(model, usage)
         by_cached = budget.cached_input_cost_usd_per_mtok
         cached = usage.cached_input_tokens if by_cached is not None else 0
         paid = (usage.input_tokens - cached) * by_input + usage.output_tokens * by_output
         return (paid + cached * (by_cached or 0.0)) / MTOK
 
     def saved_usd(self, budget: Budget, model: str, usage: Usage) -> float | None:
-        """US dollars that the input from the cache would have cost more without one; ``None`` where no price is known."""
+        """US dollars that the input from the cache would have cost more without one; ``None`` if the price is unknown."""
         if budget.input_cost_usd_per_mtok is not None and budget.cached_input_cost_usd_per_mtok is None:
-            return None  # what the deployment says of input holds, and of cached input it says nothing
+            return None  # the configured price of input is valid, but that of cached input is unknown
         costs = [self.cost_usd(budget, model, each) for each in (usage, attrs.evolve(usage, cached_input_tokens=0))]
         with_cache, without = costs
         return None if with_cache is None or without is None else without - with_cache
 
     def least_usd(self, budget: Budget, model: str, request: ChatRequest) -> float | None:
-        """What the input of a request costs at least; ``None`` where no price is known.
+        """The minimum cost of the input of a request; ``None`` if the price is unknown.
 
-        Its tokens are reckoned low, images count as nothing, and what is marked as a prefix is taken for cached where the
-        budget says that the provider caches.
+        Tokens are a low estimate, images count as 0, and the marked prefix counts as cached if the provider has a prompt cache.
         """
         cached, other = _chars(request)
         usage = Usage(
@@ -66,11 +65,11 @@ class Pricer:
         return self.cost_usd(budget, model, usage) if usage.input_tokens else 0.0
 
     def is_free(self, budget: Budget, model: str) -> bool:
-        """Whether a model is known to cost nothing."""
+        """Whether a model is known to be free."""
         return self.cost_usd(budget, model, Usage(input_tokens=1_000_000, output_tokens=1_000_000)) == 0.0
 
-    def _asked(self, model: str, usage: Usage) -> float | None:
-        """What the first source says that knows the model; a model that none knows is not asked for again."""
+    def _from_sources(self, model: str, usage: Usage) -> float | None:
+        """The cost by the first source that knows the model; a model without a price is not looked up again."""
         if model in self._unknown:
             return None
         found = next((cost for source in self._sources for cost in source(model, usage)), None)
@@ -80,7 +79,7 @@ class Pricer:
 
 
 def _chars(request: ChatRequest) -> tuple[int, int]:
-    """Characters of the part that is marked as a prefix, and of the rest."""
+    """Characters of the marked prefix, and of the rest."""
     parts = [part for message in request.messages for part in message.parts]
     sizes = [len(part.text) if isinstance(part, TextPart) else 0 for part in parts]
     ends = [number for number, part in enumerate(parts, 1) if isinstance(part, TextPart) and part.ends_prefix]
@@ -91,7 +90,7 @@ def _chars(request: ChatRequest) -> tuple[int, int]:
 
 
 def _priced(source: PriceSource) -> Callable[[str, Usage], tuple[float, ...]]:
-    """What a source says, checked: one figure or none."""
+    """A source with a checked result: one cost or none."""
 
     def priced(model: str, usage: Usage) -> tuple[float, ...]:
         cost = source.cost_usd(model, usage)

@@ -248,7 +248,7 @@ def test_catalog_option_replaces_the_configured_sources(cli, tmp_path):
     [
         (None, "the file cannot be read (No such file or directory)"),
         ("{", "not valid JSON"),
-        ('{"x": 1}', "neither a list packs nor a list pipelines"),
+        ('{"x": 1}', "neither packs nor pipelines"),
         ("3", "a catalog is an object, found a number"),
         ('{"packs": [{"name": "a"}, {"name": "a"}]}', "$.packs[1].name: already used by $.packs[0], found 'a'"),
         ('{"packs": [{"name": 1}, 2]}', "2 mistakes"),
