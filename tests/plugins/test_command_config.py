@@ -207,7 +207,7 @@ def test_all_recovery_mistakes_are_reported_together(cli, configure):
         "fallback.gpt": "no model id has this prefix",
         'fallback."anthropic/"': "not a list of strings",
         'fallback."groq/x"': "the model falls back to itself",
-        'budgets."openai/".filter_model': "unknown provider in 'nobody/x'",
+        'budgets."openai/".filter_model': "unknown provider in 'unknown/x'",
         "providers.mine.kind": "no plugin contributes a provider of this name, so kind is required (did you mean 'gemini'?)",
         "providers.vllm.timeout_s": "every request would fail at 0",
     }
