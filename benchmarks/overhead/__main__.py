@@ -34,7 +34,7 @@ BESIDE = {
     "iter_any": "iter_any",
     "iter_chunks": "iter_any",
 }
-"""What a way to read is held against, where it is not ``aiter_bytes``."""
+"""What a way to read is compared with, where it is not ``aiter_bytes``."""
 
 
 def rows_of(module: str, name: str, python: str, url: str, *more: str) -> list[dict[str, Any]]:

@@ -61,7 +61,7 @@ def bare(library: str, url: str) -> Callable[[bytes], Call]:
 
 
 TRANSPORTS = {"httpx": "httpx2", "aiohttp": "aiohttp"}
-"""The built-in transports, and the library that each is held against."""
+"""The built-in transports, and the library that each is compared with."""
 
 
 async def helmdeck(url: str) -> Calls:

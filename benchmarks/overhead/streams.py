@@ -129,7 +129,7 @@ def of_lines(ask: Callable[[], Any], decode: Callable[[str], Any]) -> Way:
     return read
 
 
-def asked(
+def deck_and_request(
     url: str, name: str = "openai-chat", model: str = f"text-pieces-{PIECES}", transport: str = "httpx"
 ) -> tuple[Any, Any]:
     """A deck, and a request for a stream."""
@@ -182,10 +182,10 @@ async def helmdeck(url: str) -> None:
             ask, over_aiohttp = bare("httpx2", url, name, model), bare("aiohttp", url, name, model)
             ways = {"aiter_bytes": of_bytes(ask), "iter_any": of_bytes(over_aiohttp, "iter_any")}
             for transport in ("httpx", "aiohttp"):
-                ways[f"deck.astream, {transport}"] = of_deck(*asked(url, name, model, transport))
+                ways[f"deck.astream, {transport}"] = of_deck(*deck_and_request(url, name, model, transport))
             if model == f"text-pieces-{PIECES}" and name == "openai-chat":
                 ways |= {
-                    "deck.stream, httpx": of_waiting(*asked(url, name, model)),
+                    "deck.stream, httpx": of_waiting(*deck_and_request(url, name, model)),
                     "iter_chunks": of_bytes(over_aiohttp, "iter_chunks"),
                     "aiter_lines": of_bytes(ask, "aiter_lines"),
                     "aiter_lines, msgspec": of_lines(ask, importlib.import_module("msgspec").json.decode),
@@ -228,7 +228,7 @@ async def pydantic_ai(url: str) -> None:
 
 async def first(url: str) -> None:
     """Print the seconds until the first bytes of a short stream, and until its first piece, in turns."""
-    ask, (deck, request) = bare("httpx2", url, model=f"text-pieces-{FEW}"), asked(url, model=f"text-pieces-{FEW}")
+    ask, (deck, request) = bare("httpx2", url, model=f"text-pieces-{FEW}"), deck_and_request(url, model=f"text-pieces-{FEW}")
     found: dict[str, list[float]] = {"aiter_bytes": [], "deck.astream": []}
 
     async def bytes_alone() -> float:
@@ -256,7 +256,7 @@ async def drip(url: str) -> None:
     """Print the CPU seconds per event of several slow concurrent streams."""
     ask, (deck, request) = (
         bare("httpx2", url, model=f"drip-pieces-{DRIPPED}"),
-        asked(url, model=f"drip-pieces-{DRIPPED}"),
+        deck_and_request(url, model=f"drip-pieces-{DRIPPED}"),
     )
     found: dict[str, list[float]] = {"aiter_bytes": [], "deck.astream": []}
     for number in range(ROUNDS // 3 + 1):
