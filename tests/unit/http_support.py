@@ -111,6 +111,12 @@ async def until(holds):
             await asyncio.sleep(0)
 
 
+def tasks_left():
+    """The other unfinished tasks of the loop. A connection that a server accepts late is not the client's."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    return [task for task in others if not task.done() and "_accept_connection" not in task.get_coro().__qualname__]
+
+
 async def turns(count=20):
     """Give the other side its turns on the loop."""
     for _ in range(count):

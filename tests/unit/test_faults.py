@@ -9,6 +9,7 @@ import pytest
 
 from helmdeck_core import CallFailed, ChatRequest, FailureClass, Message, Role, TextPart
 from helmdeck_testing import ANTHROPIC, OLLAMA, OPENAI_CHAT, Fault, FaultKind, failing_server, faulty_proxy, make_deck
+from tests.unit.http_support import tasks_left
 
 DEADLINE_S = 0.1
 
@@ -54,7 +55,7 @@ def outcome(name, base_url_of, streams):
                 with pytest.raises(CallFailed) as caught:
                     await ask(deck, name, streams)
             await until(lambda: proxy.open == 0)
-        return caught.value, {task for task in asyncio.all_tasks() - {asyncio.current_task()} if not task.done()}
+        return caught.value, tasks_left()
 
     return asyncio.run(run())
 
@@ -81,7 +82,7 @@ def test_a_broken_connection_is_a_failure_with_a_cause(name, stage, harm, stream
         fault = Fault(harm, **STAGES[stage])
         failure, left = outcome(name, lambda: faulty_proxy(server.base_url, fault), streams)
     assert failure.failure_class is CAUSES[harm], failure
-    assert left == set()
+    assert left == []
 
 
 def test_a_proxy_that_does_no_harm_changes_nothing_and_pieces_come_as_they_are_sent():
