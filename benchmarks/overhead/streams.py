@@ -228,7 +228,10 @@ async def pydantic_ai(url: str) -> None:
 
 async def first(url: str) -> None:
     """Print the seconds until the first bytes of a short stream, and until its first piece, in turns."""
-    ask, (deck, request) = bare("httpx2", url, model=f"text-pieces-{FEW}"), deck_and_request(url, model=f"text-pieces-{FEW}")
+    ask, (deck, request) = (
+        bare("httpx2", url, model=f"text-pieces-{FEW}"),
+        deck_and_request(url, model=f"text-pieces-{FEW}"),
+    )
     found: dict[str, list[float]] = {"aiter_bytes": [], "deck.astream": []}
 
     async def bytes_alone() -> float:

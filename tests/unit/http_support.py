@@ -69,3 +69,9 @@ def busy(connection):
     if (session := getattr(transport, "_session", None)) is not None:
         return len(session.connector._acquired)
     return len(transport._all) - len(transport._idle)
+
+
+def tasks_left():
+    """Return the other unfinished tasks of the loop; a connection that a server accepts late does not belong to the client."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    return [task for task in others if not task.done() and "_accept_connection" not in task.get_coro().__qualname__]

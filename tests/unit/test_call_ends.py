@@ -18,7 +18,7 @@ from helmdeck_core import CallFailed, CallLimits, Cancelled, ConfigError, Helmde
 from helmdeck_core.config.types import Config, ProviderConfig, RecoveryConfig
 from helmdeck_testing import OPENAI_CHAT, Fault, FaultKind, ScriptedAnswer, failing_server, faulty_proxy, make_deck
 from tests.unit.adapters_support import ADAPTERS, KEYS, PLUGINS, ask, request
-from tests.unit.http_support import Server, Step, chunked, http, saying, until
+from tests.unit.http_support import Server, Step, chunked, http, saying, tasks_left, until
 
 DEADLINE_S = 0.1
 TEXT = "a text that is long enough to be cut anywhere " * 5
@@ -66,10 +66,6 @@ def nothing_left():
     assert len(os.listdir("/proc/self/fd")) == files  # noqa: PTH208
 
 
-def still_running():
-    return [task for task in asyncio.all_tasks() - {asyncio.current_task()} if not task.done()]
-
-
 def failure_of(act):
     """How a coroutine fails that gets nothing from nobody; nothing is left behind."""
 
@@ -79,7 +75,7 @@ def failure_of(act):
         with pytest.raises(CallFailed) as caught:
             await act()
         await asyncio.sleep(0)
-        assert still_running() == [] and unhandled == []
+        assert tasks_left() == [] and unhandled == []
         return caught.value
 
     with nothing_left():
@@ -142,7 +138,7 @@ def test_unreachable_server_fails_within_the_deadline():
                             await ask(deck, "p/any", streams, text=text)
                     assert type(caught.value) is expected, (port.__name__, scheme, streams)
                     await asyncio.sleep(0)
-                    assert still_running() == []
+                    assert tasks_left() == []
 
     with nothing_left():
         asyncio.run(run())
@@ -287,7 +283,7 @@ def test_call_can_be_cancelled_at_every_loop_iteration(name, streams):
                     turns += 1
                 assert (await ask(deck, "p/any", streams)).text == said.text, "it still works"
             await until(lambda: len(server.gone) == len(server.connections))
-        assert still_running() == []
+        assert tasks_left() == []
 
     with nothing_left():
         asyncio.run(run())
@@ -400,7 +396,7 @@ def test_64_concurrent_calls_over_a_bad_network_end_without_leaks(fault):
             async with deck_at(proxy.base_url, deadline_s=0.4, max_attempts=3, backoff_s=0.01) as deck:
                 await asyncio.gather(*(call(deck, number) for number in range(64)))
             await until(lambda: proxy.open == 0)
-        assert still_running() == []
+        assert tasks_left() == []
 
     with failing_server(OPENAI_CHAT, text=TEXT) as server:
         asyncio.run(run(server))

@@ -16,11 +16,11 @@ import pytest
 from helmdeck_core import CallFailed, InvalidRequest, LikelyTimeout, ProviderUnavailable, RateLimited, TransientUnknown
 from helmdeck_testing import ScriptedAnswer, make_deck
 from tests.unit.adapters_support import ADAPTERS, KEYS, PLUGINS, ask
-from tests.unit.http_support import Server, Step, chunked, http, saying, until
+from tests.unit.http_support import Server, Step, chunked, http, saying, tasks_left, until
 
 pytestmark = pytest.mark.usefixtures("transport")
 
-DEADLINE_S = 0.25
+DEADLINE_S = 1.0
 CONCURRENCY = 8
 """Concurrent calls, apart from the calls that time out."""
 
@@ -222,7 +222,7 @@ def test_every_response_is_read_or_fails_and_all_resources_are_closed(name):
         for server in servers:
             await server.__aexit__()
         assert all(server.connections for server in servers)
-        assert [task for task in asyncio.all_tasks() - {asyncio.current_task()} if not task.done()] == []
+        assert tasks_left() == []
 
     before = open_files()
     asyncio.run(run())

@@ -234,7 +234,7 @@ def test_cancelled_call_ends_its_backoff():
             is_waiting.set()
             await asyncio.Event().wait()  # only a cancellation ends it
 
-        stage.deck._engine.dispatcher.sleep = sleep
+        stage.deck._engine.dispatcher.services.sleep = sleep
         task = asyncio.create_task(stage.deck.aplan(ASK, model="a/one"))
         await is_waiting.wait()
         task.cancel()

@@ -55,7 +55,7 @@ def used(chat_server, **config):
         async with make_deck(config={"http": config.get("http", {}), "providers": providers}) as deck:
             for name in providers:
                 assert (await deck.acomplete(request(f"{name}/any"))).text == "hello"
-            pool = deck._engine.gateway
+            pool = deck._engine.pool
             return [type(pool.open_provider(name)._connection._transport) for name in providers]
 
     return asyncio.run(run())
@@ -214,7 +214,7 @@ def test_client_decides_the_transport_whatever_is_configured():
         config = {"http": {"transport": "aiohttp"}}
         async with make_deck(http_clients={"openai": mock(httpx2, completion("hello"))}, config=config) as deck:
             await deck.acomplete(request())
-            return type(deck._engine.gateway.open_provider("openai")._connection._transport)
+            return type(deck._engine.pool.open_provider("openai")._connection._transport)
 
     assert asyncio.run(run()) is ClientTransport
 
