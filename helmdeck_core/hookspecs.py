@@ -1,15 +1,15 @@
-"""The hooks: everything that a plugin can contribute or answer. The complete contract of a plugin is this page.
+"""The hooks that a plugin can implement. This page is the complete contract of a plugin.
 
-A plugin is a module, or an object, with functions that are marked ``@hookimpl`` and named like the ones below. An
-implementation takes the arguments that it needs and may leave out the others.
+A plugin is a module, or an object, with functions that are marked ``@hookimpl`` and have the names below. An implementation
+may leave out arguments that it does not need.
 
 There are two kinds. A *contribution* returns a sequence of values, each with a ``name`` and an ``order``: values are
 sorted by ``order`` and then by name; a plugin that contributes a name that a built-in has replaces the built-in's
 value; two installed plugins that contribute one name are an error. A *look-up* returns one answer or ``None``; the
-plugin that was registered last is asked first, and ``wrapper=True`` may adjust whatever was answered.
+plugin that was registered last is called first, and a ``wrapper=True`` implementation may adjust the answer.
 
-All hooks are called when a deck is made, and none of them while a request is served; only the look-up is called at the
-first request to a model id, and its answer is remembered.
+Contributions are called when a deck is made, never during a request. The look-up is called at the first request to a
+model id, and its answer is cached.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ hookimpl = pluggy.HookimplMarker("helmdeck")
 
 @hookspec
 def helmdeck_providers() -> Sequence[ProviderSpec]:
-    """Contribute providers: where models are served.
+    """Contribute providers: services that run models.
 
-    Called once when a deck is made. ``ProviderSpec.open`` is called later, at the first request to the provider, and
-    what it returns is kept until the deck is closed.
+    Called once when a deck is made. ``ProviderSpec.open`` is called later, at the first request to the provider; the
+    provider is closed with the deck.
 
     :returns: Provider specifications; their names are the first part of model ids. Empty for none.
-    :raises Exception: nothing is expected to be raised; whatever is stops start-up and names the plugin.
+    :raises Exception: any exception stops start-up with an error that names the plugin.
 
     .. versionadded:: 0.1
     """
@@ -59,7 +59,7 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 @hookspec
 def helmdeck_transports() -> Sequence[TransportSpec]:
-    """Contribute HTTP transports: how requests of providers reach their servers.
+    """Contribute HTTP transports: HTTP clients for providers.
 
     Called once when a deck is made. ``[http] transport`` or ``[providers.NAME] transport`` chooses one by name; without
     either, the one with the lowest ``order``. ``TransportSpec.open`` is called at the first request of a provider, once per
@@ -77,7 +77,8 @@ def helmdeck_transports() -> Sequence[TransportSpec]:
 def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
     """Contribute tables of native stop reasons, one per wire format.
 
-    Called once when a deck is made. A word that the wire format's table does not list is ``Unknown``, never a clean end.
+    Called once when a deck is made. A reason that the table of the wire format does not list is ``Unknown``, never a clean
+    end.
 
     :returns: Tables; their names are wire formats. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -119,9 +120,9 @@ def helmdeck_budget_rows() -> Sequence[BudgetRow]:
 
 @hookspec
 def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
-    """Contribute what holds for the models of a tier where neither their budget nor the configuration says otherwise.
+    """Contribute defaults for the models of a tier; budgets and the configuration override them.
 
-    Called once when a deck is made. A tier that no plugin describes has no limits.
+    Called once when a deck is made. A tier without contributed defaults has no limits.
 
     :returns: Defaults; their names are tiers. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -135,13 +136,13 @@ def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
 def helmdeck_model_budget(model_id: str, table: BudgetTable) -> Budget | None:  # noqa: ARG001
     """Look up the budget of one model.
 
-    Called once per model id and then remembered. The first plugin that answers decides; wrappers may adjust the
-    answer. What a deployment configures under ``[budgets]`` is laid over it afterwards.
+    Called once per model id; the result is cached. The first answer applies; wrappers may adjust it. The configuration
+    under ``[budgets]`` overrides it.
 
-    :param model_id: ``provider/model`` as the caller wrote it, outer blanks removed; may be any text.
-    :param table: The rows that all plugins contributed.
-    :returns: The budget, or ``None`` to leave the model to the next plugin.
-    :raises Exception: nothing is expected to be raised for any text; whatever is names the plugin.
+    :param model_id: ``provider/model`` as requested, without surrounding whitespace; may be any string.
+    :param table: All contributed rows.
+    :returns: The budget, or ``None`` to defer to the next plugin.
+    :raises Exception: any exception fails the look-up with an error that names the plugin.
 
     .. versionadded:: 0.1
     """
@@ -150,12 +151,12 @@ def helmdeck_model_budget(model_id: str, table: BudgetTable) -> Budget | None:  
 
 @hookspec
 def helmdeck_trim_steps() -> Sequence[TrimStep]:
-    """Contribute steps of the compaction ladder.
+    """Contribute trim steps of catalog compaction.
 
-    Called once when a deck is made; the steps run once per catalog version, in rising order, and the ladder stops at
-    the first step after which the catalog fits. Names, ids and ``supersedes`` are put back if a step cuts them.
+    Called once when a deck is made. The steps run once per catalog version, in ascending order, until the catalog fits.
+    Names, ids and ``supersedes`` are restored if a step removes them.
 
-    :returns: Trim steps; their names are what configuration and records of cuts say. Empty for none.
+    :returns: Trim steps; configuration and trim records refer to their names. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -165,7 +166,7 @@ def helmdeck_trim_steps() -> Sequence[TrimStep]:
 
 @hookspec
 def helmdeck_rankers() -> Sequence[Ranker]:
-    """Contribute rankers: ways to order catalog entries by what a request needs.
+    """Contribute rankers, which order catalog entries by relevance to a request.
 
     Called once when a deck is made. ``[selection] ranker`` chooses one by name; its index is built once per catalog
     version.
@@ -180,7 +181,7 @@ def helmdeck_rankers() -> Sequence[Ranker]:
 
 @hookspec
 def helmdeck_prompt_variants() -> Sequence[PromptVariant]:
-    """Contribute prompt variants: ways to put a task to a model.
+    """Contribute prompt variants of tasks.
 
     Called once when a deck is made. A budget's ``prompt_variant`` or its tier chooses among the variants of a task.
 
@@ -208,7 +209,7 @@ def helmdeck_prompt_texts() -> Sequence[PromptText]:
 
 @hookspec
 def helmdeck_weights() -> Sequence[Weight]:
-    """Contribute numbers by which the core weighs one thing against another, such as what a plan of the past gains.
+    """Contribute weights of the core, such as the score gain of entries in earlier plans.
 
     Called once when a deck is made. A weight that no plugin contributes has no effect.
 
@@ -222,7 +223,7 @@ def helmdeck_weights() -> Sequence[Weight]:
 
 @hookspec
 def helmdeck_reasoning_tags() -> Sequence[ReasoningTag]:
-    """Contribute marks around text that a model thought and did not mean as its answer.
+    """Contribute tags that models write around reasoning.
 
     Called once when a deck is made; all tags are compiled into one scanner.
 
@@ -236,11 +237,11 @@ def helmdeck_reasoning_tags() -> Sequence[ReasoningTag]:
 
 @hookspec
 def helmdeck_decode_steps() -> Sequence[DecodeStep]:
-    """Contribute ways to read an answer that strict decoding refused.
+    """Contribute steps that decode an answer after strict decoding failed.
 
-    Called once when a deck is made; the steps run in rising order, only for answers that are not clean.
+    Called once when a deck is made; the steps run in ascending order.
 
-    :returns: Decode steps; their names are reported with the value that they gave. Empty for none.
+    :returns: Decode steps; their names are reported with the decoded value. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -264,9 +265,9 @@ def helmdeck_refusal_patterns() -> Sequence[RefusalPattern]:
 
 @hookspec
 def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
-    """Contribute ways in which models write tool calls as text, and what only looks like a call.
+    """Contribute formats in which models write tool calls as text, and of text that only looks like a call.
 
-    Called once when a deck is made; all formats are compiled into one scanner, when the first answer is read for calls.
+    Called once when a deck is made; all formats are compiled into one scanner on first use.
 
     :returns: Formats; their names are reported with the calls. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -278,12 +279,12 @@ def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
 
 @hookspec
 def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
-    """Contribute rules of recovery: what is tried after a failed model call, by its cause.
+    """Contribute recovery rules: the actions after a failed model call, by cause.
 
-    Called once when a deck is made; a rule is looked up by its name when a call fails. Attempts, time and cost are
-    bounded by ``[recovery]`` whatever a rule wants.
+    Called once when a deck is made; a rule is looked up by name when a call fails. ``[recovery]`` limits attempts, time
+    and cost.
 
-    :returns: Rules; their names are causes, or causes and finer causes. Empty for none.
+    :returns: Rules; their names are causes, or causes with sub-causes. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -293,11 +294,11 @@ def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
 
 @hookspec
 def helmdeck_native_continuations() -> Sequence[NativeContinuation]:
-    """Contribute what is known of models that go on with their own unfinished answer.
+    """Contribute which models continue their own partial answer natively (prefill).
 
-    Called once when a deck is made. Models that no row names are asked to go on in words.
+    Called once when a deck is made. All other models receive a hint in the prompt.
 
-    :returns: Rows; their names are prefixes of model ids, of which the longest that fits decides. Empty for none.
+    :returns: Rows; their names are prefixes of model ids, the longest matching one applies. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -323,7 +324,8 @@ def helmdeck_continuation_announcements() -> Sequence[ContinuationAnnouncement]:
 def helmdeck_prices() -> Sequence[PriceSource]:
     """Contribute sources of prices, for models whose budget has none.
 
-    Called once when a deck is made; a source is asked after an answer came, in rising order, until one knows the model.
+    Called once when a deck is made; after a response, sources are called in ascending order until one knows the
+    model.
 
     :returns: Sources. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -335,7 +337,7 @@ def helmdeck_prices() -> Sequence[PriceSource]:
 
 @hookspec
 def helmdeck_packs() -> Sequence[Pack]:
-    """Contribute packs: units of work that a plan can name and the engine can run.
+    """Contribute packs: units of work that plans can use.
 
     Called once when a deck is made. Listed packs are catalog entries of the source ``packs``.
 
@@ -349,10 +351,10 @@ def helmdeck_packs() -> Sequence[Pack]:
 
 @hookspec
 def helmdeck_catalog_sources() -> Sequence[CatalogSource]:
-    """Contribute places that catalog entries come from.
+    """Contribute sources of catalog entries.
 
-    Called once when a deck is made. ``[catalog] sources`` names the ones that are used, and they are loaded at the
-    first use of the catalog.
+    Called once when a deck is made. ``[catalog] sources`` names the enabled ones; they are loaded on first use of the
+    catalog.
 
     :returns: Catalog sources. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -366,7 +368,7 @@ def helmdeck_catalog_sources() -> Sequence[CatalogSource]:
 def helmdeck_history_stores() -> Sequence[HistoryStoreSpec]:
     """Contribute kinds of stores for the history of plans.
 
-    Called once when a deck is made. ``[history] url`` chooses one by the scheme of its URL; without it nothing is kept.
+    Called once when a deck is made. ``[history] url`` chooses one by the scheme of its URL; without it, there is no history.
 
     :returns: Store specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -378,9 +380,9 @@ def helmdeck_history_stores() -> Sequence[HistoryStoreSpec]:
 
 @hookspec
 def helmdeck_secret_patterns() -> Sequence[SecretPattern]:
-    """Contribute how the keys of services look, so that they are redacted in quoted text.
+    """Contribute the formats of API keys, for redaction in quoted text.
 
-    Called once when a deck is made. The keys that a deployment configures are redacted without any pattern.
+    Called once when a deck is made. Configured keys are redacted without a pattern.
 
     :returns: Patterns. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -398,7 +400,7 @@ def helmdeck_commands() -> Sequence[Command]:
     command of a group; several plugins may add commands to one group. A command that has the name of a built-in one
     replaces it.
 
-    :returns: Commands; their names are what is typed behind ``helmdeck``. Empty for none.
+    :returns: Commands; their names follow ``helmdeck`` on the command line. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -408,10 +410,10 @@ def helmdeck_commands() -> Sequence[Command]:
 
 @hookspec
 def helmdeck_event_sinks() -> Sequence[EventSink]:
-    """Contribute receivers of events.
+    """Contribute event sinks.
 
-    Called once when a deck is made. Sinks that say that they are not active are left out for good, and so are sinks that
-    are to be opened and that ``[events] sinks`` does not name.
+    Called once when a deck is made. Inactive sinks, and sinks with ``open`` that ``[events] sinks`` does not name, are
+    left out.
 
     :returns: Event sinks. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.

@@ -1,4 +1,4 @@
-"""What an answer can be held to: schemas that are made when somebody asks for them, and what a provider makes of them."""
+"""Constraints of responses: requested formats, schemas built on demand, and the constraint that a provider applies."""
 
 from __future__ import annotations
 

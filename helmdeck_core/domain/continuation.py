@@ -1,4 +1,4 @@
-"""Continuing answers that were cut: the states, what moves a turn from one to the next, its limits, and its record."""
+"""Continuation of truncated answers: state machine, limits and results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from helmdeck_core.errors import AttemptRequest
 
 
 class TurnState(enum.StrEnum):
-    """Where a turn stands."""
+    """The state of a turn."""
 
     REQUEST = "Request"
     EVALUATE_STOP = "EvaluateStop"
@@ -29,31 +29,31 @@ class TurnState(enum.StrEnum):
 
 
 class Trigger(enum.StrEnum):
-    """What moves a turn on."""
+    """An event that changes the state of a turn."""
 
     RESPONSE = "response"
     """The provider answered."""
     ERROR = "error"
     """The call failed."""
     ENDED = "ended"
-    """The model says that it is done, and what it wrote does not say otherwise."""
-    WHOLE = "whole payload"
-    """The limit was reached, but what was asked for is there."""
+    """The stop reason is a clean end, and the content agrees."""
+    WHOLE = "complete payload"
+    """The output limit was reached, but the payload is complete."""
     TOOL_CALLS = "tool calls"
-    """The turn ended for tool calls, and all of them are complete."""
-    CUT = "cut"
-    """The output limit cut the answer, whatever the provider calls it."""
+    """The turn ended for tool calls, all of them complete."""
+    CUT = "truncated"
+    """The answer was truncated at the output limit."""
     PAUSED = "paused"
-    """The provider wants the same turn sent back."""
-    CUT_TOOL_CALLS = "cut tool calls"
-    """Tool calls that are incomplete, unreadable, or in an answer that did not end for them."""
-    FATAL = "blocked, overfull, cancelled or unknown"
-    """Nothing can be added, and nothing was kept so far."""
-    FATAL_LATER = "the same, with an answer so far"
+    """The provider expects the same turn to be sent back."""
+    CUT_TOOL_CALLS = "truncated tool calls"
+    """Tool calls are incomplete, malformed, or not the stop reason of their answer."""
+    FATAL = "blocked, window exceeded, cancelled or unknown"
+    """The answer cannot be continued, and there is no partial answer."""
+    FATAL_LATER = "the same, with a partial answer"
     UNDER_LIMITS = "under limits"
     LIMIT = "limit reached"
-    NOT_WORTH_IT = "asking again is cheaper"
-    """Nothing usable was written, or most of the output was thought."""
+    NOT_WORTH_IT = "retry is cheaper"
+    """The answer contains nothing usable, or mostly reasoning."""
     RESULTS = "tool results appended"
     NOTICE = "partial answer with notice"
 
@@ -85,20 +85,20 @@ TRANSITIONS: Final[Mapping[tuple[TurnState, Trigger], TurnState]] = MappingProxy
         (_S.ABORT_PARTIAL, _T.NOTICE): _S.COMPLETE,
     }
 )
-"""The machine: what is not in it cannot happen. The diagram of the documentation is made from it."""
+"""All transitions of the state machine. The diagram in the documentation is generated from them."""
 
 
 class Shape(enum.StrEnum):
-    """What a text is, held against what was asked for."""
+    """How a text compares with the requested format."""
 
     TEXT = "text"
-    """Plain text: only the model can say whether it is all."""
+    """Plain text: only the stop reason shows whether it is complete."""
     WHOLE = "whole"
-    """All that was asked for is there."""
+    """Complete."""
     CUT = "cut"
-    """It ends in the middle of what was asked for, and could be completed."""
+    """Truncated: a continuation could complete it."""
     BROKEN = "broken"
-    """Nothing that is added makes it what was asked for."""
+    """Malformed: no continuation could complete it."""
 
 
 class TerminalReason(enum.StrEnum):
@@ -108,28 +108,28 @@ class TerminalReason(enum.StrEnum):
     RETRY_LIMIT = "retry_limit"
     BUDGET_EXHAUSTED = "budget_exhausted"
     COST_LIMIT = "cost_limit"
-    """What it would cost is more than the call may."""
+    """A continuation would exceed the cost limit of the call."""
     SAFETY_BLOCKED = "safety_blocked"
     CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"
     PROVIDER_ERROR = "provider_error"
     NO_PROGRESS = "no_progress"
-    """The model only repeated what was there, or wrote nothing but blanks."""
+    """The continuation only repeated the answer, or contained only whitespace."""
     UNKNOWN_STOP = "unknown_stop"
     TOOL_REPAIR_FAILED = "tool_repair_failed"
     NOT_CONTINUED = "not_continued"
-    """It was cut and is left so, because it is whole as it is, or because asking again is cheaper."""
+    """The truncated answer was not continued: it is complete, or a retry is cheaper."""
 
 
 @attrs.frozen(kw_only=True)
 class ContinuationLimits:
-    """What bounds one turn with all its continuations.
+    """Limits of one turn with all its continuations.
 
-    :ivar max_attempts: continuations at most.
-    :ivar max_completion_tokens: output tokens of the turn at most, the first answer's included.
-    :ivar max_output_chars: characters of the answer at which nothing more is asked for.
-    :ivar tool_repair_attempts: how often tool calls that were cut are asked for once more; counted on its own.
-    :ivar max_thought_share: an answer with a schema is not continued when more of its output tokens than this were
-        reasoning, 0 to 1; a larger limit helps it more.
+    :ivar max_attempts: maximum number of continuations.
+    :ivar max_completion_tokens: maximum output tokens of the turn, the first answer included.
+    :ivar max_output_chars: characters of the answer after which it is not continued.
+    :ivar tool_repair_attempts: maximum number of requests for truncated tool calls; counted separately.
+    :ivar max_thought_share: an answer with a schema is not continued if the share of reasoning in its output tokens is
+        higher, 0 to 1.
     """
 
     max_attempts: int = 3
@@ -141,17 +141,17 @@ class ContinuationLimits:
 
 @attrs.frozen(kw_only=True)
 class Continuation:
-    """What was done to complete an answer.
+    """The continuation of a truncated answer.
 
     :ivar terminal_reason: why the turn ended.
-    :ivar attempts: continuations that were asked for.
-    :ivar repairs: requests for tool calls alone.
-    :ivar parts: characters that each answer added; the first one's first.
-    :ivar dropped: characters of continuations that repeated the answer or announced it.
-    :ivar notice: what is to be said beside a partial answer; empty for a whole one.
-    :ivar cause: the class of the failure that ended it, where one did.
-    :ivar issue: what was wrong with tool calls that were asked for again: ``cut``, ``malformed`` and the like.
-    :ivar requests: everything that was sent for it, the first request included; what it cost stands in the attempt.
+    :ivar attempts: number of requested continuations.
+    :ivar repairs: number of requests for tool calls only.
+    :ivar parts: characters of each response, the first one included.
+    :ivar dropped: removed characters: overlaps and announcements of continuations.
+    :ivar notice: message for the user about a partial answer; empty for a complete one.
+    :ivar cause: failure class that ended the turn; empty without a failure.
+    :ivar issue: problem of repaired tool calls, such as ``cut`` or ``malformed``.
+    :ivar requests: all requests of the turn, the first one included.
     """
 
     terminal_reason: TerminalReason
@@ -166,23 +166,23 @@ class Continuation:
 
     @property
     def is_partial(self) -> bool:
-        """The answer is not whole."""
+        """Whether the answer is incomplete."""
         return self.terminal_reason is not TerminalReason.COMPLETED
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as plain data; what is empty is left out, and so are the requests, which are part of an attempt."""
+        """Return plain data without empty fields and requests; the attempt contains the requests."""
         wire = attrs.asdict(self, filter=lambda field, value: field.name != "requests" and value not in ("", 0, ()))
         return {**wire, "terminal_reason": self.terminal_reason.value, "parts": list(self.parts)}
 
 
 @attrs.frozen(kw_only=True)
 class NativeContinuation:
-    """Whether models take their own unfinished answer as the last message and go on with it.
+    """Whether models continue their own partial answer in the last message (prefill).
 
-    :ivar prefix: start of model ids, or a whole one; the longest that fits decides.
-    :ivar is_taken: ``False`` for models that refuse it although a shorter prefix says that they take it.
-    :ivar takes_schema: they also take it beside constrained output.
-    :ivar evidence: where this is known from.
+    :ivar prefix: prefix of model ids; the longest matching one applies.
+    :ivar is_taken: whether they support it; ``False`` overrides a shorter prefix.
+    :ivar takes_schema: they also support it with constrained output.
+    :ivar evidence: the source of this fact.
     """
 
     prefix: str
@@ -199,16 +199,16 @@ class NativeContinuation:
 
 @attrs.frozen(kw_only=True)
 class ContinuationAnnouncement:
-    r"""How models announce in one language that they continue, as in "Sure, here is the rest:".
+    r"""How models announce a continuation in one language, as in "Sure, here is the rest:".
 
     An announcement is a first line that ends in punctuation and either starts with a phrase, or starts with an opener and
-    contains a phrase of any language. All words are regular expressions, matched as whole words, letter case ignored.
+    contains a phrase of any language. All words are case-insensitive regular expressions for whole words.
 
     :ivar language: BCP 47 tag, such as ``nl``; contributing the same tag again replaces the words.
     :ivar openers: words that a reply starts with, such as ``sure`` or ``here``.
     :ivar phrases: words for continuing, such as ``continu\w*`` or ``the rest``.
-    :ivar unspaced_phrases: the same for languages that are written without spaces; found anywhere in a short first line
-        that ends in a colon or a full stop.
+    :ivar unspaced_phrases: phrases of languages without spaces; matched anywhere in a short first line that ends in a
+        colon or a full stop.
     """
 
     language: str

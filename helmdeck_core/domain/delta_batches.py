@@ -1,4 +1,4 @@
-"""Pieces of an answer that came together travel together: from pieces to batches, and back."""
+"""Conversion between single deltas of a response and batches of deltas."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from helmdeck_core.domain.chat import ChatDelta, ChatResponse
 async def one_by_one(
     batches: AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None],
 ) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
-    """What ``stream`` gives, from what ``batches`` gives; closing it closes the other."""
+    """Yield the deltas of ``batches`` one by one, as ``stream`` does. Closing it closes ``batches``."""
     async with contextlib.aclosing(batches):
         async for batch in batches:
             if isinstance(batch, ChatResponse):
                 yield batch
             else:
-                for piece in batch:
-                    yield piece
-                    del piece  # so that no traceback with variables shows what was said
+                for delta in batch:
+                    yield delta
+                    del delta  # keep responses out of tracebacks that show variables
             del batch
 
 
-def together(pieces: Iterable[ChatDelta]) -> Iterator[Sequence[ChatDelta]]:
-    """One batch of all pieces, or none where there are none; what ``pieces`` raises is raised behind those before it."""
+def together(deltas: Iterable[ChatDelta]) -> Iterator[Sequence[ChatDelta]]:
+    """Yield all deltas as one batch, if there are any. Exceptions of ``deltas`` are raised after the batch."""
     batch: list[ChatDelta] = []
     try:
-        for piece in pieces:
-            batch.append(piece)  # what came before a failure counts
+        for delta in deltas:
+            batch.append(delta)
     except Exception:
         if batch:
             yield batch

@@ -1,4 +1,4 @@
-"""Receivers of events, and events as plain data."""
+"""Event sinks, and events as plain data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from helmdeck_core.domain.events import Event
 
 
 def event_data(event: Event) -> dict[str, Any]:
-    """An event as plain data, its name as ``event``; what is empty is left out."""
+    """Return an event as plain data without empty fields, with its name as ``event``."""
     data = attrs.asdict(event, filter=_has_content, value_serializer=_plain)
     return {"event": event.name, **data}
 
@@ -29,27 +29,27 @@ def _plain(_: Any, __: Any, value: Any) -> Any:
 
 
 class OpenSink(Protocol):
-    """A receiver that was opened for one deck. What else it can do is found by its methods.
+    """A sink that was opened for one deck.
 
-    ``TraceStore`` keeps stories; a method ``close`` is called when the deck is closed, perhaps more than once.
+    It may also be a ``TraceStore``. A method ``close`` is called when the deck is closed, possibly more than once.
     """
 
     def handle(self, event: Event) -> None:
-        """Take an event; see ``EventSink.handle``."""
+        """Handle an event; see ``EventSink.handle``."""
         ...
 
 
 @attrs.frozen(kw_only=True)
 class EventSink:
-    """A receiver of events: one that is always there, or one that a deployment asks for.
+    """A receiver of events: always enabled with ``handle``, or enabled by the configuration with ``open``.
 
-    :ivar handle: called in the thread of the call, in the order of what happened; quick, and what it raises is not
-        swallowed: it surfaces as ``PluginError``. ``None`` for a sink that is opened.
-    :ivar open: makes the receiver of one deck, with every option as a keyword argument; imports what it needs itself.
-        Called once, where ``[events] sinks`` names the sink, and nowhere else.
-    :ivar options: what a deployment can set under ``[events.options.NAME]``, with the defaults; a value must be of its
-        default's type: a text, a number or a truth value.
-    :ivar is_active: asked once, when plugins are resolved; an inactive sink costs nothing afterwards.
+    :ivar handle: called in the thread of the call, in the order of events; must be fast. Its exceptions are raised as
+        ``PluginError``. ``None`` if the sink has ``open``.
+    :ivar open: opens the sink for one deck, with every option as a keyword argument; should import its dependencies
+        itself. Called once, only if ``[events] sinks`` names the sink.
+    :ivar options: options of ``[events.options.NAME]`` with their defaults; a value must have the type of its default:
+        string, number or boolean.
+    :ivar is_active: called once, when plugins are resolved; an inactive sink has no cost afterwards.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What is kept of past plans: hashes and names, never a request's text or a step's arguments."""
+"""Records of past plans: hashes and names, without requests and arguments."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ SHA_DIGITS = 16
 
 
 def intent_sha(intent: str) -> str:
-    """The first 16 hex digits of the SHA-256 of a request, outer blanks and letter case aside."""
+    """The first 16 hex digits of the SHA-256 of a request, without surrounding whitespace and in lower case."""
     return _sha(intent.strip().lower())
 
 
 def args_sha(args: Mapping[str, Any]) -> str:
-    """The first 16 hex digits of the SHA-256 of a step's arguments, their order aside."""
+    """The first 16 hex digits of the SHA-256 of a step's arguments, independent of their order."""
     return _sha(msgspec.json.encode(dict(args), order="sorted").decode("utf-8", "replace"))
 
 
@@ -37,13 +37,13 @@ class RecordedStep:
 
 @attrs.frozen(kw_only=True)
 class PlanRecord:
-    """One plan, or one attempt at a plan.
+    """A plan, or a failed attempt to plan.
 
-    :ivar caller: whose plan it is; callers never see one another's records.
-    :ivar outcome: how a plan ended, or ``failed``.
-    :ivar cause: why it failed; ``None`` for a plan.
+    :ivar caller: the caller of the plan; callers cannot read the records of others.
+    :ivar outcome: the ``PlanOutcome``, or ``failed``.
+    :ivar cause: the cause of the failure; ``None`` for a plan.
     :ivar duration_s: seconds from the request to the plan.
-    :ivar time: when it was made, in seconds since 1970 UTC.
+    :ivar time: time of the plan in seconds since 1970 UTC.
     """
 
     caller: str
@@ -58,10 +58,10 @@ class PlanRecord:
 
 
 class HistoryStore(Protocol):
-    """A place where records are kept. Its methods may be called from any thread."""
+    """A store of plan records. Its methods must be thread-safe."""
 
     def add(self, record: PlanRecord) -> None:
-        """Keep a record. What this raises never fails a plan; it is reported as an event."""
+        """Store a record. Exceptions do not fail the plan; they are reported as events."""
         ...
 
     def plans(self, caller: str, limit: int = 100) -> tuple[PlanRecord, ...]:
@@ -71,10 +71,10 @@ class HistoryStore(Protocol):
 
 @attrs.frozen(kw_only=True)
 class HistoryStoreSpec:
-    """A kind of store.
+    """A kind of history store.
 
-    :ivar name: the scheme of the URLs that it serves: what stands before the first ``:`` of ``[history] url``.
-    :ivar open: takes the rest of the URL, and for how many days records are kept.
+    :ivar name: the URL scheme: the part of ``[history] url`` before the first ``:``.
+    :ivar open: takes the rest of the URL, and the retention of records in days.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What tokens cost."""
+"""Prices of tokens."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from helmdeck_core.errors import Usage
 
 @attrs.frozen(kw_only=True)
 class PriceSource:
-    """Knows what calls cost, for models whose budget has no prices of its own.
+    """A source of prices, for models whose budget has none.
 
-    :ivar cost_usd: takes a model id and the tokens of one call; returns US dollars, or ``None`` for a model that it does
-        not know. Imports what it needs when it is first asked.
+    :ivar cost_usd: takes a model id and the tokens of one call; returns US dollars, or ``None`` for an unknown model. It
+        should import its dependencies on first use.
     """
 
     name: str

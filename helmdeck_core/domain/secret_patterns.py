@@ -1,4 +1,4 @@
-"""Patterns of credentials that are redacted wherever text of others is quoted."""
+"""Patterns of credentials, for the redaction of quoted text."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from helmdeck_core.domain.patterns import pattern_problem
 
 @attrs.frozen(kw_only=True)
 class SecretPattern:
-    """How the keys of a service look, so that a key of which the deployment knows nothing is redacted as well.
+    """The format of a service's API keys, so that keys outside the configuration are redacted too.
 
     :ivar name: unique; contributing the same name again replaces the pattern.
-    :ivar pattern: regular expression that matches a whole key, letter case counts.
+    :ivar pattern: regular expression that matches a whole key, case-sensitive.
     """
 
     name: str

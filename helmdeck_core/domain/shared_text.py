@@ -1,4 +1,4 @@
-"""Texts that many requests have in common, and what is made of them once."""
+"""Text prefixes that many requests share, encoded once."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import msgspec
 
 @attrs.frozen(eq=False)
 class SharedText:
-    """A text with which many requests begin, such as a catalog: what is made of it is made once."""
+    """A text prefix that many requests share, such as a catalog. Its encoding is cached."""
 
     text: str
 
     @functools.cached_property
     def json(self) -> bytes:
-        """The inside of the JSON string that says it, in UTF-8."""
+        """The text as the content of a JSON string, without quotes, in UTF-8."""
         return _inside(self.text)
 
 
 def json_inside(text: str, shared: SharedText | None) -> bytes:
-    """The inside of the JSON string that says a text, in UTF-8; of what is shared nothing is encoded again.
+    """Return a text as the content of a JSON string, without quotes, in UTF-8; the shared prefix is encoded once.
 
-    :raises UnicodeEncodeError: the text holds half a surrogate pair.
+    :raises UnicodeEncodeError: the text contains an unpaired surrogate.
     """
     if shared is None or not text.startswith(shared.text):
         return _inside(text)

@@ -1,4 +1,4 @@
-"""What is asked of a model before it is put into words."""
+"""Tasks: the structured input of prompts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from helmdeck_core.domain.catalog import Catalog
 
 @attrs.frozen
 class CompletedStep:
-    """A step that was run already.
+    """An executed step.
 
-    :ivar output: what it gave, as text; only its beginning goes into a prompt.
+    :ivar output: its output as text; prompts contain only the start of it.
     """
 
     tool: str
@@ -24,13 +24,13 @@ class CompletedStep:
 
 @attrs.frozen(kw_only=True)
 class Task:
-    """Everything that a prompt is rendered from.
+    """The input of a prompt.
 
     :ivar name: ``plan``, ``route``, or the name of a pack.
-    :ivar variant: the prompt variant that asks.
-    :ivar catalog: the entries that the model gets to see, on their full data.
-    :ivar shortlist: ids that are likely, best first; given where the catalog itself does not depend on the request.
-    :ivar defaults: values that the caller usually gives, by input name.
+    :ivar variant: the prompt variant.
+    :ivar catalog: the entries in the prompt, untrimmed.
+    :ivar shortlist: ids of likely entries, best first; set if the catalog does not depend on the request.
+    :ivar defaults: default values by input name.
     """
 
     name: str

@@ -41,8 +41,8 @@ class PromptText:
         - ``catalog.heading``, ``catalog.details_heading``: headings of a prompt variant that has none of its own.
         - ``schema.heading``: above the JSON Schema of the answer, where it is part of the prompt.
         - ``done.label``: before each executed step, for a question without prompt variants.
-        - ``continuation.hint``: asks a model to continue a truncated answer. Without it, only models that continue natively
-          are asked to.
+        - ``continuation.hint``: asks a model to continue a truncated answer. Without it, only models with
+          native continuation continue.
         - ``continuation.repair_hint``: asks a model to repeat a truncated tool call. Without it, no call is repaired.
         - ``continuation.repair_error``: one line per problem of the call; placeholder ``{error}``.
         - ``notice.REASON``: describes a partial answer to the caller, by terminal reason; placeholders ``{attempts}`` and
@@ -58,7 +58,7 @@ class PromptText:
     def problem(self) -> str:
         """Why the text cannot be used; empty where it can."""
         if self.name not in TEXTS:
-            return f"there is no text of this name; allowed: {', '.join(TEXTS)}"
+            return f"unknown text; allowed: {', '.join(TEXTS)}"
         if not TEXTS[self.name]:
             return ""
         try:
