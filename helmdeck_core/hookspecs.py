@@ -1,7 +1,7 @@
 """The hooks: everything that a plugin can contribute or answer. This page is the complete contract of a plugin.
 
-A plugin is a module, or an object, with functions that are marked ``@hookimpl`` and named like the ones below. An
-implementation takes the arguments that it needs and may leave out the others.
+A plugin is a module, or an object, with functions that are marked ``@hookimpl`` and have the names below. An implementation
+may leave out arguments that it does not need.
 
 There are two kinds. A *contribution* returns a sequence of values, each with a ``name`` and an ``order``: values are
 sorted by ``order`` and then by name; a plugin that contributes a name that a built-in has replaces the built-in's
@@ -46,8 +46,8 @@ hookimpl = pluggy.HookimplMarker("helmdeck")
 def helmdeck_providers() -> Sequence[ProviderSpec]:
     """Contribute providers of models.
 
-    Called once when a deck is made. ``ProviderSpec.open`` is called later, at the first request to the provider, and
-    what it returns is kept until the deck is closed.
+    Called once when a deck is made. ``ProviderSpec.open`` is called later, at the first request to the provider; the
+    provider is closed with the deck.
 
     :returns: Provider specifications; their names are the first part of model ids. Empty for none.
     :raises Exception: none is expected; any exception stops start-up with an error that names the plugin.
@@ -59,7 +59,7 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
 @hookspec
 def helmdeck_transports() -> Sequence[TransportSpec]:
-    """Contribute HTTP transports: how requests of providers reach their servers.
+    """Contribute HTTP transports: HTTP clients for providers.
 
     Called once when a deck is made. ``[http] transport`` or ``[providers.NAME] transport`` chooses one by name; without
     either, the one with the lowest ``order``. ``TransportSpec.open`` is called at the first request of a provider, once per
@@ -119,9 +119,9 @@ def helmdeck_budget_rows() -> Sequence[BudgetRow]:
 
 @hookspec
 def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
-    """Contribute what holds for the models of a tier where neither their budget nor the configuration says otherwise.
+    """Contribute defaults for the models of a tier; budgets and the configuration override them.
 
-    Called once when a deck is made. A tier that no plugin describes has no limits.
+    Called once when a deck is made. A tier without contributed defaults has no limits.
 
     :returns: Defaults; their names are tiers. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -149,7 +149,7 @@ def helmdeck_model_budget(model_id: str, table: BudgetTable) -> Budget | None:  
 
 @hookspec
 def helmdeck_trim_steps() -> Sequence[TrimStep]:
-    """Contribute steps of the compaction ladder.
+    """Contribute trim steps of catalog compaction.
 
     Called once when a deck is made; the steps run once per catalog version, in rising order, and the ladder stops at
     the first step after which the catalog fits. Names, ids and ``supersedes`` are restored if a step removes them.
@@ -207,7 +207,7 @@ def helmdeck_prompt_texts() -> Sequence[PromptText]:
 
 @hookspec
 def helmdeck_weights() -> Sequence[Weight]:
-    """Contribute numbers by which the core weighs one thing against another, such as what a plan of the past gains.
+    """Contribute weights of the core, such as the score gain of entries in earlier plans.
 
     Called once when a deck is made. A weight that no plugin contributes has no effect.
 
@@ -237,7 +237,7 @@ def helmdeck_reasoning_tags() -> Sequence[ReasoningTag]:
 def helmdeck_decode_steps() -> Sequence[DecodeStep]:
     """Contribute ways to decode an answer that strict decoding rejected.
 
-    Called once when a deck is made; the steps run in rising order, only for answers that are not clean.
+    Called once when a deck is made; the steps run in ascending order.
 
     :returns: Decode steps; their names are reported with the decoded value. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -265,7 +265,7 @@ def helmdeck_refusal_patterns() -> Sequence[RefusalPattern]:
 def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
     """Contribute tool-call formats: how models write tool calls as text, and text that only looks like a call.
 
-    Called once when a deck is made; all formats are compiled into one scanner, when the first answer is read for calls.
+    Called once when a deck is made; all formats are compiled into one scanner on first use.
 
     :returns: Formats; their names are reported with the calls. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -296,7 +296,7 @@ def helmdeck_native_continuations() -> Sequence[NativeContinuation]:
 
     Called once when a deck is made. Models without a row get a hint in the prompt instead.
 
-    :returns: Rows; their names are prefixes of model ids, of which the longest that fits decides. Empty for none.
+    :returns: Rows; their names are prefixes of model ids, the longest matching one applies. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -377,9 +377,9 @@ def helmdeck_history_stores() -> Sequence[HistoryStoreSpec]:
 
 @hookspec
 def helmdeck_secret_patterns() -> Sequence[SecretPattern]:
-    """Contribute how the keys of services look, so that they are redacted in quoted text.
+    """Contribute the formats of API keys, for redaction in quoted text.
 
-    Called once when a deck is made. The keys that a deployment configures are redacted without any pattern.
+    Called once when a deck is made. Configured keys are redacted without a pattern.
 
     :returns: Patterns. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -397,7 +397,7 @@ def helmdeck_commands() -> Sequence[Command]:
     command of a group; several plugins may add commands to one group. A command that has the name of a built-in one
     replaces it.
 
-    :returns: Commands; their names are what is typed behind ``helmdeck``. Empty for none.
+    :returns: Commands; their names follow ``helmdeck`` on the command line. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -407,7 +407,7 @@ def helmdeck_commands() -> Sequence[Command]:
 
 @hookspec
 def helmdeck_event_sinks() -> Sequence[EventSink]:
-    """Contribute receivers of events.
+    """Contribute event sinks.
 
     Called once when a deck is made. Inactive sinks are skipped, and so are sinks with ``open`` that
     ``[events] sinks`` does not name.

@@ -199,16 +199,16 @@ class NativeContinuation:
 
 @attrs.frozen(kw_only=True)
 class ContinuationAnnouncement:
-    r"""How models announce in one language that they continue, as in "Sure, here is the rest:".
+    r"""How models announce a continuation in one language, as in "Sure, here is the rest:".
 
     An announcement is a first line that ends in punctuation and either starts with a phrase, or starts with an opener and
-    contains a phrase of any language. All words are regular expressions, matched as whole words, letter case ignored.
+    contains a phrase of any language. All words are case-insensitive regular expressions for whole words.
 
     :ivar language: BCP 47 tag, such as ``nl``; contributing the same tag again replaces the words.
     :ivar openers: words that a reply starts with, such as ``sure`` or ``here``.
     :ivar phrases: words for continuing, such as ``continu\w*`` or ``the rest``.
-    :ivar unspaced_phrases: the same for languages that are written without spaces; found anywhere in a short first line
-        that ends in a colon or a full stop.
+    :ivar unspaced_phrases: phrases of languages without spaces; matched anywhere in a short first line that ends in a
+        colon or a full stop.
     """
 
     language: str

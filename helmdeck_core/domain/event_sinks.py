@@ -1,4 +1,4 @@
-"""Receivers of events, and events as plain data."""
+"""Event sinks, and events as plain data."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def _plain(_: Any, __: Any, value: Any) -> Any:
 class OpenSink(Protocol):
     """A receiver that was opened for one deck. Its methods show what else it supports.
 
-    ``TraceStore`` keeps stories; a method ``close`` is called when the deck is closed, perhaps more than once.
+    It may also be a ``TraceStore``. A method ``close`` is called when the deck is closed, possibly more than once.
     """
 
     def handle(self, event: Event) -> None:
-        """Take an event; see ``EventSink.handle``."""
+        """Handle an event; see ``EventSink.handle``."""
         ...
 
 
 @attrs.frozen(kw_only=True)
 class EventSink:
-    """A receiver of events: one that is always there, or one that a deployment asks for.
+    """A receiver of events: always enabled with ``handle``, or enabled by the configuration with ``open``.
 
     :ivar handle: called in the thread of the call, in the order of what happened; quick, and what it raises is not
         swallowed: it surfaces as ``PluginError``. ``None`` for a sink that is opened.

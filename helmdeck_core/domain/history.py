@@ -37,7 +37,7 @@ class RecordedStep:
 
 @attrs.frozen(kw_only=True)
 class PlanRecord:
-    """One plan, or one attempt at a plan.
+    """A plan, or a failed attempt to plan.
 
     :ivar caller: the caller; callers never get the records of other callers.
     :ivar outcome: how a plan ended, or ``failed``.
@@ -71,7 +71,7 @@ class HistoryStore(Protocol):
 
 @attrs.frozen(kw_only=True)
 class HistoryStoreSpec:
-    """A kind of store.
+    """A kind of history store.
 
     :ivar name: the scheme of its URLs, before the first ``:`` of ``[history] url``.
     :ivar open: takes the rest of the URL, and the days until records are deleted.

@@ -37,30 +37,30 @@ class PackContext(Protocol):
         ...
 
     def ask(self, question: Question[T]) -> Coroutine[Any, Any, Answer[T]]:
-        """Put a question to a model: budget, selection, prompt, dispatch, decode.
+        """Ask a model a question, and decode the answer.
 
         :raises CallFailed: the subclass of the cause.
         """
         ...
 
     def complete(self, request: ChatRequest, *, allows_empty: bool = False) -> Coroutine[Any, Any, ChatResponse]:
-        """Send a request that the pack wrote, such as a conversation with tools, as ``Helmdeck.acomplete`` does.
+        """Send a request of the pack, such as a conversation with tools, like ``Helmdeck.acomplete``.
 
-        It counts as the pack's own and within its limits. An empty ``model`` is the one that the caller asked for.
+        The limits of the pack apply. An empty ``model`` is the model requested by the caller.
 
         :raises CallFailed: the subclass of the cause.
         """
         ...
 
     async def planned_before(self, request: str) -> tuple[str, ...]:
-        """The ids that this caller's earlier plans for the same request picked, the most frequent first.
+        """Return the ids in this caller's earlier plans for the same request, the most frequent first.
 
-        Empty when no history is configured; what the store raises becomes an event.
+        Empty without a configured history. Errors of the store are reported as events.
         """
         ...
 
     async def remember(self, record: PlanRecord) -> None:
-        """Keep a record of a plan, where a history is configured; what the store raises becomes an event."""
+        """Record a plan if a history is configured. Errors of the store are reported as events."""
         ...
 
     def progress(self, message: str) -> None:
@@ -72,16 +72,16 @@ class PackOutput(Protocol):
     """A typed result that can be converted to plain data."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain data."""
+        """Return the result as plain data."""
         ...
 
 
 class PackInput(Protocol):
-    """A typed input that knows its wire form."""
+    """A typed input with a wire form."""
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], /) -> Self:
-        """Return the typed input of plain data that fits the pack's input schema."""
+        """Convert plain data that is valid by the pack's input schema."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,13 +97,15 @@ class Pack:
     """A unit of work.
 
     :ivar name: ``area.verb``; unique, contributing the same name again replaces the pack.
-    :ivar description: one to three sentences; the first carries the essence, for it is what a small model sees.
-    :ivar metadata: what rankers and prompts use, such as accepted inputs and phrases that ask for the pack.
-    :ivar input_schema: JSON Schema of the input; checked before the handler runs.
-    :ivar input_type: a class with ``from_dict`` and ``to_dict``: the handler then gets its input as this type, and a caller that has such a value passes it without the check.
-    :ivar output_schema: JSON Schema of the output; checked after it.
-    :ivar run: the handler; it gets the checked input and returns plain data, or a typed result that knows its wire form; what it raises beyond ``PackError`` and ``CallFailed`` becomes ``handler_failed``, and a ``TimeoutError`` becomes ``timeout``.
-    :ivar constraint: the ``Question.constraint`` of what it asks, for whoever wants to know what would be sent.
+    :ivar description: one to three sentences; the first one is all that a small model sees.
+    :ivar metadata: data for rankers and prompts, such as accepted inputs and example phrases.
+    :ivar input_schema: JSON Schema of the input; validated before the handler runs.
+    :ivar input_type: a class with ``from_dict`` and ``to_dict``: the handler receives its input as this type; a caller may
+        pass such a value, which is not validated.
+    :ivar output_schema: JSON Schema of the output; validated after the handler ran.
+    :ivar run: the handler; takes the validated input and returns plain data or a ``PackOutput``. A ``TimeoutError`` becomes
+        ``timeout``, and any exception other than ``PackError`` and ``CallFailed`` becomes ``handler_failed``.
+    :ivar constraint: the ``Question.constraint`` of its question, for dry runs.
     :ivar is_listed: whether plans may use it.
     """
 
@@ -120,7 +122,7 @@ class Pack:
     order: int = 0
 
     def to_entry(self, source: str) -> Entry:
-        """The pack as a catalog entry."""
+        """Return the pack as a catalog entry."""
         data: dict[str, Any] = {"name": self.name, "description": self.description}
         if self.metadata:
             data["metadata"] = dict(self.metadata)

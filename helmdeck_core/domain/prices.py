@@ -13,8 +13,8 @@ from helmdeck_core.errors import Usage
 class PriceSource:
     """A source of prices, for models whose budget has none.
 
-    :ivar cost_usd: takes a model id and the tokens of one call; returns US dollars, or ``None`` for a model that it does
-        not know. Imports what it needs when it is first asked.
+    :ivar cost_usd: takes a model id and the tokens of one call; returns US dollars, or ``None`` for an unknown model. It
+        should import its dependencies on first use.
     """
 
     name: str

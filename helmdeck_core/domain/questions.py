@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def rendered_like_others(task: Task) -> str:
-    """Stands for the rendering of another variant of the task, until variants are resolved."""
+    """Placeholder for the rendering of another variant of the task, until variants are resolved."""
     raise NotImplementedError(f"the variants of task {task.name!r} were not resolved")
 
 
@@ -75,7 +75,7 @@ class Question(Generic[T]):
     :ivar tools: tools that the model may call instead of answering; where there are any, the response is not constrained.
     :ivar tool_choice: as in ``ChatRequest``.
     :ivar read_calls: returns the value of an answer that calls the tools; it gets the complete calls of a turn that ended for
-        them, and returns ``None`` when they are not usable. Without it, calls alone are no answer.
+        them, and returns ``None`` when they are not usable. Without it, tool calls alone are not an answer.
     :ivar allows_empty: an empty response raises its failure at once, without recovery.
     :ivar limits: limits of the call; the configuration's limits apply to the rest.
     :ivar planned_before: ids of the same caller's earlier plans for the same request, the most frequent first; their scores

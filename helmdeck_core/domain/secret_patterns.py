@@ -1,4 +1,4 @@
-"""Patterns of credentials that are redacted wherever text of others is quoted."""
+"""Patterns of credentials, for the redaction of quoted text."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class CompletedStep:
 
 @attrs.frozen(kw_only=True)
 class Task:
-    """Everything that a prompt is rendered from.
+    """The input of a prompt.
 
     :ivar name: ``plan``, ``route``, or the name of a pack.
     :ivar variant: the prompt variant.

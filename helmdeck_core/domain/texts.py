@@ -58,7 +58,7 @@ class PromptText:
     def problem(self) -> str:
         """Why the text cannot be used; empty where it can."""
         if self.name not in TEXTS:
-            return f"there is no text of this name; allowed: {', '.join(TEXTS)}"
+            return f"unknown text; allowed: {', '.join(TEXTS)}"
         if not TEXTS[self.name]:
             return ""
         try:

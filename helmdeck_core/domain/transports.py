@@ -1,4 +1,4 @@
-"""HTTP transports: what sends a request and returns the response. A transport is only the wire.
+"""HTTP transports: they send a request and return the response.
 
 Timeouts of a whole request, size limits, decompression, redaction and the classes of failures belong to the caller of a
 transport, such as the provider kit. A transport follows no redirect, keeps no cookie, reads no credentials from the
@@ -19,9 +19,9 @@ from helmdeck_core.redaction import hidden_texts, shown_url
 class TransportError(Exception):
     """A request failed on the wire. Transports map the exceptions of their library to its subclasses.
 
-    Raise it outside the ``except`` block: exceptions of libraries hold the request and with it the key.
+    Raise it outside the ``except`` block: exceptions of libraries refer to the request, which contains the key.
 
-    :ivar detail: the reason in the words of the network, such as ``Connection refused``; no URL and no header.
+    :ivar detail: the reason reported by the network, such as ``Connection refused``; no URL and no header.
     """
 
     def __init__(self, detail: str = "") -> None:
@@ -38,7 +38,7 @@ class ConnectTimeout(ConnectFailed):
 
 
 class TlsFailed(ConnectFailed):
-    """The TLS handshake failed; ``detail`` says why the certificate was refused."""
+    """The TLS handshake failed; ``detail`` says why the certificate was rejected."""
 
 
 class ConnectionBroken(TransportError):
@@ -64,13 +64,13 @@ class ProxySettings:
 
 @attrs.frozen(kw_only=True)
 class TransportSettings:
-    """What a transport is opened with.
+    """Settings of a transport.
 
     :ivar base_url: the scheme, host and port of its requests.
     :ivar connect_timeout_s: limit of connecting in seconds, TLS included.
     :ivar keepalive_s: seconds after which an idle connection is not used again.
     :ivar proxy: ``None`` to connect directly; a transport reads no proxy from the environment.
-    :ivar client: the library's client that the application handed over; the transport uses it and never closes it.
+    :ivar client: an HTTP client of the application; the transport uses it and never closes it.
     """
 
     base_url: str = attrs.field(repr=lambda url: repr(shown_url(url)))
@@ -109,7 +109,7 @@ class TransportResponse(Protocol):
 
 
 class WholeResponse:
-    """A ``TransportResponse`` whose body is there already.
+    """A ``TransportResponse`` with a complete body.
 
     :param headers: names in any case.
     """
@@ -140,14 +140,14 @@ class Transport(Protocol):
         """Send a request and return the response as soon as its head has arrived.
 
         :param headers: all headers of the request, ``host`` included, names in lower case; the transport adds only
-            ``content-length`` and what concerns the connection.
+            ``content-length`` and headers of the connection.
         :param body: ``None`` for a request without one.
         :raises TransportError: no response arrived; a subclass.
         """
         ...
 
     async def aclose(self) -> None:
-        """Close all connections; responses that are still read raise ``ConnectionBroken``. Idempotent."""
+        """Close all connections; unfinished responses raise ``ConnectionBroken``. Idempotent."""
         ...
 
 
@@ -155,9 +155,8 @@ class Transport(Protocol):
 class TransportSpec:
     """A transport that can be chosen by ``[http] transport`` or ``[providers.NAME] transport``.
 
-    :ivar open: makes the transport, in a running event loop; imports its library itself, so that start-up does not pay for
-        it.
-    :ivar accepts: whether a client that the application handed over is one of its library; ``None`` if it takes none.
+    :ivar open: opens the transport, in a running event loop; should import its library itself, to keep start-up fast.
+    :ivar accepts: whether a client of the application is one of its library; ``None`` if it accepts no client.
     :ivar order: the transport with the lowest order is the default.
     """
 

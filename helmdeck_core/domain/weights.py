@@ -1,4 +1,4 @@
-"""Numbers by which the core weighs one thing against another; their values are contributed by plugins."""
+"""Weights of the core; plugins contribute their values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
         "continuation.max_thought_share": 1,
     }
 )
-"""Every weight by name, with the value that switches it off, which holds where no plugin contributes one."""
+"""Every weight by name, with its default: the value without effect."""
 
 
 @attrs.frozen(kw_only=True)
@@ -31,7 +31,7 @@ class Weight:
         - ``history.gain``: score that an entry gains when the caller's earlier plans used it, as a share of the best score.
         - ``history.entries``: number of entries that gain it, the most frequently planned first.
         - ``index.described_share``, ``index.named_share``: share of the catalog limit that a cached index of all entries may
-          take, with descriptions and without; the rest is for the details of likely entries. 0 is no such index.
+          take, with descriptions and without; the rest is for the details of likely entries. 0 disables the index.
         - ``listing.min_bytes``: UTF-8 bytes that a list of all entries may always take, also where the catalog limit of the
           model is smaller.
         - ``filter.max_time_share``: share of an attempt's time that a filter call may take.
@@ -48,5 +48,5 @@ class Weight:
     def problem(self) -> str:
         """Why the weight cannot be used; empty where it can."""
         if self.name not in WEIGHTS:
-            return f"there is no weight of this name; allowed: {', '.join(WEIGHTS)}"
+            return f"unknown weight; allowed: {', '.join(WEIGHTS)}"
         return "" if 0 <= self.value < float("inf") else f"found {self.value}; allowed: a finite number from 0"

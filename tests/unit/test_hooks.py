@@ -98,7 +98,7 @@ def test_without_a_continuation_hint_a_truncated_answer_stays_as_it_is(deck_with
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (PromptText(name="continuation.hnit", text="x"), "there is no text of this name; allowed: .*continuation.hint"),
+        (PromptText(name="continuation.hnit", text="x"), "unknown text; allowed: .*continuation.hint"),
         (
             PromptText(name="notice.retry_limit", text="after {tries}"),
             "placeholders of .* are wrong; allowed: attempts, cause",
@@ -241,7 +241,7 @@ def test_helmdeck_weights_change_what_a_planned_entry_gains(deck_with):
 @pytest.mark.parametrize(
     ("weight", "problem"),
     [
-        (Weight(name="history.gian", value=1), "there is no weight of this name; allowed: .*history.gain"),
+        (Weight(name="history.gian", value=1), "unknown weight; allowed: .*history.gain"),
         (Weight(name="history.gain", value=-1), "found -1; allowed: a finite number from 0"),
         (Weight(name="history.gain", value=float("nan")), "found nan; allowed: a finite number from 0"),
     ],
