@@ -1,4 +1,4 @@
-"""Calls hooks, and names the plugin when one fails. The only module that touches ``pm.hook``."""
+"""Calls hooks; errors name the plugin. The only module that uses ``pm.hook``."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ R = TypeVar("R")
 
 @attrs.frozen
 class Contribution(Generic[T]):
-    """A contributed value and the plugin that it belongs to.
+    """A contributed value and its plugin.
 
     :ivar replaced: the plugin whose value of the same name this one replaces.
     :ivar hook: the hook that contributed it.
-    :ivar distribution: the distribution that the plugin came with.
+    :ivar distribution: the distribution of the plugin.
     """
 
     plugin: str
@@ -34,14 +34,14 @@ class Contribution(Generic[T]):
     distribution: str | None = None
 
     def fault(self, detail: str) -> PluginError:
-        """The error that names the plugin, its distribution and the way to go on without it."""
+        """Return an error that names the plugin, its distribution, and how to disable it."""
         return PluginError(self.plugin, self.hook, detail, self.distribution)
 
     def crash(self, what: str, exc: BaseException, secrets: Secrets) -> PluginError:
-        """The error for what a plugin raised that was given secrets; it holds none of them.
+        """Return the error for an exception of a plugin that received secrets, with the secrets redacted.
 
-        Where it was raised is a note. The exception itself is left behind, since the variables of its frames may be secrets;
-        so raise the error where no exception is handled.
+        The traceback is added as a note. The exception is not chained, since variables of its frames may contain secrets;
+        so raise the error outside the ``except`` block.
         """
         fault = self.fault(without(secrets, f"{what} {type(exc).__name__}: {exc}"))
         fault.add_note(without(secrets, "".join(traceback.format_exception(exc)).rstrip()))
@@ -55,7 +55,7 @@ def collect(
 
     :param errors: a list that receives the errors instead of raising the first one. The values of a plugin that failed, and
         names that two plugins claim, are left out.
-    :raises PluginError: a plugin raised, wrapped the hook, or returned something else than a sequence of the type.
+    :raises PluginError: a plugin raised, wrapped the hook, or did not return a sequence of the type.
     :raises PluginConflictError: two plugins that are not built in contribute one name.
     """
     found: dict[str, Contribution[T]] = {}
@@ -84,7 +84,7 @@ def collect(
                 continue
             replaced = before.plugin if before else None
             found[name] = Contribution(owner, value, replaced, hook, plugins.distribution(owner))
-    values_by_order = (owned for name, owned in found.items() if name not in claimed)
+    values_by_order = (contribution for name, contribution in found.items() if name not in claimed)
     return tuple(sorted(values_by_order, key=lambda o: (getattr(o.value, "order"), getattr(o.value, "name"))))
 
 
@@ -92,7 +92,7 @@ def _values_of(plugins: Plugins, impl: Any, hook: str, value_type: type[T]) -> S
     """Call one implementation and check the values that it returns."""
     owner = impl.plugin_name
     if impl.hookwrapper or impl.wrapper:
-        raise _failed(plugins, owner, hook, "a contribution cannot be wrapped; contribute values of your own")
+        raise _failed(plugins, owner, hook, "a contribution cannot be wrapped; contribute separate values")
     try:
         values = impl.function()
     except (Exception, SystemExit) as exc:
@@ -117,20 +117,20 @@ def _checked(plugins: Plugins, owner: str, hook: str, values: Any, value_type: t
     return values
 
 
-def attributed(owned: Contribution[T], function: Callable[..., R], returns: type[R]) -> Callable[..., R]:
-    """A function of a contributed value, for later calls: what it raises or wrongly returns names its plugin."""
-    label = f"{type(owned.value).__name__} {getattr(owned.value, 'name', '?')!r}"
+def attributed(contribution: Contribution[T], function: Callable[..., R], returns: type[R]) -> Callable[..., R]:
+    """Wrap a function of a contributed value: errors and wrong return types name its plugin."""
+    label = f"{type(contribution.value).__name__} {getattr(contribution.value, 'name', '?')!r}"
 
     def call(*arguments: Any) -> R:
         try:
             result = function(*arguments)
-        # Too deep or too large says something of the input, not of the plugin.
+        # RecursionError and MemoryError are caused by the input, not by the plugin.
         except (HelmdeckError, RecursionError, MemoryError):
             raise
         except (Exception, SystemExit) as exc:
-            raise owned.fault(f"{label} raised {type(exc).__name__}: {exc}") from exc
+            raise contribution.fault(f"{label} raised {type(exc).__name__}: {exc}") from exc
         if not isinstance(result, returns):
-            raise owned.fault(f"{label} returned {type(result).__name__}, not {returns.__name__}")
+            raise contribution.fault(f"{label} returned {type(result).__name__}, not {returns.__name__}")
         return result
 
     return call
@@ -142,7 +142,7 @@ def implementations(plugins: Plugins, hook: str) -> tuple[str, ...]:
 
 
 def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) -> tuple[T, str] | None:
-    """Call a look-up; return the answer and the plugin that answered, or ``None`` when nobody did.
+    """Call a look-up; return the answer and its plugin, or ``None`` without an answer.
 
     :raises PluginError: a plugin raised, or the answer is not of the type.
     """
@@ -150,7 +150,7 @@ def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) 
     impls = caller.get_hookimpls()
     answer, owner = None, "?"
     if any(impl.wrapper or impl.hookwrapper for impl in impls):
-        # pluggy makes the call, so that wrappers work; whoever wraps answers for what comes out.
+        # Wrappers need a call by pluggy; the result is attributed to the wrapper.
         owner = next(str(impl.plugin_name) for impl in reversed(impls) if impl.wrapper or impl.hookwrapper)
         try:
             answer = caller(**arguments)

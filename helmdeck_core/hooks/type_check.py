@@ -1,4 +1,4 @@
-"""Holds a contributed value against the types that its class declares, so that a slip in a plugin shows at start-up."""
+"""Checks contributed values against the declared types of their class at start-up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import attrs
 
 
 def misfit(value: Any) -> str | None:
-    """Say which field of an attrs value does not have its declared type; ``None`` when all do."""
+    """Return which field of an attrs value does not have its declared type; ``None`` if all do."""
     known = _KNOWN.get(type(value)) or _fields(type(value))
     for (name, types_, fits, hint), each in zip(known[1], known[0](value), strict=True):
         if type(each) not in types_ and not fits(each):
@@ -29,9 +29,9 @@ _KNOWN: dict[Any, Fields] = {}
 
 
 def _fields(cls: Any) -> Fields:
-    """What reads the fields of a class, and their tests; made once, since every response of a provider is checked.
+    """Return a getter of the fields of a class, and their type tests; cached, since every response is checked.
 
-    Most values are of exactly a type that needs no further look.
+    Most values need only the exact type test.
     """
     hints = typing.get_type_hints(cls)
     names = [field.name for field in attrs.fields(cls)]
@@ -42,7 +42,7 @@ def _fields(cls: Any) -> Fields:
 
 
 def _plain_types(hint: Any) -> frozenset[type]:
-    """The types whose very instances fit, whatever they hold."""
+    """The types whose direct instances always fit."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return frozenset().union(*map(_plain_types, typing.get_args(hint)))
     if hint is float:
@@ -80,7 +80,7 @@ def _test_of(hint: Any) -> Fits:
     plain = origin or hint
     if not attrs.has(plain) and (plain.__module__ == "builtins" or issubclass(plain, enum.Enum)):
         return lambda value: isinstance(value, plain)
-    # Values inside values, such as the budget of a row, are as much a plugin's own writing.
+    # Nested values, such as the budget of a row, are contributed too.
     return lambda value: isinstance(value, plain) and (not _is_attrs(type(value)) or misfit(value) is None)
 
 

@@ -1,4 +1,4 @@
-"""Looks budgets up: the plugins' answer, then what the deployment says, with the source of every field."""
+"""Looks up budgets: the plugins' answer, overridden by the configuration, with the source of every field."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from helmdeck_core.hooks import calls as hook_calls
 from helmdeck_core.hooks.manager import Plugins
 
 FALLBACK = "fallback"
-"""The key under ``[budgets]`` for models that no row knows."""
+"""The key under ``[budgets]`` for models without a row."""
 
 MOST_WRAPPERS = 8
-"""How often a provider may wrap another; an id is text from outside and could go round in a circle."""
+"""Maximum depth of wrapping providers; ids come from callers and could form a cycle."""
 
 REMEMBERED = 4_096
-"""Look-ups that are kept; model ids come from callers, so that memory needs a bound."""
+"""Size of the look-up cache; bounded, since model ids come from callers."""
 
 
 class BudgetResolver:
-    """Budgets by model id; each is looked up once and remembered."""
+    """Budgets by model id; each look-up is cached."""
 
     def __init__(
         self,
@@ -50,16 +50,16 @@ class BudgetResolver:
         self._known: dict[str, BudgetLookup] = {}
 
     def find(self, model: str) -> BudgetLookup:
-        """Return the budget of a model; any text gets one.
+        """Return the budget of a model; every string has one.
 
-        :raises PluginError: the plugin that answers look-ups raised.
+        :raises PluginError: the look-up of a plugin raised.
         """
         known = self._known.get(model)
         if known is None:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
             name, wrapped = model.strip(), self.wrapped(model)
-            found = self._overridden(self._asked(wrapped), wrapped)
+            found = self._overridden(self._look_up(wrapped), wrapped)
             if wrapped != name:
                 found = attrs.evolve(found, budget=attrs.evolve(found.budget, model=name))
                 found = self._overridden(found, name)
@@ -75,15 +75,15 @@ class BudgetResolver:
         return budget.prompt_variant or self.tiers[budget.tier].prompt_variant
 
     def asks_for_json(self, budget: Budget) -> bool:
-        """Whether the provider is asked to constrain the output to JSON."""
+        """Whether JSON mode is requested."""
         return budget.wants_strict_json and self.tiers[budget.tier].allows_json_mode
 
     def names(self, model: str) -> tuple[str, ...]:
-        """The ids that rules may name a model by: the one that its provider wraps, if it does, and then its own."""
+        """The ids of a model in rules: that of a wrapped model, if any, then its own."""
         return tuple(dict.fromkeys((self.wrapped(model), model.strip())))
 
     def wrapped(self, model: str) -> str:
-        """The model whose budget applies: the model itself, or the one that its provider wraps."""
+        """The model whose budget applies: the model itself, or the wrapped one."""
         model = model.strip()
         for _ in range(MOST_WRAPPERS):
             provider, _, name = model.partition("/")
@@ -93,12 +93,12 @@ class BudgetResolver:
         return model
 
     def rows(self) -> list[BudgetLookup]:
-        """Every row of the table as a look-up of its own, the fallback last, rows that only the deployment has included."""
+        """One look-up per row of the table and of the configuration, the fallback last."""
         names = [row.prefix for row in self.table.rows if row.prefix]
         names += [prefix for prefix in self._overrides if prefix != FALLBACK and prefix not in names]
         return [self.find(name) for name in names] + [self.find("")]
 
-    def _asked(self, model: str) -> BudgetLookup:
+    def _look_up(self, model: str) -> BudgetLookup:
         answer = hook_calls.look_up(self._plugins, "helmdeck_model_budget", Budget, model_id=model, table=self.table)
         if answer is None:
             row = self.table.find(model)
@@ -107,7 +107,7 @@ class BudgetResolver:
         return BudgetLookup(attrs.evolve(budget, model=model), budget.model, self._sources(budget, plugin))
 
     def _sources(self, budget: Budget, plugin: str) -> dict[str, str]:
-        """Name the table row that an answer was made from, and the plugin for each field in which it differs."""
+        """Return the source of each field: the table row, or the plugin where its answer differs from the row."""
         row = self._rows.get(budget.model)
         answered = f"look-up of plugin {plugin!r}" if plugin else "the core's defaults"
         names = [field.name for field in attrs.fields(Budget)]
@@ -122,21 +122,21 @@ class BudgetResolver:
         if looked_up.is_fallback and not matching and FALLBACK in self._overrides:
             matching = (FALLBACK,)
         for prefix in matching:
-            looked_up = self._laid_over(looked_up, prefix, self._overrides[prefix])
+            looked_up = self._override(looked_up, prefix, self._overrides[prefix])
         return looked_up
 
-    def _laid_over(self, below: BudgetLookup, prefix: str, override: BudgetConfig) -> BudgetLookup:
-        given: dict[str, Any] = attrs.asdict(override, filter=lambda _, value: value is not None)
+    def _override(self, below: BudgetLookup, prefix: str, override: BudgetConfig) -> BudgetLookup:
+        overrides: dict[str, Any] = attrs.asdict(override, filter=lambda _, value: value is not None)
         sources = dict(below.sources)
-        for name in given:
+        for name in overrides:
             origin = self._origins.get(("budgets", prefix, name), "the configuration")
             sources[name] = f'{origin}: budgets."{prefix}"'
-        if "tier" in given and given["tier"] is not below.budget.tier:
-            # A tier that was moved brings its own cap and variant, unless the deployment says otherwise.
-            derived = {"max_catalog_bytes": self.tiers[given["tier"]].max_catalog_bytes, "prompt_variant": None}
+        if "tier" in overrides and overrides["tier"] is not below.budget.tier:
+            # Another tier brings its own catalog limit and variant, unless they are set.
+            derived = {"max_catalog_bytes": self.tiers[overrides["tier"]].max_catalog_bytes, "prompt_variant": None}
             for name, value in derived.items():
-                if name not in given:
-                    given[name] = value
-                    sources[name] = f"default of tier {given['tier'].value}"
+                if name not in overrides:
+                    overrides[name] = value
+                    sources[name] = f"default of tier {overrides['tier'].value}"
         row = below.row if prefix == FALLBACK else prefix
-        return BudgetLookup(attrs.evolve(below.budget, **given), row, sources)
+        return BudgetLookup(attrs.evolve(below.budget, **overrides), row, sources)

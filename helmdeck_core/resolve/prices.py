@@ -1,4 +1,4 @@
-"""What a call cost, and what a prompt cache saved; ``None`` wherever a price is not known."""
+"""Computes the cost of calls and the savings of prompt caches; ``None`` for unknown prices."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from helmdeck_core.hooks.calls import Contribution
 MTOK = 1e6
 
 CHARS_PER_TOKEN_AT_MOST = 5
-"""English prose, which takes the fewest tokens, has 4 to 4.8 characters a token with the vocabularies of today."""
+"""Upper bound: English prose, the densest text, has 4 to 4.8 characters per token in current vocabularies."""
 
 MOST_UNKNOWN = 4_096
-"""Models without a price that are remembered; ids come from callers, so that memory needs a bound."""
+"""Size of the cache of models without a price; bounded, since ids come from callers."""
 
 
 class Pricer:
@@ -27,36 +27,37 @@ class Pricer:
 
     def __init__(self, sources: Iterable[Contribution[PriceSource]]) -> None:
         self._unknown: set[str] = set()
-        self._sources = [hook_calls.attributed(owned, _priced(owned.value), tuple) for owned in sources]
+        self._sources = [
+            hook_calls.attributed(contribution, _priced(contribution.value), tuple) for contribution in sources
+        ]
 
     def cost_usd(self, budget: Budget, model: str, usage: Usage) -> float | None:
         """US dollars of one call.
 
-        :param model: the model that was asked.
+        :param model: the called model.
         """
         if usage == Usage():
             return None
         by_input, by_output = budget.input_cost_usd_per_mtok, budget.output_cost_usd_per_mtok
         if by_input is None or by_output is None:
-            return self._asked(model, usage)
+            return self._from_sources(model, usage)
         by_cached = budget.cached_input_cost_usd_per_mtok
         cached = usage.cached_input_tokens if by_cached is not None else 0
         paid = (usage.input_tokens - cached) * by_input + usage.output_tokens * by_output
         return (paid + cached * (by_cached or 0.0)) / MTOK
 
     def saved_usd(self, budget: Budget, model: str, usage: Usage) -> float | None:
-        """US dollars that the input from the cache would have cost more without one; ``None`` where no price is known."""
+        """US dollars saved by cached input tokens; ``None`` without a price."""
         if budget.input_cost_usd_per_mtok is not None and budget.cached_input_cost_usd_per_mtok is None:
-            return None  # what the deployment says of input holds, and of cached input it says nothing
+            return None  # the budget has a price of input, but none of cached input
         costs = [self.cost_usd(budget, model, each) for each in (usage, attrs.evolve(usage, cached_input_tokens=0))]
         with_cache, without = costs
         return None if with_cache is None or without is None else without - with_cache
 
     def least_usd(self, budget: Budget, model: str, request: ChatRequest) -> float | None:
-        """What the input of a request costs at least; ``None`` where no price is known.
+        """Lower bound of the input cost of a request in US dollars; ``None`` without a price.
 
-        Its tokens are reckoned low, images count as nothing, and what is marked as a prefix is taken for cached where the
-        budget says that the provider caches.
+        Tokens are underestimated, images are free, and a marked prefix counts as cached if the budget supports it.
         """
         cached, other = _chars(request)
         usage = Usage(
@@ -69,8 +70,8 @@ class Pricer:
         """Whether a model is known to cost nothing."""
         return self.cost_usd(budget, model, Usage(input_tokens=1_000_000, output_tokens=1_000_000)) == 0.0
 
-    def _asked(self, model: str, usage: Usage) -> float | None:
-        """What the first source says that knows the model; a model that none knows is not asked for again."""
+    def _from_sources(self, model: str, usage: Usage) -> float | None:
+        """Return the cost by the first source that has a price; unknown models are cached."""
         if model in self._unknown:
             return None
         found = next((cost for source in self._sources for cost in source(model, usage)), None)
@@ -80,7 +81,7 @@ class Pricer:
 
 
 def _chars(request: ChatRequest) -> tuple[int, int]:
-    """Characters of the part that is marked as a prefix, and of the rest."""
+    """Number of characters in the marked prefix, and in the rest."""
     parts = [part for message in request.messages for part in message.parts]
     sizes = [len(part.text) if isinstance(part, TextPart) else 0 for part in parts]
     ends = [number for number, part in enumerate(parts, 1) if isinstance(part, TextPart) and part.ends_prefix]
@@ -91,7 +92,7 @@ def _chars(request: ChatRequest) -> tuple[int, int]:
 
 
 def _priced(source: PriceSource) -> Callable[[str, Usage], tuple[float, ...]]:
-    """What a source says, checked: one figure or none."""
+    """Return a validated price function: a tuple of one cost, or empty without a price."""
 
     def priced(model: str, usage: Usage) -> tuple[float, ...]:
         cost = source.cost_usd(model, usage)
