@@ -20,11 +20,11 @@ R = TypeVar("R")
 
 @attrs.frozen
 class Contribution(Generic[T]):
-    """A contributed value and the plugin that it belongs to.
+    """A contributed value and its plugin.
 
     :ivar replaced: the plugin whose value of the same name this one replaces.
     :ivar hook: the hook that contributed it.
-    :ivar distribution: the distribution that the plugin came with.
+    :ivar distribution: the distribution of the plugin.
     """
 
     plugin: str
@@ -84,7 +84,7 @@ def collect(
                 continue
             replaced = before.plugin if before else None
             found[name] = Contribution(owner, value, replaced, hook, plugins.distribution(owner))
-    values_by_order = (owned for name, owned in found.items() if name not in claimed)
+    values_by_order = (contribution for name, contribution in found.items() if name not in claimed)
     return tuple(sorted(values_by_order, key=lambda o: (getattr(o.value, "order"), getattr(o.value, "name"))))
 
 
@@ -92,7 +92,7 @@ def _values_of(plugins: Plugins, impl: Any, hook: str, value_type: type[T]) -> S
     """Call one implementation and check the values that it returns."""
     owner = impl.plugin_name
     if impl.hookwrapper or impl.wrapper:
-        raise _failed(plugins, owner, hook, "a contribution cannot be wrapped; contribute values of your own")
+        raise _failed(plugins, owner, hook, "a contribution cannot be wrapped; contribute separate values")
     try:
         values = impl.function()
     except (Exception, SystemExit) as exc:
@@ -128,9 +128,9 @@ def attributed(owned: Contribution[T], function: Callable[..., R], returns: type
         except (HelmdeckError, RecursionError, MemoryError):
             raise
         except (Exception, SystemExit) as exc:
-            raise owned.fault(f"{label} raised {type(exc).__name__}: {exc}") from exc
+            raise contribution.fault(f"{label} raised {type(exc).__name__}: {exc}") from exc
         if not isinstance(result, returns):
-            raise owned.fault(f"{label} returned {type(result).__name__}, not {returns.__name__}")
+            raise contribution.fault(f"{label} returned {type(result).__name__}, not {returns.__name__}")
         return result
 
     return call

@@ -49,7 +49,8 @@ class Contributions(Mapping[str, tuple[Contribution[Any], ...]]):
     def __init__(self, by_hook: Mapping[str, tuple[Contribution[Any], ...]]) -> None:
         self._by_hook = dict(by_hook)
         self._by_type = {
-            kind: {owned.value.name: owned for owned in self._by_hook.get(hook, ())} for kind, hook in _hooks().items()
+            kind: {contribution.value.name: contribution for contribution in self._by_hook.get(hook, ())}
+            for kind, hook in _hooks().items()
         }
 
     def __getitem__(self, hook: str) -> tuple[Contribution[Any], ...]:
@@ -71,7 +72,7 @@ class Contributions(Mapping[str, tuple[Contribution[Any], ...]]):
 
     def values_of(self, value_type: type[T]) -> tuple[T, ...]:
         """The values of one type."""
-        return tuple(owned.value for owned in self.of(value_type))
+        return tuple(contribution.value for contribution in self.of(value_type))
 
     def replaced(self, changed: Mapping[type, tuple[Contribution[Any], ...]]) -> Contributions:
         """The same with other values for some types."""

@@ -17,7 +17,7 @@ TITLE = "# Hooks"
 NOTICE = "<!-- Written by `helmdeck hooks --write hookspecs.md`; a test compares. Change helmdeck_core/hookspecs.py instead. -->"
 
 MAX_NAMES = 20
-"""Names of contributed values that are listed for one plugin; of more, only the number is given."""
+"""Maximum number of contributed names that are listed per plugin; beyond it, only their number."""
 
 _FIELD = re.compile(r":(?P<word>param|returns|raises)(?:\s+(?P<name>[\w.]+))?:\s*(?P<text>.*)")
 _DIRECTIVE = re.compile(r"\.\. (?P<word>versionadded|versionchanged|deprecated)::\s*(?P<text>.*)")

@@ -1,7 +1,7 @@
 """Loads plugins: built-ins first, then entry points of the group ``helmdeck``; blocks, orders and lists them.
 
 A plugin that cannot be loaded is an error at start-up: a silently missing override would give wrong results later. Only
-commands that report on plugins go on without it.
+commands that report on plugins continue without it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PluginInfo:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether it is neither blocked nor broken."""
+        """Whether it is neither blocked nor failed to load."""
         return not self.is_blocked and self.error is None
 
 
@@ -56,11 +56,11 @@ class Plugins:
     infos: tuple[PluginInfo, ...]
 
     def distribution(self, name: str) -> str | None:
-        """The distribution that a plugin came with."""
+        """The distribution of a plugin."""
         return next((info.distribution for info in self.infos if info.name == name), None)
 
     def names(self) -> tuple[str, ...]:
-        """Every name that exists, blocked or not; without autoload, those that could have been loaded too."""
+        """All names, including blocked plugins and, without autoload, installed ones."""
         loaded = [info.name for info in self.infos]
         return tuple(dict.fromkeys([*loaded, *(candidate.name for candidate in _entry_points())]))
 
@@ -73,7 +73,7 @@ class _PluginManager(pluggy.PluginManager):
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         if not inspect.ismodule(plugin):
             return super().parse_hookimpl_opts(plugin, name)
-        # Reading an attribute of a module runs no code, so that pluggy's careful look-up, half of the start-up, is not needed.
+        # Reading a module attribute runs no code, so skip pluggy's safe look-up, which takes half of the start-up time.
         value = vars(plugin).get(name)
         return getattr(value, f"{GROUP}_impl", None) if callable(value) and inspect.isroutine(value) else None
 
@@ -98,10 +98,10 @@ def load_plugins(
 ) -> Plugins:
     """Load the built-ins, then the installed plugins by name, then ``extra``.
 
-    :param extra: plugin objects by name, for tests and for applications that bring their own.
-    :param disable: names that are not loaded; whether they exist is for the configuration to check.
-    :param first: names that answer before all others, the most important one first.
-    :param autoload: whether entry points are looked for.
+    :param extra: plugin objects by name, for tests and applications.
+    :param disable: names that are not loaded; unknown names are ignored.
+    :param first: names that take precedence over all others, highest precedence first.
+    :param autoload: whether entry points are loaded.
     :param commands_only: load only those built-ins that contribute commands; importing the others takes most of the time.
     :param errors: a list that receives the errors of plugins that cannot be loaded, instead of raising the first one.
     :raises PluginLoadError: a plugin cannot be imported, or has a hook that does not exist.
@@ -140,14 +140,14 @@ def _builtins(commands_only: bool) -> list[_Candidate]:
 
 
 def _entry_points() -> list[_Candidate]:
-    # Costs 10 to 20 ms among some hundred distributions, so it happens here and not on import.
+    # Imported here, since it takes 10 to 20 ms with hundreds of distributions.
     from importlib.metadata import entry_points
 
     found = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         dist = f"{point.dist.name} {point.dist.version}" if point.dist else None
         found.append(_Candidate(point.name, "entry point", point.value, point.load, dist))
-    # One distribution on two places of the path (a checkout and its installed copy) is one claim, not two.
+    # A distribution may be on the path twice: a checkout and its installed copy.
     return list({(c.name, c.target, c.distribution): c for c in reversed(found)}.values())[::-1]
 
 
@@ -162,14 +162,14 @@ def _described(plugin: object) -> str:
 
 
 def _arranged(candidates: list[_Candidate], first: Sequence[str]) -> list[_Candidate]:
-    """Put the ones named ``first`` last, most important at the very end: pluggy asks the latest registration first."""
+    """Sort the plugins in ``first`` last, highest precedence at the end: pluggy calls the latest registration first."""
     rank = {name: -position for position, name in enumerate(first, 1)}
     lowest = -len(first) - 1
     return sorted(candidates, key=lambda c: rank.get(c.name, lowest))
 
 
 def _name_conflicts(candidates: Iterable[_Candidate]) -> dict[_Candidate, PluginConflictError]:
-    """The candidates whose plugin name an earlier one has, each with its error."""
+    """Candidates whose name is taken by an earlier one, each with its error."""
     seen: dict[str, _Candidate] = {}
     conflicts = {}
     for candidate in candidates:

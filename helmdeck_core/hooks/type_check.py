@@ -29,9 +29,9 @@ _KNOWN: dict[Any, Fields] = {}
 
 
 def _fields(cls: Any) -> Fields:
-    """What reads the fields of a class, and their tests; made once, since every response of a provider is checked.
+    """Return a getter of the fields of a class, and their type tests; cached, since every response is checked.
 
-    Most values are of exactly a type that needs no further look.
+    Most values need only the exact type test.
     """
     hints = typing.get_type_hints(cls)
     names = [field.name for field in attrs.fields(cls)]
@@ -42,7 +42,7 @@ def _fields(cls: Any) -> Fields:
 
 
 def _plain_types(hint: Any) -> frozenset[type]:
-    """The types whose very instances fit, whatever they hold."""
+    """The types whose direct instances always fit."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return frozenset().union(*map(_plain_types, typing.get_args(hint)))
     if hint is float:

@@ -52,7 +52,7 @@ class BudgetResolver:
     def find(self, model: str) -> BudgetLookup:
         """Return the budget of a model; any string has one.
 
-        :raises PluginError: the plugin that answers look-ups raised.
+        :raises PluginError: the look-up of a plugin raised.
         """
         known = self._known.get(model)
         if known is None:
@@ -83,7 +83,7 @@ class BudgetResolver:
         return tuple(dict.fromkeys((self.wrapped(model), model.strip())))
 
     def wrapped(self, model: str) -> str:
-        """The model whose budget applies: the model itself, or the one that its provider wraps."""
+        """The model whose budget applies: the model itself, or the wrapped one."""
         model = model.strip()
         for _ in range(MOST_WRAPPERS):
             provider, _, name = model.partition("/")
@@ -107,7 +107,7 @@ class BudgetResolver:
         return BudgetLookup(attrs.evolve(budget, model=model), budget.model, self._sources(budget, plugin))
 
     def _sources(self, budget: Budget, plugin: str) -> dict[str, str]:
-        """Name the table row that an answer was made from, and the plugin for each field in which it differs."""
+        """Return the source of each field: the table row, or the plugin where its answer differs from the row."""
         row = self._rows.get(budget.model)
         answered = f"look-up of plugin {plugin!r}" if plugin else "the core's defaults"
         names = [field.name for field in attrs.fields(Budget)]

@@ -1,4 +1,4 @@
-"""Lists the plugins of a deployment and what they contribute, broken plugins included."""
+"""Lists the plugins of a deployment and what they contribute, failed plugins included."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class HookUse:
     def to_dict(self) -> dict[str, Any]:
         """The hook as plain data."""
         values = [
-            {"name": value_name(owned.value), "plugin": owned.plugin, "replaces": owned.replaced}
-            for owned in self.contributions
+            {"name": value_name(contribution.value), "plugin": contribution.plugin, "replaces": contribution.replaced}
+            for contribution in self.contributions
         ]
         return {**self.hook.to_dict(), "implementations": list(self.implementations), "contributions": values}
 
@@ -64,10 +64,10 @@ def value_name(value: object) -> str:
 
 
 def list_plugins(loaded: LoadedConfig) -> PluginInventory:
-    """Load the plugins that a configuration allows and collect their contributions. Broken plugins raise nothing."""
-    wanted = loaded.config.plugins
+    """Load the plugins that a configuration allows and collect their contributions. Failed plugins do not raise."""
+    settings = loaded.config.plugins
     errors: list[PluginError] = []
-    plugins = load_plugins(disable=wanted.disable, first=wanted.first, autoload=wanted.autoload, errors=errors)
+    plugins = load_plugins(disable=settings.disable, first=settings.first, autoload=settings.autoload, errors=errors)
     contributions = collect_all(plugins, errors)
     return PluginInventory(plugins, contributions, tuple(errors))
 
@@ -80,6 +80,6 @@ def hooks_page() -> str:
         hook.name: {plugin: [] for plugin in implementations(plugins, hook.name)} for hook in docs.hooks()
     }
     for hook, values in contributions.items():
-        for owned in values:
-            names[hook][owned.plugin].append(value_name(owned.value))
+        for contribution in values:
+            names[hook][contribution.plugin].append(value_name(contribution.value))
     return docs.render(names)

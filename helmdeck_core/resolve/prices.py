@@ -16,7 +16,7 @@ from helmdeck_core.hooks.calls import Contribution
 MTOK = 1e6
 
 CHARS_PER_TOKEN_AT_MOST = 5
-"""English prose, which takes the fewest tokens, has 4 to 4.8 characters a token with the vocabularies of today."""
+"""Upper bound: English prose, the densest text, has 4 to 4.8 characters per token in current vocabularies."""
 
 MOST_UNKNOWN = 4_096
 """Cached models without a price; ids come from callers, so the cache is bounded."""
@@ -27,7 +27,9 @@ class Pricer:
 
     def __init__(self, sources: Iterable[Contribution[PriceSource]]) -> None:
         self._unknown: set[str] = set()
-        self._sources = [hook_calls.attributed(owned, _priced(owned.value), tuple) for owned in sources]
+        self._sources = [
+            hook_calls.attributed(contribution, _priced(contribution.value), tuple) for contribution in sources
+        ]
 
     def cost_usd(self, budget: Budget, model: str, usage: Usage) -> float | None:
         """US dollars of one call.

@@ -42,7 +42,7 @@ from helmdeck_core.reading.decoder import Decoder
 from helmdeck_core.reading.tool_calls.reader import ToolCallReader
 from helmdeck_core.resolve.budgets import BudgetResolver
 from helmdeck_core.resolve.checks import checked
-from helmdeck_core.resolve.event_sinks import ActiveSink, listening
+from helmdeck_core.resolve.event_sinks import ActiveSink, active_sinks
 from helmdeck_core.resolve.prices import Pricer
 from helmdeck_core.resolve.stop_reasons import StopReasons
 from helmdeck_core.resolve.transports import TransportChooser, client_mistakes
@@ -105,13 +105,13 @@ class Runtime:
         """Return the selection rules for a model: each field by its own rule, its tier's, or the global one."""
         return selection_rules(self.config.selection, self.budgets.tiers[tier], self.budgets.names(model), self.origins)
 
-    def variant(self, task: str, wanted: str) -> PromptVariant | None:
+    def variant(self, task: str, name: str) -> PromptVariant | None:
         """Return the variant of a task by name, or its only one; its first one for an empty name; ``None`` if there is none."""
         variants = self.contributed(PromptVariant)
-        if owned := variants.get(f"{task}.{wanted}"):
-            return owned.value
-        of_task = [owned.value for owned in variants.values() if owned.value.task == task]
-        return of_task[0] if len(of_task) == 1 or (of_task and not wanted) else None
+        if contribution := variants.get(f"{task}.{name}"):
+            return contribution.value
+        of_task = [contribution.value for contribution in variants.values() if contribution.value.task == task]
+        return of_task[0] if len(of_task) == 1 or (of_task and not name) else None
 
     def normalise_stop(self, raw: str | None, wire_format: str) -> StopReason:
         """Normalise a native stop reason; see ``StopReasons.normalise``."""
@@ -162,7 +162,7 @@ def resolve(
     budgets = BudgetResolver(
         plugins,
         BudgetTable(contributions.values_of(BudgetRow)),
-        {owned.value.prefix: owned.plugin for owned in contributions.of(BudgetRow)},
+        {contribution.value.prefix: contribution.plugin for contribution in contributions.of(BudgetRow)},
         config.budgets,
         loaded.origins,
         _wrappers(config, providers),
@@ -183,7 +183,7 @@ def resolve(
         weights={**WEIGHTS, **{each.name: each.value for each in contributions.values_of(Weight)}},
         secret_pattern=re.compile("|".join(secret_patterns)) if secret_patterns else None,
         transports=TransportChooser(transports, config, http_clients),
-        sinks=listening(contributions.of(EventSink), config.events),
+        sinks=active_sinks(contributions.of(EventSink), config.events),
     )
 
 

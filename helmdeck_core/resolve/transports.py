@@ -57,11 +57,15 @@ def client_mistakes(
         if name not in names:
             yield Mistake(where, f"unknown provider{did_you_mean(name, names)}", repr(name), ", ".join(names))
         elif _accepting(transports, client) is None:
-            kinds = [each for each, owned in transports.items() if owned.value.accepts is not None]
+            kinds = [each for each, contribution in transports.items() if contribution.value.accepts is not None]
             allowed = f"an async client of {' or '.join(kinds)}" if kinds else "none: no transport takes a client"
             yield Mistake(where, "no transport can use a client of this type", type(client).__name__, allowed)
 
 
 def _accepting(transports: Transports, client: object) -> str | None:
-    accepting = (name for name, owned in transports.items() if owned.value.accepts and owned.value.accepts(client))
+    accepting = (
+        name
+        for name, contribution in transports.items()
+        if contribution.value.accepts and contribution.value.accepts(client)
+    )
     return next(accepting, None)
