@@ -137,13 +137,12 @@ class Secrets:
             return False
         if any(form in text for form in self.forms):
             return True
+        # Escapes are undone in every order: a backslash that belongs to the secret must not be lost to the wrong one.
+        texts = {text}
         for _ in range(_MAX_LAYERS):
-            if not _ESCAPES.search(text):
-                return False
-            for unescape in (unquote, html.unescape, _without_backslashes):
-                text = unescape(text)
-                if any(secret in text for secret in self):
-                    return True
+            texts = {unescaped for each in texts for unescaped in _unescape_once(each)} - texts
+            if any(secret in each for each in texts for secret in self):
+                return True
         return False
 
 
@@ -159,6 +158,16 @@ def _forms(secret: str) -> Iterator[str]:
             # The preceding bytes determine the offset in the three-byte group and share a character with the secret.
             coded = base64.b64encode(bytes(offset) + data).decode()[start : 8 * (offset + len(data)) // 6]
             yield from (coded, coded.translate({ord("+"): "-", ord("/"): "_"}))
+
+
+def _unescape_once(text: str) -> Iterator[str]:
+    """Yield the text without one layer of each kind of escape, and without one layer of all kinds."""
+    if _ESCAPES.search(text):
+        unescaped = text
+        for unescape in (unquote, html.unescape, _without_backslashes):
+            yield unescape(text)
+            unescaped = unescape(unescaped)
+        yield unescaped
 
 
 def _without_backslashes(text: str) -> str:

@@ -35,7 +35,7 @@ class AttemptState:
     """One attempt while it runs; as a context manager it keeps the failure that ends the attempt.
 
     :ivar error: the failure, or the refusal to send; ``None`` while there is none.
-    :ivar estimated: estimated usage of a response that was cut off before the provider reported it.
+    :ivar estimated: estimated usage of a response that was aborted before the provider reported it.
     """
 
     step: NextAttempt
@@ -62,7 +62,7 @@ class AttemptState:
         return self.prepared
 
     def estimate(self, watchdog: ReasoningWatchdog) -> None:
-        """Estimate the usage of a response that is cut off, from the prompt and the text so far."""
+        """Estimate the usage of an aborted response, from the prompt and the text so far."""
         output = watchdog.reasoning_tokens + len(watchdog.text) // CHARS_PER_TOKEN
         prompt = sum(len(message.text) for message in self.ready.request.messages) // CHARS_PER_TOKEN
         self.estimated = Usage(input_tokens=prompt, output_tokens=output, reasoning_tokens=watchdog.reasoning_tokens)
@@ -120,7 +120,7 @@ class AttemptLog:
 
     def record_failure(self, this: AttemptState, failure: CallFailed, latency_s: float) -> Attempt:
         """Record a failed attempt; it is reported once the recovery decision is known."""
-        # A stream that breaks off is paid for up to that point.
+        # An aborted stream is paid for up to that point.
         is_paid = this.response is None and failure.usage != NO_USAGE
         self.pending = self._attempt(
             this,

@@ -384,7 +384,7 @@ class Call(Generic[T]):
         )
 
     def _count_failure(self, failed: AttemptFailure, now_s: float) -> None:
-        """Count a failure against the provider, where the rule says so."""
+        """Count a failure against the provider if its rule counts it."""
         rule = rule_for(self.services.recovery.rules, failed.failure, failed.disposition)
         if rule is None or not rule.counts_against_provider:
             return

@@ -65,10 +65,10 @@ def _run(words: list[str]) -> int:
         text = help_text.group_help(name, registry) if name else help_text.top_help(registry)
         (printing.show if is_requested else printing.note)(text)
         return int(ExitCode.OK if is_requested else ExitCode.USAGE)
-    owned = registry.find(name)
+    contribution = registry.find(name)
     if registry.is_builtin(name):
-        return _exit_status(owned.value.run(_parse(owned.value, rest)))
-    return _run_installed(owned, rest)
+        return _exit_status(contribution.value.run(_parse(contribution.value, rest)))
+    return _run_installed(contribution, rest)
 
 
 def load_commands(words: Sequence[str]) -> CommandRegistry:
@@ -134,12 +134,12 @@ def _parse(command: Command, words: Sequence[str]) -> argparse.Namespace:
     return arguments
 
 
-def _run_installed(owned: Contribution[Command], words: Sequence[str]) -> int:
+def _run_installed(contribution: Contribution[Command], words: Sequence[str]) -> int:
     """Run the command of an installed plugin. An unexpected exception names the plugin; ``sys.exit`` ends the command."""
-    with _naming_the_plugin(owned):
-        arguments = _parse(owned.value, words)
+    with _naming_the_plugin(contribution):
+        arguments = _parse(contribution.value, words)
         try:
-            return _exit_status(owned.value.run(arguments))
+            return _exit_status(contribution.value.run(arguments))
         except options.ParserExit:
             raise
         except SystemExit as exc:
@@ -156,13 +156,13 @@ def _exit_status(code: int) -> int:
 
 
 @contextmanager
-def _naming_the_plugin(owned: Contribution[Command]) -> Iterator[None]:
+def _naming_the_plugin(contribution: Contribution[Command]) -> Iterator[None]:
     try:
         yield
     except (HelmdeckError, BrokenPipeError, options.ParserExit):
         raise
     except (Exception, SystemExit) as exc:
-        raise owned.fault(f"command {owned.value.name!r}: {type(exc).__name__}: {exc}") from exc
+        raise contribution.fault(f"command {contribution.value.name!r}: {type(exc).__name__}: {exc}") from exc
 
 
 def _report_failure(error: BaseException, words: Sequence[str]) -> int:

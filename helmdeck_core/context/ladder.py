@@ -143,15 +143,15 @@ class PreparedCatalog:
     def _rung(self, step: str, fragments: tuple[bytes, ...], has_cut: bool, restored: tuple[str, ...]) -> Rung:
         return Rung(step, fragments, has_cut, restored, FRAME + self._commas + sum(map(len, fragments)))
 
-    def _next_rung(self, owned: Contribution[TrimStep], before: Sequence[bytes], events: list[Event]) -> Rung:
-        name = owned.value.name
+    def _next_rung(self, contribution: Contribution[TrimStep], before: Sequence[bytes], events: list[Event]) -> Rung:
+        name = contribution.value.name
         fragments: list[bytes] = []
         restored: dict[str, None] = {}
         for entry, full, old in zip(self.catalog.entries, self._rungs[0].fragments, before, strict=True):
-            new, fields = _trimmed(entry, full, old, owned)
+            new, fields = _trimmed(entry, full, old, contribution)
             for field in fields:
                 restored[field] = None
-                events.append(InvariantRestored(step=name, field=field, plugin=owned.plugin, entry=entry.id))
+                events.append(InvariantRestored(step=name, field=field, plugin=contribution.plugin, entry=entry.id))
             # A step that makes an entry larger is ignored; the same bytes object means that nothing was trimmed.
             fragments.append(new if len(new) < len(old) else old)
         has_cut = any(new is not old for new, old in zip(fragments, before, strict=True))
@@ -159,18 +159,20 @@ class PreparedCatalog:
         return self._rung(name, tuple(fragments), has_cut, labels)
 
 
-def _trimmed(entry: Entry, full: bytes, old: bytes, owned: Contribution[TrimStep]) -> tuple[bytes, list[str]]:
+def _trimmed(entry: Entry, full: bytes, old: bytes, contribution: Contribution[TrimStep]) -> tuple[bytes, list[str]]:
     # The step gets copies, so that it cannot change the catalog.
     data: dict[str, Any] = msgspec.json.decode(old)
     private = attrs.evolve(entry, data=msgspec.json.decode(full))
     try:
-        result = owned.value.trim(private, data)
+        result = contribution.value.trim(private, data)
         if not isinstance(result, Mapping):
             raise TypeError(f"returned {type(result).__name__}, not the entry's data")
         guarded, fields = restore_invariants(entry, dict(result))
         return msgspec.json.encode(guarded), fields
     except (Exception, SystemExit) as exc:
-        raise owned.fault(f"step {owned.value.name!r} on {entry.id!r}: {type(exc).__name__}: {exc}") from exc
+        raise contribution.fault(
+            f"step {contribution.value.name!r} on {entry.id!r}: {type(exc).__name__}: {exc}"
+        ) from exc
 
 
 def restore_invariants(entry: Entry, data: dict[str, Any]) -> tuple[EntryData, list[str]]:

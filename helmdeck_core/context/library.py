@@ -90,11 +90,11 @@ class Library:
         """
         if self.prepared(budget).fitting_rung(self.limits(budget, 0).cap) is None:
             rules = self.rules(budget)
-            owned = self.runtime.contributed(Ranker)[rules.ranker]
+            contribution = self.runtime.contributed(Ranker)[rules.ranker]
             try:
-                self._index(owned, rules)
+                self._index(contribution, rules)
             except (Exception, SystemExit) as exc:
-                raise _ranker_failed(owned, exc) from exc
+                raise _ranker_failed(contribution, exc) from exc
         self._warm.add(self._warm_key(budget))
 
     def _warm_key(self, budget: Budget) -> tuple[object, ...]:
@@ -249,25 +249,25 @@ class Library:
         :raises PluginError: the ranker raised, or left out or repeated an entry.
         """
         rules = self.rules(budget)
-        owned = self.runtime.contributed(Ranker)[rules.ranker]
+        contribution = self.runtime.contributed(Ranker)[rules.ranker]
         try:
-            ranking = self._index(owned, rules).rank(request)
+            ranking = self._index(contribution, rules).rank(request)
             places = range(len(self.catalog))
             _check_scores(ranking.scores, len(places))
             if not all(index in places for index in ranking.clause_best):
                 raise ValueError("clause_best names entries of the catalog")
         except (Exception, SystemExit) as exc:
-            raise _ranker_failed(owned, exc) from exc
+            raise _ranker_failed(contribution, exc) from exc
         return ranking
 
-    def _index(self, owned: Contribution[Ranker], rules: SelectionRules) -> RankIndex:
+    def _index(self, contribution: Contribution[Ranker], rules: SelectionRules) -> RankIndex:
         """A ranker's index of the full catalog; built at the first use."""
-        options = {**owned.value.options, **rules.options}
+        options = {**contribution.value.options, **rules.options}
         key = (rules.ranker, *sorted(options.items()))
         if key not in self._indexes:
             with self._lock:
                 if key not in self._indexes:
-                    self._indexes[key] = owned.value.index(self.catalog, **options)
+                    self._indexes[key] = contribution.value.index(self.catalog, **options)
         return self._indexes[key]
 
 
@@ -279,8 +279,8 @@ def _after_index(index: CatalogIndex, selection: Selection, cap: int | None) -> 
     return attrs.evolve(selection, index=index, record=record, cap=cap)
 
 
-def _ranker_failed(owned: Contribution[Ranker], exc: BaseException) -> PluginError:
-    return owned.fault(f"ranker {owned.value.name!r}: {type(exc).__name__}: {exc}")
+def _ranker_failed(contribution: Contribution[Ranker], exc: BaseException) -> PluginError:
+    return contribution.fault(f"ranker {contribution.value.name!r}: {type(exc).__name__}: {exc}")
 
 
 def _check_scores(scores: Sequence[Score], entries: int) -> None:

@@ -40,11 +40,11 @@ def lay_out(
 ) -> tuple[Message, ...]:
     """Return one system and one user message.
 
-    Without a prefix cache the catalog stands in the user message. With one, what of it does not depend on the request
-    stands in the system message, and the end of the part that stays the same is marked.
+    Without a prefix cache the catalog is in the user message. With one, its part that does not depend on the request
+    is in the system message, and the end of the constant part is marked.
 
     :param tail: the part that ``variant.render`` made of the task.
-    :param is_narrowed: the catalog was cut down for this very call; a model with a prefix cache, which is used to finding
+    :param is_narrowed: the catalog was reduced for this call; a model with a prefix cache, which is used to finding
         its catalog in the system message, finds this one there too, behind the mark.
     :param images: of the request; they stand behind its words.
     """
@@ -59,11 +59,11 @@ def lay_out(
 
 
 _Block = tuple[()] | tuple[str, str]
-"""A heading and what stands under it, or nothing."""
+"""A heading and its text, or nothing."""
 
 
 def _split(variant: PromptVariant, selection: Selection | None, *, caches_prefix: bool) -> tuple[_Block, _Block]:
-    """The catalog's part of the cached prefix, and what of it stands behind."""
+    """Return the part of the catalog in the cached prefix, and the part after it."""
     if selection is None:
         return (), ()
     heading = variant.catalog_heading or ""

@@ -1,4 +1,4 @@
-"""Calls hooks, with errors that name the plugin. The only module that uses ``pm.hook``."""
+"""Calls hooks; errors name the plugin. The only module that uses ``pm.hook``."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Contribution(Generic[T]):
     distribution: str | None = None
 
     def fault(self, detail: str) -> PluginError:
-        """The error that names the plugin, its distribution and how to continue without it."""
+        """Return an error that names the plugin, its distribution, and how to disable it."""
         return PluginError(self.plugin, self.hook, detail, self.distribution)
 
     def crash(self, what: str, exc: BaseException, secrets: Secrets) -> PluginError:
-        """The error for an exception of a plugin that had access to secrets; it contains none of them.
+        """Return the error for an exception of a plugin that received secrets, with the secrets redacted.
 
-        The traceback is a note. The exception itself is not chained, since the variables of its frames may be secrets; so raise
-        the error where no exception is handled.
+        The traceback is added as a note. The exception is not chained, since variables of its frames may contain secrets;
+        so raise the error outside the ``except`` block.
         """
         fault = self.fault(without(secrets, f"{what} {type(exc).__name__}: {exc}"))
         fault.add_note(without(secrets, "".join(traceback.format_exception(exc)).rstrip()))
@@ -55,7 +55,7 @@ def collect(
 
     :param errors: a list that receives the errors instead of raising the first one. The values of a plugin that failed, and
         names that two plugins claim, are left out.
-    :raises PluginError: a plugin raised, wrapped the hook, or returned something other than a sequence of the type.
+    :raises PluginError: a plugin raised, wrapped the hook, or did not return a sequence of the type.
     :raises PluginConflictError: two plugins that are not built in contribute one name.
     """
     found: dict[str, Contribution[T]] = {}
@@ -117,14 +117,14 @@ def _checked(plugins: Plugins, owner: str, hook: str, values: Any, value_type: t
     return values
 
 
-def attributed(owned: Contribution[T], function: Callable[..., R], returns: type[R]) -> Callable[..., R]:
-    """Wrap a function of a contributed value: its exceptions and wrong results become errors that name the plugin."""
-    label = f"{type(owned.value).__name__} {getattr(owned.value, 'name', '?')!r}"
+def attributed(contribution: Contribution[T], function: Callable[..., R], returns: type[R]) -> Callable[..., R]:
+    """Wrap a function of a contributed value: errors and wrong return types name its plugin."""
+    label = f"{type(contribution.value).__name__} {getattr(contribution.value, 'name', '?')!r}"
 
     def call(*arguments: Any) -> R:
         try:
             result = function(*arguments)
-        # The input is too deep or too large; the plugin is not at fault.
+        # RecursionError and MemoryError are caused by the input, not by the plugin.
         except (HelmdeckError, RecursionError, MemoryError):
             raise
         except (Exception, SystemExit) as exc:
@@ -142,7 +142,7 @@ def implementations(plugins: Plugins, hook: str) -> tuple[str, ...]:
 
 
 def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) -> tuple[T, str] | None:
-    """Call a look-up; return the answer and the plugin that answered, or ``None`` if no plugin answered.
+    """Call a look-up; return the answer and its plugin, or ``None`` without an answer.
 
     :raises PluginError: a plugin raised, or the answer is not of the type.
     """
@@ -150,7 +150,7 @@ def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) 
     impls = caller.get_hookimpls()
     answer, owner = None, "?"
     if any(impl.wrapper or impl.hookwrapper for impl in impls):
-        # pluggy makes the call, so that wrappers work; the outermost wrapper is responsible for the result.
+        # Wrappers need a call by pluggy; the result is attributed to the wrapper.
         owner = next(str(impl.plugin_name) for impl in reversed(impls) if impl.wrapper or impl.hookwrapper)
         try:
             answer = caller(**arguments)

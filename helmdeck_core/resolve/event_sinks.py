@@ -1,4 +1,4 @@
-"""Finds the active event sinks of a deck, and opens those that are enabled in the configuration."""
+"""Selects the active event sinks of a deck, and opens the configured ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from helmdeck_core.redaction import Secrets, option_secrets
 class ActiveSink:
     """An active sink.
 
-    :ivar opened: what the sink opened for this deck; ``None`` for a sink without ``open``.
+    :ivar opened: the opened sink; ``None`` if it has ``handle``.
     """
 
     name: str
@@ -26,8 +26,10 @@ class ActiveSink:
     opened: OpenSink | None = None
 
 
-def listening(found: Sequence[Contribution[EventSink]], config: EventsConfig) -> tuple[Contribution[ActiveSink], ...]:
-    """Return the active sinks in their order.
+def active_sinks(
+    found: Sequence[Contribution[EventSink]], config: EventsConfig
+) -> tuple[Contribution[ActiveSink], ...]:
+    """Return the active sinks in order.
 
     :raises PluginError: a sink cannot be opened.
     """
@@ -35,8 +37,8 @@ def listening(found: Sequence[Contribution[EventSink]], config: EventsConfig) ->
     return tuple(sink for sink in sinks if sink is not None)
 
 
-def close(listeners: Sequence[Contribution[ActiveSink]]) -> None:
-    """Close the opened sinks that have a method ``close``.
+def close(sinks: Sequence[Contribution[ActiveSink]]) -> None:
+    """Close the opened sinks.
 
     :raises PluginError: a sink failed to close.
     """

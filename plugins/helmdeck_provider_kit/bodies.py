@@ -72,7 +72,7 @@ def _redirect_failure(status: int, headers: Mapping[str, str], secrets: Iterable
         headline = "the provider answered with a redirect"
         return InvalidRequest(headline, status=status, sub_cause="wrong_address", detail=detail)
     headline = "the provider answered with neither a completion nor an error"
-    detail = "the redirect has no usable location; check base_url"
+    detail = "the response names no usable location"
     return InvalidRequest(headline, status=status, sub_cause="wrong_address", detail=detail)
 
 

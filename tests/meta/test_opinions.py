@@ -61,7 +61,7 @@ def trim_fields():
 
 
 def key_prefixes():
-    """Literal beginnings of secret patterns."""
+    """Literal prefixes of secret patterns."""
     patterns = (each.pattern.removeprefix(r"\b") for each in values("helmdeck_secret_patterns"))
     return {re.match(r"\w+", pattern)[0] for pattern in patterns}
 
@@ -266,7 +266,10 @@ def test_what_is_looked_for_comes_from_the_plugins():
         (prose_patterns, 'import re\nX = re.compile(r"pick(?:ing)?[ ]up|carry(?:ing)?[ ]on")'),
         (foreign_letters, 'X = "désolé"'),
         (foreign_letters, 'X = ("继续", "続き")'),
-        (model_texts, 'HINT = "The output limit cut your last message. Go on with the very next character."'),
+        (
+            model_texts,
+            'HINT = "Your last message was truncated. Continue with the next character, and repeat nothing of it."',
+        ),
         (model_texts, 'HEADING = "ANSWER (one JSON object that fits this JSON Schema)"'),
         (model_texts, 'class A:\n    catalog_heading: str = "CATALOG"'),
         (model_texts, 'part = TextPart(f"What was wrong: {error}.")'),
@@ -282,7 +285,7 @@ def test_each_rule_finds_what_it_is_for(rule, source):
     ("rule", "source"),
     [
         (prose_patterns, 'import re\nX = re.compile(r"(?P<mark>`{3,}|~{3,})[ \\t]*(?P<language>[\\w+#.-]*)")'),
-        (model_texts, '"""Tells you what is wrong."""\nraise ValueError("the answer is empty")'),
+        (model_texts, '"""Describes what is wrong."""\nraise ValueError("the answer is empty")'),
         (model_texts, 'X = f" (did you mean {name!r})"'),
         (fractions, "KEPT_S = 0.05\nLIMIT = 2.0"),
     ],

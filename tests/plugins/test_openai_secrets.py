@@ -254,7 +254,7 @@ def test_redirect_without_location_is_described_without_target(headers):
     found = failure(304, b"", headers)
     assert type(found) is InvalidRequest
     assert "redirect" not in str(found)
-    assert "it names no address that one could go to" in found.detail
+    assert "names no usable location" in found.detail
     assert "base_url" in found.advice()[1]
 
 

@@ -56,7 +56,7 @@ def test_the_later_catalog_replaces_an_id_where_it_stands():
         ({"pipelines": [{"id": "p", "metadata": {"supersedes": "x"}}]}, "$.pipelines[0].metadata.supersedes", "list"),
         ({"packs": [pack("a"), pack("a")]}, "$.packs[1].name", "already used by $.packs[0]"),
         ({"packs": [pack("a")], "pipelines": [{"id": "a"}]}, "$.pipelines[0].id", "already used"),
-        ({"packs": [pack("unknown")]}, "$.packs[0].name", "tools that do not exist"),
+        ({"packs": [pack("unknown")]}, "$.packs[0].name", "unknown tools"),
         ({"pipelines": [{"id": " Unknown "}]}, "$.pipelines[0].id", "another name"),
         ([{"name": "a"}, {"name": "a"}], "$[1].name", "already used by $[0]"),
         ({"tools": [{"description": "nameless"}]}, "$.tools[0].name", "missing"),

@@ -79,7 +79,7 @@ def test_unknown_transport_is_a_mistake_that_lists_the_known_ones(place):
     (mistake,) = caught.value.mistakes
     assert mistake.where.endswith(".".join((*place, "transport")))
     assert (mistake.problem, mistake.allowed) == (
-        "there is no transport of this name (did you mean aiohttp?)",
+        "unknown transport (did you mean 'aiohttp'?)",
         "httpx, aiohttp",
     )
 
@@ -223,6 +223,6 @@ def test_client_of_an_unknown_provider_or_of_another_type_is_a_mistake():
     with pytest.raises(ConfigError) as caught:
         make_deck(http_clients={"opnai": httpx2.AsyncClient(), "openai": httpx2.Client(), "vllm": object()})
     told = {mistake.where: mistake for mistake in caught.value.mistakes}
-    assert "did you mean openai?" in told["argument http_clients: opnai"].problem
+    assert "did you mean 'openai'?" in told["argument http_clients: opnai"].problem
     assert told["argument http_clients: openai"].problem == "no transport can use a client of this type"
     assert told["argument http_clients: vllm"].allowed == "an async client of httpx"

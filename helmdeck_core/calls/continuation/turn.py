@@ -190,7 +190,7 @@ class Turn:
         """Take the failure of a continuation: the text so far is kept and marked as partial.
 
         :param shown: the text of the continuation that was passed on before it failed.
-        :raises CallFailed: the failure, where there is no text yet.
+        :raises CallFailed: the failure, without any text so far.
         """
         self._paid(self.state, usage=failure.usage, latency_s=failure.latency_s, cause=failure.failure_class)
         self._usage += failure.usage
