@@ -84,7 +84,7 @@ def collect(
                 continue
             replaced = before.plugin if before else None
             found[name] = Contribution(owner, value, replaced, hook, plugins.distribution(owner))
-    values_by_order = (owned for name, owned in found.items() if name not in claimed)
+    values_by_order = (contribution for name, contribution in found.items() if name not in claimed)
     return tuple(sorted(values_by_order, key=lambda o: (getattr(o.value, "order"), getattr(o.value, "name"))))
 
 
@@ -117,9 +117,9 @@ def _checked(plugins: Plugins, owner: str, hook: str, values: Any, value_type: t
     return values
 
 
-def attributed(owned: Contribution[T], function: Callable[..., R], returns: type[R]) -> Callable[..., R]:
+def attributed(contribution: Contribution[T], function: Callable[..., R], returns: type[R]) -> Callable[..., R]:
     """Wrap a function of a contributed value: its exceptions and wrong results become errors that name the plugin."""
-    label = f"{type(owned.value).__name__} {getattr(owned.value, 'name', '?')!r}"
+    label = f"{type(contribution.value).__name__} {getattr(contribution.value, 'name', '?')!r}"
 
     def call(*arguments: Any) -> R:
         try:
@@ -128,9 +128,9 @@ def attributed(owned: Contribution[T], function: Callable[..., R], returns: type
         except (HelmdeckError, RecursionError, MemoryError):
             raise
         except (Exception, SystemExit) as exc:
-            raise owned.fault(f"{label} raised {type(exc).__name__}: {exc}") from exc
+            raise contribution.fault(f"{label} raised {type(exc).__name__}: {exc}") from exc
         if not isinstance(result, returns):
-            raise owned.fault(f"{label} returned {type(result).__name__}, not {returns.__name__}")
+            raise contribution.fault(f"{label} returned {type(result).__name__}, not {returns.__name__}")
         return result
 
     return call

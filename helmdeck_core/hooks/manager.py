@@ -1,7 +1,7 @@
 """Loads plugins: built-ins first, then entry points of the group ``helmdeck``; blocks, orders and lists them.
 
 A plugin that cannot be loaded is an error at start-up: a silently missing override would give wrong results later. Only
-commands that report on plugins go on without it.
+commands that report on plugins continue without it.
 """
 
 from __future__ import annotations

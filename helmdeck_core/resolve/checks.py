@@ -26,15 +26,15 @@ def checked(contributions: Contributions, texts: Mapping[str, str]) -> Contribut
     :raises PluginError: a value is not valid.
     """
     for values in contributions.values():
-        for owned in values:
-            if problem := getattr(owned.value, "problem", ""):
-                raise owned.fault(f"{type(owned.value).__name__} {owned.value.name!r}: {problem}")
+        for contribution in values:
+            if problem := getattr(contribution.value, "problem", ""):
+                raise contribution.fault(f"{type(contribution.value).__name__} {contribution.value.name!r}: {problem}")
     changed = {kind: tuple(map(check, contributions.of(kind))) for kind, check in CHECKS.items()}
     return contributions.replaced({**changed, PromptVariant: _variants(contributions.of(PromptVariant), texts)})
 
 
-def _decode_step(owned: Contribution[DecodeStep]) -> Contribution[DecodeStep]:
-    step = owned.value
+def _decode_step(contribution: Contribution[DecodeStep]) -> Contribution[DecodeStep]:
+    step = contribution.value
 
     def candidates(text: str) -> list[str]:
         found = list(step.candidates(text))
@@ -42,17 +42,21 @@ def _decode_step(owned: Contribution[DecodeStep]) -> Contribution[DecodeStep]:
             raise TypeError("yielded a value that is not a string")
         return found
 
-    return attrs.evolve(owned, value=attrs.evolve(step, candidates=attributed(owned, candidates, list)))
+    return attrs.evolve(contribution, value=attrs.evolve(step, candidates=attributed(contribution, candidates, list)))
 
 
-def _rule(owned: Contribution[RecoveryRule]) -> Contribution[RecoveryRule]:
-    rule = owned.value
+def _rule(contribution: Contribution[RecoveryRule]) -> Contribution[RecoveryRule]:
+    rule = contribution.value
     cause = rule.name.partition("/")[0]
     if cause not in CAUSES_OF_RULES:
-        raise owned.fault(f"RecoveryRule {rule.name!r}: there is no cause {cause!r}: {', '.join(CAUSES_OF_RULES)}")
+        raise contribution.fault(
+            f"RecoveryRule {rule.name!r}: there is no cause {cause!r}: {', '.join(CAUSES_OF_RULES)}"
+        )
     if rule.decide is None:
-        return owned
-    return attrs.evolve(owned, value=attrs.evolve(rule, decide=attributed(owned, _only_actions(rule.decide), tuple)))
+        return contribution
+    return attrs.evolve(
+        contribution, value=attrs.evolve(rule, decide=attributed(contribution, _only_actions(rule.decide), tuple))
+    )
 
 
 def _only_actions(
@@ -67,28 +71,30 @@ def _only_actions(
     return decide_actions
 
 
-def _tool_call_format(owned: Contribution[ToolCallFormat]) -> Contribution[ToolCallFormat]:
-    call_format = owned.value
+def _tool_call_format(contribution: Contribution[ToolCallFormat]) -> Contribution[ToolCallFormat]:
+    call_format = contribution.value
     if problem := format_problem(call_format):
-        raise owned.fault(f"ToolCallFormat {call_format.name!r}: {problem}")
+        raise contribution.fault(f"ToolCallFormat {call_format.name!r}: {problem}")
     if call_format.translate is None:
-        return owned
-    translate = attributed(owned, call_format.translate, str)
-    return attrs.evolve(owned, value=attrs.evolve(call_format, translate=translate))
+        return contribution
+    translate = attributed(contribution, call_format.translate, str)
+    return attrs.evolve(contribution, value=attrs.evolve(call_format, translate=translate))
 
 
 def _variants(
     found: Sequence[Contribution[PromptVariant]], texts: Mapping[str, str]
 ) -> tuple[Contribution[PromptVariant], ...]:
     """Fill in what variants leave out: the rendering of their task's first variant, and the contributed headings."""
-    own = [owned for owned in found if owned.value.render is not rendered_like_others]
-    renderings = {owned.value.task: owned for owned in reversed(own)}
+    own = [contribution for contribution in found if contribution.value.render is not rendered_like_others]
+    renderings = {contribution.value.task: contribution for contribution in reversed(own)}
 
-    def completed(owned: Contribution[PromptVariant]) -> Contribution[PromptVariant]:
-        variant = owned.value
-        source = owned if owned in own else renderings.get(variant.task)
+    def completed(contribution: Contribution[PromptVariant]) -> Contribution[PromptVariant]:
+        variant = contribution.value
+        source = contribution if contribution in own else renderings.get(variant.task)
         if source is None:
-            raise owned.fault(f"PromptVariant {variant.name!r}: no variant of task {variant.task!r} has a render")
+            raise contribution.fault(
+                f"PromptVariant {variant.name!r}: no variant of task {variant.task!r} has a render"
+            )
         catalog, details = variant.catalog_heading, variant.details_heading
         filled = attrs.evolve(
             variant,
@@ -96,7 +102,7 @@ def _variants(
             catalog_heading=texts["catalog.heading"] if catalog is None else catalog,
             details_heading=texts["catalog.details_heading"] if details is None else details,
         )
-        return attrs.evolve(owned, value=filled)
+        return attrs.evolve(contribution, value=filled)
 
     return tuple(map(completed, found))
 

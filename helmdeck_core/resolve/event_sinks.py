@@ -31,7 +31,7 @@ def listening(found: Sequence[Contribution[EventSink]], config: EventsConfig) ->
 
     :raises PluginError: a sink cannot be opened.
     """
-    listeners = (_listener(owned, config) for owned in found)
+    listeners = (_listener(contribution, config) for contribution in found)
     return tuple(listener for listener in listeners if listener is not None)
 
 
@@ -40,43 +40,53 @@ def close(listeners: Sequence[Contribution[ActiveSink]]) -> None:
 
     :raises PluginError: a sink failed to.
     """
-    for owned in listeners:
+    for contribution in listeners:
         try:
-            getattr(owned.value.opened, "close", _nothing)()
+            getattr(contribution.value.opened, "close", _nothing)()
         except (Exception, SystemExit) as exc:
-            raise owned.fault(f"close: {type(exc).__name__}: {exc}") from exc
+            raise contribution.fault(f"close: {type(exc).__name__}: {exc}") from exc
 
 
 def _nothing() -> None:
     """Close nothing."""
 
 
-def _opened(owned: Contribution[EventSink], make: Callable[..., OpenSink], options: Mapping[str, Any]) -> OpenSink:
+def _opened(
+    contribution: Contribution[EventSink], make: Callable[..., OpenSink], options: Mapping[str, Any]
+) -> OpenSink:
     try:
         return make(**options)
     except (Exception, SystemExit) as exc:
-        fault = owned.crash(f"EventSink {owned.value.name!r} cannot be opened:", exc, Secrets(option_secrets(options)))
+        fault = contribution.crash(
+            f"EventSink {contribution.value.name!r} cannot be opened:", exc, Secrets(option_secrets(options))
+        )
     raise fault
 
 
-def _listener(owned: Contribution[EventSink], config: EventsConfig) -> Contribution[ActiveSink] | None:
-    sink = owned.value
+def _listener(contribution: Contribution[EventSink], config: EventsConfig) -> Contribution[ActiveSink] | None:
+    sink = contribution.value
     if (sink.handle is None) is (sink.open is None):
-        raise owned.fault(f"EventSink {sink.name!r}: takes one of handle and open")
+        raise contribution.fault(f"EventSink {sink.name!r}: takes one of handle and open")
     if sink.open is not None and sink.name not in config.sinks:
         return None
     try:
         if not sink.is_active():
             return None
     except (Exception, SystemExit) as exc:
-        raise owned.fault(f"is_active: {type(exc).__name__}: {exc}") from exc
+        raise contribution.fault(f"is_active: {type(exc).__name__}: {exc}") from exc
     opened = None
     if sink.open is not None:
-        opened = _opened(owned, sink.open, {**sink.options, **config.options.get(sink.name, {})})
+        opened = _opened(contribution, sink.open, {**sink.options, **config.options.get(sink.name, {})})
         if not callable(getattr(opened, "handle", None)):
-            raise owned.fault(f"EventSink {sink.name!r} opened {type(opened).__name__}, which has no method handle")
+            raise contribution.fault(
+                f"EventSink {sink.name!r} opened {type(opened).__name__}, which has no method handle"
+            )
     handle = sink.handle if opened is None else opened.handle
     assert handle is not None
     return Contribution(
-        owned.plugin, ActiveSink(sink.name, handle, opened), owned.replaced, owned.hook, owned.distribution
+        contribution.plugin,
+        ActiveSink(sink.name, handle, opened),
+        contribution.replaced,
+        contribution.hook,
+        contribution.distribution,
     )

@@ -105,13 +105,13 @@ class Runtime:
         """Return the selection rules for a model: each field by its own rule, its tier's, or the global one."""
         return selection_rules(self.config.selection, self.budgets.tiers[tier], self.budgets.names(model), self.origins)
 
-    def variant(self, task: str, wanted: str) -> PromptVariant | None:
+    def variant(self, task: str, name: str) -> PromptVariant | None:
         """Return the variant of a task by name, or its only one; its first one for an empty name; ``None`` if there is none."""
         variants = self.contributed(PromptVariant)
-        if owned := variants.get(f"{task}.{wanted}"):
+        if owned := variants.get(f"{task}.{name}"):
             return owned.value
         of_task = [owned.value for owned in variants.values() if owned.value.task == task]
-        return of_task[0] if len(of_task) == 1 or (of_task and not wanted) else None
+        return of_task[0] if len(of_task) == 1 or (of_task and not name) else None
 
     def normalise_stop(self, raw: str | None, wire_format: str) -> StopReason:
         """Normalise a native stop reason; see ``StopReasons.normalise``."""

@@ -120,9 +120,9 @@ class Converse(WireFormat):
         """
         return read_body(received.status, received.headers, received.body, secrets, self.error_rules)
 
-    def events(self, answer: ResponseReader) -> EventFeed:
+    def events(self, reader: ResponseReader) -> EventFeed:
         """Return the reader of a stream's frames."""
-        return FrameFeed(answer) if isinstance(answer, ConverseAnswer) else super().events(answer)
+        return FrameFeed(reader) if isinstance(reader, ConverseAnswer) else super().events(reader)
 
 
 def make_wire_format(options: Options | None = None) -> Converse:
