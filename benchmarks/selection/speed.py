@@ -12,7 +12,7 @@ import attrs
 from benchmarks.selection.data import DataSet, pooled
 from helmdeck_core import Catalog
 from helmdeck_plugins.lexical.index import LexicalIndex
-from helmdeck_plugins.lexical.text import forget_words
+from helmdeck_plugins.lexical.text import short_word_terms
 
 SIZES = (1_000, 10_000)
 REQUESTS_OF_EACH = 50
@@ -73,7 +73,7 @@ def _once(rank: Callable[[str], object], text: str) -> float:
 
 
 def _ours(catalog: dict[str, Any]) -> Callable[[str], object]:
-    forget_words()  # what was learnt of words in the round before
+    short_word_terms.cache_clear()
     index = LexicalIndex(Catalog.from_data(catalog, "benchmark"))
     return lambda text: index.rank(text).leading(TOP)
 

@@ -146,7 +146,7 @@ class AttemptLog:
     def final_failure(self, failure: CallFailed, reason: str, total_s: float) -> CallFailed:
         """Report that the call is exhausted; return the failure with all attempts."""
         if self.pending is not None:
-            self._report_pending(f"given up: {reason or NO_RULE}", reason)
+            self._report_pending(f"stopped: {reason or NO_RULE}", reason)
         *before, last = self._policy.attempts
         attempts, pack = (*before, *self.take_side_attempts(last.number), last), self._call.pack
         model = failure.model or attempts[-1].model

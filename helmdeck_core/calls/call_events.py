@@ -103,7 +103,7 @@ class CallEvents:
             return
         with contextlib.suppress(PluginError):
             if pending is not None:
-                self.attempt_ended(attrs.evolve(pending, then="given up: the call was aborted"))
+                self.attempt_ended(attrs.evolve(pending, then="stopped: the call was aborted"))
             self._runtime.emit(
                 CallAborted(**self._place(attempt), model=self._model, error=type(error).__name__, latency_s=latency_s)
             )

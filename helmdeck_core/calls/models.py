@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 
 import attrs
 
 from helmdeck_core.calls.provider_pool import ProviderPool
 from helmdeck_core.domain.chat import ListingProvider, ModelInfo
 from helmdeck_core.domain.models import ModelId
+from helmdeck_core.domain.suggestions import similar
 from helmdeck_core.errors import CallFailed, InvalidRequest
 from helmdeck_core.redaction import quoted
 
@@ -49,7 +49,7 @@ async def suggest_models(pool: ProviderPool, failure: CallFailed, model: str, le
         return failure
     if not known or name in known:
         return failure
-    nearest = difflib.get_close_matches(name, known, n=_MAX_NAMES, cutoff=_MIN_SIMILARITY) or known[:_MAX_NAMES]
+    nearest = similar(name, known, most=_MAX_NAMES, cutoff=_MIN_SIMILARITY) or known[:_MAX_NAMES]
     text = quoted(f"of the {len(known)} models that it lists, the nearest: {', '.join(nearest)}", limit=_MAX_CHARS)
     detail = f"{failure.detail}; {text}" if failure.detail else text
     return pool.registry.redact(attrs.evolve(failure, detail=detail), model)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import itertools
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from helmdeck_core.config.types import ProviderConfig, SecretRef
 from helmdeck_core.domain.chat import ProviderSettings, ProviderSpec
 from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.models import ModelId
+from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.redaction import (
@@ -52,8 +52,7 @@ class ProviderRegistry:
         """
         model_id = ModelId.parse(model)
         if model_id.provider not in self.names:
-            close = difflib.get_close_matches(model_id.provider, self.names, n=1)
-            meant = f" (did you mean {close[0]!r}?)" if close else ""
+            meant = did_you_mean(model_id.provider, self.names)
             raise self.unknown(model_id.provider, meant, model, "; `helmdeck budgets` lists known models")
         return model_id
 

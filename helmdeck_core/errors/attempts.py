@@ -36,7 +36,7 @@ class Attempt:
     :ivar latency_s: seconds from sending the request to the end of the response.
     :ivar waited_s: seconds of backoff before the attempt.
     :ivar changed: how the request differs from what the model's budget says, such as ``output limit x2``.
-    :ivar then: what followed: ``answered``, ``again``, ``next model ID``, or ``given up: REASON``.
+    :ivar then: what followed: ``answered``, ``again``, ``next model ID``, or ``stopped: REASON``.
     :ivar reason: why no further attempt was made; empty when one was made, or when no recovery rule applies to the cause.
     :ivar is_sent: whether a request was sent; a prompt that cannot fit is not.
     :ivar continuations: how many times the answer was continued.

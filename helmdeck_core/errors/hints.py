@@ -21,7 +21,7 @@ class Advice(NamedTuple):
 
 
 _REPETITION = Advice(
-    "the model repeated itself without end, which constrained decoding can cause",
+    "the model repeated itself endlessly, which constrained decoding can cause",
     "bound the free parts of the schema (maxLength, maxItems), turn off wants_strict_json in the model's budget, or choose "
     "another model",
 )

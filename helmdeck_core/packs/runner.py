@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import threading
 import time
 from collections import Counter
@@ -21,6 +20,7 @@ from helmdeck_core.domain.history import HistoryStore, HistoryStoreSpec, PlanRec
 from helmdeck_core.domain.packs import Pack, PackInput, PackOutput
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
+from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, PluginError
 from helmdeck_core.json_schema import schema_problems
 from helmdeck_core.redaction import Secrets, url_secrets, without
@@ -89,9 +89,8 @@ class Runner:
         owned = self.runtime.contributed(Pack).get(name)
         if owned is None:
             known = list(self.runtime.contributed(Pack))
-            close = difflib.get_close_matches(name, known, n=1)
-            meant = f"did you mean {close[0]!r}? " if close else ""
-            detail = f"no installed pack has this name; {meant}packs that can run: {', '.join(known) or 'none'}"
+            meant = did_you_mean(name, known)
+            detail = f"no installed pack has this name{meant}; packs that can run: {', '.join(known) or 'none'}"
             raise PackError(name, PackErrorCode.INVALID_INPUT, detail)
         return owned.value
 

@@ -159,7 +159,7 @@ def test_failed_attempt_before_an_abort_is_reported():
     with make_deck(first, scripted_provider([Reply(delay_s=60)], "b"), recorder, config=config) as deck:
         asyncio.run(cancelled(deck))
     (ended,) = [event for event in recorder.of(AttemptEnded) if event.pack == "helmdeck.plan"]
-    assert (ended.outcome.cause, ended.outcome.then) == ("quota_exhausted", "given up: the call was aborted")
+    assert (ended.outcome.cause, ended.outcome.then) == ("quota_exhausted", "stopped: the call was aborted")
     assert isinstance(recorder.events[-1], CallAborted)
 
 

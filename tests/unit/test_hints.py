@@ -144,7 +144,7 @@ def test_message_says_why_no_further_attempt_was_made():
     for reason, (config, reply) in reasons.items():
         failure = fail([reply], config=config)
         then = failure.attempts[-1].then
-        assert then.startswith("given up: ") and reason in then, then
+        assert then.startswith("stopped: ") and reason in then, then
         # The cause alone implies that no rule applies, so the message does not repeat it.
         assert str(failure).endswith(then) == (reason != NO_RULE), str(failure)
 
@@ -198,7 +198,7 @@ def test_answer_is_shown_when_the_advice_is_to_read_it():
 
 def test_single_attempt_is_listed_unless_no_request_was_sent():
     once = fail([Reply("")])
-    assert "attempts    1. a/one: likely_timeout/empty_though_finished, then given up" in shown(once)
+    assert "attempts    1. a/one: likely_timeout/empty_though_finished, then stopped" in shown(once)
     assert "tried" not in shown(fail([], config={"budgets": {"a/": {"input_tokens": 300}}}))
 
 

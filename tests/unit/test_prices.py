@@ -81,7 +81,7 @@ def test_cost_limit_ends_the_call():
     deck = deck_of(PriceRecorder(), Reply("", usage=USAGE), budget=PRICES, **chain)
     with deck, pytest.raises(LikelyTimeout) as caught:
         deck.plan("draft a post", model="acme/x", limits=CallLimits(max_cost_usd=2.0))
-    assert caught.value.attempts[0].then == "given up: max_cost_usd 2 reached"
+    assert caught.value.attempts[0].then == "stopped: max_cost_usd 2 reached"
 
 
 def test_unknown_cost_with_a_limit_is_reported_once():

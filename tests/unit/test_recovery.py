@@ -276,7 +276,7 @@ def test_causes_without_a_remedy_are_raised_at_once(cause):
 
 def test_safety_filtered_response_is_never_retried():
     stage = Stage([empty_content_filter()], fallback=CHAIN)
-    assert stage.fail(SafetyFiltered).attempts[0].then.startswith("given up") and len(stage.sent) == 1
+    assert stage.fail(SafetyFiltered).attempts[0].then.startswith("stopped") and len(stage.sent) == 1
 
 
 def test_fallback_chain_can_end_in_the_offline_planner():
@@ -433,13 +433,13 @@ def test_a_hanging_model_leaves_time_for_the_next_one(virtual_time):
 
 def test_no_request_after_max_attempts():
     stage = Stage([Fail("transient_unknown")] * 2, max_attempts=2)
-    assert "given up: max_attempts 2 reached" in str(stage.fail(TransientUnknown))
+    assert "stopped: max_attempts 2 reached" in str(stage.fail(TransientUnknown))
 
 
 def test_a_caller_may_set_limits_for_one_call():
     stage = Stage([Fail("transient_unknown")] * 9)
     (attempt,) = stage.fail(TransientUnknown, limits=CallLimits(max_attempts=1)).attempts
-    assert attempt.then == "given up: max_attempts 1 reached"
+    assert attempt.then == "stopped: max_attempts 1 reached"
 
 
 # -- providers that rest -------------------------------------------------------------------------------------
@@ -488,7 +488,7 @@ def test_every_attempt_is_an_event_of_the_same_call():
     stage = Stage([empty_stop()])
     stage.fail(LikelyTimeout)
     (ended,), (gave_up,) = stage.recorder.of(AttemptEnded), stage.recorder.of(CallExhausted)
-    assert ended.outcome.then.startswith("given up") and gave_up.reason and gave_up.call_id == ended.call_id
+    assert ended.outcome.then.startswith("stopped") and gave_up.reason and gave_up.call_id == ended.call_id
 
 
 def test_attempt_summary_is_bounded_and_contains_no_provider_text():

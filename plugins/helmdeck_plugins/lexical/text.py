@@ -120,7 +120,8 @@ def _has_url_or_email(text: str) -> bool:
 
 
 @lru_cache(maxsize=1 << 16)
-def _short_word_terms(word: str) -> tuple[str, ...]:
+def short_word_terms(word: str) -> tuple[str, ...]:
+    """Return the terms of a word that is short enough for the cache."""
     folded = fold(word)
     if folded in STOP_WORDS:
         return ()
@@ -140,12 +141,7 @@ def _short_word_terms(word: str) -> tuple[str, ...]:
 
 def word_terms(word: str) -> tuple[str, ...]:
     """Return the terms of a word; none for a stop word."""
-    return _short_word_terms(word) if len(word) <= _MAX_WORD else ()
-
-
-def forget_words() -> None:
-    """Clear the term cache, for benchmarks."""
-    _short_word_terms.cache_clear()
+    return short_word_terms(word) if len(word) <= _MAX_WORD else ()
 
 
 def _ascii_terms(folded: str) -> tuple[str, ...]:
