@@ -35,7 +35,7 @@ class Answering(StubProvider):
 def answering(deck_with: Callable[..., Helmdeck]) -> Callable[..., tuple[Helmdeck, Answering]]:
     """Make a deck whose providers give the replies in order, the last one again and again.
 
-    Nothing is asked before the one call that a test is about, unless it is about that: ``filters=True``. Nobody waits.
+    No filter call is made before the call under test unless ``filters=True``. No call waits.
     """
 
     def make(

@@ -16,7 +16,7 @@ MODEL = "openrouter/openrouter/free"
 ORDERS = [
     pytest.param(f"{ANNOUNCEMENT}\n\n{WISHES}", id="after the announcement"),
     pytest.param(f"{WISHES}\n\n{ANNOUNCEMENT}", id="before the announcement"),
-    pytest.param(f"{WISHES}: {ANNOUNCEMENT}", id="in one piece with it"),
+    pytest.param(f"{WISHES}: {ANNOUNCEMENT}", id="in the same text"),
 ]
 
 

@@ -104,7 +104,7 @@ class ProviderClient:
         try:
             return spec.constrain(self._registry.settings(name), request)
         except BaseException as exc:
-            failure = self._registry.wrap_error(exc, name, "cannot say what an answer is held to:")
+            failure = self._registry.wrap_error(exc, name, "cannot report the constraint on an answer:")
         raise failure
 
     def _failure(self, exc: BaseException, provider: str, request: ChatRequest, start: float) -> BaseException:

@@ -52,15 +52,15 @@ class ProviderRegistry:
         """
         model_id = ModelId.parse(model)
         if model_id.provider not in self.names:
-            meant = did_you_mean(model_id.provider, self.names)
-            raise self.unknown(model_id.provider, meant, model, "; `helmdeck budgets` lists known models")
+            suggestion = did_you_mean(model_id.provider, self.names)
+            raise self.unknown(model_id.provider, suggestion, model, "; `helmdeck budgets` lists known models")
         return model_id
 
-    def unknown(self, name: str, meant: str = "", model: str = "", hint: str = "") -> InvalidRequest:
+    def unknown(self, name: str, suggestion: str = "", model: str = "", hint: str = "") -> InvalidRequest:
         """Return the failure for a provider that does not exist."""
         detail = f"providers: {', '.join(self.names)}{hint}"
         return InvalidRequest(
-            f"there is no provider {name!r}{meant}", model, sub_cause="unknown_provider", detail=detail
+            f"there is no provider {name!r}{suggestion}", model, sub_cause="unknown_provider", detail=detail
         )
 
     def contribution(self, name: str) -> Contribution[ProviderSpec]:

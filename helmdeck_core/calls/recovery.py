@@ -261,7 +261,7 @@ class RecoveryPolicy:
         if (action.changes.history_factor != 1.0 and not self._settings.drops_turns) or self.left_usd == 0.0:
             return None
         if self._should_leave(cooling):
-            return self._skip("the provider rests")
+            return self._skip("the provider is cooling down")
         retries = self._retries.get((self._index, action), 0)
         if retries >= action.times:
             return None

@@ -24,7 +24,7 @@ def empty_failure(request: ChatRequest, response: ChatResponse) -> CallFailed:
 
 def loop_failure(request: ChatRequest, response: ChatResponse, loop: str) -> CallFailed:
     """Return the failure of a structured response that ends in a loop."""
-    what = "the model's output never came to the form that was asked for"
+    what = "the model's output never reached the requested structure"
     found = failure(response.stop_reason, loop, response.text)
     return found.as_call(what, response.text, **_facts(request, response))
 
@@ -34,7 +34,7 @@ def decode_failure(pack: str, request: ChatRequest, response: ChatResponse, exc:
 
     :param pack: the name of the pack that asked.
     """
-    what = "the model's output is not the JSON that was asked for"
+    what = "the model's output is not the requested JSON"
     if exc.is_empty:
         what = f"the model returned an empty {pack.rpartition('.')[2]} response"
     if response.tool_calls:

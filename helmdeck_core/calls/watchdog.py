@@ -84,11 +84,11 @@ class ReasoningWatchdog:
 def reasoning_failure(
     kind: type[CallFailed], model: str, latency_s: float, watchdog: ReasoningWatchdog, think_share: float
 ) -> CallFailed:
-    """Return the failure of a model that was stopped because it reasoned for too long, or too much.
+    """Return the failure of a model that reasoned for too long, or too much.
 
     :param think_share: the share of time and tokens that reasoning may take.
     """
-    thought = f"about {watchdog.reasoning_tokens:,} tokens of thought and no word of an answer"
+    thought = f"about {watchdog.reasoning_tokens:,} tokens of reasoning and no answer text"
     return kind(
         "the model was stopped because it only thought",
         model=model,

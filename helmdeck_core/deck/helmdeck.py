@@ -158,7 +158,7 @@ class Helmdeck:
     async def arun(
         self,
         pack: str,
-        given: Mapping[str, Any],
+        arguments: Mapping[str, Any],
         *,
         model: str | None = None,
         caller: str = LOCAL_CALLER,
@@ -171,7 +171,7 @@ class Helmdeck:
         :raises CallFailed: a model call of the pack failed.
         """
         output: Mapping[str, Any] | PackOutput = await self._runner.run(
-            pack, given, model=model, caller=caller, progress=progress, limits=limits
+            pack, arguments, model=model, caller=caller, progress=progress, limits=limits
         )
         return output if isinstance(output, Mapping) else output.to_dict()
 
@@ -219,9 +219,9 @@ class Helmdeck:
         """``aroute`` as a blocking call."""
         return self._portal.run(self.aroute(intent, **options))
 
-    def run(self, pack: str, given: Mapping[str, Any], **options: Any) -> Mapping[str, Any]:
+    def run(self, pack: str, arguments: Mapping[str, Any], **options: Any) -> Mapping[str, Any]:
         """``arun`` as a blocking call."""
-        return self._portal.run(self.arun(pack, given, **options))
+        return self._portal.run(self.arun(pack, arguments, **options))
 
     def complete(self, request: ChatRequest, **options: Any) -> ChatResponse:
         """``acomplete`` as a blocking call."""
@@ -364,7 +364,7 @@ class Helmdeck:
         try:
             return self.runtime.decoder.decode(raw, type, stop, fits=fits, output_tokens=output_tokens, tried=tried)
         except DecodeFailed as exc:
-            what = "is empty" if exc.is_empty else "is not the JSON that was asked for"
+            what = "is empty" if exc.is_empty else "is not the requested JSON"
             raise exc.as_call(f"decode: the answer {what}", raw, raw_stop_reason=stop_reason) from exc
 
     def tool_calls(

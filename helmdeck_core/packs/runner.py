@@ -49,7 +49,7 @@ class Runner:
     async def run(
         self,
         name: str,
-        given: Mapping[str, Any] | PackInput,
+        arguments: Mapping[str, Any] | PackInput,
         *,
         output_type: type[T] | None = None,
         model: str | None = None,
@@ -59,7 +59,7 @@ class Runner:
     ) -> T:
         """Run a pack: check the input, run the handler, check the output.
 
-        :param given: plain data, or a value of the pack's input type, which needs no check.
+        :param arguments: plain data, or a value of the pack's input type, which needs no check.
         :param output_type: the type that the output must have; ``None`` for plain data or any ``PackOutput``.
         :param limits: limits of every call of the pack; the deadline applies to all of them together, and to the pack.
         :raises PackError: with a code of the closed set; ``timeout`` when the deadline passed outside of a call.
@@ -67,7 +67,7 @@ class Runner:
         :raises CallFailed: a model call of the pack failed.
         """
         pack = self._pack(name)
-        checked = _checked_input(pack, given)
+        checked = _checked_input(pack, arguments)
         context = _Context(self, name, model, caller, progress or _no_progress, limits, time.monotonic())
         timeout_s = None if limits.deadline_s is None else max(0.0, limits.deadline_s) + GRACE_S
         try:
@@ -147,12 +147,12 @@ class Runner:
             return None
 
 
-def _checked_input(pack: Pack, given: Mapping[str, Any] | PackInput) -> Any:
+def _checked_input(pack: Pack, arguments: Mapping[str, Any] | PackInput) -> Any:
     """What the handler gets: typed input as it is, plain data after the check against the schema."""
     kind = pack.input_type
-    if kind is not None and isinstance(given, kind):
-        return given
-    data = given if isinstance(given, Mapping) else given.to_dict()
+    if kind is not None and isinstance(arguments, kind):
+        return arguments
+    data = arguments if isinstance(arguments, Mapping) else arguments.to_dict()
     if problems := schema_problems(pack.input_schema, data, is_trusted=True):
         raise PackError(pack.name, PackErrorCode.INVALID_INPUT, "; ".join(problems))
     return data if kind is None else kind.from_dict(data)

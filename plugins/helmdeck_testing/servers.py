@@ -225,17 +225,17 @@ def completion(text: str, stop_reason: str | None = "stop", **usage: int) -> dic
 
 @contextlib.contextmanager
 def weak_model_server(
-    wanted: Iterable[str] = (), *, max_prompt_bytes: int = 14_000, answer: Callable[[str], str] | None = None
+    expected: Iterable[str] = (), *, max_prompt_bytes: int = 14_000, answer: Callable[[str], str] | None = None
 ) -> Iterator[ChatServer]:
     """Imitate a weak free model, which answers small prompts and returns nothing for large ones.
 
     A large prompt gets an empty response with a clean stop reason, as from real models.
 
-    :param wanted: names of packs and ids of pipelines, in the order in which the model plans them.
+    :param expected: names of packs and ids of pipelines, in the order in which the model plans them.
     :param max_prompt_bytes: maximum size of all message texts in UTF-8 bytes.
-    :param answer: function of the prompt; by default ``next_step`` with ``wanted``.
+    :param answer: function of the prompt; by default ``next_step`` with ``expected``.
     """
-    names = tuple(wanted)
+    names = tuple(expected)
     reply_to = answer or (lambda prompt: next_step(prompt, names))
 
     def reply(body: dict[str, Any]) -> Answer:
@@ -258,10 +258,10 @@ def _text(content: Any) -> str:
     return content or ""
 
 
-def next_step(prompt: str, wanted: Sequence[str]) -> str:
-    """Plan the first wanted name that is in the prompt's catalog and not listed as done."""
+def next_step(prompt: str, expected: Sequence[str]) -> str:
+    """Plan the first expected name that is in the prompt's catalog and not listed as done."""
     kinds, rest = _catalog_names(prompt)
-    left = _without_done([name for name in wanted if name in kinds], kinds, rest)
+    left = _without_done([name for name in expected if name in kinds], kinds, rest)
     if not left:
         return json.dumps({"steps": [], "complexity": "single-action", "reasoning": "done", "more_steps_likely": False})
     is_pipeline = kinds[left[0]] == "pipelines"

@@ -87,7 +87,8 @@ class Language:
     def _phrases(self, text):
         for word in _WORD.finditer(text):
             for pattern, phrase in self._by_first_word.get(word[0], ()):
-                if match := pattern.match(text, word.start()):
+                # "there is no plugin" is plain English, "x is no plugin" is not.
+                if (match := pattern.match(text, word.start())) and not text.endswith("there ", 0, word.start()):
                     yield match.start(), match[0], phrase, self.phrases[phrase]
 
     def _names(self, text):

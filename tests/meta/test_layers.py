@@ -1,4 +1,4 @@
-"""Who may import whom: the core stands on nothing above it and names no behaviour; plugins see only public names."""
+"""Import rules: the core imports no plugin and names no behaviour; plugins use only public names."""
 
 import ast
 import graphlib
@@ -17,7 +17,7 @@ LADDER = [
     "log", "timeouts", "redaction", "json_schema", "errors", "domain", "hookspecs", "hooks", "config", "reading", "resolve", "context", "calls",
     "packs", "deck", "cli",
 ]  # fmt: skip
-"""Lower modules and packages first; a module imports only what stands before it."""
+"""Lower modules and packages first; a module imports only earlier ones."""
 
 INSIDE = {
     "reading": ["reasoning_marks", "reasoning", "fragments", "diagnosis", "refusal", "reader", "decoder", "name_resolver", "tool_calls"],

@@ -30,12 +30,12 @@ class Context:
     disposition_of = staticmethod(RUNTIME.disposition_of)
 
 
-def said(role, *parts, **fields):
+def message(role, *parts, **fields):
     return Message(role, tuple(TextPart(part) if isinstance(part, str) else part for part in parts), **fields)
 
 
 def user(*parts):
-    return said(Role.USER, *parts)
+    return message(Role.USER, *parts)
 
 
 def asking(model, *messages, **fields):
@@ -142,7 +142,7 @@ def ndjson(*events):
 
 
 def cut(data, places):
-    """The bytes in pieces, cut at some places."""
+    """The bytes in chunks, split at several positions."""
     edges = [0, *sorted({place % (len(data) + 1) for place in places}), len(data)]
     return [data[start:stop] for start, stop in itertools.pairwise(edges) if start < stop]
 

@@ -1,4 +1,4 @@
-"""A call in which nearly everything happens that sinks are told of, with words planted that no sink may show."""
+"""A call with nearly every event that sinks receive, with planted words that no sink may show."""
 
 from helmdeck_core import CallFailed, Usage
 from helmdeck_testing import Fail, Reply, make_deck, scripted_provider
@@ -18,7 +18,7 @@ def usage(output_tokens=100):
 
 
 def eventful_deck(*sinks, options=None, beside=(), **more):
-    """A deck whose model ``a/one`` fails, fails to finish and is taken over by ``b/two``, which is cut and goes on."""
+    """A deck whose model ``a/one`` fails and does not finish; the fallback ``b/two`` is truncated and continued."""
     first = scripted_provider(
         [
             Fail("provider_unavailable", detail="PLANTED-DETAIL", status=503),

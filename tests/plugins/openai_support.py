@@ -36,7 +36,7 @@ def look_up(raw, wire_format="openai"):
     return reasons.get((raw or "").strip().casefold(), StopReason.UNKNOWN)
 
 
-def terms(*, wire_format="openai", headers=None, secrets=(), **given):
+def terms(*, wire_format="openai", headers=None, secrets=(), **options):
     """What an answer is read with when no deck is there."""
     return ReaderContext(
         error_rules=RESPONSES_ERROR_RULES if wire_format == "openai-responses" else ERROR_RULES,
@@ -45,13 +45,13 @@ def terms(*, wire_format="openai", headers=None, secrets=(), **given):
         dispose=lambda raw, reason: Context().disposition_of(raw, reason, wire_format),
         headers={name.lower(): value for name, value in (headers or {}).items()},
         secrets=tuple(secrets),
-        **given,
+        **options,
     )
 
 
-def parse_response(status, headers, body, **given):
-    """Read an answer that came in one piece."""
-    read_with = terms(status=status, headers=headers, **given)
+def parse_response(status, headers, body, **options):
+    """Parse a whole response."""
+    read_with = terms(status=status, headers=headers, **options)
     answer = ChatAnswer(read_with)
     for _ in answer.read(decode_body(status, read_with.headers, body, ERROR_RULES, read_with.secrets)):
         pass
@@ -78,11 +78,11 @@ def ask(base_url, *requests, preset="vllm", options=None, **settings):
     return asyncio.run(run())
 
 
-def streamed(base_url, request=REQUEST, **given):
+def streamed(base_url, request=REQUEST, **options):
     """Ask for a stream; return its deltas and its response."""
 
     async def run():
-        provider = opened(base_url, **given)
+        provider = opened(base_url, **options)
         try:
             *deltas, response = [each async for each in provider.stream(request)]
             return deltas, response

@@ -1,4 +1,4 @@
-"""Catalogs, plans and what an interface takes, for tests of the schemas that answers are held to."""
+"""Catalogs, plans and values for tests of response schemas."""
 
 import json
 
@@ -148,20 +148,20 @@ def expressed(value, schema, root, *, as_text=False):
     return value
 
 
-def is_same(read, meant):
-    """Whether a value was read as it was meant.
+def is_same(read, expected):
+    """Whether a value was read as it was expected.
 
     A text in a place where texts may stand stays one, and ``null`` where it may stand is what was left out.
     """
-    if isinstance(read, str) and isinstance(meant, (dict, list)):
-        return json.loads(read) == meant
-    if isinstance(meant, dict):
-        if not isinstance(read, dict) or any(read[name] is not None for name in read.keys() - meant.keys()):
+    if isinstance(read, str) and isinstance(expected, (dict, list)):
+        return json.loads(read) == expected
+    if isinstance(expected, dict):
+        if not isinstance(read, dict) or any(read[name] is not None for name in read.keys() - expected.keys()):
             return False
-        return meant.keys() <= read.keys() and all(is_same(read[name], meant[name]) for name in meant)
-    if isinstance(meant, list):
-        return isinstance(read, list) and len(read) == len(meant) and all(map(is_same, read, meant))
-    return read == meant
+        return expected.keys() <= read.keys() and all(is_same(read[name], expected[name]) for name in expected)
+    if isinstance(expected, list):
+        return isinstance(read, list) and len(read) == len(expected) and all(map(is_same, read, expected))
+    return read == expected
 
 
 # -- limits ------------------------------------------------------------------------------------------------------

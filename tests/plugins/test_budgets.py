@@ -31,7 +31,7 @@ def test_known_models_get_their_row_and_keep_the_callers_id(model, tier, input_t
     assert found == (model, Tier(tier), input_tokens, output_tokens, cap)
 
 
-@pytest.mark.parametrize("model", ["", "nobody/knows-this", "x"])
+@pytest.mark.parametrize("model", ["", "unknown/knows-this", "x"])
 def test_unknown_model_gets_the_weakest_tier(model):
     looked_up = DECK.budget(model)
     budget = looked_up.budget
@@ -45,7 +45,7 @@ def test_unknown_model_gets_the_weakest_tier(model):
 
 
 def test_fallback_row_only_allows_the_filter_pass():
-    budget = DECK.budget("nobody/knows").budget
+    budget = DECK.budget("unknown/knows").budget
     assert budget.allows_llm_filter
     assert not (budget.is_hybrid_reasoning or budget.wants_strict_json or budget.supports_prefix_cache)
 
@@ -168,7 +168,7 @@ def test_longer_prefix_override_wins_per_field(deck_with):
 
 def test_fallback_override_does_not_affect_known_models(deck_with):
     deck = deck_with(config={"budgets": {"fallback": {"input_tokens": 9_000}}})
-    assert deck.budget("nobody/knows").budget.input_tokens == 9_000
+    assert deck.budget("unknown/knows").budget.input_tokens == 9_000
     assert deck.budget("openrouter/openrouter/free").budget.input_tokens == 16_000
 
 

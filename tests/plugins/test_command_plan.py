@@ -56,7 +56,7 @@ def test_plan_shows_steps_trimming_and_usage(cli, monkeypatch):
     assert "stub/step (single_pick): planned, single-action" in done.out
     assert "  1. helmdeck.memory_store\n" in done.out
     assert '     args      {"text": "hello"}\n' in done.out
-    assert "     why       it is asked for\n" in done.out
+    assert "     why       requested\n" in done.out
     assert "trimmed     " in done.out
     assert "left out" in done.out
     assert "usage       1.5 s, 1,200 tokens in (1,000 cached), 34 out\n" in done.out
@@ -294,7 +294,7 @@ def test_route_rejects_empty_request_and_unknown_provider(cli, stdin):
 def test_run_accepts_json_and_string_inputs(cli, tmp_path, stdin):
     (tmp_path / "in.json").write_text('{"n": 1, "kept": [1, 2]}')
     done = cli("run", "stub.echo", "--input-file", "in.json", "--input", "n=2", "--input", "t=a=b", "--input", "w=NaN")
-    assert done.data == {"given": {"n": 2, "kept": [1, 2], "t": "a=b", "w": "NaN"}, "model": None}
+    assert done.data == {"value": {"n": 2, "kept": [1, 2], "t": "a=b", "w": "NaN"}, "model": None}
     stdin('{"n": 5}')
     assert cli("run", "stub.echo", "--input-file", "-", "--model", "a/b").data == {"given": {"n": 5}, "model": "a/b"}
 

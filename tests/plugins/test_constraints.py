@@ -121,7 +121,7 @@ def test_schemas_are_closed_and_bounded(everything, form):
 
 
 @pytest.mark.parametrize("form", ["arguments", "ids"])
-def test_objects_of_one_union_are_told_apart_by_the_values_of_their_first_property(everything, form):
+def test_objects_of_one_union_are_distinguished_by_the_values_of_their_first_property(everything, form):
     for schema in (planned(everything, form), routed(everything, form)):
         for part in parts(schema):
             objects = [each["properties"] for each in part.get("anyOf", ()) if each.get("type") == "object"]
@@ -269,29 +269,29 @@ def test_schema_of_a_recursive_input_is_finite():
 GOOD = plan_of("blog.draft", {"brief": "our launch"})
 
 
-def asked(answering, model, **options):
+def request_of(answering, model, **options):
     deck, provider = answering(GOOD, **options)
     deck.plan(ASK, model=model)
     return provider.requests[0]
 
 
 def test_request_with_json_mode_offers_the_schema_of_the_shown_entries(answering):
-    every = asked(answering, FRONTIER).response_format
+    every = request_of(answering, FRONTIER).response_format
     assert (every.kind, every.name) == ("json_object", "plan")
     assert set(ids_in(every.schema)[0]) >= {"blog.draft", "web.search"}
-    few = asked(answering, MIDDLE, config={"budgets": {MIDDLE: {"max_catalog_bytes": 1_500}}})
+    few = request_of(answering, MIDDLE, config={"budgets": {MIDDLE: {"max_catalog_bytes": 1_500}}})
     packs, pipelines = ids_in(few.response_format.schema)
     shown = {entry.id for entry in few.task.catalog.entries}
     assert {*packs, *pipelines} == shown and 0 < len(shown) < 20
 
 
 def test_request_without_json_mode_offers_no_schema(answering):
-    assert asked(answering, FREE).response_format is None
+    assert request_of(answering, FREE).response_format is None
 
 
 def test_schema_is_not_part_of_the_prompt(answering):
-    strict = asked(answering, FRONTIER)
-    plain = asked(answering, FRONTIER, config={"budgets": {FRONTIER: {"wants_strict_json": False}}})
+    strict = request_of(answering, FRONTIER)
+    plain = request_of(answering, FRONTIER, config={"budgets": {FRONTIER: {"wants_strict_json": False}}})
     assert plain.response_format is None and strict.messages == plain.messages
 
 
@@ -299,7 +299,7 @@ def test_schema_is_not_part_of_the_prompt(answering):
 def test_large_catalog_falls_back_to_ids_then_to_json_mode(answering, tmp_path, number, forms):
     source = tmp_path / "many.json"
     source.write_text(json.dumps({"packs": [{"name": f"tool.{n}"} for n in range(number)]}))
-    wanted = asked(answering, FRONTIER, config={"catalog": {"sources": [str(source)]}}).response_format
+    wanted = request_of(answering, FRONTIER, config={"catalog": {"sources": [str(source)]}}).response_format
     assert wanted.kind == "json_object"
     assert [form.name for form in wanted.offer.forms if form.schema is not None] == forms
 
@@ -307,7 +307,7 @@ def test_large_catalog_falls_back_to_ids_then_to_json_mode(answering, tmp_path, 
 def test_schema_is_made_on_demand(answering, monkeypatch):
     made = []
     monkeypatch.setattr(constraints, "_whole", lambda properties: made.append(properties))
-    wanted = asked(answering, FRONTIER).response_format
+    wanted = request_of(answering, FRONTIER).response_format
     assert [form.name for form in wanted.offer.forms] == ["arguments", "ids"] and made == []
     assert wanted.schema is None and len(made) == 2
 
@@ -315,7 +315,7 @@ def test_schema_is_made_on_demand(answering, monkeypatch):
 @pytest.mark.parametrize("cap", [None, 1_500])
 def test_offer_is_steady_where_the_next_request_has_the_same_schema(answering, cap):
     config = {"budgets": {MIDDLE: {"max_catalog_bytes": cap}}} if cap else None
-    assert asked(answering, MIDDLE, config=config).response_format.offer.is_steady is (cap is None)
+    assert request_of(answering, MIDDLE, config=config).response_format.offer.is_steady is (cap is None)
 
 
 def test_route_schema_is_finite(answering):

@@ -113,7 +113,7 @@ def test_locked_store_blocks_neither_the_loop_nor_every_plan(history, tmp_path, 
         connection.execute("ROLLBACK")
     connection.close()
     assert len(recorder.of(HistoryFailed)) == 1, "the others did not wait for it"
-    assert len(ticks) > 20, "the loop went on meanwhile"
+    assert len(ticks) > 20, "the event loop kept running"
 
 
 def test_records_expire(tmp_path):

@@ -26,7 +26,7 @@ NEWS = (
 )
 
 
-def asks(reading: Reading, word: str) -> float:
+def question_score(reading: Reading, word: str) -> float:
     return max((reading.weights.get(term, 0.0) for term in terms(word)), default=0.0)
 
 
@@ -126,26 +126,26 @@ def test_urls_and_addresses_are_single_tokens() -> None:
 def test_pasted_announcement_is_separated_from_the_request(order: str, joint: str) -> None:
     text = NEWS + joint + REQUEST if order == "before" else REQUEST + joint + NEWS
     reading = read(text)
-    assert asks(reading, "Greek") > 0.8
-    assert asks(reading, "sister") > 0.8
-    assert asks(reading, "harbour") < 0.1
-    assert asks(reading, "bicycles") < 0.1
+    assert question_score(reading, "Greek") > 0.8
+    assert question_score(reading, "sister") > 0.8
+    assert question_score(reading, "harbour") < 0.1
+    assert question_score(reading, "bicycles") < 0.1
     assert "harbour" in reading.document
 
 
 def test_request_inside_a_document_is_found() -> None:
     head, tail = NEWS.rsplit("\n\n", 1)
     reading = read(f"{head}\n\n{REQUEST}\n\n{tail}")
-    assert asks(reading, "Greek") > 0.8
-    assert asks(reading, "crossing") < 0.1
+    assert question_score(reading, "Greek") > 0.8
+    assert question_score(reading, "crossing") < 0.1
 
 
 def test_request_around_a_document_is_found() -> None:
     reading = read(
         f"Please translate this text into Greek:\n\n{NEWS}\n\nAnd then mail the result to my sister, please."
     )
-    assert max(asks(reading, "Greek"), asks(reading, "sister")) > 0.5
-    assert asks(reading, "bicycles") < 0.2
+    assert max(question_score(reading, "Greek"), question_score(reading, "sister")) > 0.5
+    assert question_score(reading, "bicycles") < 0.2
 
 
 def test_short_text_is_entirely_request() -> None:
@@ -172,8 +172,8 @@ def test_document_without_request_keeps_some_words() -> None:
 
 def test_request_after_a_very_long_document_is_found() -> None:
     reading = read("\n\n".join([NEWS] * 60) + "\n\n" + REQUEST)
-    assert asks(reading, "Greek") > 0.8
-    assert asks(reading, "harbour") < 0.1
+    assert question_score(reading, "Greek") > 0.8
+    assert question_score(reading, "harbour") < 0.1
 
 
 def test_case_does_not_change_the_split() -> None:
@@ -191,7 +191,7 @@ def test_documents_with_questions_do_not_outweigh_the_request(document: str, ord
         return float(len(relevant.intersection(found)))
 
     reading = read("\n\n".join(parts if order == "before" else reversed(parts)), relevance=relevance)
-    assert asks(reading, "Greek") >= 0.5
+    assert question_score(reading, "Greek") >= 0.5
 
 
 @settings(max_examples=150, deadline=None)

@@ -25,7 +25,7 @@ HELLO = ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart("hello
 
 @pytest.fixture
 def tracing(monkeypatch):
-    """An SDK whose provider stands in for the global one, which a process can set only once."""
+    """An SDK with its own provider instead of the global one, which a process can set only once."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
@@ -109,14 +109,14 @@ def test_attempt_span_ends_when_its_response_arrived(virtual_time, tracing, monk
 
 
 def test_call_span_is_a_child_of_the_current_span(tracing):
-    async def asked(deck):
+    async def make_calls(deck):
         with trace.get_tracer("app").start_as_current_span("checkout") as span:
             await asyncio.gather(*(deck.acomplete(HELLO) for _ in range(3)))
         return span
 
     replies = [Reply("fine", delay_s=0.01)] * 3
     with make_deck(scripted_provider(replies, "a"), config={"events": {"sinks": ["otel"]}}) as deck:
-        span = asyncio.run(asked(deck))
+        span = asyncio.run(make_calls(deck))
     calls = [each for each in tracing[1].get_finished_spans() if each.name == "helmdeck.complete"]
     assert len(calls) == 3 and {each.parent.span_id for each in calls} == {span.context.span_id}
 

@@ -121,11 +121,11 @@ def test_a_blank_model_is_invalid_input_with_a_pointer_to_the_list(plan, model):
 
 
 def test_an_unknown_provider_is_an_invalid_request_that_names_what_exists(plan):
-    with pytest.raises(InvalidRequest, match=r"no provider 'nobody'.*providers: .*local.*openrouter"):
-        plan(reply(BLOG), model="nobody/x")
+    with pytest.raises(InvalidRequest, match=r"no provider 'unknown'.*providers: .*local.*openrouter"):
+        plan(reply(BLOG), model="unknown/x")
 
 
-def test_a_tier_c_model_gets_the_reduced_catalog_and_the_result_says_so(answering):
+def test_a_tier_c_model_gets_the_reduced_catalog_and_the_result_reports_it(answering):
     deck, provider = answering(reply(BLOG))
     result = deck.plan(ASK, model=FREE)
     prompt = "".join(message.text for message in provider.requests[0].messages)
@@ -192,7 +192,7 @@ def test_no_steps_is_complete_only_after_executed_steps(plan):
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("written", "expected"),
     [
         ("Blog.Draft", "blog.draft"),
         ("blog_draft", "blog.draft"),
@@ -202,10 +202,10 @@ def test_no_steps_is_complete_only_after_executed_steps(plan):
         (" blog.draft ", "blog.draft"),
     ],
 )
-def test_a_name_that_differs_by_case_prefix_or_separator_is_resolved_and_reported(plan, written, meant):
+def test_a_name_that_differs_by_case_prefix_or_separator_is_resolved_and_reported(plan, written, expected):
     (only,) = plan(reply(step(written, {"brief": "b", "text": "t"}))).steps
-    assert only.tool == meant
-    assert only.corrected_from == (written.strip() if written.strip() != meant else None)
+    assert only.tool == expected
+    assert only.corrected_from == (written.strip() if written.strip() != expected else None)
 
 
 def test_an_unknown_name_is_answered_with_the_nearest_ones(plan):
@@ -274,7 +274,7 @@ def test_defaults_and_context_reach_the_prompt(answering):
 
 def test_without_any_provider_a_plan_is_an_internal_error(deck_with):
     class Alphabetical:
-        """The plugin that serves the embedded planner ranks as well, so another ranker stands in."""
+        """The plugin of the embedded planner is disabled, and its ranker with it, so the test brings another ranker."""
 
         @hookimpl
         def helmdeck_rankers(self):

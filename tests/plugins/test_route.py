@@ -92,15 +92,15 @@ def test_a_blank_model_is_invalid_input_with_a_pointer_to_the_list(route):
 
 
 def test_a_route_without_a_dispatcher_is_an_internal_error(deck_with):
-    class Nobody:
-        """Stands in for the ranker, which lives in the plugin of the embedded planner."""
+    class NoRanker:
+        """A ranker instead of the one in the plugin of the embedded planner."""
 
         @hookimpl
         def helmdeck_rankers(self):
             return [Ranker(name="lexical", index=lambda catalog: None)]
 
     deck = deck_with(
-        Nobody(),
+        NoRanker(),
         config={
             "plugins": {"disable": ["lexical", "openai", "responses", "anthropic", "gemini", "ollama", "scripted"]}
         },

@@ -60,7 +60,7 @@ def ask(*replies, **fields):
 
 
 NOT_CONTINUED = {"agent": {"continuation_max_attempts": 0}}
-"""What is cut stays cut, so that each request gets the next reply."""
+"""Truncated responses are not continued, so that each request receives the next reply."""
 
 
 def test_replies_are_returned_in_order_and_requests_recorded(deck_with):

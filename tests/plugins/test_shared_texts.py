@@ -1,4 +1,4 @@
-"""Texts that requests share are written as JSON once; what goes over the wire is the same to the byte."""
+"""Texts that requests share are encoded as JSON once; the request body is identical to the byte."""
 
 from __future__ import annotations
 

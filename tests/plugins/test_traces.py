@@ -129,8 +129,8 @@ def test_closed_or_deleted_file_is_reopened(file):
 def test_model_id_with_lone_surrogate_is_traced(file):
     with failing_deck("traces", options=on_file(file)) as deck:
         with pytest.raises(CallFailed) as caught:
-            deck.plan("draft a blog post", model="nobody/\ud800")
-        assert deck.call_trace(caught.value.call_id).model == "nobody/\ud800"
+            deck.plan("draft a blog post", model="unknown/\ud800")
+        assert deck.call_trace(caught.value.call_id).model == "unknown/\ud800"
 
 
 def test_file_that_is_not_a_database_is_an_error_that_names_the_plugin(file):
@@ -195,7 +195,7 @@ def test_error_without_stored_traces_says_how_to_enable_them(helmdeck, tmp_path)
 
 
 def test_failed_call_shows_its_id(helmdeck):
-    _, _, err = helmdeck("plan", "draft a blog post", "--model", "nobody/here")
+    _, _, err = helmdeck("plan", "draft a blog post", "--model", "unknown/here")
     (line,) = [line for line in err.splitlines() if line.startswith("call id ")]
     code, out, _ = helmdeck("explain", "--call", line.split()[2])
     assert code == 0 and "invalid_request" in out

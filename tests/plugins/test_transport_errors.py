@@ -141,7 +141,7 @@ def test_every_error_of_a_transport_becomes_a_failure_without_secrets(error, exp
     assert caught.value.__context__ is None
 
 
-def test_provider_without_a_transport_says_so():
+def test_provider_without_a_transport_is_an_error():
     connection = HttpConnection(provider_settings("test", base_url="http://host/v1", open_transport=None))
     with pytest.raises(InvalidRequest, match="no HTTP transport"):
         asyncio.run(connection.get("/models"))

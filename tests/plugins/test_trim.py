@@ -187,7 +187,7 @@ def test_tool_schemas_are_reduced_before_removal():
         ("See fig. 3 for details. Then go.", "See fig. 3 for details."),
         ("Reads a.txt, b.md and example.com pages. Then stops.", "Reads a.txt, b.md and example.com pages."),
         ('He said "stop." Then left.', 'He said "stop."'),
-        ("Waits... then goes on. Second.", "Waits... then goes on."),
+        ("Waits... then continues. Second.", "Waits... then continues."),
         ("これは文です。次の文です。", "これは文です。"),
         ("这是第一句。这是第二句。", "这是第一句。"),
         ("यह पहला वाक्य है। यह दूसरा है।", "यह पहला वाक्य है।"),

@@ -1,4 +1,4 @@
-"""What changes nothing, whatever the wire format: fields to come, the order of keys, how a stream is cut, framed and ended."""
+"""Invariants of every wire format: unknown fields, key order, and chunking, framing and line ends of a stream change nothing."""
 
 from __future__ import annotations
 

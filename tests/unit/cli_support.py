@@ -26,7 +26,7 @@ import os
 from helmdeck_core import ChatResponse, Command, Pack, ProviderSpec, StopReason, Usage, hookimpl
 from helmdeck_core.errors import FAILURES, FailureClass
 
-STEP = {"tool": "helmdeck.memory_store", "args": {"text": "hello"}, "rationale": "it is asked for"}
+STEP = {"tool": "helmdeck.memory_store", "args": {"text": "hello"}, "rationale": "requested"}
 ANSWERS = {
     "step": {"steps": [STEP], "reasoning": "one is enough"},
     "more": {"steps": [STEP], "more_steps_likely": True},
@@ -53,7 +53,7 @@ class Stub:
             finally:
                 writer.close()
         if name in {each.value for each in FailureClass}:
-            raise FAILURES[FailureClass(name)]("the stub fails as it was told")
+            raise FAILURES[FailureClass(name)]("the stub fails as configured")
         if name == "bug":
             raise ZeroDivisionError("a fault of the plugin")
         text = name if name not in ANSWERS else json.dumps(ANSWERS[name])
@@ -76,17 +76,17 @@ def helmdeck_providers():
     return [ProviderSpec(name="stub", open=lambda settings, context: Stub())]
 
 
-async def _stop(context, given):
+async def _stop(context, value):
     raise KeyboardInterrupt
 
 
-async def _fail(context, given):
+async def _fail(context, value):
     raise ZeroDivisionError("a fault of the pack")
 
 
-async def _echo(context, given):
+async def _echo(context, value):
     context.progress("echoing")
-    return {"given": dict(given), "model": context.model}
+    return {"value": dict(value), "model": context.model}
 
 
 @hookimpl
@@ -116,7 +116,7 @@ def _crash(arguments):
 @hookimpl
 def helmdeck_commands():
     return [
-        Command(name="greet", summary="greet somebody", configure=_configure, run=_greet),
+        Command(name="greet", summary="greet a person", configure=_configure, run=_greet),
         Command(name="crash", summary="crash", configure=lambda parser: None, run=_crash),
         Command(name="clash", summary="clash", configure=lambda parser: parser.add_argument("--json"), run=_greet),
     ]

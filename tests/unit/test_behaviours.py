@@ -50,7 +50,7 @@ def sent(request):
 
 
 def sent_catalog(request):
-    """The catalog as it stands in a prompt."""
+    """The catalog of a prompt."""
     text = "\n".join(sent(request))
     data, _ = json.JSONDecoder().raw_decode(text, text.index('{"packs":['))
     return data
@@ -116,7 +116,7 @@ def test_what_is_selected_and_in_which_order_does_not_depend_on_the_process():
         "        chosen = deck.select(ask, model='x/unknown')\n"
         "        print(chosen.text, chosen.record, [(s.id, s.score, s.matched) for s in deck.rank(ask).scores])\n"
     )
-    said = {
+    payload = {
         subprocess.run(
             [sys.executable, "-c", code],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -126,7 +126,7 @@ def test_what_is_selected_and_in_which_order_does_not_depend_on_the_process():
         ).stdout
         for seed in ("1", "2", "3")
     }
-    assert len(said) == 1 and "blog.draft" in said.pop()
+    assert len(payload) == 1 and "blog.draft" in payload.pop()
 
 
 @pytest.mark.parametrize(("pack", "reply"), [("plan", PLAN), ("route", ROUTE)])
@@ -152,12 +152,12 @@ def test_a_plan_over_a_reduced_catalog_still_says_what_nothing_does(answering):
     assert '"unknown"' in sent(provider.requests[0])[0] and '"gap:"' in sent(provider.requests[0])[0]
 
 
-@pytest.mark.parametrize("said", ["nothing brews coffee", None])
-def test_a_route_over_a_reduced_catalog_still_says_what_nothing_serves(answering, said):
-    deck, provider = answering({"recommendation": {"kind": "none", "id": ""}, "gap_warning": said})
+@pytest.mark.parametrize("payload", ["nothing brews coffee", None])
+def test_a_route_over_a_reduced_catalog_still_reports_the_gap(answering, payload):
+    deck, provider = answering({"recommendation": {"kind": "none", "id": ""}, "gap_warning": payload})
     route = deck.route("brew me an espresso", model=FREE)
     assert route.recommendation.kind is RouteKind.NONE and route.compaction.left_out > 0
-    assert route.gap_warning == (said or "nothing in the catalog serves this request")
+    assert route.gap_warning == (payload or "nothing in the catalog serves this request")
     instructions = sent(provider.requests[0])[0]
     assert 'If nothing serves the request, kind is "none"' in instructions and "gap warning" in instructions
 
@@ -185,7 +185,7 @@ def test_a_planner_is_no_step_even_where_the_catalog_lists_it(answering, tool):
 
 
 @pytest.mark.parametrize(("pack", "reply"), [("plan", PLAN), ("route", ROUTE)])
-def test_the_catalog_stands_in_front_only_for_models_that_cache_a_prefix(answering, pack, reply):
+def test_the_catalog_comes_first_only_for_models_that_cache_a_prefix(answering, pack, reply):
     for caches in (True, False):
         deck, provider = answering(reply, config={"budgets": {FRONTIER: {"supports_prefix_cache": caches}}})
         for ask in (ASK, "translate this page into French"):
@@ -239,12 +239,12 @@ class Extractor:
 
     @hookimpl
     def helmdeck_packs(self):
-        async def extract(context: Any, given: Any) -> dict[str, Any]:
+        async def extract(context: Any, value: Any) -> dict[str, Any]:
             question = Question(
                 caller="acme.extract",
                 task="extract",
                 type=Claims,
-                request=given["text"],
+                request=value["text"],
                 instructions="List the claims.",
                 needs_catalog=False,
             )
@@ -305,7 +305,7 @@ def test_each_cause_advises_what_helps_against_it(answering, text, stop, cause, 
 
 
 @pytest.mark.parametrize("model", ["openai/o3-mini", FRONTIER, "openrouter/deepseek/deepseek-v4-pro", FREE])
-def test_a_draft_in_a_thought_is_not_the_plan_in_any_tier(answering, model):
+def test_a_draft_in_reasoning_is_not_the_plan_in_any_tier(answering, model):
     draft = '<think>maybe {"steps":[{"tool":"image.generate","args":{},"rationale":"no"}]}?</think>'
     deck, _ = answering(answer(f"{draft}\n{PLAN}"))
     assert [step.tool for step in deck.plan(ASK, model=model).steps] == ["blog.draft"]

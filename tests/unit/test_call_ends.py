@@ -21,7 +21,7 @@ from tests.unit.adapters_support import ADAPTERS, KEYS, PLUGINS, ask, request
 from tests.unit.http_support import Server, Step, chunked, http, saying, tasks_left, until
 
 DEADLINE_S = 0.1
-TEXT = "a text that is long enough to be cut anywhere " * 5
+TEXT = "a text that is long enough to be truncated anywhere " * 5
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -47,7 +47,7 @@ def deck_at(url, adapter=ADAPTERS["chat"], **recovery):
 
 
 @contextlib.contextmanager
-def nobody_warned():
+def no_warnings():
     """Look that nothing was left that should have been closed or awaited."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -61,13 +61,13 @@ def nothing_left():
     """Look that no more files are open afterwards, either."""
     gc.collect()
     files = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    with nobody_warned():
+    with no_warnings():
         yield
     assert len(os.listdir("/proc/self/fd")) == files  # noqa: PTH208
 
 
 def failure_of(act):
-    """How a coroutine fails that gets nothing from nobody; nothing is left behind."""
+    """The failure of a coroutine that receives nothing; no task is left behind."""
 
     async def run():
         unhandled = []
@@ -87,7 +87,7 @@ def failure_of(act):
 
 @contextlib.contextmanager
 def refusing():
-    """A port at which nobody listens."""
+    """A port without a listener."""
     with socket.socket() as plug:
         plug.bind(("127.0.0.1", 0))
         yield plug.getsockname()[1]
@@ -104,7 +104,7 @@ def never_accepting():
 
 @contextlib.contextmanager
 def full():
-    """A port at which too many wait already, so that nobody says anything to the next one."""
+    """A port with a full backlog, so that the next connection receives nothing."""
     with socket.socket() as plug, contextlib.ExitStack() as stack:
         plug.bind(("127.0.0.1", 0))
         plug.listen(0)
@@ -145,7 +145,7 @@ def test_unreachable_server_fails_within_the_deadline():
 
 
 @pytest.mark.parametrize(
-    "said",
+    "payload",
     [
         b"garbage " * 20,
         b"\x15\x03\x01\x00\x02\x02\x28",
@@ -154,12 +154,12 @@ def test_unreachable_server_fails_within_the_deadline():
         b"",
     ],
 )
-def test_failed_tls_handshake_is_provider_unavailable(said):
+def test_failed_tls_handshake_is_provider_unavailable(payload):
     async def act():
         class Babbling(asyncio.Protocol):
             def connection_made(self, transport):
-                transport.write(said)
-                transport.close() if not said else None
+                transport.write(payload)
+                transport.close() if not payload else None
                 others.append(transport)
 
         others = []
@@ -246,12 +246,12 @@ def test_invalid_time_in_a_configuration_object_is_a_mistake(value):
 # -- callers who go away ----------------------------------------------------------------------------------------
 
 
-def piecewise(said):
-    """Send a byte string piece by piece, one in each turn of the loop."""
+def piecewise(payload):
+    """Send a byte string in chunks, one in each turn of the event loop."""
 
     def act(connection, start=0):
-        connection.transport.write(said[start : start + 40])
-        if start + 40 < len(said) and not connection.transport.is_closing():
+        connection.transport.write(payload[start : start + 40])
+        if start + 40 < len(payload) and not connection.transport.is_closing():
             asyncio.get_running_loop().call_soon(act, connection, start + 40)
 
     return act
@@ -260,11 +260,11 @@ def piecewise(said):
 @pytest.mark.parametrize("name", ["chat", "bedrock"])
 @pytest.mark.parametrize("streams", [False, True])
 def test_call_can_be_cancelled_at_every_loop_iteration(name, streams):
-    adapter, said = ADAPTERS[name], ScriptedAnswer(text="a text of some pieces")
+    adapter, payload = ADAPTERS[name], ScriptedAnswer(text="a text of some pieces")
     body = (
-        b"".join(adapter.server_format.events(said))
+        b"".join(adapter.server_format.events(payload))
         if streams
-        else json.dumps(adapter.server_format.whole(said)).encode()
+        else json.dumps(adapter.server_format.whole(payload)).encode()
     )
     kind = {"content_type": adapter.server_format.content_type if streams else "application/json"}
     ended = set()
@@ -281,7 +281,7 @@ def test_call_can_be_cancelled_at_every_loop_iteration(name, streams):
                     ended.add(type((await asyncio.gather(call, return_exceptions=True))[0]).__name__)
                     await until(lambda: len(server.connections) - len(server.gone) <= 1)  # one may wait for the next
                     turns += 1
-                assert (await ask(deck, "p/any", streams)).text == said.text, "it still works"
+                assert (await ask(deck, "p/any", streams)).text == payload.text, "it still works"
             await until(lambda: len(server.gone) == len(server.connections))
         assert tasks_left() == []
 
@@ -297,7 +297,7 @@ def test_unclosed_deck_keeps_no_provider_open_after_its_loop_ended():
     with failing_server(OPENAI_CHAT, text=TEXT) as server:
         deck = deck_at(server.base_url, deadline_s=30)
         for number in range(4):
-            with nobody_warned():
+            with no_warnings():
                 asyncio.run(ask(deck, "p/any", bool(number % 2)))
             assert deck._engine.pool._open == deck._engine.pool._closers == {}
         assert server.connections == 4
@@ -309,7 +309,7 @@ def test_abandoned_stream_closes_its_connection_when_the_loop_ends():
         await anext(pieces)
         return pieces
 
-    with failing_server(OPENAI_CHAT, "slow_think") as server, nobody_warned():
+    with failing_server(OPENAI_CHAT, "slow_think") as server, no_warnings():
         left = asyncio.run(begin(deck_at(server.base_url, deadline_s=30)))
         with pytest.raises(StopAsyncIteration):
             asyncio.run(anext(left))

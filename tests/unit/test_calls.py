@@ -1,4 +1,4 @@
-"""Claims about calls and their records, each made through a deck: which model is asked, what is told of it, what may help."""
+"""Calls and their records, each made through a deck: chosen model, attempts, events and hints."""
 
 import asyncio
 import json
@@ -43,8 +43,8 @@ from helmdeck_testing import (
 GOOD = '{"steps": [{"tool": "blog.draft", "args": {"brief": "tea"}}]}'
 
 
-def asked(script, *beside, config=None, text="hi", model="a/one", **more):
-    """What a request of one's own came to, and the waits before its attempts; nobody waits."""
+def outcome_of(script, *beside, config=None, text="hi", model="a/one", **more):
+    """The outcome of a custom request, and the waits before its attempts; no call waits."""
     waits = []
 
     async def sleep(seconds):
@@ -79,7 +79,7 @@ def test_empty_model_setting_is_ignored(tmp_path, empty):
     assert (loaded.config.model, loaded.origins["model",], loaded.mistakes) == ("file/m", "helmdeck.toml", ())
 
 
-@pytest.mark.parametrize("model", ["nobody/x", "gpt-4o"])
+@pytest.mark.parametrize("model", ["unknown/x", "gpt-4o"])
 def test_unknown_provider_is_an_invalid_request_with_a_pointer(model):
     with make_deck() as deck, pytest.raises(InvalidRequest) as caught:
         deck.plan("draft a post about tea", model=model)
@@ -88,7 +88,7 @@ def test_unknown_provider_is_an_invalid_request_with_a_pointer(model):
 
 
 def test_misspelt_provider_gets_a_suggestion():
-    came, _ = asked(scripted_provider([]), model="opanai/gpt-4o")
+    came, _ = outcome_of(scripted_provider([]), model="opanai/gpt-4o")
     assert "did you mean 'openai'?" in came.headline and "openrouter" in came.detail
 
 
@@ -98,7 +98,7 @@ def test_a_pack_sees_why_the_model_stopped():
     class Packs:
         @hookimpl
         def helmdeck_packs(self):
-            async def run(context, given):
+            async def run(context, value):
                 answer = await context.ask(Question(caller="t", task="t", type=dict, request="x", instructions="i"))
                 return {"stop": answer.response.stop_reason.value, "raw": answer.response.raw_stop_reason}
 
@@ -112,14 +112,14 @@ def test_a_pack_sees_why_the_model_stopped():
 
 
 def test_backoff_grows_with_jitter():
-    found = [asked(scripted_provider([Fail("provider_unavailable")] * 3, "a"))[1] for _ in range(5)]
+    found = [outcome_of(scripted_provider([Fail("provider_unavailable")] * 3, "a"))[1] for _ in range(5)]
     assert all(0.25 <= first <= 0.75 and 0.5 <= second <= 1.5 for first, second in found)
     assert len({tuple(each) for each in found}) == 5
 
 
 @pytest.mark.parametrize("told_s", [0.01, 4.0])
 def test_retry_after_is_honoured_exactly(told_s):
-    _, waits = asked(scripted_provider([Fail("rate_limited", retry_after_s=told_s)] * 3, "a"))
+    _, waits = outcome_of(scripted_provider([Fail("rate_limited", retry_after_s=told_s)] * 3, "a"))
     assert waits == [told_s, told_s]
 
 
@@ -144,7 +144,7 @@ def test_every_attempt_is_recorded_with_its_facts(chat_server):
     )
     server, recorder = chat_server(lambda _: next(answers)), EventRecorder()
     config = {"providers": {"vllm": {"base_url": server.base_url}}}
-    came, _ = asked(recorder, config=config, model="vllm/any")
+    came, _ = outcome_of(recorder, config=config, model="vllm/any")
     first, second = (event for event in recorder.events if isinstance(event, AttemptEnded))
     assert first.call_id == second.call_id != ""
     assert (first.outcome.status, first.outcome.cause, first.outcome.is_sent) == (503, "provider_unavailable", True)
@@ -176,7 +176,7 @@ def test_transient_failures_are_retryable():
 def test_a_provider_that_takes_too_long_is_a_timeout_for_the_pack(failing_server):
     server = failing_server(OPENAI_CHAT, "slow_think")
     config = {"providers": {"vllm": {"base_url": server.base_url, "timeout_s": 0.1}}}
-    came, _ = asked(scripted_provider([]), config=config, model="vllm/any")
+    came, _ = outcome_of(scripted_provider([]), config=config, model="vllm/any")
     assert (came.code, came.retryable, came.sub_cause) == (PackErrorCode.TIMEOUT, True, "timeout")
 
 
@@ -186,7 +186,7 @@ def test_transient_failure_is_not_a_pack_error(kind):
     assert (wire["retryable"], wire["class"]) == (True, kind.__name__)
 
 
-# -- limits of going on ------------------------------------------------------------------------------------------
+# -- limits of continuation --------------------------------------------------------------------------------------
 
 
 def part(text, tokens=10):
@@ -195,7 +195,7 @@ def part(text, tokens=10):
 
 def test_default_is_three_continuations():
     script = scripted_provider([part(f"{word} " * 9) for word in ("one", "two", "three", "four", "five")], "a")
-    came, _ = asked(script, max_tokens=1000)
+    came, _ = outcome_of(script, max_tokens=1000)
     assert came.continuation.terminal_reason is TerminalReason.RETRY_LIMIT and len(script.requests) == 4
 
 
@@ -203,7 +203,7 @@ def test_default_output_limit_is_120_000_characters():
     text = "".join(f"{number:,} is a number. " for number in range(20_000))
     for size, requests in ((119_000, 2), (121_000, 1)):
         script = scripted_provider([part(text[:size]), Reply(" The end.")], "a")
-        came, _ = asked(script, max_tokens=1000)
+        came, _ = outcome_of(script, max_tokens=1000)
         assert len(script.requests) == requests
         assert (came.continuation is None or came.continuation.terminal_reason is TerminalReason.BUDGET_EXHAUSTED) is (
             requests == 1
@@ -216,7 +216,7 @@ def test_number_of_tool_repairs_is_configurable(repairs):
     script = scripted_provider([cut] * 4, "a")
     tool = ToolDefinition("search", "Searches.", {"type": "object"})
     config = {"agent": {"continuation_tool_repair_attempts": repairs}, "recovery": {"max_attempts": 1}}
-    came, _ = asked(script, config=config, tools=(tool,), max_tokens=1000)
+    came, _ = outcome_of(script, config=config, tools=(tool,), max_tokens=1000)
     assert len(script.requests) == 1 + repairs
     assert came.tool_calls == () if not isinstance(came, CallFailed) else True
 
@@ -227,7 +227,7 @@ NO_SUCH_MODEL = (404, {}, {"error": {"message": "The model `gpt-4o-mni` does not
 
 
 def listing(*names):
-    """A server that knows these models and was asked for another."""
+    """A server that serves these models and receives a request for another."""
 
     def answer(body):
         if body:
@@ -240,7 +240,7 @@ def listing(*names):
 def test_unknown_model_is_reported_with_the_nearest_listed_ones(chat_server):
     server = chat_server(listing("gpt-4o", "gpt-4o-mini", "whisper-1", "tts-1"))
     config = {"providers": {"vllm": {"base_url": server.base_url}}}
-    came, _ = asked(scripted_provider([]), config=config, model="vllm/gpt-4o-mni")
+    came, _ = outcome_of(scripted_provider([]), config=config, model="vllm/gpt-4o-mni")
     assert (came.failure_class, came.sub_cause) == (FailureClass.INVALID_REQUEST, "not_found")
     assert "does not exist; of the 4 models that it lists, the nearest: gpt-4o-mini, gpt-4o" in came.detail
     assert [request.method for request in server.requests] == ["POST", "GET"]
@@ -249,7 +249,7 @@ def test_unknown_model_is_reported_with_the_nearest_listed_ones(chat_server):
 @pytest.mark.parametrize("names", [[], ["gpt-4o-mni"]])
 def test_unhelpful_model_list_is_not_quoted(chat_server, names):
     server = chat_server(listing(*names))
-    came, _ = asked(
+    came, _ = outcome_of(
         scripted_provider([]), config={"providers": {"vllm": {"base_url": server.base_url}}}, model="vllm/gpt-4o-mni"
     )
     assert came.detail == "The model `gpt-4o-mni` does not exist"
@@ -265,7 +265,9 @@ def test_model_list_that_times_out_is_left_out_of_the_error(virtual_time):
 
     silent = Silent([Fail("invalid_request", sub_cause="not_found")])
     spec = ProviderSpec(name="a", open=lambda settings, context: silent)
-    came, _ = asked(plugin_with(helmdeck_providers=[spec]), config={"recovery": {"deadline_s": 2.0}}, model="a/one")
+    came, _ = outcome_of(
+        plugin_with(helmdeck_providers=[spec]), config={"recovery": {"deadline_s": 2.0}}, model="a/one"
+    )
     assert came.sub_cause == "not_found" and "lists" not in came.detail
     assert silent.has_listed and virtual_time.passed_s == 2.0
 
@@ -279,8 +281,8 @@ def test_a_deck_lists_the_models_of_a_provider(failing_server):
         with pytest.raises(CallFailed) as caught:
             deck.models("vllm")
         assert caught.value.failure_class is FailureClass.AUTH_FAILED
-        with pytest.raises(InvalidRequest, match="there is no provider 'nobody'"):
-            deck.models("nobody")
+        with pytest.raises(InvalidRequest, match="there is no provider 'unknown'"):
+            deck.models("unknown")
 
 
 # -- whether it is all -------------------------------------------------------------------------------------------
@@ -306,6 +308,6 @@ def test_response_of_unknown_completeness_is_not_complete(reply, is_complete):
 
 def test_only_a_completed_response_is_complete():
     config = {"agent": {"continuation_max_attempts": 1}}
-    cut, _ = asked(scripted_provider([part("one two "), part("three ")], "a"), config=config, max_tokens=1000)
-    whole, _ = asked(scripted_provider([part("one two "), Reply("three.")], "a"), config=config, max_tokens=1000)
+    cut, _ = outcome_of(scripted_provider([part("one two "), part("three ")], "a"), config=config, max_tokens=1000)
+    whole, _ = outcome_of(scripted_provider([part("one two "), Reply("three.")], "a"), config=config, max_tokens=1000)
     assert (cut.is_complete, whole.is_complete) == (False, True)

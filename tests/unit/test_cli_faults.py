@@ -34,7 +34,7 @@ def helmdeck_providers():
     return [ProviderSpec(name="stuck", open=lambda settings, context: Provider())]
 
 
-async def _numbers(context, given):
+async def _numbers(context, value):
     return {"nan": float("nan"), "deep": [{"inf": (1.5, float("-inf"))}]}
 
 
@@ -51,7 +51,7 @@ def _leave(arguments):
     sys.exit(eval(arguments.how))
 
 
-def _tell(arguments):
+def _report(arguments):
     return 256
 
 
@@ -63,9 +63,9 @@ def _command(name, run, configure=_nothing):
 def helmdeck_commands():
     return [
         _command("leave", _leave, lambda parser: parser.add_argument("how")),
-        _command("tell", _tell),
-        _command("quit-early", _tell, lambda parser: sys.exit(0)),
-        _command("quit-parsing", _tell, lambda parser: parser.add_argument("--n", type=sys.exit)),
+        _command("tell", _report),
+        _command("quit-early", _report, lambda parser: sys.exit(0)),
+        _command("quit-parsing", _report, lambda parser: parser.add_argument("--n", type=sys.exit)),
     ]
 """
 

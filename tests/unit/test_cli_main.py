@@ -97,7 +97,7 @@ def test_every_command_has_help_with_the_global_options(cli, command):
 
 
 @pytest.mark.parametrize(
-    ("words", "meant"),
+    ("words", "suggestion"),
     [
         (["plna"], "plan"),
         (["catlog", "show"], "catalog"),
@@ -105,10 +105,10 @@ def test_every_command_has_help_with_the_global_options(cli, command):
         (["budget"], "budgets"),
     ],
 )
-def test_unknown_command_is_an_error_with_a_suggestion(cli, words, meant):
+def test_unknown_command_is_an_error_with_a_suggestion(cli, words, suggestion):
     done = cli(*words)
     assert done.code == 2
-    assert f"did you mean `helmdeck {meant}`?" in done.err
+    assert f"did you mean `helmdeck {suggestion}`?" in done.err
 
 
 def test_unknown_option_error_refers_to_the_help(cli):
@@ -122,7 +122,7 @@ def test_unknown_option_error_refers_to_the_help(cli):
 def test_plugin_command_has_its_own_options(cli, with_stub):
     assert cli("greet", "--name", "Ada", "--json") == (7, "hello Ada, local/lexical, json=True\n", "")
     assert "--name NAME" in cli("greet", "--help").out
-    assert "greet  greet somebody" in cli("--help").out
+    assert "greet  greet a person" in cli("--help").out
 
 
 def test_blocked_plugin_contributes_no_command(cli, with_stub):
@@ -204,7 +204,7 @@ def test_exit_code_and_json_carry_the_cause(cli, with_stub, cause):
     error = done.data["error"]
     assert (error["cause"], error["exit_code"]) == (cause.value, done.code)
     assert {"hint", "next_action", "message", "model"} <= error.keys()
-    assert done.err.startswith("helmdeck: helmdeck.plan: the stub fails as it was told")
+    assert done.err.startswith("helmdeck: helmdeck.plan: the stub fails as configured")
     assert error["hint"] == FAILURES[cause].hint
 
 

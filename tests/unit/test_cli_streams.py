@@ -19,7 +19,7 @@ import sys
 from helmdeck_core import Command, hookimpl
 
 
-def _tell(arguments):
+def _report(arguments):
     print("to standard error", file=sys.stderr)
     print("the result")
     return 0
@@ -27,7 +27,7 @@ def _tell(arguments):
 
 @hookimpl
 def helmdeck_commands():
-    return [Command(name="tell", summary="tell", configure=lambda parser: None, run=_tell)]
+    return [Command(name="tell", summary="tell", configure=lambda parser: None, run=_report)]
 """
 
 

@@ -47,8 +47,8 @@ def test_control_characters_are_escaped():
 
 
 def test_paragraph_has_a_hanging_indent():
-    lines = tables.hanging("label  ", "some words that go on", width=24).split("\n")
-    assert lines == ["label  some words that", "       go on"]
+    lines = tables.hanging("label  ", "some words that wrap on", width=24).split("\n")
+    assert lines == ["label  some words that", "       wrap on"]
 
 
 def test_empty_table_is_an_empty_string():

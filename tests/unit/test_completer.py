@@ -1,4 +1,4 @@
-"""Cut answers are continued on every way through a deck, and what happened is told."""
+"""Truncated answers are continued in every kind of call, and the continuation is recorded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from helmdeck_core import (
 from helmdeck_testing import EventRecorder, Fail, Reply, completion, make_deck, scripted_provider
 
 PLAN = (
-    '{"steps": [{"order": 1, "tool": "blog.draft", "args": {"brief": "the tide tables"}, "rationale": "it is asked for"}], '
+    '{"steps": [{"order": 1, "tool": "blog.draft", "args": {"brief": "the tide tables"}, "rationale": "requested"}], '
     '"complexity": "single-action", "reasoning": "one step"}'
 )
 TOOL = ToolDefinition("search", "Searches.", {"type": "object"})
@@ -105,15 +105,15 @@ def test_timeout_of_a_continuation_keeps_the_partial_response(virtual_time):
 
 def test_a_cancelled_continuation_is_cancelled():
     async def run() -> None:
-        is_asked = asyncio.Event()
+        has_request = asyncio.Event()
 
         def late(_: ChatRequest) -> Reply:
-            is_asked.set()
+            has_request.set()
             return Reply("never comes", delay_s=60)
 
         async with make_deck(scripted_provider([part("half of"), late])) as deck:
             task = asyncio.ensure_future(deck.acomplete(asking()))
-            await is_asked.wait()
+            await has_request.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -122,7 +122,7 @@ def test_a_cancelled_continuation_is_cancelled():
 
 
 class Takes:
-    """Models that go on with their own unfinished answer."""
+    """Models that continue their own unfinished answer."""
 
     @hookimpl
     def helmdeck_native_continuations(self):
@@ -195,14 +195,14 @@ def test_text_that_ends_in_whitespace_only_is_not_continued():
 # -- streams -----------------------------------------------------------------------------------------------------------
 
 ANSWER = (
-    "The pilot read the gauge twice and wrote the lower figure down. Nobody on the bridge asked her why, because "
+    "The pilot read the gauge twice and wrote the lower figure down. No one on the bridge asked her why, because "
     "everybody on the bridge had seen the other gauge.\n\nIn the afternoon the wind went round to the north, and the "
     "harbour, which had been open since the spring, was closed to anything with a keel."
 )
 
 
 def streamed(*replies, **options) -> tuple[str, str, ChatResponse]:
-    """The text of the pieces, their reasoning, and the response."""
+    """The text of the deltas, their reasoning, and the response."""
     with make_deck(scripted_provider(replies), **options) as deck:
         *pieces, response = deck.stream(asking())
     return "".join(piece.text for piece in pieces), "".join(piece.reasoning_content for piece in pieces), response

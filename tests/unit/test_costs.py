@@ -1,4 +1,4 @@
-"""What a call pays for: every request of it is in the trail, counts against its limits, and is summed once."""
+"""The cost of a call: every request is recorded, counts against the limits, and is summed once."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def written(text="hello", **more):
     return ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart(text),)),), max_tokens=100, **more)
 
 
-# -- the trail -------------------------------------------------------------------------------------------------
+# -- the attempts ----------------------------------------------------------------------------------------------
 
 
 def test_every_request_of_an_attempt_is_listed_with_its_cost(deck_of):

@@ -1,4 +1,4 @@
-"""Pieces that came together: whoever asks gets them one by one, in order, and what came before a failure comes before it."""
+"""Deltas that arrived together are delivered one by one, in order, and before a failure that followed them."""
 
 import asyncio
 
@@ -31,7 +31,7 @@ SO, IT, IS, HM = ChatDelta("so"), ChatDelta(" it"), ChatDelta(" is"), ChatDelta(
 
 
 class Bulk(StubProvider):
-    """A provider whose batches are given."""
+    """A provider whose batches are count."""
 
     def __init__(self, *batches):
         super().__init__(AssertionError("asked for a whole answer"))
@@ -58,7 +58,7 @@ def deck_with(provider, **config):
 
 
 def streamed(provider, request=REQUEST, **config):
-    """What came, and last the response or the failure."""
+    """The deltas received, and last the response or the failure."""
     found = []
 
     async def run():
@@ -129,18 +129,18 @@ def test_leaving_during_a_batch_closes_its_source():
 
 
 THOUGHTS = [ChatDelta(reasoning_content=str(number) * 100) for number in range(9)]
-BLANKS = [SO, *[ChatDelta(" " * 100)] * 20]
+WHITESPACE = [SO, *[ChatDelta(" " * 100)] * 20]
 IN_JSON = attrs.evolve(REQUEST, response_format=ResponseFormat("json_object"))
 
 
 @pytest.mark.parametrize(
-    ("request_", "pieces", "cause", "given"),
+    ("request_", "pieces", "cause", "count"),
     [
         (REQUEST, [*THOUGHTS, SO], "reasoning_overrun", 2),  # half of 100 tokens are 200 characters
-        (IN_JSON, BLANKS, "whitespace_loop", None),
+        (IN_JSON, WHITESPACE, "whitespace_loop", None),
     ],
 )
-def test_limit_applies_within_a_batch(request_, pieces, cause, given):
+def test_limit_applies_within_a_batch(request_, pieces, cause, count):
     config = {
         "budgets": {"bulk/": {"is_hybrid_reasoning": True}},
         "recovery": {"max_attempts": 1, "think_share": 0.5},
@@ -148,7 +148,7 @@ def test_limit_applies_within_a_batch(request_, pieces, cause, given):
     *one_by_one, failure = streamed(Bulk(*([piece] for piece in pieces), ANSWER), request_, **config)
     *at_once, same = streamed(Bulk(pieces, ANSWER), request_, **config)
     assert isinstance(failure, LengthTruncated) and failure.sub_cause == same.sub_cause == cause
-    assert one_by_one == at_once == pieces[: given or len(at_once)] and len(at_once) < len(pieces)
+    assert one_by_one == at_once == pieces[: count or len(at_once)] and len(at_once) < len(pieces)
 
 
 def test_reasoning_after_visible_output_in_a_batch_is_not_limited():

@@ -109,7 +109,7 @@ def test_lone_surrogates_in_a_request_never_reach_the_wire(answering):
         ("openrouter/meta-llama/llama-3.3-70b", None),
     ],
 )
-def test_json_mode_is_requested_where_the_budget_wants_it(answering, model, kind):
+def test_json_mode_is_requested_where_the_budget_requires_it(answering, model, kind):
     deck, provider = answering(GOOD)
     deck.plan(ASK, model=model)
     response_format = provider.requests[0].response_format
@@ -298,8 +298,8 @@ def test_call_emits_selection_and_finish_events(recorded):
 
 
 def test_failed_call_emits_its_cause(recorded):
-    (gave_up,) = recorded(answer("", StopReason.MAX_TOKENS, "length")).of(CallExhausted)
-    assert (gave_up.cause, gave_up.raw_stop_reason, gave_up.raw_length) == ("length_truncated", "length", 0)
+    (exhausted,) = recorded(answer("", StopReason.MAX_TOKENS, "length")).of(CallExhausted)
+    assert (exhausted.cause, exhausted.raw_stop_reason, exhausted.raw_length) == ("length_truncated", "length", 0)
 
 
 def test_an_unknown_stop_reason_is_reported_once_per_provider_and_model(recorded):
@@ -340,23 +340,23 @@ class Packs:
         schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
         out = {"type": "object", "required": ["greeting"]}
 
-        async def greet(context, given):
+        async def greet(context, value):
             context.progress("greeting")
             question = Question(
                 caller="test.greet",
                 task="greet",
                 type=Greeting,
-                request=given["name"],
+                request=value["name"],
                 instructions="Greet.",
                 needs_catalog=False,
             )
             return {"greeting": (await context.ask(question)).value.text}
 
-        async def crash(context, given):
+        async def crash(context, value):
             raise KeyError("boom")
 
-        async def wrong(context, given):
-            return given["what"]
+        async def wrong(context, value):
+            return value["what"]
 
         return [
             Pack(
@@ -377,7 +377,7 @@ def test_pack_calls_a_model_through_its_context(answering):
 
 
 @pytest.mark.parametrize(
-    ("pack", "given", "code", "words"),
+    ("pack", "value", "code", "words"),
     [
         ("test.greet", {}, "invalid_input", "\\$\\.name: required"),
         ("test.greet", {"name": 3}, "invalid_input", r"\$\.name: 3 is not of type 'string'"),
@@ -387,10 +387,10 @@ def test_pack_calls_a_model_through_its_context(answering):
         ("test.gret", {}, "invalid_input", "did you mean 'test.greet'"),
     ],
 )
-def test_a_pack_fails_with_a_code_of_the_closed_set_that_names_the_field(answering, pack, given, code, words):
+def test_a_pack_fails_with_a_code_of_the_closed_set_that_names_the_field(answering, pack, value, code, words):
     deck, _ = answering(GOOD, beside=(Packs(),))
     with pytest.raises(PackError, match=words) as caught:
-        deck.run(pack, given)
+        deck.run(pack, value)
     assert (caught.value.pack, caught.value.code) == (pack, code)
 
 

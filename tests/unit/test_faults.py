@@ -79,13 +79,13 @@ def _key(monkeypatch):
     ("name", "stage"), [*(("vllm", stage) for stage in STAGES), ("anthropic", "within the body"), ("ollama", "body")]
 )
 def test_a_broken_connection_is_a_failure_with_a_cause(name, stage, harm, streams):
-    with failing_server(WIRES[name], text="a text that is long enough to be cut anywhere " * 5) as server:
+    with failing_server(WIRES[name], text="a text that is long enough to be truncated anywhere " * 5) as server:
         fault = Fault(harm, **STAGES[stage])
         failure = outcome(name, lambda: faulty_proxy(server.base_url, fault), streams)
     assert failure.failure_class is CAUSES[harm], failure
 
 
-def test_a_proxy_that_does_no_harm_changes_nothing_and_pieces_come_as_they_are_sent():
+def test_a_proxy_without_faults_changes_nothing_and_forwards_each_chunk_at_once():
     async def run(server):
         async with faulty_proxy(server.base_url) as proxy, deck_at(proxy.base_url, "vllm") as deck:
             assert (await ask(deck, "vllm", False)).text == (await ask(deck, "vllm", True)).text == server.text
@@ -95,7 +95,7 @@ def test_a_proxy_that_does_no_harm_changes_nothing_and_pieces_come_as_they_are_s
         asyncio.run(run(server))
 
 
-def test_a_call_that_is_cancelled_lets_go_of_its_connection():
+def test_a_cancelled_call_closes_its_connection():
     async def run(server):
         fault = Fault(FaultKind.STALL, behind=HEAD_ENDS)
         async with faulty_proxy(server.base_url, fault) as proxy, deck_at(proxy.base_url, "vllm") as deck:

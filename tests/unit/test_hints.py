@@ -67,10 +67,10 @@ def test_full_context_window_does_not_advise_a_higher_output_limit():
 
 @pytest.mark.parametrize("stop", ["stop", "length"])
 @pytest.mark.parametrize(
-    "thought", [{"reasoning": "hm, " * 20}, {"usage": Usage(output_tokens=90, reasoning_tokens=90)}]
+    "reasoning", [{"reasoning": "hm, " * 20}, {"usage": Usage(output_tokens=90, reasoning_tokens=90)}]
 )
-def test_reasoning_outside_the_text_counts_as_reasoning(stop, thought):
-    failure = fail([Reply("", stop, **thought)] * 3)
+def test_reasoning_outside_the_text_counts_as_reasoning(stop, reasoning):
+    failure = fail([Reply("", stop, **reasoning)] * 3)
     assert failure.sub_cause == "only_reasoning" and "reasoning but no answer" in str(failure)
 
 

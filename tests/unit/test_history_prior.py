@@ -109,7 +109,7 @@ def test_unreadable_history_does_not_fail_a_plan(answering):
             raise OSError("the disk is gone")
 
         def add(self, record):
-            raise AssertionError("it rests")
+            raise AssertionError("it is disabled")
 
     recorder = EventRecorder()
     deck, _ = answering(plan_with("blog.draft"), beside=(Broken(), recorder), config={"history": {"url": "broken:x"}})

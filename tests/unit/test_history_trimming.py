@@ -1,4 +1,4 @@
-"""Conversations that are too large for a window: what goes first, what stays, and that nothing is torn apart."""
+"""Conversations that exceed a window: which messages are dropped first, which stay, and that calls stay with their results."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,48 +7,48 @@ from helmdeck_core import ImagePart, Message, Role, TextPart, ToolCall
 from helmdeck_core.calls.history_trimming import drop_oldest_turns
 
 
-def said(role, text="x" * 10, **more):
+def message(role, text="x" * 10, **more):
     return Message(Role(role), (TextPart(text),), **more)
 
 
 def calls(*ids):
-    return said("assistant", tool_calls=tuple(ToolCall(each, "look", "{}") for each in ids))
+    return message("assistant", tool_calls=tuple(ToolCall(each, "look", "{}") for each in ids))
 
 
 def result(call_id):
-    return said("tool", tool_call_id=call_id)
+    return message("tool", tool_call_id=call_id)
 
 
-SYSTEM, USER, SAYS = said("system"), said("user"), said("assistant")
+SYSTEM, USER, SAYS = message("system"), message("user"), message("assistant")
 
 
 def test_oldest_turns_are_dropped_and_system_messages_kept():
-    turns = [said("user", f"question {number}") for number in range(4)]
+    turns = [message("user", f"question {number}") for number in range(4)]
     talk = [SYSTEM, *(each for turn in turns for each in (turn, SAYS))]
     kept = drop_oldest_turns(talk, 0.7)
     assert kept == (SYSTEM, *talk[5:])
 
 
 def test_newest_turn_is_always_kept():
-    talk = [SYSTEM, USER, SAYS, said("user", "y" * 1_000), calls("a"), result("a")]
+    talk = [SYSTEM, USER, SAYS, message("user", "y" * 1_000), calls("a"), result("a")]
     assert drop_oldest_turns(talk, 0.1) == (SYSTEM, *talk[3:])
     assert drop_oldest_turns(talk[3:], 0.1) == tuple(talk[3:])
 
 
 def test_consecutive_user_messages_are_one_turn():
-    talk = [USER, SAYS, said("user", "look at this"), Message(Role.USER, (ImagePart("image/png", b"x"),))]
+    talk = [USER, SAYS, message("user", "look at this"), Message(Role.USER, (ImagePart("image/png", b"x"),))]
     assert drop_oldest_turns(talk, 0.1) == tuple(talk[2:])
 
 
 def test_leading_assistant_message_is_the_oldest_turn():
-    later = said("system", "later")
+    later = message("system", "later")
     talk = [SYSTEM, SAYS, USER, later, SAYS, USER]
     assert drop_oldest_turns(talk, 0.9) == (SYSTEM, *talk[2:])
     assert drop_oldest_turns(talk, 0.1) == (SYSTEM, later, USER)
 
 
 def test_late_tool_result_stays_with_its_call():
-    talk = [USER, SAYS, USER, calls("a", "b"), result("a"), said("user", "well?"), result("b"), SAYS, USER]
+    talk = [USER, SAYS, USER, calls("a", "b"), result("a"), message("user", "well?"), result("b"), SAYS, USER]
     assert drop_oldest_turns(talk, 0.85) == tuple(talk[2:])
     assert drop_oldest_turns(talk, 0.2) == (USER,)
 
@@ -60,7 +60,7 @@ def test_reused_call_id_does_not_join_turns():
 
 def test_image_has_a_fixed_size():
     image = Message(Role.USER, (ImagePart("image/png", b"x" * 1_000_000),))
-    talk = [image, SAYS, said("user", "y" * 3_000)]
+    talk = [image, SAYS, message("user", "y" * 3_000)]
     assert drop_oldest_turns(talk, 0.6) == (talk[2],)
     assert drop_oldest_turns([*talk[:2], USER], 0.99) == (USER,)
 

@@ -400,8 +400,8 @@ def test_helmdeck_tool_call_formats_whose_translation_fails_name_their_plugin(de
 
 
 def test_helmdeck_packs_can_be_planned_and_run(deck_with):
-    async def run(context, given):
-        return {"twice": given["n"] * 2}
+    async def run(context, value):
+        return {"twice": value["n"] * 2}
 
     deck = deck_with(
         contributing("helmdeck_packs", Pack(name="acme.double", version="1", description="Doubles.", run=run))

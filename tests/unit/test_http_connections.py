@@ -33,14 +33,14 @@ def test_cost_of_a_call_does_not_grow_with_concurrent_calls():
                     each.transport.write(OK)
                 held.clear()
 
-        def tell(frame, event, _):
+        def record(frame, event, _):
             ours = "/tests/" in frame.f_code.co_filename or "/helmdeck_testing/" in frame.f_code.co_filename
             counted[0] += event == "call" and not ours
 
         async def run():
             async with Server(all_at_once) as server:
                 connection = connected(server)
-                for profile in (None, tell):
+                for profile in (None, record):
                     sys.setprofile(profile)
                     await asyncio.gather(*(connection.post("/x", b"{}") for _ in range(count)))
                 sys.setprofile(None)

@@ -1,4 +1,4 @@
-"""Server-sent events and lines: whatever the pieces, the events are the same."""
+"""Server-sent events and lines are the same for every chunking."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ LINES = st.lists(
 
 
 @given(LINES, st.sampled_from(["\n", "\r", "\r\n"]), st.booleans(), st.lists(st.integers(0, 400), max_size=12))
-def test_where_pieces_are_cut_changes_nothing(lines, end, bom, places):
+def test_chunk_boundaries_change_nothing(lines, end, bom, places):
     body = ("\ufeff" * bom + end.join(lines)).encode()
     assert read(*cut(body, places)) == read(body)
 
@@ -99,7 +99,7 @@ def test_events_that_come_many_at_once_are_those_that_the_standard_names(blocks,
 
 
 @given(st.lists(st.sampled_from(["{}", "", "a b", "é"]), max_size=8), st.lists(st.integers(0, 100), max_size=8))
-def test_lines_come_whole_whatever_the_pieces(lines, places):
+def test_lines_are_whole_for_every_chunking(lines, places):
     body = "\n".join(lines).encode()
     decoder = LineDecoder()
     read = [line for piece in cut(body, places) for line in decoder.feed(piece)]

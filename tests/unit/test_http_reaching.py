@@ -21,12 +21,12 @@ CERTIFICATE = Path(__file__).parents[1] / "data" / "tls"
 """Of localhost and 127.0.0.1, signed by itself, until 2126."""
 
 
-def settings(**given):
-    return provider_settings("test", **given)
+def settings(**options):
+    return provider_settings("test", **options)
 
 
-async def refused(given):
-    transport = HttpConnection(given)
+async def refused(options):
+    transport = HttpConnection(options)
     try:
         with pytest.raises(ProviderUnavailable) as caught:
             await transport.post("/x", b"{}")
@@ -37,10 +37,10 @@ async def refused(given):
 
 @pytest.fixture
 def deaf():
-    """The address of a server that takes no connection and refuses none."""
+    """The URL of a server that neither accepts nor refuses a connection."""
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
-        for _ in range(4):  # who is not accepted stands in a queue, and that is full
+        for _ in range(4):  # connections that are not accepted fill the backlog
             each = stack.enter_context(socket.socket())
             each.setblocking(False)
             each.connect_ex(listening.getsockname())
@@ -64,7 +64,7 @@ def test_a_limit_of_the_whole_that_ends_while_connecting_is_one_of_the_whole(dea
     assert asyncio.run(run()) == "no complete answer within 0.01 s; see providers.test.timeout_s"
 
 
-def test_a_refused_connection_says_so():
+def test_a_refused_connection_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     found = asyncio.run(refused(settings(base_url=f"http://127.0.0.1:{port}/v1")))
@@ -82,7 +82,7 @@ def secured():
     return context
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused():
+def test_a_certificate_without_a_known_authority_is_refused():
     async def run():
         async with Server(OK, ssl=secured()) as server:
             found = await refused(settings(base_url=f"https://localhost:{server.port}/v1"))

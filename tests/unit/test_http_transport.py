@@ -1,4 +1,4 @@
-"""The connections to a provider: an answer in pieces arrives as it is sent, within its limits, and nothing stays open."""
+"""The connections to a provider: a streamed response arrives as it is sent, within its limits, and no connection stays open."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def stream(transport, secrets=()):
 
 
 def forever(*, until=None):
-    """Pieces without end, each only after the client could have gone."""
+    """An infinite sequence of chunks, each only after the client could have disconnected."""
     yield b"data: 1\n\n"
     if until is not None:
         until.wait(60)
@@ -206,7 +206,7 @@ def streamed(act, *, timeout_s=100.0, idle_timeout_s=5.0):
     return asyncio.run(run())
 
 
-def test_a_pause_counts_only_where_somebody_waits_and_not_before_the_first_piece():
+def test_a_pause_counts_only_while_a_caller_waits_and_not_before_the_first_chunk():
     async def act(answer, server):
         first = asyncio.create_task(anext(answer))
         await advance_running_loop(20)
@@ -227,7 +227,7 @@ def test_a_pause_counts_only_where_somebody_waits_and_not_before_the_first_piece
     streamed(act)
 
 
-def test_what_came_before_the_time_was_over_is_still_given():
+def test_chunks_before_the_timeout_are_still_delivered():
     async def act(answer, server):
         server.write(b"1\r\na\r\n")
         await advance_running_loop(101)
@@ -275,7 +275,7 @@ def test_a_stream_over_the_limit_of_bytes_is_not_read_on(chat_server):
 
 
 @pytest.mark.parametrize("ending", [Ending.CUT, Ending.RESET])
-def test_a_body_that_breaks_off_is_an_unavailable_provider(chat_server, ending):
+def test_a_truncated_body_is_an_unavailable_provider(chat_server, ending):
     server = chat_server(lambda body: Chunks([b"one"], ending))
 
     async def use(transport):
@@ -340,7 +340,7 @@ def test_many_streams_at_once_do_not_mix(chat_server):
     assert bodies == ["".join(f"{n}-{part} " for part in range(50)).encode() for n in range(20)]
 
 
-def test_a_path_that_is_no_address_is_an_invalid_request(chat_server):
+def test_an_invalid_path_is_an_invalid_request(chat_server):
     server = chat_server(lambda body: {})
 
     async def use(transport):

@@ -1,4 +1,4 @@
-"""When a provider is back that says so in a header: every form that vendors write it in."""
+"""The time at which a provider is available again, in every header form of the vendors."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ def test_the_images_of_a_question_stand_behind_its_words(answering):
         def helmdeck_packs(self):
             return [Pack(name="test.look", version="1", description="x.", run=self.look)]
 
-        async def look(self, context, given):
+        async def look(self, context, value):
             wanted = {"instructions": "Look.", "needs_catalog": False, "images": (picture,)}
             answer = await context.ask(Question(caller="test.look", task="look", type=dict, request="what?", **wanted))
             return answer.value

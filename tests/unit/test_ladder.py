@@ -130,7 +130,9 @@ def test_model_ladder_rule_overrides_its_tier(deck_with):
     }
     deck = deck_with(config={"compaction": rules})
     assert "pack.limitations[]" not in names(deck, "openrouter/mistralai/x")
-    assert "pack.typical_use" not in names(deck, "nobody/knows") and "pack.limitations[]" in names(deck, "nobody/knows")
+    assert "pack.typical_use" not in names(deck, "unknown/knows") and "pack.limitations[]" in names(
+        deck, "unknown/knows"
+    )
     assert names(deck, "openrouter/openrouter/free") == ["pack.limitations[]"]
 
 

@@ -1,4 +1,4 @@
-"""The second opinion: when another model is asked which entries are needed, what it is told, and what becomes of its answer."""
+"""The filter call: when another model chooses the entries, what it receives, and how its answer is used."""
 
 import asyncio
 import json
@@ -117,11 +117,11 @@ def test_offline_planner_gets_no_filter_call(filtering):
     assert deck.plan(ASK, model=FREE).filter is None and len(provider.requests) == 1
 
 
-@pytest.mark.parametrize(("configured", "asked"), [({}, FREE), ({"filter_model": "openai/gpt-4o"}, "openai/gpt-4o")])
-def test_filter_call_uses_the_budgets_filter_model_or_the_planning_model(filtering, configured, asked):
+@pytest.mark.parametrize(("configured", "expected"), [({}, FREE), ({"filter_model": "openai/gpt-4o"}, "openai/gpt-4o")])
+def test_filter_call_uses_the_budgets_filter_model_or_the_planning_model(filtering, configured, expected):
     deck, provider, _ = filtering(PICKED, GOOD, config={"budgets": {FREE: {**configured}}} if configured else None)
     deck.plan(ASK, model=FREE)
-    assert [request.model for request in provider.requests] == [asked, FREE]
+    assert [request.model for request in provider.requests] == [expected, FREE]
 
 
 # -- what the filter sees --------------------------------------------------------------------------------------
@@ -196,10 +196,10 @@ def test_filter_list_is_part_of_the_cached_prefix(filtering):
     deck, provider, _ = filtering(PICKED, GOOD, PICKED, GOOD, config=config)
     for intent in (ASK, "translate the page and compare the pictures"):
         deck.plan(intent, model=CACHED)
-    asked = [request for request in provider.requests if request.task.name == "filter"]
-    assert len(asked) == 2 and asked[0].messages[0] == asked[1].messages[0]
-    assert "web.search: " in asked[0].messages[0].text and asked[0].messages[0].parts[0].ends_prefix
-    assert ASK not in asked[0].messages[0].text and ASK in asked[0].messages[1].text
+    filters = [request for request in provider.requests if request.task.name == "filter"]
+    assert len(filters) == 2 and filters[0].messages[0] == filters[1].messages[0]
+    assert "web.search: " in filters[0].messages[0].text and filters[0].messages[0].parts[0].ends_prefix
+    assert ASK not in filters[0].messages[0].text and ASK in filters[0].messages[1].text
 
 
 # -- reading ---------------------------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ def test_a_filter_changes_the_order_and_nothing_else(scores, survivors, data):
     values = [score.score for score in preferred.scores]
     assert values == sorted(values, reverse=True)
     head = set(new[: len(merged(kept, picks))])
-    assert head == set(merged(kept, picks)), "whoever survived or was named comes before the rest"
+    assert head == set(merged(kept, picks)), "entries that survived or were named come first"
     agreed = [index for index in kept if index in picks]
     assert new[: len(agreed)] == agreed
 

@@ -1,4 +1,4 @@
-"""Plugins: what is loaded, in which order, and what is said when one is broken."""
+"""Plugins: which are loaded, in which order, and how a broken one is reported."""
 
 import re
 
@@ -130,7 +130,7 @@ def test_an_installed_plugin_may_not_take_a_built_ins_plugin_name(installed_plug
         load_plugins()
 
 
-def test_a_contribution_replaces_a_built_ins_of_the_same_name_and_the_listing_says_so(deck_with):
+def test_a_contribution_replaces_a_built_ins_of_the_same_name_and_the_listing_shows_it(deck_with):
     class Mine:
         @hookimpl
         def helmdeck_budget_rows(self):
@@ -205,7 +205,7 @@ def test_a_wrapper_adjusts_whatever_was_answered(deck_with):
             budget = yield
             return attrs.evolve(budget, input_tokens=budget.input_tokens // 2)
 
-    assert deck_with(Halve()).budget("nobody/knows").budget.input_tokens == 8_000
+    assert deck_with(Halve()).budget("unknown/knows").budget.input_tokens == 8_000
 
 
 def test_a_contribution_refuses_wrappers():
@@ -218,7 +218,7 @@ def test_a_contribution_refuses_wrappers():
         make_deck(Wrapper())
 
 
-def test_configuration_says_who_answers_first(installed_plugin):
+def test_configuration_sets_the_order_of_look_ups(installed_plugin):
     template = """
 from helmdeck_core import Budget, hookimpl
 

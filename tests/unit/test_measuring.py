@@ -1,4 +1,4 @@
-"""The tools that tests measure with: counted work tells linear from quadratic, and virtual time passes at once."""
+"""The measuring tools of the tests: counted work separates linear from quadratic, and virtual time passes at once."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_no_limit_can_be_written_as_zero(cap):
     assert Budget(model="x", max_catalog_bytes=cap).max_catalog_bytes is None
 
 
-def test_headroom_counts_only_for_models_that_think():
+def test_headroom_counts_only_for_reasoning_models():
     assert Budget(model="x", output_tokens=10, reasoning_headroom_tokens=5).max_tokens == 10
     assert Budget(model="x", output_tokens=10, reasoning_headroom_tokens=5, is_hybrid_reasoning=True).max_tokens == 15
 

@@ -32,34 +32,34 @@ class Sneaky:
         raise KeyError("gone")
 
 
-async def hang(context, given):
+async def hang(context, value):
     await asyncio.Event().wait()
 
 
-async def recurse(context, given):
-    return await recurse(context, given)
+async def recurse(context, value):
+    return await recurse(context, value)
 
 
-async def cancel_itself(context, given):
+async def cancel_itself(context, value):
     inner = asyncio.get_running_loop().create_future()
     inner.cancel()
     await inner
 
 
-async def ask(context, given):
+async def ask(context, value):
     return {"said": (await context.ask(Question(caller="t", task="t", type=dict, request="x", instructions="i"))).value}
 
 
 def raising(make):
-    async def handler(context, given):
+    async def handler(context, value):
         raise make()
 
     return handler
 
 
-def returning(value):
-    async def handler(context, given):
-        return value
+def returning(output):
+    async def handler(context, value):
+        return output
 
     return handler
 
@@ -75,7 +75,7 @@ def fails(deck_with):
         deck = deck_with(Packs())
         with pytest.raises(PackError) as caught:
             deck.run("t.it", {}, limits=limits)
-        assert deck.plan("draft a blog post", model="local/lexical").steps, "the deck goes on working"
+        assert deck.plan("draft a blog post", model="local/lexical").steps, "the deck still works"
         return caught.value
 
     return run
@@ -106,7 +106,7 @@ def test_a_failed_pack_says_the_same(code):
 
 
 @pytest.mark.parametrize("code", ["out_of_cheese", "", "TIMEOUT"])
-def test_a_code_that_nobody_knows_is_internal(fails, code):
+def test_an_unknown_code_is_internal(fails, code):
     assert PackError("a.b", code, "x").code is PackErrorCode.INTERNAL
     failed = fails(raising(lambda: PackError("t.it", code, "no more")))
     assert (failed.code, failed.detail) == (PackErrorCode.INTERNAL, "no more")
@@ -120,7 +120,7 @@ def test_a_code_as_text_is_the_code():
 
 
 def test_a_handler_whose_own_limit_expires_ends_as_timeout(fails):
-    async def handler(context, given):
+    async def handler(context, value):
         async with asyncio.timeout(0.001):
             await asyncio.Event().wait()
 
@@ -162,7 +162,7 @@ def test_model_call_that_exceeds_the_deadline_of_its_pack_is_a_timeout(virtual_t
         (raising(lambda: ExceptionGroup("two", [ValueError(1), KeyError(2)])), "ExceptionGroup: two"),
         (recurse, "RecursionError"),
         (cancel_itself, "CancelledError"),
-        (lambda context, given: {"not": "awaitable"}, "TypeError"),
+        (lambda context, value: {"not": "awaitable"}, "TypeError"),
         (lambda: None, "TypeError"),
     ],
 )
@@ -194,12 +194,12 @@ def test_a_call_that_is_cancelled_from_outside_stays_cancelled(deck_with):
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"nobody": "asked"}, {"intent": 3}, {"intent": None, "text": []}, {"intent": " "}]
+    "value", [{}, {"unknown": "field"}, {"intent": 3}, {"intent": None, "text": []}, {"intent": " "}]
 )
-def test_every_pack_that_there_is_refuses_bad_input_with_a_code_and_asks_nobody(given):
+def test_every_pack_refuses_bad_input_with_a_code_and_without_a_call(value):
     with make_deck(scripted_provider([]), model="scripted/any") as deck:
         assert len(deck.runtime.contributed(Pack)) >= 2
         for name in deck.runtime.contributed(Pack):
             with pytest.raises(PackError) as caught:
-                deck.run(name, given)
+                deck.run(name, value)
             assert caught.value.code is PackErrorCode.INVALID_INPUT and caught.value.pack == name

@@ -1,4 +1,4 @@
-"""Waiting for coroutines: exits, forks, closings and calls from inside are told, and nobody waits for ever."""
+"""Waiting for coroutines: exits, forks, closings and calls from inside are reported, and no caller waits for ever."""
 
 import asyncio
 import os
@@ -65,7 +65,7 @@ def test_closing_cancels_what_another_thread_waits_for():
     portal.close()
 
 
-def test_many_threads_and_closings_leave_nobody_waiting():
+def test_many_threads_and_closings_leave_no_caller_waiting():
     portal, done = Portal(), []
 
     def call():
@@ -90,7 +90,7 @@ def test_a_call_from_inside_says_what_to_do_instead_of_waiting_for_itself(answer
     class Nested:
         @hookimpl
         def helmdeck_packs(self):
-            async def run(context, given):
+            async def run(context, value):
                 return deck.plan(ASK).to_dict()
 
             return [Pack(name="acme.nested", version="1", description="Nested.", run=run)]
@@ -100,7 +100,7 @@ def test_a_call_from_inside_says_what_to_do_instead_of_waiting_for_itself(answer
         deck.run("acme.nested", {})
 
 
-def test_a_forked_child_can_go_on(answering):
+def test_a_forked_child_still_works(answering):
     deck, _ = answering(GOOD)
     deck.plan(ASK, model="fake/x")
     child = os.fork()

@@ -21,11 +21,11 @@ def lazy(found: dict[int, float], **more: Any) -> LazyScores:
     return LazyScores(IDS, found, **more)
 
 
-def test_scores_that_nobody_looked_at_are_never_explained() -> None:
-    asked: list[int] = []
-    scores = lazy({0: 1.0, 1: 3.0, 2: 2.0}, explain=lambda index: (asked.append(index), ("name:x",))[1])
-    assert Ranking(scores).leading(2) == [(1, 3.0), (2, 2.0)] and asked == []
-    assert scores[0] == Score(1, "a", 3.0, ("name:x",)) and asked == [1]
+def test_scores_that_were_not_read_are_never_explained() -> None:
+    requested: list[int] = []
+    scores = lazy({0: 1.0, 1: 3.0, 2: 2.0}, explain=lambda index: (requested.append(index), ("name:x",))[1])
+    assert Ranking(scores).leading(2) == [(1, 3.0), (2, 2.0)] and requested == []
+    assert scores[0] == Score(1, "a", 3.0, ("name:x",)) and requested == [1]
 
 
 def test_what_was_not_found_comes_last_by_id_with_no_score() -> None:

@@ -1,4 +1,4 @@
-"""Failed calls in a whole deck: what is sent next, who takes over, what is left as a trail."""
+"""Failed calls in a whole deck: the next request, the fallback model, the recorded attempts."""
 
 import asyncio
 import pickle
@@ -74,7 +74,7 @@ class Stage:
 
     def __init__(self, a=(), b=(), fallback=None, budgets=None, beside=(), continuations=0, **recovery):
         self.a, self.b, self.recorder = scripted_provider(a, "a"), scripted_provider(b, "b"), EventRecorder()
-        # What is cut is not continued here, so that recovery itself is seen.
+        # Truncated answers are not continued here, so that only recovery acts.
         agent = {"continuation_max_attempts": continuations}
         config = {"recovery": recovery, "agent": agent, "fallback": fallback or {}, "budgets": budgets or {}}
         self.deck = deck_of(self.a, self.b, self.recorder, *beside, config=config)
@@ -119,7 +119,7 @@ def test_larger_limit_stays_within_the_window():
     stage = Stage([cut_json(), GOOD], budgets=budgets)
     stage.plan()
     assert [request.max_tokens for request in stage.a.requests] == [12_000, 12_000]
-    assert stage.a.requests[0].messages != stage.a.requests[1].messages, "one step is asked for instead"
+    assert stage.a.requests[0].messages != stage.a.requests[1].messages, "a single step is requested instead"
 
 
 def test_second_truncation_retries_with_single_pick():
@@ -170,7 +170,7 @@ def test_endless_whitespace_is_reported_as_such():
         Stage([RAN_DRY] * 2, budgets=STRICT).plan()
 
 
-def test_whitespace_is_no_answer_to_a_json_request():
+def test_whitespace_does_not_answer_a_json_request():
     asked = attrs.evolve(written(), response_format=ResponseFormat("json_object"))
     stage = Stage([RAN_DRY], ['{"a": 1}'], fallback=CHAIN, continuations=3)
     assert stage.deck.complete(asked).text == '{"a": 1}'
@@ -449,8 +449,8 @@ def test_repeated_failures_open_the_circuit_and_use_fallbacks():
     down = [Fail("provider_unavailable")] * 3
     stage = Stage([*down, GOOD], [GOOD, GOOD], fallback=CHAIN, cool_down_s=30.0)
     assert stage.plan().model == "b/two"
-    (rests,) = stage.recorder.of(CooldownStarted)
-    assert (rests.provider, rests.seconds) == ("a", 30.0)
+    (cooldown,) = stage.recorder.of(CooldownStarted)
+    assert (cooldown.provider, cooldown.seconds) == ("a", 30.0)
     plan = stage.plan()
     assert plan.model == "b/two" and plan.attempts[0].changed == ("a/one passed over",) and len(stage.a.requests) == 3
     stage.now += 31.0
@@ -463,7 +463,7 @@ def test_provider_in_cooldown_is_called_when_no_other_is_left():
     assert stage.plan().model == "a/one"
 
 
-# -- the trail -----------------------------------------------------------------------------------------------
+# -- the attempts --------------------------------------------------------------------------------------------
 
 
 def test_tokens_of_failed_attempts_are_counted_separately():
@@ -487,8 +487,8 @@ def test_every_attempt_is_an_event_of_the_same_call():
     assert {(event.pack, event.caller) for event in ended} == {("helmdeck.plan", "ada")}
     stage = Stage([empty_stop()])
     stage.fail(LikelyTimeout)
-    (ended,), (gave_up,) = stage.recorder.of(AttemptEnded), stage.recorder.of(CallExhausted)
-    assert ended.outcome.then.startswith("stopped") and gave_up.reason and gave_up.call_id == ended.call_id
+    (ended,), (exhausted,) = stage.recorder.of(AttemptEnded), stage.recorder.of(CallExhausted)
+    assert ended.outcome.then.startswith("stopped") and exhausted.reason and exhausted.call_id == ended.call_id
 
 
 def test_attempt_summary_is_bounded_and_contains_no_provider_text():
@@ -549,7 +549,7 @@ def test_rule_for_an_unknown_cause_is_rejected():
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"fallback": {"a/": ["nobody/x"]}}, "fallback.\"a/\": unknown provider in 'nobody/x'"),
+        ({"fallback": {"a/": ["unknown/x"]}}, "fallback.\"a/\": unknown provider in 'unknown/x'"),
         ({"fallback": {"a/": ["local"]}}, "not of the form provider/model"),
         ({"fallback": {"a/": ["local/lexical", "local/lexical"]}}, "a model is listed twice"),
         ({"fallback": {"a/x": ["A/X"]}}, "the model falls back to itself"),

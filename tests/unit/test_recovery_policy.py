@@ -46,19 +46,19 @@ def failed(ask, cause, *, fingerprint=None, cost=None, disposition=None, is_sent
 
 def course(machine, *causes, **facts):
     """What the policy asks for while everything fails, the last cause again and again."""
-    step, asked = machine.begin(0.0), []
+    step, calls = machine.begin(0.0), []
     causes = list(causes)
     while isinstance(step, NextAttempt):
-        asked.append(step)
+        calls.append(step)
         cause = causes.pop(0) if len(causes) > 1 else causes[0]
         step = machine.after_failure(failed(step, cause, **facts), 0.0)
         while isinstance(step, NextAttempt) and machine.is_repeat(str((step.model, step.changes))):
             step = machine.after_refusal(0.0)
-    return asked, step
+    return calls, step
 
 
-def told(asked):
-    return [(ask.model, *ask.changed) for ask in asked]
+def models_of(calls):
+    return [(ask.model, *ask.changed) for ask in calls]
 
 
 # -- the default table ---------------------------------------------------------------------------------------
@@ -66,39 +66,39 @@ def told(asked):
 
 @pytest.mark.parametrize("cause", SURFACED)
 def test_some_causes_are_raised_without_recovery(cause):
-    asked, end = course(policy(), cause)
-    assert told(asked) == [("a/one",)] and end == GiveUp("")
+    calls, end = course(policy(), cause)
+    assert models_of(calls) == [("a/one",)] and end == GiveUp("")
 
 
 def test_truncation_retries_with_a_larger_limit_then_single_step_then_falls_back():
-    asked, _ = course(policy(chain=CHAIN[:2]), "length_truncated")
-    assert told(asked) == [
+    calls, _ = course(policy(chain=CHAIN[:2]), "length_truncated")
+    assert models_of(calls) == [
         ("a/one",), ("a/one", "output limit x2"), ("a/one", "output limit x2", "variant single_pick"),
         ("b/two",), ("b/two", "output limit x2"), ("b/two", "output limit x2", "variant single_pick"),
     ]  # fmt: skip
 
 
 def test_deadlock_retries_once_unconstrained_then_falls_back():
-    asked, _ = course(policy(chain=CHAIN[:2]), "constrained_deadlock")
+    calls, _ = course(policy(chain=CHAIN[:2]), "constrained_deadlock")
     loose = "no strict JSON, schema in the prompt"
-    assert told(asked) == [("a/one",), ("a/one", loose), ("b/two",), ("b/two", loose)]
+    assert models_of(calls) == [("a/one",), ("a/one", loose), ("b/two",), ("b/two", loose)]
 
 
 @pytest.mark.parametrize("cause", ["likely_timeout", "quota_exhausted"])
 def test_timeout_and_exhausted_quota_fall_back_without_a_retry(cause):
-    asked, _ = course(policy(), cause)
-    assert told(asked) == [(model,) for model in CHAIN] and not any(ask.wait_s for ask in asked)
+    calls, _ = course(policy(), cause)
+    assert models_of(calls) == [(model,) for model in CHAIN] and not any(ask.wait_s for ask in calls)
 
 
 @pytest.mark.parametrize("cause", ["rate_limited", "provider_unavailable"])
 def test_failure_marked_as_not_retryable_falls_back(cause):
-    asked, _ = course(policy(), cause, sub_cause="not_retryable", retry_after_s=1.0)
-    assert told(asked) == [(model,) for model in CHAIN]
+    calls, _ = course(policy(), cause, sub_cause="not_retryable", retry_after_s=1.0)
+    assert models_of(calls) == [(model,) for model in CHAIN]
 
 
 def test_oversized_response_is_not_retried():
-    asked, _ = course(policy(), "transient_unknown", sub_cause="too_large")
-    assert told(asked) == [(model,) for model in CHAIN]
+    calls, _ = course(policy(), "transient_unknown", sub_cause="too_large")
+    assert models_of(calls) == [(model,) for model in CHAIN]
 
 
 OVERFULL = [
@@ -111,13 +111,13 @@ OVERFULL = [
 
 
 def test_oversized_prompt_drops_turns_then_half_the_catalog_then_falls_back():
-    asked, _ = course(policy(chain=CHAIN[:2], max_attempts=10), "context_window_exceeded")
-    assert told(asked) == [(model, *each) for model in CHAIN[:2] for each in OVERFULL]
+    calls, _ = course(policy(chain=CHAIN[:2], max_attempts=10), "context_window_exceeded")
+    assert models_of(calls) == [(model, *each) for model in CHAIN[:2] for each in OVERFULL]
 
 
 def test_dropping_turns_can_be_disabled():
     machine = RecoveryPolicy(RecoverySettings(rules=RULES, drops_turns=False), CHAIN[:1], CallLimits(), 0.0)
-    assert told(course(machine, "context_window_exceeded")[0]) == [("a/one",), ("a/one", "catalog x0.5")]
+    assert models_of(course(machine, "context_window_exceeded")[0]) == [("a/one",), ("a/one", "catalog x0.5")]
 
 
 @pytest.mark.parametrize(
@@ -141,27 +141,27 @@ def test_oversized_prompt_prefers_a_model_with_a_larger_window(windows, next_mod
 
 @pytest.mark.parametrize("cause", ["provider_unavailable", "transient_unknown"])
 def test_unavailable_provider_is_retried_with_backoff_then_falls_back(cause):
-    asked, _ = course(policy(chain=CHAIN[:2]), cause)
-    assert [ask.model for ask in asked] == ["a/one"] * 3 + ["b/two"] * 3
-    assert [ask.wait_s for ask in asked] == [0.0, 0.5, 1.0] * 2
+    calls, _ = course(policy(chain=CHAIN[:2]), cause)
+    assert [ask.model for ask in calls] == ["a/one"] * 3 + ["b/two"] * 3
+    assert [ask.wait_s for ask in calls] == [0.0, 0.5, 1.0] * 2
 
 
 def test_retry_after_is_honoured_within_the_deadline():
-    asked, _ = course(policy(chain=CHAIN[:2]), "rate_limited", retry_after_s=7.0)
-    assert [(ask.model, ask.wait_s) for ask in asked[:4]] == [
+    calls, _ = course(policy(chain=CHAIN[:2]), "rate_limited", retry_after_s=7.0)
+    assert [(ask.model, ask.wait_s) for ask in calls[:4]] == [
         ("a/one", 0),
         ("a/one", 7.0),
         ("a/one", 7.0),
         ("b/two", 0),
     ]
-    asked, _ = course(policy(chain=CHAIN[:2], deadline_s=5.0), "rate_limited", retry_after_s=7.0)
-    assert told(asked) == [("a/one",), ("b/two",)]
-    asked, _ = course(policy(chain=CHAIN[:2]), "rate_limited", retry_after_s=61.0)
-    assert told(asked) == [("a/one",), ("b/two",)], "nobody waits longer than max_wait_s"
+    calls, _ = course(policy(chain=CHAIN[:2], deadline_s=5.0), "rate_limited", retry_after_s=7.0)
+    assert models_of(calls) == [("a/one",), ("b/two",)]
+    calls, _ = course(policy(chain=CHAIN[:2]), "rate_limited", retry_after_s=61.0)
+    assert models_of(calls) == [("a/one",), ("b/two",)], "no call waits longer than max_wait_s"
 
 
 @pytest.mark.parametrize(
-    ("disposition", "asked"),
+    ("disposition", "calls"),
     [
         (Disposition.RETRY, ["a/one", "a/one", "a/one", "b/two", "b/two", "b/two"]),
         (Disposition.STOP, ["a/one", "b/two"]),
@@ -169,16 +169,16 @@ def test_retry_after_is_honoured_within_the_deadline():
         (Disposition.RESUME, ["a/one", "b/two"]),
     ],
 )
-def test_unknown_stop_reason_follows_its_disposition(disposition, asked):
+def test_unknown_stop_reason_follows_its_disposition(disposition, calls):
     stop = {"stop_reason": "Unknown", "raw_stop_reason": "odd", "disposition": disposition}
     found, _ = course(policy(chain=("a/one", "b/two")), "likely_timeout", **stop)
-    assert [ask.model for ask in found] == asked
+    assert [ask.model for ask in found] == calls
 
 
 def test_closed_account_skips_all_models_of_the_provider():
     stop = {"stop_reason": "Unknown", "raw_stop_reason": "closed", "disposition": Disposition.ACCOUNT}
     found, _ = course(policy(chain=("a/one", "a/two", "b/three")), "likely_timeout", **stop)
-    assert told(found) == [("a/one",), ("b/three", "a/two passed over")]
+    assert models_of(found) == [("a/one",), ("b/three", "a/two passed over")]
 
 
 def test_most_specific_rule_applies():
@@ -221,8 +221,8 @@ def test_spent_budget_allows_free_models_only():
     assert begun.left_usd == 0.01
     assert machine.after_failure(failed(begun, "likely_timeout", cost=0.004), 0.0).left_usd == pytest.approx(0.006)
     machine = RecoveryPolicy(RecoverySettings(rules=RULES, is_free=free), CHAIN, CallLimits(max_cost_usd=0.01), 0.0)
-    asked, _ = course(machine, "constrained_deadlock", cost=0.02)
-    assert told(asked) == [("a/one",), ("local/last", "b/two passed over")]
+    calls, _ = course(machine, "constrained_deadlock", cost=0.02)
+    assert models_of(calls) == [("a/one",), ("local/last", "b/two passed over")]
 
 
 def test_side_calls_count_against_the_budget():
@@ -242,7 +242,7 @@ def test_refused_fallback_continues_the_chain_and_later_actions_apply_to_the_fai
     moved = machine.after_refusal(0.0, reason="too dear")
     assert (moved.model, moved.notes) == ("local/last", ("b/two passed over",))
     again = machine.after_refusal(0.0, reason="too dear")
-    assert told([again]) == [("a/one", "variant single_pick")]
+    assert models_of([again]) == [("a/one", "variant single_pick")]
     assert machine.after_refusal(0.0) == GiveUp(
         "too dear; no further model in [fallback]; all retry variations are exhausted"
     )
@@ -288,8 +288,8 @@ def test_retry_without_an_effective_change_is_skipped():
 
 
 def test_unsendable_request_falls_back_without_a_retry():
-    asked, _ = course(policy(), "context_window_exceeded", is_sent=False)
-    assert told(asked) == [(model,) for model in CHAIN]
+    calls, _ = course(policy(), "context_window_exceeded", is_sent=False)
+    assert models_of(calls) == [(model,) for model in CHAIN]
 
 
 def test_final_failure_is_raised_without_recovery():
@@ -354,7 +354,7 @@ def test_every_call_ends_within_its_limits_without_repeating_failing_requests(
             step = machine.after_refusal(now)
             continue
         cause, retry_after, took, paid, disposition, hybrid = outcomes[len(sent) % len(outcomes)]
-        assert request not in doomed, "a request that was cut or found no way out is never sent again"
+        assert request not in doomed, "a request that was truncated or had no variation left is never sent again"
         assert not sent or max_cost is None or cost < max_cost
         assert not sent or deadline_s is None or now + step.wait_s < deadline_s
         now += step.wait_s

@@ -1,4 +1,4 @@
-"""The table of recovery, row by row, against servers that really fail: what is sent, to whom, and what is told."""
+"""The recovery table, row by row, against servers that really fail: requests, models and attempts."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ PLANS = {
     "unavailable": THREE_TIMES,
     "slow_think": [""],
 }
-"""How the failing model is asked before the next one answers, by mode; ``rate_limited`` would wait for longer than is left."""
+"""The requests to the failing model before the fallback answers, by mode; the wait of ``rate_limited`` exceeds the deadline."""
 LISTENED_TO = {**PLANS, "empty_error": ["", FREE_OF_GRAMMAR]}
-"""The same for a model that thinks, which is not asked the same again after it fell silent."""
+"""The same for a reasoning model, to which an unchanged request is not sent again after an empty response."""
 WRITTEN_ONES = {
     **{mode: [""] for mode in PLANS},
     **dict.fromkeys(("error_in_200", "cut_body", "unavailable"), THREE_TIMES),
@@ -59,7 +59,7 @@ WRITTEN_ONES = {
 ANSWERS = ("cut_json_length", "cut_json_stop", "no_end", "whitespace_loop")
 """What is an answer to a request that wants plain text: as it is, with its stop reason."""
 SPOKEN = ("error_in_200", "cut_body")
-"""What breaks off in the middle of a stream, when something was given on."""
+"""Modes that disconnect in the middle of a stream, after some text was delivered."""
 
 
 @pytest.fixture
@@ -101,11 +101,11 @@ def test_plan_recovers_as_the_table_defines(servers, mode, thinks):
     assert plan.model == "lmstudio/m" and len(good.requests) == 1
     assert tried(plan.attempts) == (LISTENED_TO if thinks else PLANS)[mode]
     assert {attempt.cause for attempt in plan.attempts[:-1]} == {MODES[mode].cause}
-    # A model that only repeats its answer when it is asked to go on is not asked that again.
+    # A model that only repeats its answer in a continuation receives no second one.
     assert len(bad.requests) == len(plan.attempts) - 1 + mode.startswith("cut_json")
     if mode in ("cut_json_length", "cut_json_stop", "no_end", "whitespace_loop", "empty_length"):
         sent = fingerprints(bad)
-        assert len(set(sent)) == len(sent), "nothing that was cut or found no way out is sent twice"
+        assert len(set(sent)) == len(sent), "no request that was truncated or exhausted is sent twice"
 
 
 @pytest.mark.parametrize("mode", [mode for mode in PLANS if mode not in ANSWERS])
@@ -177,13 +177,13 @@ def test_concurrent_calls_share_the_circuit_breaker(servers):
 def test_endless_whitespace_is_cancelled_and_the_connection_closed(chat_server):
     is_over = threading.Event()
 
-    def blanks(_):
+    def whitespace(_):
         yield from OPENAI_CHAT.events(ScriptedAnswer(text='{"steps": ', stop=None))
         piece = OPENAI_CHAT.events(ScriptedAnswer(text="\n" * 40, stop=None))[-1]
         while not is_over.is_set():
             yield piece
 
-    server = chat_server(lambda body: Chunks(blanks(body)))
+    server = chat_server(lambda body: Chunks(whitespace(body)))
     request = attrs.evolve(WRITTEN, response_format=ResponseFormat("json_object"))
     try:
         config = {"providers": {"vllm": {"base_url": server.base_url}}}

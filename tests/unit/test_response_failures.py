@@ -1,4 +1,4 @@
-"""What an answer holds beside text, reasoning and calls is told, wherever the answer goes."""
+"""Content beside text, reasoning and tool calls is reported for every kind of call."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def narrowed(schema, dialect, **how):
 
 
 def one(schema, dialect=PLAIN, **how):
-    """What becomes of a schema, and what is lost."""
+    """The adapted schema, and the dropped constraints."""
     found = adapt_schema(schema, dialect, **how)
     return found.schema, found.lost
 
@@ -104,7 +104,7 @@ def kind(*values, **more):
     return closed({"kind": {"type": "string", "enum": [*values]}, **more})
 
 
-def test_objects_that_their_first_property_tells_apart_stay_apart():
+def test_objects_with_distinct_first_properties_stay_distinct():
     for options in ([kind("a", x=TEXT), kind("b", y=TEXT)], [closed({"a": TEXT}), closed({"b": TEXT})]):
         assert one({"anyOf": options}, STRICT) == ({"anyOf": options}, ())
 
@@ -168,7 +168,7 @@ def test_objects_that_are_empty_or_require_nothing_are_texts_where_a_dialect_has
 
 
 @pytest.mark.parametrize(
-    ("limit", "most", "said"),
+    ("limit", "most", "message"),
     [
         ("most_depth", 2, "3 levels, at most 2"),
         ("most_properties", 5, "6 properties, at most 5"),
@@ -180,7 +180,7 @@ def test_objects_that_are_empty_or_require_nothing_are_texts_where_a_dialect_has
         ("most_size", 100, "bytes, at most 100"),
     ],
 )
-def test_every_limit_is_counted_and_named(limit, most, said):
+def test_every_limit_is_counted_and_named(limit, most, message):
     inner = closed({"a": {"type": "string", "enum": ["long", "longer"]}, "bb": TEXT}, required=["a"])
     schema = closed(
         {
@@ -194,9 +194,9 @@ def test_every_limit_is_counted_and_named(limit, most, said):
     roomy = attrs.evolve(CLOSED, **{limit: 10_000})
     assert adapt_schema(schema, roomy).excess == ()
     if limit == "most_depth":  # what would lie deeper is never written
-        assert measured(schema).beyond(attrs.evolve(CLOSED, most_depth=2)) == (said,)
+        assert measured(schema).beyond(attrs.evolve(CLOSED, most_depth=2)) == (message,)
     else:
-        assert said in adapt_schema(schema, attrs.evolve(CLOSED, **{limit: most})).excess[0]
+        assert message in adapt_schema(schema, attrs.evolve(CLOSED, **{limit: most})).excess[0]
 
 
 def test_only_an_enumeration_of_many_texts_has_a_limit_of_its_own():
@@ -249,7 +249,7 @@ DIALECTS = [PLAIN, CLOSED, attrs.evolve(CLOSED, has_references=False, most_min_i
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=["plain", "closed", "inline"])
 @given(schema=SCHEMAS, value=VALUES)
-def test_a_value_that_fits_a_schema_fits_what_becomes_of_it(dialect, schema, value):
+def test_a_value_that_fits_a_schema_fits_the_adapted_schema(dialect, schema, value):
     if Draft202012Validator(schema).is_valid(value):
         assert Draft202012Validator(narrowed(schema, dialect)).is_valid(value)
 

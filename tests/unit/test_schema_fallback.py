@@ -25,8 +25,8 @@ REFUSED = InvalidRequest("refused", sub_cause="schema_refused")
 
 
 def forms(offering, request=ASKED):
-    wanted = offering.adapt(request).response_format
-    return None if wanted is None else [form.name for form in wanted.offer.forms]
+    requested = offering.adapt(request).response_format
+    return None if requested is None else [form.name for form in requested.offer.forms]
 
 
 def refused(offering, sent=None, request=ASKED, failure=REFUSED):
@@ -89,7 +89,7 @@ def offered(*schemas):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "kinds", "dialect", "label", "downgrades"),
+    ("requested", "kinds", "dialect", "label", "downgrades"),
     [
         (offered(CLOSED), BOTH, ANY, "json_schema a", ()),
         (offered(None, CLOSED), BOTH, ANY, "json_schema b", ()),
@@ -113,8 +113,8 @@ def offered(*schemas):
         (ResponseFormat("yaml"), BOTH, ANY, "", ("response_format yaml left out",)),
     ],
 )
-def test_constraint_is_the_supported_part_of_the_format(wanted, kinds, dialect, label, downgrades):
-    found = constrained(wanted, kinds, dialect)
+def test_constraint_is_the_supported_part_of_the_format(requested, kinds, dialect, label, downgrades):
+    found = constrained(requested, kinds, dialect)
     assert (found.label, found.downgrades) == (label, downgrades)
     assert (found.schema is not None) == found.kind.startswith("json_schema") and found.size >= 2 * bool(found.schema)
 

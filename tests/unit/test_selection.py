@@ -1,4 +1,4 @@
-"""Selection: what goes to a model, and never more than it can take."""
+"""Selection: the entries for a model, never more than it accepts."""
 
 import asyncio
 import json
@@ -18,9 +18,9 @@ from helmdeck_testing import make_deck
 class FixedIndex:
     """Ranks by a given order of ids; the first scores highest."""
 
-    def __init__(self, catalog, wanted, clause_best=(), zeros=()):
+    def __init__(self, catalog, expected, clause_best=(), zeros=()):
         places = {entry.id: number for number, entry in enumerate(catalog.entries)}
-        order = [*wanted, *sorted(set(places) - set(wanted))]
+        order = [*expected, *sorted(set(places) - set(expected))]
         self.ranking = Ranking(
             tuple(Score(places[i], i, 0.0 if i in zeros else float(len(order) - n)) for n, i in enumerate(order)),
             clause_best=tuple(places[i] for i in clause_best),
@@ -167,7 +167,7 @@ STEPS = {
     "empty": lambda entry, data: {},
     "grow": lambda entry, data: {**data, "more": "y" * 200},
     "rename": lambda entry, data: {**data, "name": "other", "id": "other"},
-    "orphan": lambda entry, data: {**data, "metadata": {"supersedes": ["nobody"]}},
+    "orphan": lambda entry, data: {**data, "metadata": {"supersedes": ["unknown"]}},
     "strip": lambda entry, data: {key: value for key, value in data.items() if key != "metadata"},
 }
 
@@ -191,14 +191,14 @@ def both_lists(sizes):
 )
 def test_any_trim_steps_keep_the_cap_and_the_dispatch_graph(sizes, steps, cap, most, bare):
     catalog = both_lists(sizes)
-    wanted = [entry.id for entry in catalog.entries][::-1]
+    expected = [entry.id for entry in catalog.entries][::-1]
     limits = SelectionLimits(cap=cap, max_entries=most, bare_names=bare)
 
     def chosen():
         prepared = PreparedCatalog(
             catalog, [Contribution("t", TrimStep(name=name, trim=STEPS[name])) for name in steps]
         )
-        return select(prepared, FixedIndex(catalog, wanted).rank, limits)
+        return select(prepared, FixedIndex(catalog, expected).rank, limits)
 
     selection = chosen()
     again = chosen()

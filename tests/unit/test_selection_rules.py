@@ -1,4 +1,4 @@
-"""What a deployment says of selection: globally, for a tier, for a model; and what it says wrongly."""
+"""Selection rules of a deployment: global, for a tier, for a model; and their mistakes."""
 
 import pytest
 
@@ -96,7 +96,7 @@ def test_options_differ_by_tier_and_model_and_each_set_has_one_index(mine):
         "models": {"acme/": {"rankers": {"mine": {"depth": 2}}}, "other/": {"ranker": "lexical"}},
     }
     deck, plugin = mine(rules)
-    for model in ("acme/x", "acme/y", "nobody/z", "openai/gpt-4o", "other/x"):
+    for model in ("acme/x", "acme/y", "unknown/z", "openai/gpt-4o", "other/x"):
         deck.rank("x", model=model)
     assert [(each["weight"], each["depth"]) for each in plugin.made] == [(9.0, 2), (9.0, 1), (1.5, 1)]
 

@@ -1,4 +1,4 @@
-"""Answers in pieces: who takes over and until when, what is never said twice, and thinking that takes too much."""
+"""Streams: fallback and its limits, text that is never repeated, and reasoning that exceeds its limit."""
 
 import asyncio
 import contextlib
@@ -70,7 +70,7 @@ def providing(name, provider):
 
 
 def streamed(deck, request=REQUEST, **options):
-    """The pieces, and the response or the failure that ended them."""
+    """The deltas, and the response or the failure that ended them."""
     pieces = []
 
     async def run():
@@ -211,7 +211,7 @@ def test_reasoning_beyond_its_token_share_falls_back(deck_of, reply):
     first = plan.attempts[0]
     assert plan.model == "b/two" and (first.cause, first.sub_cause) == ("length_truncated", "reasoning_overrun")
     deck = deck_of([reply] * 2, budgets=THINKS, fallback={})
-    with pytest.raises(LengthTruncated, match="tokens of thought and no word"):
+    with pytest.raises(LengthTruncated, match="tokens of reasoning and no answer"):
         deck.plan(ASK, model="a/one")
 
 
@@ -236,18 +236,18 @@ def test_visible_output_may_use_the_whole_time(virtual_time, deck_of):
     assert deck.complete(REQUEST, limits=CallLimits(deadline_s=5.0)).text == words
 
 
-# -- blanks without end ----------------------------------------------------------------------------------------
+# -- endless whitespace ----------------------------------------------------------------------------------------
 
 FORMED = attrs.evolve(REQUEST, response_format=ResponseFormat("json_object"))
 
 
 class Spinning(StreamsOnly):
-    """A provider that writes a beginning and then blanks, for ever or for a while."""
+    """A provider that writes a prefix and then whitespace, for ever or for a while."""
 
-    def __init__(self, begin, blanks=1_000_000, end=""):
+    def __init__(self, begin, count=1_000_000, end=""):
         super().__init__()
-        self.pieces = itertools.chain([begin], itertools.repeat("\n  ", blanks), [end])
-        self.left = blanks
+        self.pieces = itertools.chain([begin], itertools.repeat("\n  ", count), [end])
+        self.left = count
         self.is_closed = False
 
     async def stream(self, request):

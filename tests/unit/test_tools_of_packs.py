@@ -45,7 +45,7 @@ class Asks(EventRecorder):
 
 
 def run(handler, *replies, budgets=None, **options):
-    """The pack's output, and what the model was asked."""
+    """The pack's output, and the requests to the model."""
     script, pack = scripted_provider(replies, "a"), Asks(handler)
     with make_deck(script, pack, config={"budgets": budgets or {}}, model="a/one") as deck:
         return deck.run("test.ask", {}, **options), script.requests, pack
@@ -56,7 +56,7 @@ def question(**more):
     return Question(caller="test.ask", task="ask", type=dict, request="what?", **{**wanted, **more})
 
 
-def asks(**more):
+def declaring(**more):
     async def handler(context):
         answer = await context.ask(question(**more))
         return {"value": answer.value, "step": answer.step}
@@ -70,40 +70,40 @@ def named(calls):
 
 def test_question_with_tools_and_images_is_sent_without_a_response_format():
     picture = ImagePart("image/png", b"x")
-    found, (request,), _ = run(asks(images=(picture,), tool_choice="auto"), '{"a": 1}', budgets=STRICT)
+    found, (request,), _ = run(declaring(images=(picture,), tool_choice="auto"), '{"a": 1}', budgets=STRICT)
     assert found == {"value": {"a": 1}, "step": "strict"}
     assert (request.tools, request.tool_choice, request.response_format) == ((LOOK,), "auto", None)
     assert request.messages[-1].parts[-1] == picture
-    _, (request,), _ = run(asks(tool_choice="none"), '{"a": 1}', budgets=STRICT)
+    _, (request,), _ = run(declaring(tool_choice="none"), '{"a": 1}', budgets=STRICT)
     assert request.response_format is not None
 
 
 def test_tool_calls_become_the_value_where_the_pack_reads_them():
-    found, _, _ = run(asks(read_calls=named), Reply("", tool_calls=(CALL,)))
+    found, _, _ = run(declaring(read_calls=named), Reply("", tool_calls=(CALL,)))
     assert found == {"value": {"called": ["look"]}, "step": "tool_calls"}
-    found, _, _ = run(asks(read_calls=named), '<tool_call>{"name": "look", "arguments": {}}</tool_call>')
+    found, _, _ = run(declaring(read_calls=named), '<tool_call>{"name": "look", "arguments": {}}</tool_call>')
     assert found["value"] == {"called": ["look"]}, "also where the model writes them as text"
-    assert run(asks(read_calls=named), '{"a": 1}')[0]["value"] == {"a": 1}
+    assert run(declaring(read_calls=named), '{"a": 1}')[0]["value"] == {"a": 1}
     both = Reply('{"a": 1}', tool_calls=(CALL,))
-    assert run(asks(read_calls=lambda _: None), both)[0]["value"] == {"a": 1}
+    assert run(declaring(read_calls=lambda _: None), both)[0]["value"] == {"a": 1}
 
 
 def test_unread_tool_calls_are_an_error_that_names_them():
     with pytest.raises(ConstrainedDeadlock, match=r"test\.ask: the model called a tool .*read_calls") as caught:
-        run(asks(), *[Reply("", tool_calls=(CALL,))] * 2)
+        run(declaring(), *[Reply("", tool_calls=(CALL,))] * 2)
     assert caught.value.sub_cause == "tool_call"
 
 
 def test_truncated_tool_call_is_never_a_value():
     cut = Reply("", "length", tool_calls=(ToolCall("c1", "look", '{"at": "th'),))
     with pytest.raises(LengthTruncated):
-        run(asks(read_calls=named), *[cut] * 9)
+        run(declaring(read_calls=named), *[cut] * 9)
 
 
 def test_tools_count_against_the_context_window():
     large = ToolDefinition("look", "Looks. " * 20_000, {})
     with pytest.raises(Exception, match="larger than the model's budget"):
-        run(asks(tools=(large,)))
+        run(declaring(tools=(large,)))
 
 
 # -- a conversation of the pack's own ------------------------------------------------------------------------------

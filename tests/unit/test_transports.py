@@ -84,7 +84,7 @@ def test_unknown_transport_is_a_mistake_that_lists_the_known_ones(place):
     )
 
 
-def test_deck_without_transports_says_so():
+def test_deck_without_transports_is_an_error():
     deck = make_deck(config={"plugins": {"disable": ["httpx", "aiohttp"]}})
     with deck, pytest.raises(InvalidRequest, match="there is no HTTP transport"):
         deck.complete(request())
@@ -140,12 +140,12 @@ def test_client_of_the_application_is_used_and_not_closed(library):
 
 @LIBRARIES
 def test_stream_over_a_client_of_the_application(library):
-    events = b"".join(OPENAI_CHAT.events(ScriptedAnswer(text="in pieces")))
+    events = b"".join(OPENAI_CHAT.events(ScriptedAnswer(text="in chunks")))
     client = mock(library, (200, {"content": events, "headers": {"content-type": "text/event-stream"}}))
     with make_deck(http_clients={"openai": client}) as deck:
         *pieces, response = deck.stream(request())
     assert isinstance(response, ChatResponse)
-    assert "".join(piece.text for piece in pieces) == response.text == "in pieces"
+    assert "".join(piece.text for piece in pieces) == response.text == "in chunks"
 
 
 @LIBRARIES

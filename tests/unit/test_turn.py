@@ -1,4 +1,4 @@
-"""An answer that was cut is completed within its limits, and nothing of a cut tool call is ever run."""
+"""A truncated answer is completed within its limits, and a truncated tool call never runs."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ RUNTIME = make_deck().runtime
 MERGER = Merger(RUNTIME.contributions.values_of(ContinuationAnnouncement))
 SEARCH = ToolDefinition("search", "Searches.", {"type": "object", "properties": {"q": {"type": "string"}}})
 WHOLE_CALL = ToolCall("c1", "search", '{"q": "tides"}')
-CUT_CALL = ToolCall("c1", "search", '{"q": "tid')
+PARTIAL_CALL = ToolCall("c1", "search", '{"q": "tid')
 
 
-def request(*, tools: tuple[ToolDefinition, ...] = (), max_tokens: int = 100) -> ChatRequest:
+def chat_request(*, tools: tuple[ToolDefinition, ...] = (), max_tokens: int = 100) -> ChatRequest:
     return ChatRequest(
         model="acme/small", messages=(Message(Role.USER, (TextPart("go"),)),), max_tokens=max_tokens, tools=tools
     )
 
 
-def turn(asked: ChatRequest | None = None, *, type: object = None, native: bool = False, **limits: int) -> Turn:
-    asked = asked or request()
+def turn(request: ChatRequest | None = None, *, type: object = None, native: bool = False, **limits: int) -> Turn:
+    request = request or chat_request()
     limits = {"max_completion_tokens": 400, "max_thought_share": 0.5, **limits}
-    judge = AnswerShapeCheck(RUNTIME, asked, type)
-    return Turn(asked, ContinuationLimits(**limits), judge, RUNTIME.texts, MERGER, takes_native=lambda: native)
+    judge = AnswerShapeCheck(RUNTIME, request, type)
+    return Turn(request, ContinuationLimits(**limits), judge, RUNTIME.texts, MERGER, takes_native=lambda: native)
 
 
-def said(text: str = "", stop: StopReason = StopReason.END_TURN, tokens: int = 10, **more: object) -> ChatResponse:
+def reply(text: str = "", stop: StopReason = StopReason.END_TURN, tokens: int = 10, **more: object) -> ChatResponse:
     return ChatResponse(
         text=text, stop_reason=stop, raw_stop_reason=stop.value.lower(), usage=Usage(output_tokens=tokens), **more
     )
 
 
 def cut(text: str, tokens: int = 100, **more: object) -> ChatResponse:
-    return said(text, StopReason.MAX_TOKENS, tokens, **more)
+    return reply(text, StopReason.MAX_TOKENS, tokens, **more)
 
 
 def finished(step: object) -> ChatResponse:
@@ -81,7 +81,7 @@ def test_every_state_is_reachable_and_only_two_are_final():
 
 
 def test_complete_response_is_returned_unchanged():
-    answer = said("  All of it.\n")
+    answer = reply("  All of it.\n")
     assert finished(turn().feed(answer)) is answer
 
 
@@ -89,7 +89,7 @@ def test_truncated_response_is_continued_and_merged():
     this = turn()
     step = sent(this.feed(cut("The tide comes in tw")))
     assert [part.text for message in step.request.messages for part in message.parts][1] == "The tide comes in tw"
-    response = finished(this.feed(said("twice a day.")))
+    response = finished(this.feed(reply("twice a day.")))
     assert response.text == "The tide comes in twice a day."
     assert response.stop_reason is StopReason.END_TURN
     assert response.usage.output_tokens == 110
@@ -128,7 +128,7 @@ def test_rejected_native_continuation_is_sent_again_with_a_hint():
     step = this.without_native(sent(this.feed(cut("half of"))))
     assert not step.request.continues
     assert step.request.messages[-1].role is Role.USER
-    assert finished(this.feed(said(" it"))).text == "half of it"
+    assert finished(this.feed(reply(" it"))).text == "half of it"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_model_that_starts_over_gets_more_room_once():
     answer = "one two three four five six seven"
     assert sent(this.feed(cut(answer))).request.max_tokens == 100
     assert sent(this.feed(cut(answer))).request.max_tokens == 200
-    assert finished(this.feed(said(answer + " eight"))).text == answer + " eight"
+    assert finished(this.feed(reply(answer + " eight"))).text == answer + " eight"
 
 
 def test_failure_during_a_turn_keeps_the_text_with_a_notice():
@@ -190,21 +190,21 @@ def test_failure_of_the_first_request_is_raised():
     ],
 )
 def test_a_fatal_stop_is_never_continued(stop, outcome):
-    first = said("blocked", stop)
+    first = reply("blocked", stop)
     assert finished(turn().feed(first)) is first
     later = turn()
     later.feed(cut("half of"))
-    response = finished(later.feed(said(" it", stop)))
+    response = finished(later.feed(reply(" it", stop)))
     assert response.text == "half of it"
     assert response.continuation.terminal_reason is outcome
 
 
 def test_paused_turn_is_sent_back_unchanged():
     this = turn()
-    step = sent(this.feed(said("so far", StopReason.UNKNOWN, disposition=Disposition.RESUME, opaque={"blocks": 1})))
+    step = sent(this.feed(reply("so far", StopReason.UNKNOWN, disposition=Disposition.RESUME, opaque={"blocks": 1})))
     assert step.request.messages[-1].role is Role.ASSISTANT
     assert step.request.messages[-1].opaque == {"blocks": 1}
-    assert finished(this.feed(said(" and on"))).text == "so far and on"
+    assert finished(this.feed(reply(" and on"))).text == "so far and on"
 
 
 # -- structured output ---------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def test_truncated_json_is_continued_until_it_is_complete():
     this = turn(type=dict)
     step = sent(this.feed(cut('{"a": "one lo')))
     assert step.request.response_format is None
-    assert json.loads(finished(this.feed(said('ng line"}'))).text) == {"a": "one long line"}
+    assert json.loads(finished(this.feed(reply('ng line"}'))).text) == {"a": "one long line"}
 
 
 def test_json_that_is_only_repeated_ends_the_turn():
@@ -231,20 +231,20 @@ def test_complete_json_at_the_output_limit_is_not_continued():
 
 
 def test_truncated_json_with_a_clean_stop_reason_is_continued():
-    assert isinstance(turn(type=dict).feed(said('{"a": "one lo')), SendRequest)
-    assert isinstance(turn(type=dict).feed(said('{"a": ]]')), TurnResult)
+    assert isinstance(turn(type=dict).feed(reply('{"a": "one lo')), SendRequest)
+    assert isinstance(turn(type=dict).feed(reply('{"a": ]]')), TurnResult)
 
 
 def test_rewritten_json_replaces_the_truncated_one():
     this = turn(type=dict)
     this.feed(cut('{"name": "one lo'))
-    assert finished(this.feed(said('{"name": "shorter"}'))).text == '{"name": "shorter"}'
+    assert finished(this.feed(reply('{"name": "shorter"}'))).text == '{"name": "shorter"}'
 
 
 def test_object_inside_a_truncated_list_is_not_the_answer():
     this = turn(type=dict)
     this.feed(cut('{"steps": [{"a": 1}, {"b": '))
-    assert finished(this.feed(said('{"b": 2}]}'))).text == '{"steps": [{"a": 1}, {"b": 2}]}'
+    assert finished(this.feed(reply('{"b": 2}]}'))).text == '{"steps": [{"a": 1}, {"b": 2}]}'
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_no_continuation_where_a_retry_is_cheaper(answer):
 def test_reasoning_before_a_continuation_is_stripped():
     this = turn(type=dict)
     this.feed(cut('<think>first</think>{"a": "one lo'))
-    response = finished(this.feed(said('<think>go on</think>ng"}')))
+    response = finished(this.feed(reply('<think>continue</think>ng"}')))
     assert response.text == '<think>first</think>{"a": "one long"}'
 
 
@@ -276,8 +276,8 @@ def test_reasoning_before_a_continuation_is_stripped():
 
 
 def test_complete_tool_calls_are_returned():
-    answer = said("", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,))
-    this = turn(request(tools=(SEARCH,)))
+    answer = reply("", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,))
+    this = turn(chat_request(tools=(SEARCH,)))
     assert finished(this.feed(answer)).tool_calls == (WHOLE_CALL,)
     assert this.state is TurnState.EXECUTE_TOOLS
 
@@ -285,33 +285,33 @@ def test_complete_tool_calls_are_returned():
 @pytest.mark.parametrize(
     "answer",
     [
-        cut("", tool_calls=(CUT_CALL,)),
+        cut("", tool_calls=(PARTIAL_CALL,)),
         cut("", tool_calls=(WHOLE_CALL,)),
-        cut("", tool_calls=(WHOLE_CALL, attrs.evolve(CUT_CALL, id="c2"))),
-        said("", StopReason.TOOL_CALL, tool_calls=(CUT_CALL,)),
-        said("", StopReason.END_TURN, tool_calls=(WHOLE_CALL, attrs.evolve(CUT_CALL, id="c2"))),
+        cut("", tool_calls=(WHOLE_CALL, attrs.evolve(PARTIAL_CALL, id="c2"))),
+        reply("", StopReason.TOOL_CALL, tool_calls=(PARTIAL_CALL,)),
+        reply("", StopReason.END_TURN, tool_calls=(WHOLE_CALL, attrs.evolve(PARTIAL_CALL, id="c2"))),
         cut('<tool_call>{"name": "search", "arguments": {"q": "ti'),
-        said('<tool_call>{"name": "search", "arguments": {"q": "ti'),
+        reply('<tool_call>{"name": "search", "arguments": {"q": "ti'),
     ],
     ids=["cut", "whole at the limit", "list", "cut, says tools", "list, says end", "text", "text, says end"],
 )
 def test_possibly_truncated_tool_calls_are_dropped_and_requested_once_more(answer):
-    this = turn(request(tools=(SEARCH,)))
+    this = turn(chat_request(tools=(SEARCH,)))
     step = sent(this.feed(answer))
     assert step.is_repair
     assert step.request.tools == (SEARCH,)
     assert "complete" in step.request.messages[-1].text
-    repaired = finished(this.feed(said("", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,))))
+    repaired = finished(this.feed(reply("", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,))))
     assert repaired.tool_calls == (WHOLE_CALL,)
     assert repaired.stop_reason is StopReason.TOOL_CALL
     assert repaired.continuation.repairs == 1
     assert repaired.continuation.attempts == 0
 
 
-@pytest.mark.parametrize("again", [cut("", tool_calls=(CUT_CALL,)), said("No call."), cut("")])
+@pytest.mark.parametrize("again", [cut("", tool_calls=(PARTIAL_CALL,)), reply("No call."), cut("")])
 def test_failed_repair_leaves_text_and_notice_without_tool_calls(again):
-    this = turn(request(tools=(SEARCH,)))
-    this.feed(cut("I will look.", tool_calls=(CUT_CALL,)))
+    this = turn(chat_request(tools=(SEARCH,)))
+    this.feed(cut("I will look.", tool_calls=(PARTIAL_CALL,)))
     response = finished(this.feed(again))
     assert response.tool_calls == ()
     assert response.text == "I will look."
@@ -321,18 +321,18 @@ def test_failed_repair_leaves_text_and_notice_without_tool_calls(again):
 
 
 def test_repairs_and_continuations_have_separate_limits():
-    this = turn(request(tools=(SEARCH,)), max_attempts=1, tool_repair_attempts=1)
+    this = turn(chat_request(tools=(SEARCH,)), max_attempts=1, tool_repair_attempts=1)
     assert not sent(this.feed(cut("I will lo"))).is_repair
-    assert sent(this.feed(cut("ok.", tool_calls=(CUT_CALL,)))).is_repair
-    response = finished(this.feed(said("", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,))))
+    assert sent(this.feed(cut("ok.", tool_calls=(PARTIAL_CALL,)))).is_repair
+    response = finished(this.feed(reply("", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,))))
     assert (response.text, response.tool_calls) == ("I will look.", (WHOLE_CALL,))
 
 
 def test_tool_results_continue_the_turn_with_its_counters():
-    this = turn(request(tools=(SEARCH,)), max_attempts=1)
+    this = turn(chat_request(tools=(SEARCH,)), max_attempts=1)
     this.feed(cut("one"))
-    this.feed(said(" two", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,)))
-    this.results(request(tools=(SEARCH,)))
+    this.feed(reply(" two", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,)))
+    this.results(chat_request(tools=(SEARCH,)))
     assert finished(this.feed(cut("three"))).continuation.terminal_reason is TerminalReason.RETRY_LIMIT
 
 
@@ -341,9 +341,9 @@ def test_tool_results_continue_the_turn_with_its_counters():
 TEXTS = st.sampled_from(
     ["", "  ", "some words", " and more words", "more", '{"a": 1', '{"a": 1}', "<think>hm", "</think>x"]
 )
-CALLS = st.lists(st.sampled_from([WHOLE_CALL, CUT_CALL, ToolCall("", "other", "{}")]), max_size=2).map(tuple)
+CALLS = st.lists(st.sampled_from([WHOLE_CALL, PARTIAL_CALL, ToolCall("", "other", "{}")]), max_size=2).map(tuple)
 ANSWERS = st.builds(
-    lambda text, stop, calls, tokens, pauses: said(
+    lambda text, stop, calls, tokens, pauses: reply(
         text, stop, tokens, tool_calls=calls, disposition=Disposition.RESUME if pauses else None
     ),
     TEXTS,
@@ -358,9 +358,9 @@ ANSWERS = st.builds(
 @given(st.lists(st.none() | ANSWERS, min_size=1, max_size=12), st.booleans(), st.sampled_from([None, dict]))
 def test_every_turn_ends_within_its_limits(script, has_tools, type):
     limits = ContinuationLimits(max_attempts=2, max_completion_tokens=300, max_output_chars=60, tool_repair_attempts=1)
-    asked = request(tools=(SEARCH,) if has_tools else ())
-    this = Turn(asked, limits, AnswerShapeCheck(RUNTIME, asked, type), RUNTIME.texts, MERGER)
-    answers = iter(itertools.chain(script, itertools.repeat(said("the end"))))
+    request = chat_request(tools=(SEARCH,) if has_tools else ())
+    this = Turn(request, limits, AnswerShapeCheck(RUNTIME, request, type), RUNTIME.texts, MERGER)
+    answers = iter(itertools.chain(script, itertools.repeat(reply("the end"))))
     requests, used, last = 1, 0, None
     while True:
         last = next(answers)

@@ -20,7 +20,7 @@ class Checked:
     """One step after the check.
 
     :ivar entry_id: the catalog entry of the step; empty for a gap.
-    :ivar missing: the required arguments among ``problems`` that are not given.
+    :ivar missing: the required arguments among ``problems`` that are missing.
     """
 
     tool: str
@@ -64,31 +64,31 @@ class StepChecker:
 
     def check(self, tool: str | None, args: Mapping[str, Any] | str | None, rationale: str | None) -> Checked:
         """Return the step with an existing name, or as a gap with the reason."""
-        given, unread = parse_arguments(args)
-        found = self._check((tool or "").strip(), given, (rationale or "").strip())
+        arguments, unread = parse_arguments(args)
+        found = self._check((tool or "").strip(), arguments, (rationale or "").strip())
         return attrs.evolve(found, problems=(*unread, *found.problems)) if unread else found
 
-    def _check(self, name: str, given: Mapping[str, Any], why: str) -> Checked:
+    def _check(self, name: str, arguments: Mapping[str, Any], why: str) -> Checked:
         if not name or NameResolver.squash(name) == UNKNOWN_TOOL:
-            return _gap(why or "no tool was named", given)
+            return _gap(why or "no tool was named", arguments)
         if NameResolver.squash(name) in SELF_NAMES:
-            return _gap(f"the planner named itself ({name}): {why}", given, name)
+            return _gap(f"the planner named itself ({name}): {why}", arguments, name)
         if (
             NameResolver.squash(name) == NameResolver.squash(PIPELINE_RUN)
             or NameResolver.without_prefix(name) == "pipelinerun"
         ):
-            return self._pipeline_run(name, given, why)
+            return self._pipeline_run(name, arguments, why)
         entry = self._names.find(name)
         if entry is None:
-            return _gap(f"there is no tool {name!r}: {why}", given, name, self._names.nearest(name))
+            return _gap(f"there is no tool {name!r}: {why}", arguments, name, self._names.nearest(name))
         corrected = name if name != entry.id else None
         if entry.kind is EntryKind.PIPELINE:
-            return _run_of(entry, given if "inputs" in given else {"inputs": dict(given)}, why, name)
-        given = as_declared(entry, given)
-        problems = find_problems(entry.input_schema or {}, given)
+            return _run_of(entry, arguments if "inputs" in arguments else {"inputs": dict(arguments)}, why, name)
+        arguments = as_declared(entry, arguments)
+        problems = find_problems(entry.input_schema or {}, arguments)
         return Checked(
             tool=entry.id,
-            args=given,
+            args=arguments,
             rationale=why,
             entry_id=entry.id,
             problems=tuple(map(str, problems)),
@@ -110,16 +110,21 @@ class StepChecker:
 
 
 def _run_of(pipeline: Entry, args: Mapping[str, Any], why: str, corrected: str | None) -> Checked:
-    given = {"id": pipeline.id, **{key: value for key, value in args.items() if key != "id"}}
-    inputs = given.pop("inputs", None)
+    arguments = {"id": pipeline.id, **{key: value for key, value in args.items() if key != "id"}}
+    inputs = arguments.pop("inputs", None)
     unread: tuple[str, ...] = ()
     if inputs is None or isinstance(inputs, (Mapping, str)):
         read, unread = parse_arguments(inputs)
         inputs = as_declared(pipeline, read)
     if inputs:
-        given["inputs"] = inputs
+        arguments["inputs"] = inputs
     return Checked(
-        tool=PIPELINE_RUN, args=given, rationale=why, entry_id=pipeline.id, problems=unread, corrected_from=corrected
+        tool=PIPELINE_RUN,
+        args=arguments,
+        rationale=why,
+        entry_id=pipeline.id,
+        problems=unread,
+        corrected_from=corrected,
     )
 
 

@@ -56,7 +56,7 @@ def _tool_use(call: ToolCall) -> dict[str, Any]:
 def _events(answer: ScriptedAnswer) -> Sequence[bytes]:
     events: list[dict[str, Any]] = [{"type": "message_start", "message": _message(answer)}]
     blocks: list[tuple[dict[str, Any], str, str, Sequence[str]]] = [
-        ({"type": "thinking", "thinking": "", "signature": ""}, "thinking_delta", "thinking", answer.thoughts),
+        ({"type": "thinking", "thinking": "", "signature": ""}, "thinking_delta", "thinking", answer.reasoning_pieces),
         ({"type": "text", "text": ""}, "text_delta", "text", answer.pieces),
         *(
             (_tool_use(call), "input_json_delta", "partial_json", in_chunks(call.arguments))

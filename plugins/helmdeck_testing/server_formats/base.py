@@ -44,7 +44,7 @@ class ScriptedAnswer:
         return in_chunks(self.text)
 
     @property
-    def thoughts(self) -> Sequence[str]:
+    def reasoning_pieces(self) -> Sequence[str]:
         """The reasoning in stream chunks."""
         return in_chunks(self.reasoning)
 

@@ -48,7 +48,7 @@ def _whole(answer: ScriptedAnswer) -> Mapping[str, Any]:
 
 
 def _events(answer: ScriptedAnswer) -> Sequence[bytes]:
-    events = [_chunk(answer, {"text": piece, "thought": True}) for piece in answer.thoughts]
+    events = [_chunk(answer, {"text": piece, "thought": True}) for piece in answer.reasoning_pieces]
     events += [_chunk(answer, {"text": piece}) for piece in answer.pieces]
     events += [_chunk(answer, call) for call in _calls(answer)]
     last = [] if answer.stop is None else [_chunk(answer, is_last=True)]

@@ -38,7 +38,7 @@ def _written(*lines: Mapping[str, Any]) -> Sequence[bytes]:
 
 
 def _events(answer: ScriptedAnswer) -> Sequence[bytes]:
-    lines = [_line(answer, thinking=piece) for piece in answer.thoughts]
+    lines = [_line(answer, thinking=piece) for piece in answer.reasoning_pieces]
     lines += [_line(answer, piece) for piece in answer.pieces]
     lines += [_line(answer, calls=[call]) for call in answer.tool_calls]
     return _written(*lines, *([] if answer.stop is None else [_line(answer, is_last=True)]))

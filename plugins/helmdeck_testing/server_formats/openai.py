@@ -62,7 +62,7 @@ def _events(answer: ScriptedAnswer) -> Sequence[bytes]:
         return _frame(answer, "chat.completion.chunk", {"delta": delta, "finish_reason": finish})
 
     events = [chunk(role="assistant", content="")]
-    events += [chunk(reasoning_content=piece) for piece in answer.thoughts]
+    events += [chunk(reasoning_content=piece) for piece in answer.reasoning_pieces]
     events += [chunk(content=piece) for piece in answer.pieces]
     for index, call in enumerate(answer.tool_calls):
         events.append(chunk(tool_calls=[{"index": index, **_call(call, "")}]))
@@ -137,10 +137,12 @@ def _response_events(answer: ScriptedAnswer) -> Sequence[bytes]:
         """Return a completed item; without a stop reason the last item is incomplete."""
         return output[index] if answer.stop is not None or output[index] is not output[-1] else None
 
-    if answer.thoughts:
+    if answer.reasoning_pieces:
         item: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": []}
         position = {"item_id": "rs_1", "summary_index": 0}
-        events += _item(0, item, position, "reasoning_summary", {"type": "summary_text"}, answer.thoughts, done(0))
+        events += _item(
+            0, item, position, "reasoning_summary", {"type": "summary_text"}, answer.reasoning_pieces, done(0)
+        )
     if answer.pieces:
         item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []}
         position = {"item_id": "msg_1", "content_index": 0}

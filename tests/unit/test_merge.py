@@ -1,4 +1,4 @@
-"""An answer that was cut and its continuation become one, without loss and without repetition."""
+"""A truncated answer and its continuation are joined without loss and without repetition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from helmdeck_plugins import continuation
 MERGER = Merger(continuation.helmdeck_continuation_announcements())
 
 PROSE = (
-    "The pilot read the gauge twice and wrote the lower figure down. Nobody on the bridge asked her why, because "
+    "The pilot read the gauge twice and wrote the lower figure down. No one on the bridge asked her why, because "
     "everybody on the bridge had seen the other gauge.\n\nIn the afternoon the wind went round to the north, and the "
     "harbour, which had been"
 )
@@ -25,7 +25,7 @@ CODE = "```python\ndef depth(reading, offset):\n    if reading is None:\n       
 
 
 def joined(answer: str, more: str) -> str:
-    """The merge, which must be the same whole and in pieces."""
+    """The merge, which must be the same whole and streamed."""
     merged = MERGER.merge(answer, more)
     assert merged.text == answer + merged.added
     for size in (1, 7, 64):
@@ -58,11 +58,11 @@ def joined(answer: str, more: str) -> str:
         "announced, phrase again",
         "announced, paragraph again",
         "announced, everything again",
-        "paragraph again with other blanks",
+        "paragraph again with other whitespace",
         "paragraph again with a line break",
     ],
 )
-def test_a_continuation_goes_on_wherever_it_starts_again(more):
+def test_a_continuation_is_joined_wherever_it_starts_again(more):
     assert joined(PROSE, more) == PROSE + REST
 
 
@@ -96,7 +96,7 @@ def test_tables_code_json_lists_and_other_scripts_are_joined_too(answer, more, e
         ("That was a very", " very long night."),
         ("The bells went ding,", " ding, ding, and stopped."),
         ("| 1 | 0 | 0 |\n| 2 | 0 | 0 |\n", "| 2 | 0 | 0 |\n| 3 | 0 | 1 |\n"),
-        ("Row after row the lamps go out,\n", "Row after row the lamps go out,\nand nobody counts them."),
+        ("Row after row the lamps go out,\n", "Row after row the lamps go out,\nand no one counts them."),
         ("[0, 0, 0, 0", ", 0, 0, 0, 1]"),
         ('[{"a": 0}, {"a": 0}, ', '{"a": 0}, {"a": 1}]'),
         ("    }\n    }\n", "    }\n}\n"),
@@ -112,7 +112,7 @@ def test_text_that_repeats_for_reasons_of_its_own_stays(answer, more):
     assert joined(answer, more) == answer + more
 
 
-def test_what_was_dropped_is_told():
+def test_dropped_text_is_reported():
     merged = MERGER.merge(PROSE, "Sure, continuing:\n\nharbour, which had been" + REST)
     assert merged.kinds == ("announcement", "repetition")
     assert merged.added == REST

@@ -1,4 +1,4 @@
-"""What would be sent, told without asking anyone: ``deck.explain``, ``helmdeck explain`` and ``helmdeck budgets --explain``."""
+"""The request that would be sent, without a call: ``deck.explain``, ``helmdeck explain`` and ``helmdeck budgets --explain``."""
 
 import json
 
@@ -38,7 +38,7 @@ def test_an_explanation_holds_the_very_messages_that_a_plan_sends(answering, mod
     assert cached == sum(len(p.text.encode()) for m in found.messages for p in m.parts if p.ends_prefix)
 
 
-def test_an_explanation_tells_score_matched_fields_and_form_of_every_entry(deck_with):
+def test_an_explanation_shows_score_matched_fields_and_form_of_every_entry(deck_with):
     deck = deck_with()
     found = deck.explain(ASK, model=FREE)
     wire = json.loads(json.dumps(found.to_dict()))
@@ -59,7 +59,7 @@ def test_entries_that_only_the_index_names_are_listed(deck_with):
     assert [part.name for part in found.parts] == ["instructions", "index", "details", "request"]
 
 
-def test_what_cannot_be_sent_is_an_error_and_so_is_a_task_that_nobody_serves(deck_with):
+def test_what_cannot_be_sent_is_an_error_and_so_is_an_unknown_task(deck_with):
     deck = deck_with()
     with pytest.raises(ContextWindowExceeded):
         deck.explain("word " * 40_000, model=FREE)
@@ -81,7 +81,7 @@ ANY_JSON = {"providers": {"openai": {"options": {"response_formats": ["json_obje
     ],
 )
 @pytest.mark.parametrize("task", ["plan", "route"])
-def test_an_explanation_tells_what_the_answer_would_be_held_to(deck_with, model, config, kind, form, task):
+def test_an_explanation_shows_the_constraint_on_the_answer(deck_with, model, config, kind, form, task):
     found = deck_with(config=config).explain(ASK, model=model, task=task)
     wire = found.to_dict()["constraint"]
     assert (wire["kind"], wire.get("form")) == (kind, form)
@@ -97,7 +97,7 @@ def test_a_provider_that_does_not_say_what_it_makes_of_an_offer_leaves_that_open
 
 
 @pytest.mark.parametrize(
-    ("model", "told"),
+    ("model", "shown"),
     [
         (FRONTIER, "constrained decoding: 70 ids and their arguments, 23,327 bytes of schema"),
         (
@@ -107,9 +107,9 @@ def test_a_provider_that_does_not_say_what_it_makes_of_an_offer_leaves_that_open
         (FREE, "JSON, requested in the prompt"),
     ],
 )
-def test_explain_command_shows_the_constraint(cli, monkeypatch, model, told):
+def test_explain_command_shows_the_constraint(cli, monkeypatch, model, shown):
     monkeypatch.setenv("COLUMNS", "240")
-    assert f"response {told}" in " ".join(cli("explain", "--model", model, ASK).out.split())
+    assert f"response {shown}" in " ".join(cli("explain", "--model", model, ASK).out.split())
 
 
 DECK = make_deck()
