@@ -29,7 +29,7 @@ def whole(answer):
 
 def events(answer):
     """The same response as a stream; without a finish reason it ends early."""
-    deltas = [{"thought": chunk} for chunk in answer.thoughts] + [{"output": chunk} for chunk in answer.pieces]
+    deltas = [{"thought": chunk} for chunk in answer.reasoning_pieces] + [{"output": chunk} for chunk in answer.pieces]
     deltas += [{"calls": [call]} for call in calls_of(answer)]
     return sse(*deltas, *([end_of(answer)] if answer.stop is not None else []))
 

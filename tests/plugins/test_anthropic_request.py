@@ -17,7 +17,7 @@ from helmdeck_core import (
     ToolDefinition,
 )
 from helmdeck_plugins.providers.anthropic.request import Options, render
-from tests.plugins.natives_support import answered, asking, body_of, said, user
+from tests.plugins.natives_support import answered, asking, body_of, message, user
 
 LOOK = ToolDefinition("look", "Looks.", {"properties": {"at": {"type": "string"}}})
 SCHEMA = {
@@ -50,15 +50,15 @@ def test_system_is_separate_and_turns_of_one_role_are_joined():
     body = sent(
         asking(
             "anthropic/c",
-            said(Role.SYSTEM, "be brief"),
+            message(Role.SYSTEM, "be brief"),
             user("look"),
-            said(
+            message(
                 Role.ASSISTANT,
                 "I look",
                 tool_calls=(ToolCall("t1", "look", '{"at": "sea"}'), ToolCall("t2", "look", "")),
             ),
-            said(Role.TOOL, "a ship", tool_call_id="t1"),
-            said(Role.TOOL, tool_call_id="t2"),
+            message(Role.TOOL, "a ship", tool_call_id="t1"),
+            message(Role.TOOL, tool_call_id="t2"),
             user("and now?"),
         )
     )
@@ -88,8 +88,8 @@ def test_foreign_ids_are_sanitised_in_calls_and_results():
         asking(
             "anthropic/c",
             user("look"),
-            said(Role.ASSISTANT, tool_calls=(ToolCall("functions.look:0", "look", "not json"),)),
-            said(Role.TOOL, "?", tool_call_id="functions.look:0"),
+            message(Role.ASSISTANT, tool_calls=(ToolCall("functions.look:0", "look", "not json"),)),
+            message(Role.TOOL, "?", tool_call_id="functions.look:0"),
         )
     )
     call, result = body["messages"][1]["content"][0], body["messages"][2]["content"][0]
@@ -212,7 +212,9 @@ def test_extra_fields_override_and_objects_are_merged():
 
 def test_cache_markers_are_set_at_prefix_ends_at_most_four():
     prefix = TextPart("the same", ends_prefix=True)
-    body = sent(asking("anthropic/c", said(Role.SYSTEM, prefix), user(prefix, "now", TextPart("", ends_prefix=True))))
+    body = sent(
+        asking("anthropic/c", message(Role.SYSTEM, prefix), user(prefix, "now", TextPart("", ends_prefix=True)))
+    )
     assert body["system"][0]["cache_control"] == {"type": "ephemeral"}
     assert ["cache_control" in block for block in body["messages"][0]["content"]] == [True, True]
     many = sent(asking("anthropic/c", user(*[prefix] * 6)), cache_ttl="1h")["messages"][0]["content"]
@@ -223,7 +225,9 @@ def test_cache_markers_are_set_at_prefix_ends_at_most_four():
 
 
 def test_continued_answer_has_no_trailing_whitespace():
-    request = asking("anthropic/claude-haiku-4-5", user("count"), said(Role.ASSISTANT, "1 2 ", " \n"), continues=True)
+    request = asking(
+        "anthropic/claude-haiku-4-5", user("count"), message(Role.ASSISTANT, "1 2 ", " \n"), continues=True
+    )
     assert sent(request)["messages"][-1] == {"role": "assistant", "content": [{"type": "text", "text": "1 2"}]}
 
 
@@ -232,7 +236,7 @@ def test_continuation_has_no_schema():
     request = asking(
         "anthropic/claude-haiku-4-5",
         user("x"),
-        said(Role.ASSISTANT, "{"),
+        message(Role.ASSISTANT, "{"),
         continues=True,
         response_format=response_format,
     )
@@ -250,7 +254,7 @@ REFUSING = [
 @pytest.mark.parametrize("model", REFUSING)
 def test_continuation_is_rejected_for_models_without_prefill(model):
     with pytest.raises(InvalidRequest) as caught:
-        sent(asking(f"anthropic/{model}", user("x"), said(Role.ASSISTANT, "y"), continues=True))
+        sent(asking(f"anthropic/{model}", user("x"), message(Role.ASSISTANT, "y"), continues=True))
     assert caught.value.sub_cause == "prefill_unsupported"
 
 
@@ -258,12 +262,12 @@ def test_continuation_is_rejected_for_models_without_prefill(model):
     "model", ["claude-haiku-4-5-20251001", "claude-opus-4-5", "claude-sonnet-4-5", "claude-3-haiku"]
 )
 def test_continuation_is_sent_to_models_with_prefill_unless_thinking(model):
-    request = asking(f"anthropic/{model}", user("x"), said(Role.ASSISTANT, "y"), continues=True)
+    request = asking(f"anthropic/{model}", user("x"), message(Role.ASSISTANT, "y"), continues=True)
     assert sent(request)["messages"][-1]["role"] == "assistant"
     thinking = asking(
         f"anthropic/{model}",
         user("x"),
-        said(Role.ASSISTANT, "y"),
+        message(Role.ASSISTANT, "y"),
         continues=True,
         extra={"thinking": {"type": "enabled"}},
     )
@@ -278,10 +282,10 @@ def test_paused_turn_and_paid_fallback_continue_with_every_model():
         "stop_reason": "pause_turn",
     }
     own = answered("anthropic", paused).opaque
-    request = asking("anthropic/claude-opus-5", user("x"), said(Role.ASSISTANT, opaque=own), continues=True)
+    request = asking("anthropic/claude-opus-5", user("x"), message(Role.ASSISTANT, opaque=own), continues=True)
     assert sent(request)["messages"][-1]["content"] == paused["content"]
     paid = asking(
-        "anthropic/claude-opus-5", user("x"), said(Role.ASSISTANT, "y"), continues=True,
+        "anthropic/claude-opus-5", user("x"), message(Role.ASSISTANT, "y"), continues=True,
         extra={"fallback_credit_token": "t"},
     )  # fmt: skip
     assert sent(paid)["fallback_credit_token"] == "t"
@@ -291,8 +295,8 @@ def test_twice_paused_turn_is_sent_back_with_its_earlier_text():
     search = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"q": "x"}}
     blocks = [{"type": "text", "text": "now the second "}, search]
     own = answered("anthropic", {"type": "message", "content": blocks, "stop_reason": "pause_turn"}).opaque
-    message = said(Role.ASSISTANT, "First one, now the second", opaque=own)
-    content = sent(asking("anthropic/c", user("x"), message, continues=True))["messages"][-1]["content"]
+    turn = message(Role.ASSISTANT, "First one, now the second", opaque=own)
+    content = sent(asking("anthropic/c", user("x"), turn, continues=True))["messages"][-1]["content"]
     assert content == [{"type": "text", "text": "First one, "}, *blocks]
 
 
@@ -308,17 +312,17 @@ THOUGHT = [
 
 def turn(blocks=THOUGHT):
     response = answered("anthropic", {"type": "message", "content": blocks, "stop_reason": "tool_use"})
-    return response, said(Role.ASSISTANT, response.text, tool_calls=response.tool_calls, opaque=response.opaque)
+    return response, message(Role.ASSISTANT, response.text, tool_calls=response.tool_calls, opaque=response.opaque)
 
 
 def test_signed_thinking_is_sent_back_unchanged_in_its_position():
-    body = sent(asking("anthropic/c", user("x"), turn()[1], said(Role.TOOL, "ok", tool_call_id="t1")))
+    body = sent(asking("anthropic/c", user("x"), turn()[1], message(Role.TOOL, "ok", tool_call_id="t1")))
     assert body["messages"][1]["content"] == THOUGHT
 
 
 def test_thinking_of_an_edited_turn_is_sent_back():
-    _, message = turn()
-    changed = said(Role.ASSISTANT, "other", opaque=message.opaque)
+    _, original = turn()
+    changed = message(Role.ASSISTANT, "other", opaque=original.opaque)
     content = sent(asking("anthropic/c", user("x"), changed))["messages"][1]["content"]
     assert content == [*THOUGHT[:2], {"type": "text", "text": "other"}]
 
@@ -329,7 +333,9 @@ def test_plain_turn_has_no_opaque_data():
 
 @pytest.mark.parametrize("opaque", [{"anthropic": 7}, {"anthropic": {"content": ["x"]}}, {"gemini": {"parts": [{}]}}])
 def test_opaque_data_of_another_provider_is_ignored(opaque):
-    content = sent(asking("anthropic/c", user("x"), said(Role.ASSISTANT, "y", opaque=opaque)))["messages"][1]["content"]
+    content = sent(asking("anthropic/c", user("x"), message(Role.ASSISTANT, "y", opaque=opaque)))["messages"][1][
+        "content"
+    ]
     assert content == [{"type": "text", "text": "y"}]
 
 

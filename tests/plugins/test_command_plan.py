@@ -296,7 +296,7 @@ def test_run_accepts_json_and_string_inputs(cli, tmp_path, stdin):
     done = cli("run", "stub.echo", "--input-file", "in.json", "--input", "n=2", "--input", "t=a=b", "--input", "w=NaN")
     assert done.data == {"value": {"n": 2, "kept": [1, 2], "t": "a=b", "w": "NaN"}, "model": None}
     stdin('{"n": 5}')
-    assert cli("run", "stub.echo", "--input-file", "-", "--model", "a/b").data == {"given": {"n": 5}, "model": "a/b"}
+    assert cli("run", "stub.echo", "--input-file", "-", "--model", "a/b").data == {"value": {"n": 5}, "model": "a/b"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from helmdeck_core import ImagePart, InvalidRequest, ProviderSettings, ResponseFormat, Role, ToolCall, ToolDefinition
 from helmdeck_plugins.providers.gemini.request import Options, render, request_path
-from tests.plugins.natives_support import answered, asking, body_of, said, user
+from tests.plugins.natives_support import answered, asking, body_of, message, user
 
 LOOK = ToolDefinition("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
 
@@ -48,11 +48,11 @@ def test_tool_results_name_their_tool_and_form_one_turn():
     body = sent(
         asking(
             "gemini/g",
-            said(Role.SYSTEM, "be brief"),
+            message(Role.SYSTEM, "be brief"),
             user("look"),
-            said(Role.ASSISTANT, tool_calls=calls),
-            said(Role.TOOL, "a ship", tool_call_id="a"),
-            said(Role.TOOL, "done", ImagePart("image/png", b"x"), tool_call_id="b"),
+            message(Role.ASSISTANT, tool_calls=calls),
+            message(Role.TOOL, "a ship", tool_call_id="a"),
+            message(Role.TOOL, "done", ImagePart("image/png", b"x"), tool_call_id="b"),
         )
     )
     assert body["systemInstruction"] == {"parts": [{"text": "be brief"}]}
@@ -80,12 +80,12 @@ def test_reused_id_belongs_to_the_nearest_previous_call():
         asking(
             "gemini/g",
             *(
-                said(Role.ASSISTANT, tool_calls=(ToolCall("same", "first", ""),)),
-                said(Role.TOOL, "1", tool_call_id="same"),
+                message(Role.ASSISTANT, tool_calls=(ToolCall("same", "first", ""),)),
+                message(Role.TOOL, "1", tool_call_id="same"),
             ),
             *(
-                said(Role.ASSISTANT, tool_calls=(ToolCall("same", "second", ""),)),
-                said(Role.TOOL, "2", tool_call_id="same"),
+                message(Role.ASSISTANT, tool_calls=(ToolCall("same", "second", ""),)),
+                message(Role.TOOL, "2", tool_call_id="same"),
             ),
         )
     )
@@ -254,24 +254,24 @@ PARTS = [
 
 def turn(parts=PARTS):
     response = answered("gemini", {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]})
-    return response, said(Role.ASSISTANT, response.text, tool_calls=response.tool_calls, opaque=response.opaque)
+    return response, message(Role.ASSISTANT, response.text, tool_calls=response.tool_calls, opaque=response.opaque)
 
 
 def test_signatures_and_ids_are_sent_back():
-    body = sent(asking("gemini/g", user("x"), turn()[1], said(Role.TOOL, "ok", tool_call_id="own")))
+    body = sent(asking("gemini/g", user("x"), turn()[1], message(Role.TOOL, "ok", tool_call_id="own")))
     assert body["contents"][1] == {"role": "model", "parts": PARTS}
     assert body["contents"][2]["parts"][0]["functionResponse"]["id"] == "own"
 
 
 def test_calls_of_another_model_get_the_placeholder_signature():
     calls = (ToolCall("a", "look", "{}"), ToolCall("b", "see", "{}"))
-    foreign = said(Role.ASSISTANT, "let me see", tool_calls=calls)
-    unsigned = said(
+    foreign = message(Role.ASSISTANT, "let me see", tool_calls=calls)
+    unsigned = message(
         Role.ASSISTANT, tool_calls=calls[:1], opaque={"gemini": {"parts": [{"functionCall": {"name": "look"}}]}}
     )
     signed = {"functionCall": {"name": "look"}, "thoughtSignature": "c2ln"}
-    own = said(Role.ASSISTANT, tool_calls=calls[:1], opaque={"gemini": {"parts": [signed]}})
-    plain = said(Role.ASSISTANT, "done")
+    own = message(Role.ASSISTANT, tool_calls=calls[:1], opaque={"gemini": {"parts": [signed]}})
+    plain = message(Role.ASSISTANT, "done")
 
     def marks(model):
         turns = sent(asking(model, user("a"), foreign, user("b"), unsigned, user("c"), own, user("d"), plain))[
@@ -288,14 +288,16 @@ def test_calls_of_another_model_get_the_placeholder_signature():
 
 
 def test_plain_turn_has_no_opaque_data():
-    response, message = turn([{"text": "x"}, {"functionCall": {"name": "look", "args": {}}}])
+    response, model_turn = turn([{"text": "x"}, {"functionCall": {"name": "look", "args": {}}}])
     assert response.opaque == {}
-    body = sent(asking("gemini/g", user("x"), message, said(Role.TOOL, "ok", tool_call_id=response.tool_calls[0].id)))
+    body = sent(
+        asking("gemini/g", user("x"), model_turn, message(Role.TOOL, "ok", tool_call_id=response.tool_calls[0].id))
+    )
     assert body["contents"][2]["parts"] == [{"functionResponse": {"name": "look", "response": {"result": "ok"}}}]
 
 
 def test_edited_turn_is_written_without_opaque_data():
-    changed = said(Role.ASSISTANT, "other", opaque=turn()[1].opaque)
+    changed = message(Role.ASSISTANT, "other", opaque=turn()[1].opaque)
     assert sent(asking("gemini/g", user("x"), changed))["contents"][1]["parts"] == [{"text": "other"}]
 
 
@@ -306,10 +308,10 @@ def test_continuation_sends_the_token_instead_of_the_answer():
         ]
     }
     own = answered("gemini", cut).opaque
-    body = sent(asking("gemini/g", user("count"), said(Role.ASSISTANT, "1 2", opaque=own), continues=True))
+    body = sent(asking("gemini/g", user("count"), message(Role.ASSISTANT, "1 2", opaque=own), continues=True))
     assert body == {"contents": [{"role": "user", "parts": [{"text": "count"}]}], "continuationToken": "dG9r"}
     with pytest.raises(InvalidRequest) as caught:
-        sent(asking("gemini/g", user("count"), said(Role.ASSISTANT, "1 2"), continues=True))
+        sent(asking("gemini/g", user("count"), message(Role.ASSISTANT, "1 2"), continues=True))
     assert caught.value.sub_cause == "prefill_unsupported"
 
 

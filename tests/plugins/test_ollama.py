@@ -23,7 +23,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.providers.ollama.request import Options, context_window, render
 from helmdeck_plugins.providers.ollama.response import OllamaAnswer
-from tests.plugins.natives_support import answered, asking, body_of, read, said, spoiled, spoken, summed, terms, user
+from tests.plugins.natives_support import answered, asking, body_of, message, read, spoiled, spoken, summed, terms, user
 
 LOOK = ToolDefinition("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
 
@@ -65,8 +65,8 @@ def test_calls_results_and_thinking_are_sent_back():
         asking(
             "ollama/q",
             user("look"),
-            said(Role.ASSISTANT, "ok", tool_calls=(call,), opaque=own),
-            said(Role.TOOL, "a ship", tool_call_id="c1"),
+            message(Role.ASSISTANT, "ok", tool_calls=(call,), opaque=own),
+            message(Role.TOOL, "a ship", tool_call_id="c1"),
         )
     )
     function = {"name": "look", "arguments": {"at": "sea"}}
@@ -113,7 +113,7 @@ def test_format_is_json_or_a_schema(response_format, expected, downgrades):
 
 
 def test_continued_answer_is_the_last_message():
-    request = asking("ollama/q", user("count"), said(Role.ASSISTANT, "1 2"), continues=True)
+    request = asking("ollama/q", user("count"), message(Role.ASSISTANT, "1 2"), continues=True)
     assert sent(request)["messages"][-1] == {"role": "assistant", "content": "1 2"}
 
 

@@ -279,7 +279,11 @@ def test_every_pack_fails_alike_on_the_same_answer(answering, text, stop, raw):
         failed = caught.value
         noun = pack.rpartition(".")[2]
         is_empty = text in ("", "<think>hm</think>")
-        stable = f"the model returned an empty {noun} response" if is_empty else "the model's output is not the JSON"
+        stable = (
+            f"the model returned an empty {noun} response"
+            if is_empty
+            else "the model's output is not the requested JSON"
+        )
         assert str(failed).startswith(f"{pack}: {stable}")
         assert failed.code == "handler_failed"
         assert (failed.raw_stop_reason, failed.raw_length, failed.model) == (raw, len(text), FREE)

@@ -45,7 +45,9 @@ def _whole(answer: ScriptedAnswer) -> Mapping[str, Any]:
 
 
 def _events(answer: ScriptedAnswer) -> Sequence[bytes]:
-    deltas = [{"reasoningContent": {"text": piece}} for piece in answer.thoughts] + [{"text": p} for p in answer.pieces]
+    deltas = [{"reasoningContent": {"text": piece}} for piece in answer.reasoning_pieces] + [
+        {"text": p} for p in answer.pieces
+    ]
     found = [encode("messageStart", {"role": "assistant"})]
     found += [encode("contentBlockDelta", {"contentBlockIndex": 0, "delta": delta}) for delta in deltas]
     for index, call in enumerate(answer.tool_calls, 1):

@@ -30,7 +30,7 @@ def _whole(answer: ScriptedAnswer) -> Mapping[str, Any]:
 
 
 def _events(answer: ScriptedAnswer) -> Sequence[bytes]:
-    pieces = [("thinking", piece) for piece in answer.thoughts] + [("text", piece) for piece in answer.pieces]
+    pieces = [("thinking", piece) for piece in answer.reasoning_pieces] + [("text", piece) for piece in answer.pieces]
     found = [
         {"type": "content-delta", "index": 0, "delta": {"message": {"content": {kind: piece}}}}
         for kind, piece in pieces
