@@ -21,6 +21,9 @@ from helmdeck_core.deck.check import check_config as check_config
 from helmdeck_core.deck.explain import Explanation as Explanation
 from helmdeck_core.deck.helmdeck import Helmdeck as Helmdeck
 from helmdeck_core.domain import EMPTY as EMPTY
+from helmdeck_core.domain.answer_types import AnswerFormat as AnswerFormat
+from helmdeck_core.domain.answer_types import AnswerType as AnswerType
+from helmdeck_core.domain.answer_types import WrongShape as WrongShape
 from helmdeck_core.domain.catalog import Catalog as Catalog
 from helmdeck_core.domain.catalog import CatalogSource as CatalogSource
 from helmdeck_core.domain.catalog import Entry as Entry

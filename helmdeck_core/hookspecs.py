@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 import pluggy
 
+from helmdeck_core.domain.answer_types import AnswerType
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
 from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
 from helmdeck_core.domain.commands import Command
@@ -240,6 +241,20 @@ def helmdeck_decode_steps() -> Sequence[DecodeStep]:
     Called once when a deck is made; the steps run in ascending order.
 
     :returns: Decode steps; their names are reported with the decoded value. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_answer_types() -> Sequence[AnswerType]:
+    """Contribute kinds of Python types that ``ask`` and ``decode`` accept.
+
+    Called once when a deck is made; the kinds are tried in ascending order.
+
+    :returns: Kinds of types. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

@@ -23,6 +23,7 @@ BUILTINS = {
     "reasoning": "helmdeck_plugins.reasoning",
     "decode": "helmdeck_plugins.json_repair",
     "refusals": "helmdeck_plugins.refusals",
+    "answer_types": "helmdeck_plugins.answer_types",
     "tool_calls": "helmdeck_plugins.tool_calls",
     "stop_reasons": "helmdeck_plugins.stop_reasons",
     "recovery": "helmdeck_plugins.recovery",
