@@ -16,10 +16,12 @@ from helmdeck_core.context.catalog_sources import load_catalog_file as load_cata
 from helmdeck_core.context.catalog_sources import read_catalog as read_catalog
 from helmdeck_core.context.composer import PromptPart as PromptPart
 from helmdeck_core.context.ladder import PreparedCatalog as PreparedCatalog
+from helmdeck_core.deck.chat_input import images_of as images_of
 from helmdeck_core.deck.check import ConfigReport as ConfigReport
 from helmdeck_core.deck.check import check_config as check_config
 from helmdeck_core.deck.explain import Explanation as Explanation
 from helmdeck_core.deck.helmdeck import Helmdeck as Helmdeck
+from helmdeck_core.deck.questions import AskOptions as AskOptions
 from helmdeck_core.domain import EMPTY as EMPTY
 from helmdeck_core.domain.answer_types import AnswerFormat as AnswerFormat
 from helmdeck_core.domain.answer_types import AnswerType as AnswerType

@@ -84,7 +84,10 @@ def _part(value: Any, place: str) -> TextPart | ImagePart:
         case {"type": "text" | "input_text", "text": str(text)}:
             return TextPart(text)
         case {"type": "image_url" | "input_image", "image_url": {"url": str(url)} | str(url)}:
-            return image_of(url)
+            # Messages may come from elsewhere, so they cannot name a file.
+            if url.startswith(("https://", "http://", "data:")):
+                return image_of(url)
+            raise ValueError(f"{place}: the URL of an image starts with https:, http: or data:, found {url[:40]!r}")
     raise ValueError(f"{place}: expected a part of type text or image_url, found {_name(value)}")
 
 

@@ -1,6 +1,7 @@
 """The built-in plugins by name. Each can be blocked or replaced like any other plugin."""
 
 COMMANDS = {
+    "command_ask": "helmdeck_plugins.commands.ask",
     "command_plan": "helmdeck_plugins.commands.plan",
     "command_route": "helmdeck_plugins.commands.route",
     "command_run": "helmdeck_plugins.commands.run",

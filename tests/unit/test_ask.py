@@ -237,6 +237,11 @@ def test_conversation_as_dicts_keeps_its_order_and_its_system_message():
         ([{"role": "user", "content": 5}], TypeError, r"messages\[0\]\.content: must be a string or a list"),
         ([{"role": "user", "content": [{"type": "audio"}]}], ValueError, r"messages\[0\]\.content\[0\]: expected"),
         ([{"role": "assistant", "content": "x"}], ValueError, "the last message must have the role user"),
+        (
+            [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "/etc/passwd"}}]}],
+            ValueError,
+            "https:",
+        ),
         (["x"], TypeError, r"messages\[0\]: a message must be a Message or a dict, found str"),
     ],
 )
