@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -231,6 +232,10 @@ class CallFacts:
     saved_usd: float | None = None
     call_id: str = ""
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return f"<pre>{html.escape(str(self))}</pre>"
+
     def facts_to_dict(self) -> dict[str, Any]:
         """Return the wire form of the facts that are set, without the model."""
         wire: dict[str, Any] = {}
@@ -285,6 +290,9 @@ class Answer(Generic[T]):
     attempts: tuple[Attempt, ...] = ()
     call_id: str = ""
     saved_usd: float | None = None
+
+    def __str__(self) -> str:
+        return str(self.value)
 
     @property
     def usage(self) -> Usage:
