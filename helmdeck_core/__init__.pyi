@@ -155,8 +155,11 @@ from helmdeck_core.domain.tasks import Task as Task
 from helmdeck_core.domain.texts import PromptText as PromptText
 from helmdeck_core.domain.tool_calls import MalformedCall as MalformedCall
 from helmdeck_core.domain.tool_calls import RecoveredCall as RecoveredCall
+from helmdeck_core.domain.tool_calls import ToolCallContext as ToolCallContext
 from helmdeck_core.domain.tool_calls import ToolCallFormat as ToolCallFormat
 from helmdeck_core.domain.tool_calls import ToolCallFormatKind as ToolCallFormatKind
+from helmdeck_core.domain.tool_calls import ToolCallReader as ToolCallReader
+from helmdeck_core.domain.tool_calls import ToolCallReaderSpec as ToolCallReaderSpec
 from helmdeck_core.domain.tool_calls import ToolCalls as ToolCalls
 from helmdeck_core.domain.traces import CallTrace as CallTrace
 from helmdeck_core.domain.traces import TraceStore as TraceStore
@@ -212,7 +215,12 @@ from helmdeck_core.json_schema import SchemaProblem as SchemaProblem
 from helmdeck_core.json_schema import find_problems as find_problems
 from helmdeck_core.json_schema import schema_problems as schema_problems
 from helmdeck_core.reading.decoder import Decoder as Decoder
+from helmdeck_core.reading.diagnosis import excerpt_of as excerpt_of
 from helmdeck_core.reading.name_resolver import NameResolver as NameResolver
+from helmdeck_core.reading.reasoning_marks import ReasoningMark as ReasoningMark
+from helmdeck_core.reading.reasoning_marks import ReasoningMarks as ReasoningMarks
+from helmdeck_core.reading.reasoning_marks import compile_marks as compile_marks
+from helmdeck_core.reading.reasoning_marks import mark_atoms as mark_atoms
 from helmdeck_core.resolve.inventory import HookUse as HookUse
 from helmdeck_core.resolve.inventory import PluginInventory as PluginInventory
 from helmdeck_core.resolve.inventory import hooks_page as hooks_page

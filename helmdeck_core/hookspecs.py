@@ -34,7 +34,7 @@ from helmdeck_core.domain.ranking import Ranker
 from helmdeck_core.domain.recovery import RecoveryRule
 from helmdeck_core.domain.secret_patterns import SecretPattern
 from helmdeck_core.domain.texts import PromptText
-from helmdeck_core.domain.tool_calls import ToolCallFormat
+from helmdeck_core.domain.tool_calls import ToolCallFormat, ToolCallReaderSpec
 from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.domain.weights import Weight
 
@@ -268,6 +268,20 @@ def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
     Called once when a deck is made; all formats are compiled into one scanner on first use.
 
     :returns: Formats; their names are reported with the calls. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_tool_call_readers() -> Sequence[ToolCallReaderSpec]:
+    """Contribute readers of tool calls, which find the calls of a response and decide which may be executed.
+
+    Called once when a deck is made; the reader with the lowest ``order`` is opened. Replace the built-in one by its name.
+
+    :returns: Reader specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

@@ -30,7 +30,7 @@ from helmdeck_core.reading.diagnosis import failure, is_leak
 from helmdeck_core.reading.fragments import end_of_value, is_truncation_error
 from helmdeck_core.reading.reader import DECODE_ERRORS, DecodeRequest, ResponseReader
 from helmdeck_core.reading.reasoning import TagStream, strip
-from helmdeck_core.reading.reasoning_marks import Marks
+from helmdeck_core.reading.reasoning_marks import ReasoningMarks
 from helmdeck_core.reading.refusal import RefusalMatcher
 
 T = TypeVar("T")
@@ -67,9 +67,9 @@ class Decoder:
         self._cached_is_plain_tail = lru_cache(_CACHE_SIZE)(self._is_plain_tail)
 
     @cached_property
-    def _marks(self) -> Marks:
+    def _marks(self) -> ReasoningMarks:
         """Compiled lazily, at the first response that is not just the value: compiling would slow down start-up."""
-        return Marks(self._tags)
+        return ReasoningMarks(self._tags)
 
     # -- reasoning -----------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from helmdeck_core.domain.decode import Decoded, DecodeFailed, DecodeStep, Tried
 from helmdeck_core.reading.diagnosis import empty_sub_cause, failure, loop_of
 from helmdeck_core.reading.fragments import Fragment, Kind, ScanResult, find_fragments, is_json
 from helmdeck_core.reading.reasoning import strip
-from helmdeck_core.reading.reasoning_marks import Marks
+from helmdeck_core.reading.reasoning_marks import ReasoningMarks
 from helmdeck_core.reading.refusal import RefusalMatcher
 
 T = TypeVar("T")
@@ -67,7 +67,12 @@ class ResponseReader(Generic[T]):
     """Decodes one response in linear time."""
 
     def __init__(
-        self, text: str, request: DecodeRequest[T], marks: Marks, steps: Sequence[DecodeStep], refusals: RefusalMatcher
+        self,
+        text: str,
+        request: DecodeRequest[T],
+        marks: ReasoningMarks,
+        steps: Sequence[DecodeStep],
+        refusals: RefusalMatcher,
     ) -> None:
         self._text = text
         self._request = request

@@ -144,7 +144,6 @@ FORMATS = {
     "cli/plan.py": "a message of the schema check",
     "reading/diagnosis.py": "messages of the JSON decoder",
     "reading/fragments.py": "messages of the JSON decoder",
-    "reading/tool_calls/payloads.py": "literals of JSON",
 }
 """Modules whose patterns contain words that no model writes as prose, and what they are."""
 

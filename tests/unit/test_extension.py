@@ -14,9 +14,10 @@ from helmdeck_core import (
     Role,
     TextPart,
     Tier,
+    ToolDefinition,
     TrimStep,
 )
-from helmdeck_testing import Chunks, EventRecorder, make_deck
+from helmdeck_testing import Chunks, EventRecorder, Reply, make_deck, scripted_provider
 
 ACME = '''
 """Everything that a small company adds: a provider, a budget row, a trim step, a reasoning tag."""
@@ -304,3 +305,43 @@ def test_a_package_reads_the_errors_and_the_end_mark_of_its_vendor(installed_plu
         *_, response = deck.stream(ask("tides"))
         assert response.text == "hi"
     assert len(VENDOR.strip().splitlines()) < 30
+
+
+ACME_CALLS = '''
+"""Replaces the built-in reader of tool calls: the last line of a response is a call, ``name {arguments}``."""
+
+import json
+
+from helmdeck_core import RecoveredCall, ToolCall, ToolCallReaderSpec, ToolCalls, hookimpl
+
+
+class LastLine:
+    def read(self, text, **options):
+        before, _, last = text.rpartition("\\n")
+        name, _, arguments = last.partition(" ")
+        if not arguments.startswith("{"):
+            return ToolCalls(text=text)
+        call = ToolCall("call_1", name, arguments)
+        return ToolCalls(text=before, calls=(RecoveredCall(call, json.loads(arguments), format="last line"),))
+
+    def judge(self, response, **options):
+        return self.read(response.text, **options)
+
+
+@hookimpl
+def helmdeck_tool_call_readers():
+    return [ToolCallReaderSpec(name="formats", open=lambda context: LastLine())]
+'''
+
+
+def test_a_package_replaces_the_reader_of_tool_calls_by_its_name(installed_plugin):
+    assert ACME_CALLS.strip().count("\n") < 30
+    installed_plugin("helmdeck-acme", {"acme": "acme_calls"}, {"acme_calls": ACME_CALLS})
+    search = ToolDefinition("search", "Search", {"type": "object"})
+    script = scripted_provider([Reply('I look.\nsearch {"query": "tides"}')])
+    with make_deck(script, autoload=True) as deck:
+        request = ChatRequest(model="scripted/a", messages=(Message(Role.USER, (TextPart("go"),)),), tools=(search,))
+        response = deck.complete(request)
+        (owned,) = deck.runtime.contributions["helmdeck_tool_call_readers"]
+    assert [(call.name, call.arguments) for call in response.tool_calls] == [("search", '{"query": "tides"}')]
+    assert (owned.plugin, owned.replaced) == ("acme", "tool_call_reader")

@@ -37,11 +37,13 @@ from helmdeck_core import (
     Tier,
     TierDefaults,
     ToolCallFormat,
+    ToolCallReaderSpec,
+    ToolCalls,
     TrimStep,
     Weight,
     hookimpl,
 )
-from helmdeck_testing import Fail, Reply, StubProvider, plugin_with, scripted_provider
+from helmdeck_testing import Fail, Reply, StubProvider, make_deck, plugin_with, scripted_provider
 
 FREE = "openrouter/openrouter/free"
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"}}]}'
@@ -397,6 +399,56 @@ def test_helmdeck_tool_call_formats_whose_translation_fails_name_their_plugin(de
     deck = deck_with(contributing("helmdeck_tool_call_formats", call_format))
     with pytest.raises(PluginError, match="plugin 'acme-1'.*ZeroDivisionError"):
         deck.tool_calls("@@{a}")
+
+
+class SilentReader:
+    """Finds no call in any response."""
+
+    def read(self, text, **options):
+        return ToolCalls(text=f"read: {text}")
+
+    def judge(self, response, **options):
+        return ToolCalls(text=f"judged: {response.text}")
+
+
+def test_helmdeck_tool_call_readers_with_the_lowest_order_read_all_calls(deck_with):
+    first = ToolCallReaderSpec(name="acme", open=lambda context: SilentReader(), order=-1)
+    last = ToolCallReaderSpec(name="acme", open=lambda context: 1 / 0, order=1)
+    written = '<tool_call>{"name": "search", "arguments": {}}</tool_call>'
+    response = ChatResponse(text="x", stop_reason=StopReason.END_TURN, raw_stop_reason="stop")
+    deck = deck_with(contributing("helmdeck_tool_call_readers", first))
+    assert deck.tool_calls(written).text == f"read: {written}"
+    assert deck.tool_calls(response).text == "judged: x"
+    assert len(deck_with(contributing("helmdeck_tool_call_readers", last)).tool_calls(written).calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("opened", "words"),
+    [(lambda context: 1 / 0, "ZeroDivisionError"), (lambda context: object(), "has no method read")],
+)
+def test_helmdeck_tool_call_readers_that_cannot_be_opened_name_their_plugin(deck_with, opened, words):
+    spec = ToolCallReaderSpec(name="formats", open=opened)
+    with pytest.raises(PluginError, match=f"plugin 'acme-1'.*{words}"):
+        deck_with(contributing("helmdeck_tool_call_readers", spec))
+
+
+def test_helmdeck_tool_call_readers_that_fail_later_name_their_plugin(deck_with):
+    class Careless(SilentReader):
+        def judge(self, response, **options):
+            return None
+
+    spec = ToolCallReaderSpec(name="formats", open=lambda context: Careless())
+    deck = deck_with(contributing("helmdeck_tool_call_readers", spec))
+    with pytest.raises(PluginError, match="plugin 'acme-1'.*returned NoneType, not ToolCalls"):
+        deck.tool_calls(ChatResponse(text="x", stop_reason=StopReason.END_TURN, raw_stop_reason="stop"))
+
+
+def test_without_a_reader_of_tool_calls_reading_them_is_an_error():
+    with (
+        make_deck(config={"plugins": {"disable": ["tool_call_reader"]}}) as deck,
+        pytest.raises(InvalidRequest, match=r"no plugin contributes a reader of tool calls; see plugins\.disable"),
+    ):
+        deck.tool_calls("x")
 
 
 def test_helmdeck_packs_can_be_planned_and_run(deck_with):

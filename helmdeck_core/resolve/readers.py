@@ -1,0 +1,68 @@
+"""Opens the contributed reader of tool calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import attrs
+
+from helmdeck_core.domain.chat import StopReason
+from helmdeck_core.domain.decode import Decoded, ReasoningTag
+from helmdeck_core.domain.tool_calls import (
+    ToolCallContext,
+    ToolCallFormat,
+    ToolCallReader,
+    ToolCallReaderSpec,
+    ToolCalls,
+)
+from helmdeck_core.errors import InvalidRequest
+from helmdeck_core.hooks.calls import Contribution, attributed
+from helmdeck_core.hooks.contributions import Contributions
+from helmdeck_core.reading.decoder import Decoder
+
+T = TypeVar("T")
+
+
+@attrs.frozen(eq=False)
+class _AttributedReader:
+    """A reader whose errors name its plugin."""
+
+    read: Callable[..., ToolCalls]
+    judge: Callable[..., ToolCalls]
+
+
+def tool_call_reader(contributions: Contributions, decoder: Decoder) -> ToolCallReader:
+    """Open the reader of tool calls with the lowest order.
+
+    :raises PluginError: it cannot be opened.
+    """
+    contribution = next(iter(contributions.of(ToolCallReaderSpec)), None)
+    if contribution is None:
+        return _AttributedReader(_missing, _missing)
+
+    def decode(text: str) -> Decoded[dict[str, Any]]:
+        return decoder.decode(text, dict, StopReason.END_TURN)
+
+    context = ToolCallContext(
+        formats=contributions.values_of(ToolCallFormat),
+        tags=contributions.values_of(ReasoningTag),
+        strip=decoder.strip,
+        decode=decode,
+    )
+    reader = attributed(contribution, contribution.value.open, object)(context)
+    return _AttributedReader(*(_method(contribution, reader, name, ToolCalls) for name in ("read", "judge")))
+
+
+def _method(contribution: Contribution[Any], opened: object, name: str, returns: type[T]) -> Callable[..., T]:
+    """A method of what a plugin opened; its errors name the plugin."""
+    method = getattr(opened, name, None)
+    if not callable(method):
+        spec = f"{type(contribution.value).__name__} {contribution.value.name!r}"
+        raise contribution.fault(f"{spec} opened {type(opened).__name__}, which has no method {name}")
+    return attributed(contribution, method, returns)
+
+
+def _missing(*_: object, **__: object) -> ToolCalls:
+    detail = "no plugin contributes a reader of tool calls; see plugins.disable"
+    raise InvalidRequest("tool calls cannot be read", sub_cause="misconfigured", detail=detail)
