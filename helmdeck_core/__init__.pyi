@@ -57,6 +57,10 @@ from helmdeck_core.domain.constraints import SchemaForm as SchemaForm
 from helmdeck_core.domain.constraints import SchemaOffer as SchemaOffer
 from helmdeck_core.domain.continuation import Continuation as Continuation
 from helmdeck_core.domain.continuation import ContinuationAnnouncement as ContinuationAnnouncement
+from helmdeck_core.domain.continuation import ContinuationMerger as ContinuationMerger
+from helmdeck_core.domain.continuation import ContinuationMergerSpec as ContinuationMergerSpec
+from helmdeck_core.domain.continuation import Merged as Merged
+from helmdeck_core.domain.continuation import MergeStream as MergeStream
 from helmdeck_core.domain.continuation import NativeContinuation as NativeContinuation
 from helmdeck_core.domain.continuation import TerminalReason as TerminalReason
 from helmdeck_core.domain.decode import Decoded as Decoded

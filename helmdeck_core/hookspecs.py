@@ -21,7 +21,7 @@ import pluggy
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
 from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
 from helmdeck_core.domain.commands import Command
-from helmdeck_core.domain.continuation import ContinuationAnnouncement, NativeContinuation
+from helmdeck_core.domain.continuation import ContinuationAnnouncement, ContinuationMergerSpec, NativeContinuation
 from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
 from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.event_sinks import EventSink
@@ -325,6 +325,21 @@ def helmdeck_continuation_announcements() -> Sequence[ContinuationAnnouncement]:
     Called once when a deck is made. Announcements are removed from continuations.
 
     :returns: Announcements; their names are language tags. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_continuation_mergers() -> Sequence[ContinuationMergerSpec]:
+    """Contribute mergers, which join a truncated answer with its continuation.
+
+    Called once when a deck is made; the merger with the lowest ``order`` is opened. Replace the built-in one by its name.
+    Without any, the texts are joined as they are.
+
+    :returns: Merger specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

@@ -1,4 +1,4 @@
-"""Opens the contributed reader of tool calls."""
+"""Opens what the plugins contribute to read tool calls and to join continuations."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from typing import Any, TypeVar
 import attrs
 
 from helmdeck_core.domain.chat import StopReason
+from helmdeck_core.domain.continuation import (
+    ContinuationAnnouncement,
+    ContinuationMerger,
+    ContinuationMergerSpec,
+    Merged,
+    MergeStream,
+)
 from helmdeck_core.domain.decode import Decoded, ReasoningTag
 from helmdeck_core.domain.tool_calls import (
     ToolCallContext,
@@ -66,3 +73,54 @@ def _method(contribution: Contribution[Any], opened: object, name: str, returns:
 def _missing(*_: object, **__: object) -> ToolCalls:
     detail = "no plugin contributes a reader of tool calls; see plugins.disable"
     raise InvalidRequest("tool calls cannot be read", sub_cause="misconfigured", detail=detail)
+
+
+@attrs.frozen(eq=False)
+class _AttributedMerger:
+    """A merger whose errors name its plugin."""
+
+    merge: Callable[..., Merged]
+    alternatives: Callable[..., tuple[Merged, ...]]
+    stream: Callable[[str], MergeStream]
+
+
+@attrs.frozen(eq=False)
+class _AttributedStream:
+    feed: Callable[..., str]
+    finish: Callable[..., str]
+
+
+class _PlainMerger:
+    """Joins the texts as they are, where no plugin contributes a merger."""
+
+    def merge(self, answer: str, more: str, *, is_truncated: bool = False) -> Merged:  # noqa: ARG002
+        return Merged(answer + more, more)
+
+    def alternatives(self, answer: str, more: str) -> tuple[Merged, ...]:  # noqa: ARG002
+        return ()
+
+    def stream(self, answer: str) -> MergeStream:  # noqa: ARG002
+        return _AttributedStream(lambda chunk: chunk, lambda **_: "")
+
+
+def continuation_merger(contributions: Contributions) -> ContinuationMerger:
+    """Open the merger of continuations with the lowest order.
+
+    :raises PluginError: it cannot be opened.
+    """
+    contribution = next(iter(contributions.of(ContinuationMergerSpec)), None)
+    if contribution is None:
+        return _PlainMerger()
+    announcements = contributions.values_of(ContinuationAnnouncement)
+    merger = attributed(contribution, contribution.value.open, object)(announcements)
+    open_stream = _method(contribution, merger, "stream", object)
+
+    def stream(answer: str) -> MergeStream:
+        opened = open_stream(answer)
+        return _AttributedStream(*(_method(contribution, opened, name, str) for name in ("feed", "finish")))
+
+    return _AttributedMerger(
+        _method(contribution, merger, "merge", Merged),
+        _method(contribution, merger, "alternatives", tuple),
+        stream,
+    )

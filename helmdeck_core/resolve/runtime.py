@@ -23,6 +23,7 @@ from helmdeck_core.domain.chat import (
     StopReason,
     StopReasonTable,
 )
+from helmdeck_core.domain.continuation import ContinuationMerger
 from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.events import Event
@@ -43,7 +44,7 @@ from helmdeck_core.resolve.budgets import BudgetResolver
 from helmdeck_core.resolve.checks import checked
 from helmdeck_core.resolve.event_sinks import ActiveSink, active_sinks
 from helmdeck_core.resolve.prices import Pricer
-from helmdeck_core.resolve.readers import tool_call_reader
+from helmdeck_core.resolve.readers import continuation_merger, tool_call_reader
 from helmdeck_core.resolve.stop_reasons import StopReasons
 from helmdeck_core.resolve.transports import TransportChooser, client_mistakes
 
@@ -68,6 +69,7 @@ class Runtime:
     budgets: BudgetResolver
     decoder: Decoder
     tool_calls: ToolCallReader
+    merger: ContinuationMerger
     pricer: Pricer
     stop_reasons: StopReasons
     texts: Mapping[str, str]
@@ -181,6 +183,7 @@ def resolve(
         budgets=budgets,
         decoder=decoder,
         tool_calls=tool_call_reader(contributions, decoder),
+        merger=continuation_merger(contributions),
         pricer=Pricer(contributions.of(PriceSource)),
         stop_reasons=StopReasons(contributions.values_of(StopReasonTable)),
         texts=texts,

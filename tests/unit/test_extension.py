@@ -345,3 +345,47 @@ def test_a_package_replaces_the_reader_of_tool_calls_by_its_name(installed_plugi
         (owned,) = deck.runtime.contributions["helmdeck_tool_call_readers"]
     assert [(call.name, call.arguments) for call in response.tool_calls] == [("search", '{"query": "tides"}')]
     assert (owned.plugin, owned.replaced) == ("acme", "tool_call_reader")
+
+
+ACME_MERGER = '''
+"""Replaces the built-in merger: the parts are separate paragraphs."""
+
+from helmdeck_core import ContinuationMergerSpec, Merged, hookimpl
+
+
+class Paragraphs:
+    def merge(self, answer, more, *, is_truncated=False):
+        return Merged(answer + "\\n\\n" + more, "\\n\\n" + more)
+
+    def alternatives(self, answer, more):
+        return ()
+
+    def stream(self, answer):
+        self.begun = ""
+        return self
+
+    def feed(self, chunk):
+        begun, self.begun = self.begun, "\\n\\n"
+        return chunk if begun else "\\n\\n" + chunk
+
+    def finish(self, *, is_truncated=False):
+        return ""
+
+
+@hookimpl
+def helmdeck_continuation_mergers():
+    return [ContinuationMergerSpec(name="seam", open=lambda announcements: Paragraphs())]
+'''
+
+
+def test_a_package_replaces_the_merger_of_continuations_by_its_name(installed_plugin):
+    assert ACME_MERGER.strip().count("\n") < 30
+    installed_plugin("helmdeck-acme", {"acme": "acme_merger"}, {"acme_merger": ACME_MERGER})
+    request = ChatRequest(model="scripted/a", messages=(Message(Role.USER, (TextPart("go"),)),))
+    replies = [Reply("The first part", "length"), Reply("part two")]
+    for is_streamed in (False, True):
+        with make_deck(scripted_provider(replies), autoload=True) as deck:
+            last = list(deck.stream(request))[-1] if is_streamed else deck.complete(request)
+            (owned,) = deck.runtime.contributions["helmdeck_continuation_mergers"]
+        assert last.text == "The first part\n\npart two"
+        assert (owned.plugin, owned.replaced) == ("acme", "continuation")

@@ -12,11 +12,13 @@ from helmdeck_core import (
     ChatResponse,
     Command,
     ContinuationAnnouncement,
+    ContinuationMergerSpec,
     DecodeStep,
     ErrorRuleSet,
     EventSink,
     HistoryStoreSpec,
     InvalidRequest,
+    Merged,
     Message,
     NativeContinuation,
     Pack,
@@ -77,6 +79,52 @@ def test_helmdeck_continuation_announcements_are_removed_in_one_more_language(de
     assert continued(deck_with(scripted_provider(replies))).text == "The first ha" + more
     replies = [Reply("The first ha", "length"), Reply("Sure, continuing:\n\nlf of it")]
     assert continued(deck_with(announcements, scripted_provider(replies))).text == "The first half of it"
+
+
+class DashMerger:
+    """Joins parts with a dash."""
+
+    def merge(self, answer, more, *, is_truncated=False):
+        return Merged(f"{answer}-{more}", f"-{more}")
+
+    def alternatives(self, answer, more):
+        return ()
+
+    def stream(self, answer):
+        raise KeyError("no streams")
+
+
+HALVES = [Reply("The first ha", "length"), Reply("a half of it")]
+
+
+def test_helmdeck_continuation_mergers_with_the_lowest_order_join_the_parts(deck_with):
+    first = ContinuationMergerSpec(name="acme", open=lambda announcements: DashMerger(), order=-1)
+    last = ContinuationMergerSpec(name="acme", open=lambda announcements: 1 / 0, order=1)
+    acme = contributing("helmdeck_continuation_mergers", first)
+    assert continued(deck_with(acme, scripted_provider(HALVES))).text == "The first ha-a half of it"
+    acme = contributing("helmdeck_continuation_mergers", last)
+    assert continued(deck_with(acme, scripted_provider(HALVES))).text == "The first haa half of it"
+
+
+def test_helmdeck_continuation_mergers_that_fail_name_their_plugin(deck_with):
+    failing = ContinuationMergerSpec(name="seam", open=lambda announcements: 1 / 0)
+    with pytest.raises(PluginError, match="plugin 'acme-1'.*ZeroDivisionError"):
+        deck_with(contributing("helmdeck_continuation_mergers", failing))
+    dashes = ContinuationMergerSpec(name="seam", open=lambda announcements: DashMerger())
+    deck = deck_with(contributing("helmdeck_continuation_mergers", dashes), scripted_provider(HALVES))
+    request = ChatRequest(model="scripted/any", messages=(Message(Role.USER, (TextPart("go"),)),))
+    with pytest.raises(PluginError, match="plugin 'acme-1'.*KeyError: 'no streams'"):
+        list(deck.stream(request))
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_without_a_merger_the_parts_of_an_answer_are_joined_as_they_are(is_streamed):
+    native = contributing("helmdeck_native_continuations", NativeContinuation(prefix="scripted/"))
+    script = scripted_provider([Reply("one, two, ", "length"), Reply("two, three")])
+    with make_deck(native, script, config={"plugins": {"disable": ["continuation"]}}) as deck:
+        request = ChatRequest(model="scripted/any", messages=(Message(Role.USER, (TextPart("go"),)),))
+        whole = list(deck.stream(request))[-1] if is_streamed else deck.complete(request)
+    assert whole.text == "one, two, two, three"
 
 
 def test_helmdeck_prompt_texts_replace_one_hint_and_leave_the_others(deck_with):
