@@ -211,7 +211,7 @@ from helmdeck_core.errors import SafetyFiltered as SafetyFiltered
 from helmdeck_core.errors import TransientUnknown as TransientUnknown
 from helmdeck_core.errors import Usage as Usage
 from helmdeck_core.hooks.calls import Contribution as Contribution
-from helmdeck_core.hooks.docs import HookDoc as HookDoc
+from helmdeck_core.hooks.contributions import hook_specifications as hook_specifications
 from helmdeck_core.hooks.manager import PluginInfo as PluginInfo
 from helmdeck_core.hooks.manager import Plugins as Plugins
 from helmdeck_core.hookspecs import hookimpl as hookimpl
@@ -225,9 +225,7 @@ from helmdeck_core.reading.reasoning_marks import ReasoningMark as ReasoningMark
 from helmdeck_core.reading.reasoning_marks import ReasoningMarks as ReasoningMarks
 from helmdeck_core.reading.reasoning_marks import compile_marks as compile_marks
 from helmdeck_core.reading.reasoning_marks import mark_atoms as mark_atoms
-from helmdeck_core.resolve.inventory import HookUse as HookUse
 from helmdeck_core.resolve.inventory import PluginInventory as PluginInventory
-from helmdeck_core.resolve.inventory import hooks_page as hooks_page
 from helmdeck_core.resolve.inventory import list_plugins as list_plugins
 from helmdeck_core.resolve.inventory import value_name as value_name
 from helmdeck_core.resolve.runtime import Runtime as Runtime

@@ -20,7 +20,7 @@ Named = Mapping[str, Contribution[T]]
 
 
 @cache
-def specifications() -> Mapping[str, FunctionType]:
+def hook_specifications() -> Mapping[str, FunctionType]:
     """Every hook specification by name, in source order."""
     functions = inspect.getmembers_static(hookspecs, lambda value: hasattr(value, f"{GROUP}_spec"))
     return dict(sorted(functions, key=lambda item: item[1].__code__.co_firstlineno))
@@ -35,7 +35,7 @@ def is_lookup(specification: FunctionType) -> bool:
 def _hooks() -> Mapping[type, str]:
     """The contribution hook of each value type, read from the return annotations of the specifications."""
     found: dict[type, str] = {}
-    for name, specification in specifications().items():
+    for name, specification in hook_specifications().items():
         if not is_lookup(specification):
             (value_type,) = typing.get_args(typing.get_type_hints(specification)["return"])
             assert value_type not in found, f"{name} and {found[value_type]} contribute the same type"

@@ -140,7 +140,6 @@ def marks_found(source, marks):
 
 FORMATS = {
     "redaction.py": "names of headers, form fields and options that hold credentials",
-    "hooks/docs.py": "fields of docstrings",
     "cli/plan.py": "a message of the schema check",
     "reading/diagnosis.py": "messages of the JSON decoder",
     "reading/fragments.py": "messages of the JSON decoder",
