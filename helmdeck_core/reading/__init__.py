@@ -1,1 +1,1 @@
-"""Reads model responses: strips reasoning, decodes and repairs JSON, extracts tool calls, diagnoses failures."""
+"""Marks of reasoning, names that models write, and the diagnosis of unusable responses."""

@@ -1,4 +1,4 @@
-"""Opens what the plugins contribute to read tool calls and to join continuations."""
+"""Opens what the plugins contribute to decode responses, read tool calls and join continuations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from helmdeck_core.domain.continuation import (
     Merged,
     MergeStream,
 )
-from helmdeck_core.domain.decode import Decoded, ReasoningTag
+from helmdeck_core.domain.decode import (
+    Decoded,
+    Decoder,
+    DecoderSpec,
+    DecodeStep,
+    ReasoningTag,
+    RefusalPattern,
+)
 from helmdeck_core.domain.tool_calls import (
     ToolCallContext,
     ToolCallFormat,
@@ -23,12 +30,28 @@ from helmdeck_core.domain.tool_calls import (
     ToolCallReaderSpec,
     ToolCalls,
 )
-from helmdeck_core.errors import InvalidRequest
+from helmdeck_core.errors import ConfigError, InvalidRequest, Mistake
 from helmdeck_core.hooks.calls import Contribution, attributed
 from helmdeck_core.hooks.contributions import Contributions
-from helmdeck_core.reading.decoder import Decoder
 
 T = TypeVar("T")
+
+
+def open_decoder(contributions: Contributions) -> Decoder:
+    """Open the decoder with the lowest order. Its methods are not wrapped, since every response passes through them.
+
+    :raises ConfigError: no plugin contributes one.
+    :raises PluginError: it cannot be opened.
+    """
+    contribution = next(iter(contributions.of(DecoderSpec)), None)
+    if contribution is None:
+        raise ConfigError((Mistake("plugins.disable", "no plugin contributes a decoder"),))
+    arguments = (contributions.values_of(kind) for kind in (ReasoningTag, DecodeStep, RefusalPattern))
+    decoder: Any = attributed(contribution, contribution.value.open, object)(*arguments)
+    for name in ("strip", "has_reasoning", "stream", "decode"):
+        _method(contribution, decoder, name, object)
+    opened: Decoder = decoder
+    return opened
 
 
 @attrs.frozen(eq=False)

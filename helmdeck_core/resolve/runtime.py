@@ -24,7 +24,7 @@ from helmdeck_core.domain.chat import (
     StopReasonTable,
 )
 from helmdeck_core.domain.continuation import ContinuationMerger
-from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
+from helmdeck_core.domain.decode import Decoder
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier, TierDefaults
@@ -39,12 +39,11 @@ from helmdeck_core.errors import ConfigError, PluginError
 from helmdeck_core.hooks.calls import Contribution, attributed
 from helmdeck_core.hooks.contributions import Contributions, Named, collect_all
 from helmdeck_core.hooks.manager import Plugins
-from helmdeck_core.reading.decoder import Decoder
 from helmdeck_core.resolve.budgets import BudgetResolver
 from helmdeck_core.resolve.checks import checked
 from helmdeck_core.resolve.event_sinks import ActiveSink, active_sinks
 from helmdeck_core.resolve.prices import Pricer
-from helmdeck_core.resolve.readers import continuation_merger, tool_call_reader
+from helmdeck_core.resolve.readers import continuation_merger, open_decoder, tool_call_reader
 from helmdeck_core.resolve.stop_reasons import StopReasons
 from helmdeck_core.resolve.transports import TransportChooser, client_mistakes
 
@@ -160,11 +159,7 @@ def resolve(
     texts = dict.fromkeys(TEXTS, "") | {each.name: each.text for each in contributions.values_of(PromptText)}
     contributions = checked(contributions, texts)
     config = loaded.config
-    decoder = Decoder(
-        contributions.values_of(ReasoningTag),
-        contributions.values_of(DecodeStep),
-        contributions.values_of(RefusalPattern),
-    )
+    decoder = open_decoder(contributions)
     budgets = BudgetResolver(
         plugins,
         BudgetTable(contributions.values_of(BudgetRow)),

@@ -21,6 +21,7 @@ BUILTINS = {
     "selection": "helmdeck_plugins.selection",
     "prompts": "helmdeck_plugins.prompts",
     "reasoning": "helmdeck_plugins.reasoning",
+    "decoder": "helmdeck_plugins.decoder",
     "decode": "helmdeck_plugins.json_repair",
     "refusals": "helmdeck_plugins.refusals",
     "tool_calls": "helmdeck_plugins.tool_calls.formats",

@@ -20,7 +20,7 @@ LADDER = [
 """Lower modules and packages first; a module imports only what stands before it."""
 
 INSIDE = {
-    "reading": ["reasoning_marks", "reasoning", "fragments", "diagnosis", "refusal", "reader", "decoder", "name_resolver"],
+    "reading": ["reasoning_marks", "diagnosis", "name_resolver"],
 }  # fmt: skip
 """The same inside packages whose order is not plain from the imports."""
 

@@ -141,8 +141,6 @@ def marks_found(source, marks):
 FORMATS = {
     "redaction.py": "names of headers, form fields and options that hold credentials",
     "cli/plan.py": "a message of the schema check",
-    "reading/diagnosis.py": "messages of the JSON decoder",
-    "reading/fragments.py": "messages of the JSON decoder",
 }
 """Modules whose patterns contain words that no model writes as prose, and what they are."""
 

@@ -11,8 +11,11 @@ from helmdeck_core import (
     ChatRequest,
     ChatResponse,
     Command,
+    ConfigError,
     ContinuationAnnouncement,
     ContinuationMergerSpec,
+    Decoded,
+    DecoderSpec,
     DecodeStep,
     ErrorRuleSet,
     EventSink,
@@ -35,6 +38,7 @@ from helmdeck_core import (
     SecretPattern,
     StopReason,
     StopReasonTable,
+    Stripped,
     TextPart,
     Tier,
     TierDefaults,
@@ -390,6 +394,43 @@ def test_helmdeck_reasoning_tags_are_stripped(deck_with):
     text = '<musing>maybe {"steps": []}</musing>{"a": 1}'
     deck = deck_with(contributing("helmdeck_reasoning_tags", tag))
     assert deck.decode(text, dict).value == {"a": 1}
+
+
+class NoDecoder:
+    """Decodes every response as the same value."""
+
+    def strip(self, text):
+        return Stripped(text)
+
+    def has_reasoning(self, text):
+        return False
+
+    def stream(self, **options):
+        raise AssertionError
+
+    def decode(self, raw, type, stop=None, **options):
+        return Decoded({"always": "this"}, "acme")
+
+
+def test_helmdeck_decoders_with_the_lowest_order_decode_all_responses(deck_with):
+    first = DecoderSpec(name="acme", open=lambda *contributed: NoDecoder(), order=-1)
+    last = DecoderSpec(name="acme", open=lambda *contributed: 1 / 0, order=1)
+    assert deck_with(contributing("helmdeck_decoders", first)).decode("no JSON", dict).value == {"always": "this"}
+    assert deck_with(contributing("helmdeck_decoders", last)).decode('{"a": 1}', dict).value == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("opened", "words"),
+    [(lambda *contributed: 1 / 0, "ZeroDivisionError"), (lambda *contributed: object(), "has no method strip")],
+)
+def test_helmdeck_decoders_that_cannot_be_opened_name_their_plugin(deck_with, opened, words):
+    with pytest.raises(PluginError, match=f"plugin 'acme-1'.*{words}"):
+        deck_with(contributing("helmdeck_decoders", DecoderSpec(name="json", open=opened)))
+
+
+def test_a_deck_without_a_decoder_is_a_mistake_of_the_configuration():
+    with pytest.raises(ConfigError, match=r"plugins\.disable: no plugin contributes a decoder"):
+        make_deck(config={"plugins": {"disable": ["decoder"]}})
 
 
 def test_helmdeck_decode_steps_read_what_strict_decoding_refused(deck_with):

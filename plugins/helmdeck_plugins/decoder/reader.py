@@ -10,13 +10,21 @@ from typing import Generic, TypeVar
 import attrs
 import msgspec
 
-from helmdeck_core.domain.chat import StopReason
-from helmdeck_core.domain.decode import Decoded, DecodeFailed, DecodeStep, Tried
-from helmdeck_core.reading.diagnosis import empty_sub_cause, failure, loop_of
-from helmdeck_core.reading.fragments import Fragment, Kind, ScanResult, find_fragments, is_json
-from helmdeck_core.reading.reasoning import strip
-from helmdeck_core.reading.reasoning_marks import ReasoningMarks
-from helmdeck_core.reading.refusal import RefusalMatcher
+from helmdeck_core import (
+    Decoded,
+    DecodeFailed,
+    DecodeStep,
+    ReasoningMarks,
+    StopReason,
+    Tried,
+    empty_sub_cause,
+    loop_of,
+    undecodable,
+)
+from helmdeck_plugins.decoder.diagnosis import wrong_shape
+from helmdeck_plugins.decoder.fragments import Fragment, Kind, ScanResult, find_fragments, is_json
+from helmdeck_plugins.decoder.reasoning import strip
+from helmdeck_plugins.decoder.refusal import RefusalMatcher
 
 T = TypeVar("T")
 
@@ -220,9 +228,11 @@ class ResponseReader(Generic[T]):
                 sub_cause = empty_sub_cause(
                     stop, text, has_reasoning=has_reasoning, is_unclosed=scan.unclosed is not None
                 )
-                return failure(stop, sub_cause, text, is_empty=True)
+                return undecodable(stop, sub_cause, text, is_empty=True)
         sub_cause = self._sub_cause(scan)
-        return failure(stop, sub_cause, text, shape=self._shape_error if sub_cause == "wrong_shape" else None)
+        if sub_cause == "wrong_shape":
+            return wrong_shape(stop, text, self._shape_error)
+        return undecodable(stop, sub_cause, text)
 
     def _visible_text(self, scan: ScanResult) -> str:
         """The text without reasoning, fences and invisible characters."""

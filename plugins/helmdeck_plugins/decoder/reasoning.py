@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import attrs
 
-from helmdeck_core.domain.decode import Stripped
-from helmdeck_core.reading.reasoning_marks import Closer, ReasoningMarks
+from helmdeck_core import Closer, ReasoningMarks, Stripped
 
 _MAX_PASSES = 4
 """Maximum passes: removing a block may create a new mark, as in ``<mu<muse></muse>se>``.
