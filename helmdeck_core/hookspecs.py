@@ -12,28 +12,30 @@ All hooks are called when a deck is made, except for the look-up: it is called a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pluggy
 
-from helmdeck_core.domain.catalog import CatalogSource, TrimStep
-from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
-from helmdeck_core.domain.commands import Command
-from helmdeck_core.domain.continuation import ContinuationAnnouncement, ContinuationMergerSpec, NativeContinuation
-from helmdeck_core.domain.decode import DecoderSpec, DecodeStep, ReasoningTag, RefusalPattern
-from helmdeck_core.domain.error_rules import ErrorRuleSet
-from helmdeck_core.domain.event_sinks import EventSink
-from helmdeck_core.domain.history import HistoryStoreSpec
-from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, TierDefaults
-from helmdeck_core.domain.packs import Pack
-from helmdeck_core.domain.prices import PriceSource
-from helmdeck_core.domain.questions import PromptVariant
-from helmdeck_core.domain.ranking import Ranker
-from helmdeck_core.domain.recovery import RecoveryRule
-from helmdeck_core.domain.secret_patterns import SecretPattern
-from helmdeck_core.domain.texts import PromptText
-from helmdeck_core.domain.tool_calls import ToolCallFormat, ToolCallReaderSpec
-from helmdeck_core.domain.transports import TransportSpec
-from helmdeck_core.domain.weights import Weight
+if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the types of all hooks
+    from helmdeck_core.domain.catalog import CatalogSource, TrimStep
+    from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
+    from helmdeck_core.domain.commands import Command
+    from helmdeck_core.domain.continuation import ContinuationAnnouncement, ContinuationMergerSpec, NativeContinuation
+    from helmdeck_core.domain.decode import DecoderSpec, DecodeStep, ReasoningTag, RefusalPattern
+    from helmdeck_core.domain.error_rules import ErrorRuleSet
+    from helmdeck_core.domain.event_sinks import EventSink
+    from helmdeck_core.domain.history import HistoryStoreSpec
+    from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, TierDefaults
+    from helmdeck_core.domain.packs import Pack
+    from helmdeck_core.domain.prices import PriceSource
+    from helmdeck_core.domain.questions import PromptVariant
+    from helmdeck_core.domain.ranking import Ranker
+    from helmdeck_core.domain.recovery import RecoveryRule
+    from helmdeck_core.domain.secret_patterns import SecretPattern
+    from helmdeck_core.domain.texts import PromptText
+    from helmdeck_core.domain.tool_calls import ToolCallFormat, ToolCallReaderSpec
+    from helmdeck_core.domain.transports import TransportSpec
+    from helmdeck_core.domain.weights import Weight
 
 hookspec = pluggy.HookspecMarker("helmdeck")
 hookimpl = pluggy.HookimplMarker("helmdeck")
@@ -144,8 +146,7 @@ def helmdeck_model_budget(model_id: str, table: BudgetTable) -> Budget | None:  
 def helmdeck_trim_steps() -> Sequence[TrimStep]:
     """Contribute trim steps of catalog compaction.
 
-    Called once when a deck is made; the steps run once per catalog version, in rising order, until the catalog fits.
-    Names, ids and ``supersedes`` are restored if a step removes them.
+    Called once when a deck is made. Steps run in rising order until the catalog fits; names and ids are never removed.
 
     :returns: Trim steps; their names are used in the configuration and in trim records. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -425,8 +426,7 @@ def helmdeck_secret_patterns() -> Sequence[SecretPattern]:
 def helmdeck_commands() -> Sequence[Command]:
     """Contribute commands of the command line.
 
-    Called once per command line, and once when a deck is made. A name of several words, such as ``acme sync``, is a
-    command of a group; several plugins may add commands to one group.
+    Called once per command line, and once when a deck is made. A name such as ``acme sync`` adds to the group ``acme``.
 
     :returns: Commands; their names follow ``helmdeck`` on the command line. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
