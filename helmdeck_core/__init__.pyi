@@ -1,5 +1,9 @@
 # The public names. This list is the only one: __init__.py reads it at run time, type checkers read it as a stub.
 
+from helmdeck_core.calls.diagnosis import empty_sub_cause as empty_sub_cause
+from helmdeck_core.calls.diagnosis import excerpt_of as excerpt_of
+from helmdeck_core.calls.diagnosis import loop_of as loop_of
+from helmdeck_core.calls.diagnosis import undecodable as undecodable
 from helmdeck_core.calls.provider_pool import ProviderPool as ProviderPool
 from helmdeck_core.config.load import LoadedConfig as LoadedConfig
 from helmdeck_core.config.load import load_config as load_config
@@ -115,6 +119,7 @@ from helmdeck_core.domain.models import BudgetTable as BudgetTable
 from helmdeck_core.domain.models import ModelId as ModelId
 from helmdeck_core.domain.models import Tier as Tier
 from helmdeck_core.domain.models import TierDefaults as TierDefaults
+from helmdeck_core.domain.name_resolver import NameResolver as NameResolver
 from helmdeck_core.domain.packs import Pack as Pack
 from helmdeck_core.domain.packs import PackContext as PackContext
 from helmdeck_core.domain.packs import PackInput as PackInput
@@ -221,16 +226,6 @@ from helmdeck_core.hookspecs import hookimpl as hookimpl
 from helmdeck_core.json_schema import SchemaProblem as SchemaProblem
 from helmdeck_core.json_schema import find_problems as find_problems
 from helmdeck_core.json_schema import schema_problems as schema_problems
-from helmdeck_core.reading.diagnosis import empty_sub_cause as empty_sub_cause
-from helmdeck_core.reading.diagnosis import excerpt_of as excerpt_of
-from helmdeck_core.reading.diagnosis import loop_of as loop_of
-from helmdeck_core.reading.diagnosis import undecodable as undecodable
-from helmdeck_core.reading.name_resolver import NameResolver as NameResolver
-from helmdeck_core.reading.reasoning_marks import Closer as Closer
-from helmdeck_core.reading.reasoning_marks import ReasoningMark as ReasoningMark
-from helmdeck_core.reading.reasoning_marks import ReasoningMarks as ReasoningMarks
-from helmdeck_core.reading.reasoning_marks import compile_marks as compile_marks
-from helmdeck_core.reading.reasoning_marks import mark_atoms as mark_atoms
 from helmdeck_core.resolve.inventory import PluginInventory as PluginInventory
 from helmdeck_core.resolve.inventory import list_plugins as list_plugins
 from helmdeck_core.resolve.inventory import value_name as value_name

@@ -6,7 +6,7 @@ import pytest
 
 from helmdeck_core import DecodeFailed, StopReason
 from helmdeck_plugins import reasoning
-from helmdeck_plugins.decoder.json_decoder import JsonDecoder as Decoder
+from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 
 TAGS = reasoning.helmdeck_reasoning_tags()
 DECODER = Decoder(TAGS, [])

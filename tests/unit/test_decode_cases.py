@@ -11,7 +11,7 @@ import pytest
 from benchmarks.peers_decode import is_same
 from helmdeck_core import DecodeFailed, StopReason, schema_problems
 from helmdeck_plugins import json_repair, reasoning, refusals
-from helmdeck_plugins.decoder.json_decoder import JsonDecoder as Decoder
+from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 
 DECODER = Decoder(
     reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps(), refusals.helmdeck_refusal_patterns()

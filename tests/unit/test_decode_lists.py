@@ -7,7 +7,7 @@ import pytest
 
 from helmdeck_core import DecodeFailed, StopReason
 from helmdeck_plugins import json_repair, reasoning
-from helmdeck_plugins.decoder.json_decoder import JsonDecoder as Decoder
+from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 
 DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps())
 

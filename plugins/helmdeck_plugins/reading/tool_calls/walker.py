@@ -10,8 +10,9 @@ import re
 
 import attrs
 
-from helmdeck_core import ReasoningMark, ToolCallFormat, ToolCallFormatKind
-from helmdeck_plugins.tool_calls.payloads import (
+from helmdeck_core import ToolCallFormat, ToolCallFormatKind
+from helmdeck_plugins.reading.marks import ReasoningMark
+from helmdeck_plugins.reading.tool_calls.payloads import (
     DECODE_ERRORS,
     NotACall,
     RawCall,
@@ -20,9 +21,9 @@ from helmdeck_plugins.tool_calls.payloads import (
     extent_of,
     is_protocol,
 )
-from helmdeck_plugins.tool_calls.regions import Region, RegionReader, complete_items, loose_end
-from helmdeck_plugins.tool_calls.scanner import CompiledFormat, Token
-from helmdeck_plugins.tool_calls.walk_result import WalkContext, WalkResult, WrittenCall
+from helmdeck_plugins.reading.tool_calls.regions import Region, RegionReader, complete_items, loose_end
+from helmdeck_plugins.reading.tool_calls.scanner import CompiledFormat, Token
+from helmdeck_plugins.reading.tool_calls.walk_result import WalkContext, WalkResult, WrittenCall
 
 _ATTRIBUTE = re.compile(r"""([\w:.-]{1,64})\s*+=\s*+(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>/]+))""")
 _CODE = re.compile(r"(?P<ticks>`+)(?P<language>[^\n`]*+)")

@@ -10,21 +10,12 @@ from typing import Generic, TypeVar
 import attrs
 import msgspec
 
-from helmdeck_core import (
-    Decoded,
-    DecodeFailed,
-    DecodeStep,
-    ReasoningMarks,
-    StopReason,
-    Tried,
-    empty_sub_cause,
-    loop_of,
-    undecodable,
-)
-from helmdeck_plugins.decoder.diagnosis import wrong_shape
-from helmdeck_plugins.decoder.fragments import Fragment, Kind, ScanResult, find_fragments, is_json
-from helmdeck_plugins.decoder.reasoning import strip
-from helmdeck_plugins.decoder.refusal import RefusalMatcher
+from helmdeck_core import Decoded, DecodeFailed, DecodeStep, StopReason, Tried, empty_sub_cause, loop_of, undecodable
+from helmdeck_plugins.reading.decoder.diagnosis import wrong_shape
+from helmdeck_plugins.reading.decoder.fragments import Fragment, Kind, ScanResult, find_fragments, is_json
+from helmdeck_plugins.reading.decoder.reasoning import strip
+from helmdeck_plugins.reading.decoder.refusal import RefusalMatcher
+from helmdeck_plugins.reading.marks import ReasoningMarks
 
 T = TypeVar("T")
 

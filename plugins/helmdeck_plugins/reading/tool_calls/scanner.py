@@ -8,7 +8,8 @@ from functools import cached_property
 
 import attrs
 
-from helmdeck_core import ToolCallFormat, ToolCallFormatKind, compile_marks, mark_atoms
+from helmdeck_core import ToolCallFormat, ToolCallFormatKind
+from helmdeck_plugins.reading.marks import compile_marks, mark_atoms
 
 _LINE_START = r"[ \t*]{0,8}"
 """What may precede a mark at the start of a line: indentation and emphasis."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import attrs
 
-from helmdeck_core.domain.decode import ReasoningTag
+from helmdeck_core import ReasoningTag
 
 MAX_ATTRIBUTES = 1000  # characters; limits the stream buffer after an incomplete opening mark
 

@@ -15,7 +15,6 @@ from helmdeck_core import (
     DecodeFailed,
     MalformedCall,
     NameResolver,
-    ReasoningMarks,
     RecoveredCall,
     StopReason,
     ToolCall,
@@ -25,10 +24,11 @@ from helmdeck_core import (
     ToolDefinition,
     excerpt_of,
 )
-from helmdeck_plugins.tool_calls.payloads import BadArguments, RawCall, read_arguments, read_elements
-from helmdeck_plugins.tool_calls.scanner import Scanner
-from helmdeck_plugins.tool_calls.walk_result import ENDED, WalkContext
-from helmdeck_plugins.tool_calls.walker import walk
+from helmdeck_plugins.reading.marks import ReasoningMarks
+from helmdeck_plugins.reading.tool_calls.payloads import BadArguments, RawCall, read_arguments, read_elements
+from helmdeck_plugins.reading.tool_calls.scanner import Scanner
+from helmdeck_plugins.reading.tool_calls.walk_result import ENDED, WalkContext
+from helmdeck_plugins.reading.tool_calls.walker import walk
 
 NATIVE = "native"
 """The format of a call that the provider returned."""

@@ -19,7 +19,6 @@ from helmdeck_core import (
     Decoded,
     DecodeFailed,
     DecodeStep,
-    ReasoningMarks,
     ReasoningTag,
     RefusalPattern,
     StopReason,
@@ -28,11 +27,12 @@ from helmdeck_core import (
     Tried,
     undecodable,
 )
-from helmdeck_plugins.decoder.diagnosis import is_leak
-from helmdeck_plugins.decoder.fragments import end_of_value, is_truncation_error
-from helmdeck_plugins.decoder.reader import DECODE_ERRORS, DecodeRequest, ResponseReader
-from helmdeck_plugins.decoder.reasoning import TagStream, strip
-from helmdeck_plugins.decoder.refusal import RefusalMatcher
+from helmdeck_plugins.reading.decoder.diagnosis import is_leak
+from helmdeck_plugins.reading.decoder.fragments import end_of_value, is_truncation_error
+from helmdeck_plugins.reading.decoder.reader import DECODE_ERRORS, DecodeRequest, ResponseReader
+from helmdeck_plugins.reading.decoder.reasoning import TagStream, strip
+from helmdeck_plugins.reading.decoder.refusal import RefusalMatcher
+from helmdeck_plugins.reading.marks import ReasoningMarks
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from helmdeck_core import ToolCallContext, ToolCallReader, ToolCallReaderSpec, h
 
 def open_reader(context: ToolCallContext) -> ToolCallReader:
     """Open the reader of the contributed formats."""
-    from helmdeck_plugins.tool_calls.reader import FormatReader
+    from helmdeck_plugins.reading.tool_calls.reader import FormatReader
 
     return FormatReader(context)
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import attrs
 
-from helmdeck_core import ReasoningMarks, StopReason, ToolCallFormat
-from helmdeck_plugins.tool_calls.payloads import RawCall
-from helmdeck_plugins.tool_calls.regions import RepairJson
-from helmdeck_plugins.tool_calls.scanner import Scanner
+from helmdeck_core import StopReason, ToolCallFormat
+from helmdeck_plugins.reading.marks import ReasoningMarks
+from helmdeck_plugins.reading.tool_calls.payloads import RawCall
+from helmdeck_plugins.reading.tool_calls.regions import RepairJson
+from helmdeck_plugins.reading.tool_calls.scanner import Scanner
 
 ENDED = frozenset((StopReason.END_TURN, StopReason.TOOL_CALL))
 

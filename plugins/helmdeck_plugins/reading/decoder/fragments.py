@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import attrs
 import msgspec
 
-from helmdeck_core import ReasoningMark, ReasoningMarks
+from helmdeck_plugins.reading.marks import ReasoningMark, ReasoningMarks
 
 _SHAPES = r"""
     [{\["`] (?:                  # a set in front, because that is what the engine can skip to

@@ -11,7 +11,7 @@ def open_decoder(
     tags: Sequence[ReasoningTag], steps: Sequence[DecodeStep], refusals: Sequence[RefusalPattern]
 ) -> Decoder:
     """Open the decoder."""
-    from helmdeck_plugins.decoder.json_decoder import JsonDecoder
+    from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder
 
     return JsonDecoder(tags, steps, refusals)
 

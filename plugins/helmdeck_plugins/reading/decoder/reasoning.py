@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import attrs
 
-from helmdeck_core import Closer, ReasoningMarks, Stripped
+from helmdeck_core import Stripped
+from helmdeck_plugins.reading.marks import Closer, ReasoningMarks
 
 _MAX_PASSES = 4
 """Maximum passes: removing a block may create a new mark, as in ``<mu<muse></muse>se>``.
