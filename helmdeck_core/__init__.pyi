@@ -7,18 +7,15 @@ from helmdeck_core.calls.diagnosis import undecodable as undecodable
 from helmdeck_core.calls.provider_pool import ProviderPool as ProviderPool
 from helmdeck_core.config.load import LoadedConfig as LoadedConfig
 from helmdeck_core.config.load import load_config as load_config
-from helmdeck_core.config.precedence import SelectionRules as SelectionRules
 from helmdeck_core.config.settings import Setting as Setting
 from helmdeck_core.config.settings import effective_settings as effective_settings
 from helmdeck_core.config.structure import above_zero as above_zero
 from helmdeck_core.config.structure import non_empty as non_empty
 from helmdeck_core.config.structure import read_options as read_options
-from helmdeck_core.config.types import AgentConfig as AgentConfig
 from helmdeck_core.config.types import Config as Config
 from helmdeck_core.config.types import SecretRef as SecretRef
 from helmdeck_core.context.catalog_sources import load_catalog_file as load_catalog_file
 from helmdeck_core.context.catalog_sources import read_catalog as read_catalog
-from helmdeck_core.context.composer import PromptPart as PromptPart
 from helmdeck_core.context.ladder import PreparedCatalog as PreparedCatalog
 from helmdeck_core.deck.check import ConfigReport as ConfigReport
 from helmdeck_core.deck.check import check_config as check_config
@@ -137,9 +134,6 @@ from helmdeck_core.domain.plans import RouteKind as RouteKind
 from helmdeck_core.domain.plans import Step as Step
 from helmdeck_core.domain.prices import PriceSource as PriceSource
 from helmdeck_core.domain.questions import Answer as Answer
-from helmdeck_core.domain.questions import CallFacts as CallFacts
-from helmdeck_core.domain.questions import CatalogIndex as CatalogIndex
-from helmdeck_core.domain.questions import FilterCall as FilterCall
 from helmdeck_core.domain.questions import PromptVariant as PromptVariant
 from helmdeck_core.domain.questions import Question as Question
 from helmdeck_core.domain.questions import Selection as Selection
@@ -149,7 +143,6 @@ from helmdeck_core.domain.ranking import RankIndex as RankIndex
 from helmdeck_core.domain.ranking import Ranking as Ranking
 from helmdeck_core.domain.ranking import Score as Score
 from helmdeck_core.domain.ranking import score_margin as score_margin
-from helmdeck_core.domain.ranking import should_escalate as should_escalate
 from helmdeck_core.domain.ranking import top_k as top_k
 from helmdeck_core.domain.recovery import Action as Action
 from helmdeck_core.domain.recovery import CallLimits as CallLimits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
@@ -34,8 +34,6 @@ from helmdeck_core.errors import ConfigError, InvalidRequest, Mistake
 from helmdeck_core.hooks.calls import Contribution, attributed
 from helmdeck_core.hooks.contributions import Contributions
 
-T = TypeVar("T")
-
 
 def open_decoder(contributions: Contributions) -> Decoder:
     """Open the decoder with the lowest order. Its methods are not wrapped, since every response passes through them.
@@ -47,11 +45,9 @@ def open_decoder(contributions: Contributions) -> Decoder:
     if contribution is None:
         raise ConfigError((Mistake("plugins.disable", "no plugin contributes a decoder"),))
     arguments = (contributions.values_of(kind) for kind in (ReasoningTag, DecodeStep, RefusalPattern))
-    decoder: Any = attributed(contribution, contribution.value.open, object)(*arguments)
-    for name in ("strip", "has_reasoning", "stream", "decode"):
-        _method(contribution, decoder, name, object)
-    opened: Decoder = decoder
-    return opened
+    opened = attributed(contribution, contribution.value.open, object)(*arguments)
+    decoder: Decoder = _with_methods(contribution, opened, "strip", "has_reasoning", "stream", "decode")
+    return decoder
 
 
 @attrs.frozen(eq=False)
@@ -80,17 +76,23 @@ def tool_call_reader(contributions: Contributions, decoder: Decoder) -> ToolCall
         strip=decoder.strip,
         decode=decode,
     )
-    reader = attributed(contribution, contribution.value.open, object)(context)
-    return _AttributedReader(*(_method(contribution, reader, name, ToolCalls) for name in ("read", "judge")))
+    opened = attributed(contribution, contribution.value.open, object)(context)
+    reader = _with_methods(contribution, opened, "read", "judge")
+    return _AttributedReader(
+        attributed(contribution, reader.read, ToolCalls), attributed(contribution, reader.judge, ToolCalls)
+    )
 
 
-def _method(contribution: Contribution[Any], opened: object, name: str, returns: type[T]) -> Callable[..., T]:
-    """A method of what a plugin opened; its errors name the plugin."""
-    method = getattr(opened, name, None)
-    if not callable(method):
-        spec = f"{type(contribution.value).__name__} {contribution.value.name!r}"
-        raise contribution.fault(f"{spec} opened {type(opened).__name__}, which has no method {name}")
-    return attributed(contribution, method, returns)
+def _with_methods(contribution: Contribution[Any], opened: Any, *names: str) -> Any:
+    """What a plugin opened, if it has these methods.
+
+    :raises PluginError: it has not.
+    """
+    for name in names:
+        if not callable(getattr(opened, name, None)):
+            spec = f"{type(contribution.value).__name__} {contribution.value.name!r}"
+            raise contribution.fault(f"{spec} opened {type(opened).__name__}, which has no method {name}")
+    return opened
 
 
 def _missing(*_: object, **__: object) -> ToolCalls:
@@ -104,7 +106,7 @@ class _AttributedMerger:
 
     merge: Callable[..., Merged]
     alternatives: Callable[..., tuple[Merged, ...]]
-    stream: Callable[[str], MergeStream]
+    stream: Callable[..., MergeStream]
 
 
 @attrs.frozen(eq=False)
@@ -135,15 +137,14 @@ def continuation_merger(contributions: Contributions) -> ContinuationMerger:
     if contribution is None:
         return _PlainMerger()
     announcements = contributions.values_of(ContinuationAnnouncement)
-    merger = attributed(contribution, contribution.value.open, object)(announcements)
-    open_stream = _method(contribution, merger, "stream", object)
+    opened = attributed(contribution, contribution.value.open, object)(announcements)
+    merger = _with_methods(contribution, opened, "merge", "alternatives", "stream")
+    open_stream = attributed(contribution, merger.stream, object)
 
     def stream(answer: str) -> MergeStream:
-        opened = open_stream(answer)
-        return _AttributedStream(*(_method(contribution, opened, name, str) for name in ("feed", "finish")))
+        parts = _with_methods(contribution, open_stream(answer), "feed", "finish")
+        return _AttributedStream(attributed(contribution, parts.feed, str), attributed(contribution, parts.finish, str))
 
     return _AttributedMerger(
-        _method(contribution, merger, "merge", Merged),
-        _method(contribution, merger, "alternatives", tuple),
-        stream,
+        attributed(contribution, merger.merge, Merged), attributed(contribution, merger.alternatives, tuple), stream
     )
