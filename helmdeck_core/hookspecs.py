@@ -1,42 +1,41 @@
 """The hooks: everything that a plugin can contribute or answer. This page is the complete contract of a plugin.
 
-A plugin is a module, or an object, with functions that are marked ``@hookimpl`` and have the names below. An implementation
-may leave out arguments that it does not need.
+A plugin is a module or object whose functions are marked ``@hookimpl`` and named as below; they may leave out arguments.
 
-There are two kinds. A *contribution* returns a sequence of values, each with a ``name`` and an ``order``: values are
-sorted by ``order`` and then by name; a plugin that contributes a name that a built-in has replaces the built-in's
-value; two installed plugins that contribute one name are an error. A *look-up* returns one answer or ``None``; the
-plugin that was registered last is called first, and ``wrapper=True`` may adjust the answer.
+There are two kinds. A *contribution* returns a sequence of values, each with a ``name`` and an ``order``, by which they are
+sorted. A value replaces a built-in one of the same name; two installed plugins that contribute one name are an error. A
+*look-up* returns one answer or ``None``; the plugin registered last is called first; ``wrapper=True`` may adjust the answer.
 
-All hooks are called when a deck is made, and none of them during a request, except for the look-up: it is called at the
-first request to a model id, and its answer is cached.
+All hooks are called when a deck is made, except for the look-up: it is called at the first request to a model id and cached.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pluggy
 
-from helmdeck_core.domain.catalog import CatalogSource, TrimStep
-from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
-from helmdeck_core.domain.commands import Command
-from helmdeck_core.domain.continuation import ContinuationAnnouncement, NativeContinuation
-from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
-from helmdeck_core.domain.error_rules import ErrorRuleSet
-from helmdeck_core.domain.event_sinks import EventSink
-from helmdeck_core.domain.history import HistoryStoreSpec
-from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, TierDefaults
-from helmdeck_core.domain.packs import Pack
-from helmdeck_core.domain.prices import PriceSource
-from helmdeck_core.domain.questions import PromptVariant
-from helmdeck_core.domain.ranking import Ranker
-from helmdeck_core.domain.recovery import RecoveryRule
-from helmdeck_core.domain.secret_patterns import SecretPattern
-from helmdeck_core.domain.texts import PromptText
-from helmdeck_core.domain.tool_calls import ToolCallFormat
-from helmdeck_core.domain.transports import TransportSpec
-from helmdeck_core.domain.weights import Weight
+if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the types of all hooks
+    from helmdeck_core.domain.catalog import CatalogSource, TrimStep
+    from helmdeck_core.domain.chat import ProviderSpec, StopReasonTable
+    from helmdeck_core.domain.commands import Command
+    from helmdeck_core.domain.continuation import ContinuationAnnouncement, ContinuationMergerSpec, NativeContinuation
+    from helmdeck_core.domain.decode import DecoderSpec, DecodeStep, ReasoningTag, RefusalPattern
+    from helmdeck_core.domain.error_rules import ErrorRuleSet
+    from helmdeck_core.domain.event_sinks import EventSink
+    from helmdeck_core.domain.history import HistoryStoreSpec
+    from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, TierDefaults
+    from helmdeck_core.domain.packs import Pack
+    from helmdeck_core.domain.prices import PriceSource
+    from helmdeck_core.domain.questions import PromptVariant
+    from helmdeck_core.domain.ranking import Ranker
+    from helmdeck_core.domain.recovery import RecoveryRule
+    from helmdeck_core.domain.secret_patterns import SecretPattern
+    from helmdeck_core.domain.texts import PromptText
+    from helmdeck_core.domain.tool_calls import ToolCallFormat, ToolCallReaderSpec
+    from helmdeck_core.domain.transports import TransportSpec
+    from helmdeck_core.domain.weights import Weight
 
 hookspec = pluggy.HookspecMarker("helmdeck")
 hookimpl = pluggy.HookimplMarker("helmdeck")
@@ -46,8 +45,7 @@ hookimpl = pluggy.HookimplMarker("helmdeck")
 def helmdeck_providers() -> Sequence[ProviderSpec]:
     """Contribute providers of models.
 
-    Called once when a deck is made. ``ProviderSpec.open`` is called later, at the first request to the provider; the
-    provider is closed with the deck.
+    Called once when a deck is made. ``ProviderSpec.open`` is called at the first request; the deck closes the provider.
 
     :returns: Provider specifications; their names are the first part of model ids. Empty for none.
     :raises Exception: none is expected; any exception stops start-up with an error that names the plugin.
@@ -61,9 +59,8 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 def helmdeck_transports() -> Sequence[TransportSpec]:
     """Contribute HTTP transports: HTTP clients for providers.
 
-    Called once when a deck is made. ``[http] transport`` or ``[providers.NAME] transport`` chooses one by name; without
-    either, the one with the lowest ``order``. ``TransportSpec.open`` is called at the first request of a provider, once per
-    event loop.
+    Called once when a deck is made. ``[http] transport`` or ``[providers.NAME] transport`` chooses one by name, else the
+    lowest ``order``. ``TransportSpec.open`` is called at the first request of a provider, once per event loop.
 
     :returns: Transport specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -91,8 +88,7 @@ def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
 def helmdeck_error_rules() -> Sequence[ErrorRuleSet]:
     """Contribute rules that map error responses of a vendor to failure classes.
 
-    Called once when a deck is made. A provider receives the sets that name it in ``ProviderSettings.error_rules``; they
-    take precedence over the provider's own rules.
+    Called once when a deck is made. ``ProviderSettings.error_rules`` has the sets that name the provider; they come first.
 
     :returns: Rule sets, usually ``helmdeck_provider_kit.ErrorRules``. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -108,8 +104,7 @@ def helmdeck_budget_rows() -> Sequence[BudgetRow]:
 
     Called once when a deck is made. Rows of all plugins form one table, in which the longest prefix wins.
 
-    :returns: Rows; their names are prefixes of model ids. Sizes are in bytes, counts in tokens, prices in US dollars
-        per million tokens. Empty for none.
+    :returns: Rows, named by prefix of a model id; bytes, tokens, US dollars per million tokens. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -135,7 +130,7 @@ def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
 def helmdeck_model_budget(model_id: str, table: BudgetTable) -> Budget | None:  # noqa: ARG001
     """Look up the budget of one model.
 
-    Called once per model id and then cached. The first answer is used; wrappers may adjust it. The configuration under ``[budgets]`` overrides it afterwards.
+    Called once per model id and then cached. The first answer is used; wrappers may adjust it; ``[budgets]`` overrides it.
 
     :param model_id: ``provider/model`` as the caller wrote it, without surrounding whitespace; may be any string.
     :param table: The rows that all plugins contributed.
@@ -151,8 +146,7 @@ def helmdeck_model_budget(model_id: str, table: BudgetTable) -> Budget | None:  
 def helmdeck_trim_steps() -> Sequence[TrimStep]:
     """Contribute trim steps of catalog compaction.
 
-    Called once when a deck is made; the steps run once per catalog version, in rising order, and the ladder stops at
-    the first step after which the catalog fits. Names, ids and ``supersedes`` are restored if a step removes them.
+    Called once when a deck is made. Steps run in rising order until the catalog fits; names and ids are never removed.
 
     :returns: Trim steps; their names are used in the configuration and in trim records. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -166,8 +160,7 @@ def helmdeck_trim_steps() -> Sequence[TrimStep]:
 def helmdeck_rankers() -> Sequence[Ranker]:
     """Contribute rankers, which order catalog entries by relevance for a request.
 
-    Called once when a deck is made. ``[selection] ranker`` chooses one by name; its index is built once per catalog
-    version.
+    Called once when a deck is made. ``[selection] ranker`` chooses one; its index is built once per catalog version.
 
     :returns: Rankers. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -234,6 +227,20 @@ def helmdeck_reasoning_tags() -> Sequence[ReasoningTag]:
 
 
 @hookspec
+def helmdeck_decoders() -> Sequence[DecoderSpec]:
+    """Contribute decoders, which strip reasoning from responses and decode their values.
+
+    Called once when a deck is made; the decoder with the lowest ``order`` is opened. A deck needs one.
+
+    :returns: Decoder specifications. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
 def helmdeck_decode_steps() -> Sequence[DecodeStep]:
     """Contribute ways to decode an answer that strict decoding rejected.
 
@@ -276,11 +283,24 @@ def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
 
 
 @hookspec
+def helmdeck_tool_call_readers() -> Sequence[ToolCallReaderSpec]:
+    """Contribute readers of tool calls, which find the calls of a response and decide which may be executed.
+
+    Called once when a deck is made; the reader with the lowest ``order`` is opened.
+
+    :returns: Reader specifications. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
 def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
     """Contribute recovery rules: the actions after a failed model call, by its cause.
 
-    Called once when a deck is made; a rule is looked up by its name when a call fails. Attempts, time and cost are
-    limited by ``[recovery]`` for every rule.
+    Called once when a deck is made. ``[recovery]`` limits attempts, time and cost for every rule.
 
     :returns: Rules; their names are causes, or causes with sub-causes. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -311,6 +331,20 @@ def helmdeck_continuation_announcements() -> Sequence[ContinuationAnnouncement]:
     Called once when a deck is made. Announcements are removed from continuations.
 
     :returns: Announcements; their names are language tags. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_continuation_mergers() -> Sequence[ContinuationMergerSpec]:
+    """Contribute mergers, which join a truncated answer with its continuation.
+
+    Called once when a deck is made; the merger with the lowest ``order`` is opened. Without any, texts are concatenated.
+
+    :returns: Merger specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1
@@ -350,8 +384,7 @@ def helmdeck_packs() -> Sequence[Pack]:
 def helmdeck_catalog_sources() -> Sequence[CatalogSource]:
     """Contribute sources of catalog entries.
 
-    Called once when a deck is made. ``[catalog] sources`` selects the ones that are loaded, at the first
-    use of the catalog.
+    Called once when a deck is made. ``[catalog] sources`` selects those that are loaded at the first use of the catalog.
 
     :returns: Catalog sources. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -393,9 +426,7 @@ def helmdeck_secret_patterns() -> Sequence[SecretPattern]:
 def helmdeck_commands() -> Sequence[Command]:
     """Contribute commands of the command line.
 
-    Called once per command line, and once when a deck is made. A name of several words, such as ``acme sync``, is a
-    command of a group; several plugins may add commands to one group. A command that has the name of a built-in one
-    replaces it.
+    Called once per command line, and once when a deck is made. A name such as ``acme sync`` adds to the group ``acme``.
 
     :returns: Commands; their names follow ``helmdeck`` on the command line. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
@@ -409,8 +440,7 @@ def helmdeck_commands() -> Sequence[Command]:
 def helmdeck_event_sinks() -> Sequence[EventSink]:
     """Contribute event sinks.
 
-    Called once when a deck is made. Inactive sinks are skipped, and so are sinks with ``open`` that
-    ``[events] sinks`` does not name.
+    Called once when a deck is made. Skipped: inactive sinks, and sinks with ``open`` that ``[events] sinks`` does not name.
 
     :returns: Event sinks. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.

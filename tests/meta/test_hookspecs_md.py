@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from helmdeck_core import hookspecs
-from helmdeck_core.hooks.docs import hooks
-from helmdeck_core.resolve.inventory import hooks_page
 from helmdeck_plugins import BUILTINS
+from helmdeck_plugins.commands.hook_reference import hooks, hooks_page
 
 ROOT = Path(__file__).parents[2]
 NAMES = [name for name in vars(hookspecs) if name.startswith("helmdeck_")]
