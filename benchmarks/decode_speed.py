@@ -22,8 +22,8 @@ from benchmarks.inputs import Answer, fenced, payload, prose
 from benchmarks.inputs import reasoning as reasoning_block
 from benchmarks.pages import write_between
 from helmdeck_core import DecodeFailed, DecodeStep, ReasoningTag, StopReason
-from helmdeck_core.reading.decoder import Decoder
 from helmdeck_plugins import json_repair, reasoning
+from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 from helmdeck_testing.deck_factory import make_deck
 
 DECODER = make_deck().runtime.decoder

@@ -22,8 +22,9 @@ import msgspec
 atheris: Any = importlib.import_module("atheris")
 
 with atheris.instrument_imports(include=["helmdeck_core", "helmdeck_plugins"]):
-    from helmdeck_core import DecodeFailed, Decoder, StopReason
+    from helmdeck_core import DecodeFailed, StopReason
     from helmdeck_plugins import json_repair, reasoning, refusals
+    from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 
     # Lazily loaded modules must be loaded here to be instrumented.
     Decoder([], [])

@@ -6,11 +6,11 @@ from typing import Any
 
 import attrs
 
+from helmdeck_core.calls.diagnosis import is_blank_loop, loop_of
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import Shape
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.tool_calls import ToolCalls
-from helmdeck_core.reading.diagnosis import is_blank_loop, loop_of
 from helmdeck_core.resolve.runtime import Runtime
 
 

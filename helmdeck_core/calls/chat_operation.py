@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 import msgspec
 
+from helmdeck_core.calls.diagnosis import loop_of
 from helmdeck_core.calls.history_trimming import drop_oldest_turns
 from helmdeck_core.calls.operation import Prepared, SideAttempts
 from helmdeck_core.calls.provider_registry import ProviderRegistry
@@ -13,7 +14,6 @@ from helmdeck_core.calls.response_failures import empty_failure, loop_failure
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, Role, StopReason
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.errors import CallFailed
-from helmdeck_core.reading.diagnosis import loop_of
 from helmdeck_core.resolve.budgets import BudgetResolver
 
 

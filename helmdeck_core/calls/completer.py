@@ -7,7 +7,6 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-from helmdeck_core.calls.continuation.merge import Merger, SeamStream
 from helmdeck_core.calls.continuation.turn import RequestGuard, SendRequest, ShapeCheck, Turn, TurnAction, TurnResult
 from helmdeck_core.calls.provider_client import Chunks, ProviderClient
 from helmdeck_core.config.precedence import matching_prefixes
@@ -15,8 +14,8 @@ from helmdeck_core.config.types import AgentConfig
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import (
     Continuation,
-    ContinuationAnnouncement,
     ContinuationLimits,
+    MergeStream,
     NativeContinuation,
     TerminalReason,
 )
@@ -50,7 +49,6 @@ class Completer:
         self._runtime = runtime
         self._client = client
         self._clock = clock
-        self._merger = Merger(runtime.contributions.values_of(ContinuationAnnouncement))
         self._without_native: set[str] = set()
 
     async def complete(
@@ -103,7 +101,7 @@ class Completer:
         while isinstance(action, SendRequest):
             number += 1
             part = _StreamedPart(
-                self._merger.stream(turn.answer), self._runtime.decoder.stream(), is_silent=action.is_repair
+                self._runtime.merger.stream(turn.answer), self._runtime.decoder.stream(), is_silent=action.is_repair
             )
             async with contextlib.aclosing(
                 self._continue_in_chunks(turn, action, part, call, number, until_s)
@@ -160,7 +158,7 @@ class Completer:
             limits_of(self._runtime.config.agent, self._runtime.weights, request),
             check,
             self._runtime.texts,
-            self._merger,
+            self._runtime.merger,
             takes_native=lambda: request.model not in self._without_native and self._takes_native(request),
             guard=guard,
         )
@@ -263,7 +261,7 @@ class _StreamedPart:
     :ivar action: what the turn does after it.
     """
 
-    def __init__(self, seam: SeamStream, stripper: StreamStripper, *, is_silent: bool) -> None:
+    def __init__(self, seam: MergeStream, stripper: StreamStripper, *, is_silent: bool) -> None:
         self._seam = seam
         self._stripper = stripper
         self._is_silent = is_silent

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import attrs
 
 from helmdeck_core.calls.operation import Prepared, SideAttempts
+from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.calls.recovery import NextAttempt
 from helmdeck_core.calls.response_failures import decode_failure
@@ -23,7 +24,6 @@ from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.questions import Answer, FilterCall, PromptVariant, Question
 from helmdeck_core.domain.recovery import NO_REQUEST_CHANGES, CallLimits, RequestChanges
 from helmdeck_core.errors import CallFailed, FailureClass
-from helmdeck_core.reading.parsed import decode_parsed
 from helmdeck_core.resolve.runtime import Runtime
 
 T = TypeVar("T")

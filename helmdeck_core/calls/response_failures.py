@@ -6,11 +6,11 @@ from typing import Any
 
 import attrs
 
+from helmdeck_core.calls.diagnosis import empty_sub_cause, excerpt_of, undecodable
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import CallFailed, FailureClass
-from helmdeck_core.reading.diagnosis import empty_sub_cause, excerpt_of, failure
 
 
 def empty_failure(request: ChatRequest, response: ChatResponse) -> CallFailed:
@@ -18,14 +18,14 @@ def empty_failure(request: ChatRequest, response: ChatResponse) -> CallFailed:
     text, stop = response.text, response.stop_reason
     sub_cause = empty_sub_cause(stop, text, has_reasoning=_has_reasoning(response), is_unclosed=False)
     what = "the model returned an empty answer"
-    found = failure(stop, sub_cause, "", is_empty=True).as_call(what, text, **_facts(request, response))
+    found = undecodable(stop, sub_cause, "", is_empty=True).as_call(what, text, **_facts(request, response))
     return _with_details(response, found)
 
 
 def loop_failure(request: ChatRequest, response: ChatResponse, loop: str) -> CallFailed:
     """Return the failure of a structured response that ends in a loop."""
     what = "the model's output never reached the requested structure"
-    found = failure(response.stop_reason, loop, response.text)
+    found = undecodable(response.stop_reason, loop, response.text)
     return found.as_call(what, response.text, **_facts(request, response))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
+from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.deck.explain import Explanation, explain
 from helmdeck_core.deck.questions import decodable
@@ -22,7 +23,6 @@ from helmdeck_core.domain.tasks import CompletedStep
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.domain.traces import CallTrace, TraceStore
 from helmdeck_core.packs.runner import Runner
-from helmdeck_core.reading.parsed import decode_parsed
 from helmdeck_core.resolve.runtime import Runtime
 
 T = TypeVar("T")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import attrs
 
@@ -226,3 +226,64 @@ class ContinuationAnnouncement:
     def problem(self) -> str:
         """Why the value cannot be used; empty if it can."""
         return pattern_problem(*self.openers, *self.phrases, *self.unspaced_phrases)
+
+
+@attrs.frozen
+class Merged:
+    """A truncated answer joined with its continuation.
+
+    :ivar text: the joined text.
+    :ivar added: the new part of the continuation; ``text`` ends with it.
+    :ivar dropped: number of removed characters of the continuation.
+    :ivar kinds: kinds of the removed text, such as ``announcement``.
+    :ivar is_restart: the continuation is the whole answer again and replaces it.
+    """
+
+    text: str
+    added: str
+    dropped: int = 0
+    kinds: tuple[str, ...] = ()
+    is_restart: bool = False
+
+
+class MergeStream(Protocol):
+    """Joins a continuation that arrives in chunks."""
+
+    def feed(self, chunk: str) -> str:
+        """Process the next chunk; return the text that is certain to be new."""
+        ...
+
+    def finish(self, *, is_truncated: bool = False) -> str:
+        """End the stream; return the text that was held back."""
+        ...
+
+
+class ContinuationMerger(Protocol):
+    """Joins truncated answers with their continuations; both are visible text."""
+
+    def merge(self, answer: str, more: str, *, is_truncated: bool = False) -> Merged:
+        """Join an answer with its continuation; the answer itself is not changed.
+
+        :param is_truncated: whether the continuation is truncated too.
+        """
+        ...
+
+    def alternatives(self, answer: str, more: str) -> tuple[Merged, ...]:
+        """Return other joins, best first. A structured answer takes the first one that completes it."""
+        ...
+
+    def stream(self, answer: str) -> MergeStream:
+        """Join a continuation that arrives in chunks; the answer is not released again."""
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class ContinuationMergerSpec:
+    """A way to join continuations. A deck uses the one with the lowest ``order``.
+
+    :ivar open: makes the merger, once per deck; should import its modules itself, to keep start-up fast.
+    """
+
+    name: str
+    open: Callable[[Sequence[ContinuationAnnouncement]], ContinuationMerger]
+    order: int = 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 import msgspec
 
+from helmdeck_core.domain.chat import StopReason
 from helmdeck_core.domain.patterns import pattern_problem
 from helmdeck_core.errors import FAILURES, CallFailed, FailureClass, HelmdeckError
 
@@ -166,3 +167,56 @@ class StreamStripper(Protocol):
     def finish(self) -> tuple[str, str]:
         """End the stream; return the buffered text and reasoning."""
         ...
+
+
+class Decoder(Protocol):
+    """Strips reasoning from responses and decodes their values."""
+
+    def strip(self, text: str) -> Stripped:
+        """Remove closed reasoning blocks; an unclosed block stays in place and is flagged. Idempotent."""
+        ...
+
+    def has_reasoning(self, text: str) -> bool:
+        """Whether ``strip`` removes anything."""
+        ...
+
+    def stream(self, *, starts_in_reasoning: bool = False) -> StreamStripper:
+        """Return a stripper for streamed text.
+
+        :param starts_in_reasoning: the prompt opened a block, so the text starts inside reasoning.
+        """
+        ...
+
+    def decode(
+        self,
+        raw: str | bytes,
+        type: type[T],
+        stop: StopReason | None = None,
+        *,
+        fits: Callable[[T], bool] | None = None,
+        output_tokens: int = 0,
+        tried: Tried | None = None,
+    ) -> Decoded[T]:
+        """Decode the first complete object, or list if ``type`` is a list, that matches the type.
+
+        :param type: a msgspec Struct, an attrs class or dataclass, a ``TypedDict``, ``dict``, or a list of one of these.
+        :param stop: the stop reason; it determines the cause of a failure.
+        :param fits: an extra condition, for a loose type such as ``dict``.
+        :param output_tokens: output tokens that the provider reported; 0 if unknown. If the text is far shorter, a failure
+            becomes a ``reasoning_leak``.
+        :param tried: called for each decode attempt with the name of the step and the outcome.
+        :raises DecodeFailed: the text contains no such value; the exception has the cause and the position.
+        """
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class DecoderSpec:
+    """A way to decode responses. A deck uses the one with the lowest ``order``.
+
+    :ivar open: makes the decoder, once per deck; should import its modules itself, to keep start-up fast.
+    """
+
+    name: str
+    open: Callable[[Sequence[ReasoningTag], Sequence[DecodeStep], Sequence[RefusalPattern]], Decoder]
+    order: int = 0

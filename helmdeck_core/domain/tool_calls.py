@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 import attrs
 
 from helmdeck_core.domain import EMPTY
-from helmdeck_core.domain.chat import ToolCall
+from helmdeck_core.domain.chat import ChatResponse, StopReason, ToolCall, ToolDefinition
+from helmdeck_core.domain.decode import Decoded, ReasoningTag, Stripped
 
 
 class ToolCallFormatKind(enum.StrEnum):
@@ -68,6 +70,25 @@ class ToolCallFormat:
     protocol: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     order: int = 0
+
+    @property
+    def problem(self) -> str:
+        """Why the format cannot be used; empty if it can."""
+        if not all((*self.open, *self.close)):
+            return "a mark is empty"
+        is_introduction = self.kind is ToolCallFormatKind.INTRODUCTION
+        for field, source, group in (("head", self.head, "name"), ("argument", self.argument, "key")):
+            try:
+                groups = re.compile(source, re.IGNORECASE).groupindex
+            except re.error as error:
+                return f"{field} is not a valid regular expression: {error}"
+            if source and group not in groups and not is_introduction:
+                return f"{field} has no group {group!r}"
+        if bool(self.argument) != bool(self.argument_close):
+            return "argument and argument_close require each other"
+        if is_introduction:
+            return "" if self.head else "an introduction requires a head"
+        return "" if self.open or self.protocol else "the format has neither an opening mark nor a protocol"
 
 
 NATIVE = "native"
@@ -139,3 +160,64 @@ class ToolCalls:
     def looks_broken(self) -> bool:
         """Whether all calls are malformed, so that they should be requested again with the errors."""
         return not self.calls and bool(self.broken)
+
+
+class ToolCallReader(Protocol):
+    """Decides which calls of a response may be executed."""
+
+    def read(
+        self,
+        text: str,
+        *,
+        tools: Iterable[str | ToolDefinition] | None = None,
+        stop: StopReason | None = None,
+        model: str = "",
+        partial: bool = False,
+    ) -> ToolCalls:
+        """Find the calls in a text.
+
+        :param tools: the offered tools; ``None`` accepts every name.
+        :param stop: the stop reason; ``None`` if unknown.
+        :param model: the model id, for formats of specific models.
+        :param partial: also return the complete calls of a truncated response.
+        """
+        ...
+
+    def judge(
+        self,
+        response: ChatResponse,
+        *,
+        tools: Iterable[str | ToolDefinition] | None = None,
+        model: str = "",
+        partial: bool = False,
+    ) -> ToolCalls:
+        """Judge the native calls of a response, or else find those in its text; parameters as for ``read``."""
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class ToolCallContext:
+    """What a tool-call reader is made from.
+
+    :ivar formats: all contributed formats.
+    :ivar tags: all contributed reasoning tags.
+    :ivar strip: removes reasoning from a text.
+    :ivar decode: decodes a JSON object, also one that needs repair; raises ``DecodeFailed`` without one.
+    """
+
+    formats: Sequence[ToolCallFormat]
+    tags: Sequence[ReasoningTag]
+    strip: Callable[[str], Stripped]
+    decode: Callable[[str], Decoded[dict[str, Any]]]
+
+
+@attrs.frozen(kw_only=True)
+class ToolCallReaderSpec:
+    """A way to read tool calls. A deck uses the one with the lowest ``order``.
+
+    :ivar open: makes the reader, once per deck; should import its modules itself, to keep start-up fast.
+    """
+
+    name: str
+    open: Callable[[ToolCallContext], ToolCallReader]
+    order: int = 0

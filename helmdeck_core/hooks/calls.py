@@ -121,9 +121,9 @@ def attributed(contribution: Contribution[T], function: Callable[..., R], return
     """Wrap a function of a contributed value: errors and wrong return types name its plugin."""
     label = f"{type(contribution.value).__name__} {getattr(contribution.value, 'name', '?')!r}"
 
-    def call(*arguments: Any) -> R:
+    def call(*arguments: Any, **named: Any) -> R:
         try:
-            result = function(*arguments)
+            result = function(*arguments, **named)
         # RecursionError and MemoryError are caused by the input, not by the plugin.
         except (HelmdeckError, RecursionError, MemoryError):
             raise

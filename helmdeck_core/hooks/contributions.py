@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
-import typing
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -20,10 +19,14 @@ Named = Mapping[str, Contribution[T]]
 
 
 @cache
-def specifications() -> Mapping[str, FunctionType]:
+def hook_specifications() -> Mapping[str, FunctionType]:
     """Every hook specification by name, in source order."""
-    functions = inspect.getmembers_static(hookspecs, lambda value: hasattr(value, f"{GROUP}_spec"))
-    return dict(sorted(functions, key=lambda item: item[1].__code__.co_firstlineno))
+    return {
+        name: value
+        for module in hookspecs.MODULES
+        for name, value in vars(module).items()
+        if hasattr(value, f"{GROUP}_spec")
+    }
 
 
 def is_lookup(specification: FunctionType) -> bool:
@@ -33,11 +36,16 @@ def is_lookup(specification: FunctionType) -> bool:
 
 @cache
 def _hooks() -> Mapping[type, str]:
-    """The contribution hook of each value type, read from the return annotations of the specifications."""
+    """The contribution hook of each value type, read from the return annotations of the specifications.
+
+    The types are public names, which are imported here, when the first deck is made.
+    """
+    public = import_module("helmdeck_core")
     found: dict[type, str] = {}
-    for name, specification in specifications().items():
+    for name, specification in hook_specifications().items():
         if not is_lookup(specification):
-            (value_type,) = typing.get_args(typing.get_type_hints(specification)["return"])
+            annotation: str = specification.__annotations__["return"]
+            value_type = getattr(public, annotation.removeprefix("Sequence[").removesuffix("]"))
             assert value_type not in found, f"{name} and {found[value_type]} contribute the same type"
             found[value_type] = name
     return found

@@ -16,7 +16,6 @@ from helmdeck_core.domain.recovery import CAUSES_OF_RULES, Action, FailureContex
 from helmdeck_core.domain.tool_calls import ToolCallFormat
 from helmdeck_core.hooks.calls import Contribution, attributed
 from helmdeck_core.hooks.contributions import Contributions
-from helmdeck_core.reading.tool_calls.scanner import format_problem
 
 
 def checked(contributions: Contributions, texts: Mapping[str, str]) -> Contributions:
@@ -73,8 +72,6 @@ def _only_actions(
 
 def _tool_call_format(contribution: Contribution[ToolCallFormat]) -> Contribution[ToolCallFormat]:
     call_format = contribution.value
-    if problem := format_problem(call_format):
-        raise contribution.fault(f"ToolCallFormat {call_format.name!r}: {problem}")
     if call_format.translate is None:
         return contribution
     translate = attributed(contribution, call_format.translate, str)

@@ -23,7 +23,8 @@ from helmdeck_core.domain.chat import (
     StopReason,
     StopReasonTable,
 )
-from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
+from helmdeck_core.domain.continuation import ContinuationMerger
+from helmdeck_core.domain.decode import Decoder
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier, TierDefaults
@@ -31,19 +32,18 @@ from helmdeck_core.domain.prices import PriceSource
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.secret_patterns import SecretPattern
 from helmdeck_core.domain.texts import TEXTS, PromptText
-from helmdeck_core.domain.tool_calls import ToolCallFormat
+from helmdeck_core.domain.tool_calls import ToolCallReader
 from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.domain.weights import WEIGHTS, Weight
 from helmdeck_core.errors import ConfigError, PluginError
 from helmdeck_core.hooks.calls import Contribution, attributed
 from helmdeck_core.hooks.contributions import Contributions, Named, collect_all
 from helmdeck_core.hooks.manager import Plugins
-from helmdeck_core.reading.decoder import Decoder
-from helmdeck_core.reading.tool_calls.reader import ToolCallReader
 from helmdeck_core.resolve.budgets import BudgetResolver
 from helmdeck_core.resolve.checks import checked
 from helmdeck_core.resolve.event_sinks import ActiveSink, active_sinks
 from helmdeck_core.resolve.prices import Pricer
+from helmdeck_core.resolve.readers import continuation_merger, open_decoder, tool_call_reader
 from helmdeck_core.resolve.stop_reasons import StopReasons
 from helmdeck_core.resolve.transports import TransportChooser, client_mistakes
 
@@ -68,6 +68,7 @@ class Runtime:
     budgets: BudgetResolver
     decoder: Decoder
     tool_calls: ToolCallReader
+    merger: ContinuationMerger
     pricer: Pricer
     stop_reasons: StopReasons
     texts: Mapping[str, str]
@@ -157,8 +158,8 @@ def resolve(
         raise ConfigError(tuple(mistakes))
     texts = dict.fromkeys(TEXTS, "") | {each.name: each.text for each in contributions.values_of(PromptText)}
     contributions = checked(contributions, texts)
-    config, tags = loaded.config, contributions.values_of(ReasoningTag)
-    decoder = Decoder(tags, contributions.values_of(DecodeStep), contributions.values_of(RefusalPattern))
+    config = loaded.config
+    decoder = open_decoder(contributions)
     budgets = BudgetResolver(
         plugins,
         BudgetTable(contributions.values_of(BudgetRow)),
@@ -176,7 +177,8 @@ def resolve(
         contributions=contributions,
         budgets=budgets,
         decoder=decoder,
-        tool_calls=ToolCallReader(contributions.values_of(ToolCallFormat), tags, decoder),
+        tool_calls=tool_call_reader(contributions, decoder),
+        merger=continuation_merger(contributions),
         pricer=Pricer(contributions.of(PriceSource)),
         stop_reasons=StopReasons(contributions.values_of(StopReasonTable)),
         texts=texts,

@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from helmdeck_core import DecodeFailed, Decoder, StopReason
+from helmdeck_core import DecodeFailed, StopReason
 from helmdeck_plugins import json_repair, reasoning, refusals
+from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 
 DATA = Path(os.environ.get("BENCH_DATA") or Path(__file__).parents[3] / "shared" / "bench") / "decode"
 DECODER = Decoder(

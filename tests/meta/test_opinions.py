@@ -140,11 +140,7 @@ def marks_found(source, marks):
 
 FORMATS = {
     "redaction.py": "names of headers, form fields and options that hold credentials",
-    "hooks/docs.py": "fields of docstrings",
     "cli/plan.py": "a message of the schema check",
-    "reading/diagnosis.py": "messages of the JSON decoder",
-    "reading/fragments.py": "messages of the JSON decoder",
-    "reading/tool_calls/payloads.py": "literals of JSON",
 }
 """Modules whose patterns contain words that no model writes as prose, and what they are."""
 

@@ -285,7 +285,7 @@ def test_hook_reference_is_written_and_hooks_are_printed_as_data(cli, tmp_path):
 
 
 def test_error_while_rendering_keeps_the_old_file(cli, tmp_path, monkeypatch):
-    from helmdeck_core.hooks import docs as hookdocs
+    from helmdeck_plugins.commands import hook_reference as hookdocs
 
     (tmp_path / "out.md").write_text("old")
     monkeypatch.setattr(hookdocs, "hooks", lambda: 1 / 0)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmdeck_core import Decoded, DecodeFailed, Decoder
+from helmdeck_core import Decoded, DecodeFailed
 from helmdeck_plugins import json_repair
+from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 from tests.work_support import WorkCounter
 
 STEPS = json_repair.helmdeck_decode_steps()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from helmdeck_core import DecodeFailed, Decoder, StopReason
+from helmdeck_core import DecodeFailed, StopReason
 from helmdeck_plugins import reasoning
+from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 
 TAGS = reasoning.helmdeck_reasoning_tags()
 DECODER = Decoder(TAGS, [])

@@ -32,7 +32,7 @@ from helmdeck_core import (
     StopReason,
     hookimpl,
 )
-from helmdeck_core.reading.decoder import Decoder
+from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 
 FREE = "openrouter/openrouter/free"
 FRONTIER = "openai/gpt-4o"

@@ -157,7 +157,7 @@ def test_help_of_a_plugin_command_is_a_success(cli, plugin):
 
 @pytest.mark.parametrize("fault", [SystemExit(0), SystemExit(None), SystemExit("bye"), asyncio.CancelledError()])
 def test_sys_exit_during_a_built_in_command_is_an_error(cli, monkeypatch, fault):
-    from helmdeck_core.hooks import docs as hookdocs
+    from helmdeck_plugins.commands import hook_reference as hookdocs
 
     def leave():
         raise fault

@@ -148,7 +148,7 @@ def test_exception_in_a_plugin_command_names_the_plugin(cli, with_stub, command,
 
 
 def test_unexpected_error_is_one_line_with_traceback_at_debug_level(cli, monkeypatch):
-    from helmdeck_core.hooks import docs as hookdocs
+    from helmdeck_plugins.commands import hook_reference as hookdocs
 
     monkeypatch.setattr(hookdocs, "hooks", lambda: 1 / 0)
     done = cli("hooks")

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from benchmarks.peers_decode import is_same
-from helmdeck_core import DecodeFailed, Decoder, StopReason, schema_problems
+from helmdeck_core import DecodeFailed, StopReason, schema_problems
 from helmdeck_plugins import json_repair, reasoning, refusals
+from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 
 DECODER = Decoder(
     reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps(), refusals.helmdeck_refusal_patterns()

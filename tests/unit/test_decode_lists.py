@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from helmdeck_core import DecodeFailed, Decoder, StopReason
+from helmdeck_core import DecodeFailed, StopReason
 from helmdeck_plugins import json_repair, reasoning
+from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 
 DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps())
 

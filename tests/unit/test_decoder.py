@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmdeck_core import DecodeFailed, Decoder, DecodeStep, FailureClass, ReasoningTag, StopReason
+from helmdeck_core import DecodeFailed, DecodeStep, FailureClass, ReasoningTag, StopReason
 from helmdeck_core.errors import FAILURES
 from helmdeck_plugins import json_repair, reasoning
+from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 from tests.work_support import WorkCounter
 
 DECODER = Decoder(reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps())

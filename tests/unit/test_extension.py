@@ -14,9 +14,10 @@ from helmdeck_core import (
     Role,
     TextPart,
     Tier,
+    ToolDefinition,
     TrimStep,
 )
-from helmdeck_testing import Chunks, EventRecorder, make_deck
+from helmdeck_testing import Chunks, EventRecorder, Reply, make_deck, scripted_provider
 
 ACME = '''
 """Everything that a small company adds: a provider, a budget row, a trim step, a reasoning tag."""
@@ -304,3 +305,87 @@ def test_a_package_reads_the_errors_and_the_end_mark_of_its_vendor(installed_plu
         *_, response = deck.stream(ask("tides"))
         assert response.text == "hi"
     assert len(VENDOR.strip().splitlines()) < 30
+
+
+ACME_CALLS = '''
+"""Replaces the built-in reader of tool calls: the last line of a response is a call, ``name {arguments}``."""
+
+import json
+
+from helmdeck_core import RecoveredCall, ToolCall, ToolCallReaderSpec, ToolCalls, hookimpl
+
+
+class LastLine:
+    def read(self, text, **options):
+        before, _, last = text.rpartition("\\n")
+        name, _, arguments = last.partition(" ")
+        if not arguments.startswith("{"):
+            return ToolCalls(text=text)
+        call = ToolCall("call_1", name, arguments)
+        return ToolCalls(text=before, calls=(RecoveredCall(call, json.loads(arguments), format="last line"),))
+
+    def judge(self, response, **options):
+        return self.read(response.text, **options)
+
+
+@hookimpl
+def helmdeck_tool_call_readers():
+    return [ToolCallReaderSpec(name="formats", open=lambda context: LastLine())]
+'''
+
+
+def test_a_package_replaces_the_reader_of_tool_calls_by_its_name(installed_plugin):
+    assert ACME_CALLS.strip().count("\n") < 30
+    installed_plugin("helmdeck-acme", {"acme": "acme_calls"}, {"acme_calls": ACME_CALLS})
+    search = ToolDefinition("search", "Search", {"type": "object"})
+    script = scripted_provider([Reply('I look.\nsearch {"query": "tides"}')])
+    with make_deck(script, autoload=True) as deck:
+        request = ChatRequest(model="scripted/a", messages=(Message(Role.USER, (TextPart("go"),)),), tools=(search,))
+        response = deck.complete(request)
+        (owned,) = deck.runtime.contributions["helmdeck_tool_call_readers"]
+    assert [(call.name, call.arguments) for call in response.tool_calls] == [("search", '{"query": "tides"}')]
+    assert (owned.plugin, owned.replaced) == ("acme", "tool_call_reader")
+
+
+ACME_MERGER = '''
+"""Replaces the built-in merger: the parts are separate paragraphs."""
+
+from helmdeck_core import ContinuationMergerSpec, Merged, hookimpl
+
+
+class Paragraphs:
+    def merge(self, answer, more, *, is_truncated=False):
+        return Merged(answer + "\\n\\n" + more, "\\n\\n" + more)
+
+    def alternatives(self, answer, more):
+        return ()
+
+    def stream(self, answer):
+        self.begun = ""
+        return self
+
+    def feed(self, chunk):
+        begun, self.begun = self.begun, "\\n\\n"
+        return chunk if begun else "\\n\\n" + chunk
+
+    def finish(self, *, is_truncated=False):
+        return ""
+
+
+@hookimpl
+def helmdeck_continuation_mergers():
+    return [ContinuationMergerSpec(name="seam", open=lambda announcements: Paragraphs())]
+'''
+
+
+def test_a_package_replaces_the_merger_of_continuations_by_its_name(installed_plugin):
+    assert ACME_MERGER.strip().count("\n") < 30
+    installed_plugin("helmdeck-acme", {"acme": "acme_merger"}, {"acme_merger": ACME_MERGER})
+    request = ChatRequest(model="scripted/a", messages=(Message(Role.USER, (TextPart("go"),)),))
+    replies = [Reply("The first part", "length"), Reply("part two")]
+    for is_streamed in (False, True):
+        with make_deck(scripted_provider(replies), autoload=True) as deck:
+            last = list(deck.stream(request))[-1] if is_streamed else deck.complete(request)
+            (owned,) = deck.runtime.contributions["helmdeck_continuation_mergers"]
+        assert last.text == "The first part\n\npart two"
+        assert (owned.plugin, owned.replaced) == ("acme", "continuation")

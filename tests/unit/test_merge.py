@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmdeck_core.calls.continuation.merge import Merger
 from helmdeck_plugins import continuation
+from helmdeck_plugins.continuation.merge import Merger
 
 MERGER = Merger(continuation.helmdeck_continuation_announcements())
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmdeck_core import LazyScores, Ranking, Score, score_margin, should_escalate
+from helmdeck_core import LazyScores, Ranking, Score, score_margin
 from helmdeck_core.context.history_prior import with_prior
-from helmdeck_core.domain.ranking import is_unsure
+from helmdeck_core.domain.ranking import is_unsure, should_escalate
 
 WEIGHTS = {"history.gain": 0.25, "history.entries": 3}
 IDS = ["d", "a", "c", "b"]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmdeck_core import Decoder, ReasoningTag
+from helmdeck_core import ReasoningTag
+from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 from tests.work_support import WorkCounter
 
 TAGS = [

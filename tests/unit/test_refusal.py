@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from helmdeck_core import DecodeFailed, Decoder, FailureClass, StopReason
+from helmdeck_core import DecodeFailed, FailureClass, StopReason
 from helmdeck_plugins import json_repair, reasoning, refusals
+from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 
 DECODER = Decoder(
     reasoning.helmdeck_reasoning_tags(), json_repair.helmdeck_decode_steps(), refusals.helmdeck_refusal_patterns()

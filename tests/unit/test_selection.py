@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmdeck_core import Catalog, Ranker, Ranking, Score, TrimStep, hookimpl, should_escalate, top_k
+from helmdeck_core import Catalog, Ranker, Ranking, Score, TrimStep, hookimpl, top_k
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.selection import SelectionLimits, select
+from helmdeck_core.domain.ranking import should_escalate
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_testing import make_deck
 

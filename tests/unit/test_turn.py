@@ -25,9 +25,9 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_core.calls.answer_shape import AnswerShapeCheck
-from helmdeck_core.calls.continuation.merge import Merger
 from helmdeck_core.calls.continuation.turn import SendRequest, Turn, TurnResult
 from helmdeck_core.domain.continuation import TRANSITIONS, ContinuationLimits, TerminalReason, Trigger, TurnState
+from helmdeck_plugins.continuation.merge import Merger
 from helmdeck_testing import make_deck
 
 RUNTIME = make_deck().runtime

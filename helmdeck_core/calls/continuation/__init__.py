@@ -1,1 +1,1 @@
-"""Completes truncated answers and joins their parts by content. Nothing here sends a request."""
+"""Decides how truncated answers are completed. Nothing here sends a request."""

@@ -11,8 +11,6 @@ from typing import Any, Protocol
 
 import attrs
 
-from helmdeck_core.calls.continuation.merge import Merger
-from helmdeck_core.calls.continuation.repetition import longest_repetition, squashed
 from helmdeck_core.domain.chat import (
     DISPOSITIONS,
     ChatRequest,
@@ -29,6 +27,7 @@ from helmdeck_core.domain.continuation import (
     TRANSITIONS,
     Continuation,
     ContinuationLimits,
+    ContinuationMerger,
     Shape,
     TerminalReason,
     Trigger,
@@ -37,9 +36,6 @@ from helmdeck_core.domain.continuation import (
 from helmdeck_core.domain.texts import NOTICE
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.errors import AttemptRequest, CallFailed, FailureClass, RequestKind
-
-SAME_START = 6
-"""An object with the same first characters as the truncated one is that one written again."""
 
 _FATAL: Mapping[StopReason, TerminalReason] = {
     StopReason.SAFETY_BLOCKED: TerminalReason.SAFETY_BLOCKED,
@@ -124,7 +120,7 @@ class Turn:
         limits: ContinuationLimits,
         check: ShapeCheck,
         texts: Mapping[str, str],
-        merger: Merger,
+        merger: ContinuationMerger,
         *,
         takes_native: Callable[[], bool] = lambda: False,
         guard: RequestGuard | None = None,
@@ -261,13 +257,12 @@ class Turn:
         merged = self._merger.merge(answer, more, is_truncated=response.stop_reason is StopReason.MAX_TOKENS)
         if self._check.shape(self._text) is not Shape.CUT:
             return merged.added, merged.dropped
-        for added in (merged.added, more, more[longest_repetition(answer, more) :]):
-            if self._check.shape(self._text + added) is Shape.WHOLE:
-                return added, len(more) - len(added)
-        if squashed(more).startswith(squashed(answer)[:SAME_START]) and self._check.shape(more) is Shape.WHOLE:
-            # The whole response was written again: the truncated one is dropped.
-            dropped, self._text = len(self._text), ""
-            return more, dropped
+        for join in (merged, *self._merger.alternatives(answer, more)):
+            kept = "" if join.is_restart else self._text
+            if self._check.shape(kept + join.added) is Shape.WHOLE:
+                dropped = len(self._text) if join.is_restart else join.dropped
+                self._text = kept
+                return join.added, dropped
         return merged.added, merged.dropped
 
     def _evaluated(self, response: ChatResponse) -> Trigger:

@@ -22,7 +22,7 @@ from helmdeck_core.cli import (
 )
 
 if TYPE_CHECKING:
-    from helmdeck_core import HookUse
+    from helmdeck_plugins.commands.hook_reference import HookUse
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,9 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.write is not None:
         return _write(arguments.write)
     from helmdeck_core import list_plugins
+    from helmdeck_plugins.commands.hook_reference import hook_uses
 
     inventory = list_plugins(read_config(arguments))
-    uses = inventory.hooks()
+    uses = hook_uses(inventory)
     if arguments.hook is not None:
         uses = (_find(uses, arguments.hook),)
     if arguments.json:
@@ -107,7 +108,7 @@ def _show_one(use: HookUse) -> None:
 
 
 def _write(path: Path) -> int:
-    from helmdeck_core import hooks_page
+    from helmdeck_plugins.commands.hook_reference import hooks_page
 
     text = hooks_page()  # before the file is opened, so that an error leaves the old file
     try:

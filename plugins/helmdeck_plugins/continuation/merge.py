@@ -13,12 +13,13 @@ from functools import cached_property
 
 import attrs
 
-from helmdeck_core.calls.continuation.repetition import LINE_MARK, SURE, longest_repetition, repeated_length, squashed
-from helmdeck_core.domain.continuation import ContinuationAnnouncement
+from helmdeck_core import ContinuationAnnouncement, Merged
+from helmdeck_plugins.continuation.repetition import LINE_MARK, SURE, longest_repetition, repeated_length, squashed
 
 HEAD = 400
 """Characters at the start of a continuation that are searched for an announcement, a fence or a repeated line."""
-
+SAME_START = 6
+"""A continuation with the same first characters as the answer may be the whole answer again."""
 
 _FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[^\n`]*$", re.MULTILINE)
 _FENCE_BEGUN = re.compile(r"(?:^|(?<=\n))(?:`+|~+)[\w+#.-]*\Z")
@@ -49,24 +50,8 @@ class Seam:
     is_open: bool = False
 
 
-@attrs.frozen
-class Merged:
-    """An answer joined with its continuation.
-
-    :ivar text: the joined text.
-    :ivar added: the new part of the continuation; ``text`` ends with it.
-    :ivar dropped: number of removed characters of the continuation.
-    :ivar kinds: kinds of the removed text; see ``Seam``.
-    """
-
-    text: str
-    added: str
-    dropped: int = 0
-    kinds: tuple[str, ...] = ()
-
-
 class Merger:
-    """Joins truncated answers with their continuations.
+    """A ``ContinuationMerger`` that finds the seam by content.
 
     :param announcements: how models announce that they continue, by language.
     """
@@ -91,6 +76,14 @@ class Merger:
         if seam.has_foreign_fence:
             added = without_closing_fence(added)
         return Merged(answer + added, added, len(more) - len(added), seam.kinds)
+
+    def alternatives(self, answer: str, more: str) -> tuple[Merged, ...]:
+        """The texts as they are, without the longest repetition, and the continuation as the whole answer."""
+        rest = more[longest_repetition(answer, more) :]
+        joins = [Merged(answer + more, more), Merged(answer + rest, rest, len(more) - len(rest))]
+        if squashed(more).startswith(squashed(answer)[:SAME_START]):
+            joins.append(Merged(more, more, is_restart=True))
+        return tuple(joins)
 
     def stream(self, answer: str) -> SeamStream:
         """Join a continuation that arrives in chunks.

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
-import msgspec
-
 from helmdeck_core.domain.chat import StopReason
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.errors import FailureClass
@@ -15,37 +11,14 @@ MAX_EXCERPT = 200
 _TRUNCATED = frozenset((StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED))
 _FINISHED = frozenset((StopReason.END_TURN, StopReason.TOOL_CALL))
 
-_SHAPE_ERROR = re.compile(
-    r"""
-    (?: Expected [ ] (?P<expected> .+? ) (?: , [ ] got [ ] (?P<found> .+? ) )?
-      | Object [ ] missing [ ] required [ ] field [ ] `(?P<missing> [^`]+ )`
-      | Object [ ] contains [ ] unknown [ ] field [ ] `(?P<unknown> [^`]+ )`
-      | (?P<other> .+? )
-    )
-    (?: [ ] - [ ] at [ ] (?:key [ ] in [ ])? `(?P<path> [^`]+ )` )?
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-
-_MIN_LEAK_TOKENS = 64  # fewer may be the template's control tokens
-_LEAK_BYTES = 2  # observed: 71 bytes for 423 tokens
-
 _LOOP_WINDOW = 400
 _LONGEST_TOKEN = 24
 _MAX_NON_SPACE = 20  # non-whitespace characters in the window: a brace and a key, then only whitespace
 
 
-def failure(
-    stop: StopReason | None,
-    sub_cause: str,
-    text: str | bytes,
-    *,
-    is_empty: bool = False,
-    shape: msgspec.ValidationError | None = None,
-) -> DecodeFailed:
+def undecodable(stop: StopReason | None, sub_cause: str, text: str | bytes, *, is_empty: bool = False) -> DecodeFailed:
     """Build the failure for a text without a value."""
-    path, expected, found = _shape_of(shape) if shape else ("", "", "")
-    return DecodeFailed(cause_of(stop, is_empty=is_empty), sub_cause, is_empty, path, expected, found, excerpt_of(text))
+    return DecodeFailed(cause_of(stop, is_empty=is_empty), sub_cause, is_empty, excerpt=excerpt_of(text))
 
 
 def cause_of(stop: StopReason | None, *, is_empty: bool) -> FailureClass:
@@ -86,13 +59,6 @@ def is_blank_loop(text: str) -> bool:
     return len(window) == _LOOP_WINDOW and len(window) - sum(map(window.count, " \t\r\n")) <= _MAX_NON_SPACE
 
 
-def is_leak(stop: StopReason | None, text: str, output_tokens: int) -> bool:
-    """Whether a finished model generated far more tokens than the text holds; a token is mostly three or four bytes."""
-    if stop not in _FINISHED or output_tokens < _MIN_LEAK_TOKENS:
-        return False
-    return _LEAK_BYTES * len(text.encode("utf-8", "surrogatepass")) < output_tokens
-
-
 def excerpt_of(text: str | bytes) -> str:
     """The start of the text, with non-printable and invisible characters escaped."""
     head = text[:MAX_EXCERPT]
@@ -101,18 +67,3 @@ def excerpt_of(text: str | bytes) -> str:
     if head.isprintable():
         return head
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in head)[:MAX_EXCERPT]
-
-
-def _shape_of(error: msgspec.ValidationError) -> tuple[str, str, str]:
-    """The path of a validation error, the expected and the actual value."""
-    match = _SHAPE_ERROR.fullmatch(str(error))
-    if match is None:
-        return "$", "another value", str(error)
-    path = match["path"] or "$"
-    if match["missing"]:
-        return f"{path}.{match['missing']}", "a required field", "nothing"
-    if match["unknown"]:
-        return f"{path}.{match['unknown']}", "no such field", "a value"
-    if match["expected"]:
-        return path, match["expected"].replace("`", ""), (match["found"] or "another value").replace("`", "")
-    return path, "an allowed value", match["other"]

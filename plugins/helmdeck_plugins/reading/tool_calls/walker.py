@@ -10,9 +10,9 @@ import re
 
 import attrs
 
-from helmdeck_core.domain.tool_calls import ToolCallFormat, ToolCallFormatKind
-from helmdeck_core.reading.reasoning_marks import Mark
-from helmdeck_core.reading.tool_calls.payloads import (
+from helmdeck_core import ToolCallFormat, ToolCallFormatKind
+from helmdeck_plugins.reading.marks import ReasoningMark
+from helmdeck_plugins.reading.tool_calls.payloads import (
     DECODE_ERRORS,
     NotACall,
     RawCall,
@@ -21,9 +21,9 @@ from helmdeck_core.reading.tool_calls.payloads import (
     extent_of,
     is_protocol,
 )
-from helmdeck_core.reading.tool_calls.regions import Region, RegionReader, complete_items, loose_end
-from helmdeck_core.reading.tool_calls.scanner import CompiledFormat, Token
-from helmdeck_core.reading.tool_calls.walk_result import WalkContext, WalkResult, WrittenCall
+from helmdeck_plugins.reading.tool_calls.regions import Region, RegionReader, complete_items, loose_end
+from helmdeck_plugins.reading.tool_calls.scanner import CompiledFormat, Token
+from helmdeck_plugins.reading.tool_calls.walk_result import WalkContext, WalkResult, WrittenCall
 
 _ATTRIBUTE = re.compile(r"""([\w:.-]{1,64})\s*+=\s*+(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>/]+))""")
 _CODE = re.compile(r"(?P<ticks>`+)(?P<language>[^\n`]*+)")
@@ -96,12 +96,12 @@ class _TextWalk:
         self._close_groups()
         return self._result
 
-    def _mark_after(self, position: int) -> Mark | None:
+    def _mark_after(self, position: int) -> ReasoningMark | None:
         return None if self._is_code else self._context.marks.search(self._text, position)
 
     # -- reasoning -------------------------------------------------------------------------------------------
 
-    def _pass_reasoning(self, mark: Mark) -> int:
+    def _pass_reasoning(self, mark: ReasoningMark) -> int:
         result = self._result
         if mark.closer is None:
             # The block was opened in the prompt, so all text so far is reasoning.

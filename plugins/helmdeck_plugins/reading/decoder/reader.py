@@ -10,13 +10,12 @@ from typing import Generic, TypeVar
 import attrs
 import msgspec
 
-from helmdeck_core.domain.chat import StopReason
-from helmdeck_core.domain.decode import Decoded, DecodeFailed, DecodeStep, Tried
-from helmdeck_core.reading.diagnosis import empty_sub_cause, failure, loop_of
-from helmdeck_core.reading.fragments import Fragment, Kind, ScanResult, find_fragments, is_json
-from helmdeck_core.reading.reasoning import strip
-from helmdeck_core.reading.reasoning_marks import Marks
-from helmdeck_core.reading.refusal import RefusalMatcher
+from helmdeck_core import Decoded, DecodeFailed, DecodeStep, StopReason, Tried, empty_sub_cause, loop_of, undecodable
+from helmdeck_plugins.reading.decoder.diagnosis import wrong_shape
+from helmdeck_plugins.reading.decoder.fragments import Fragment, Kind, ScanResult, find_fragments, is_json
+from helmdeck_plugins.reading.decoder.reasoning import strip
+from helmdeck_plugins.reading.decoder.refusal import RefusalMatcher
+from helmdeck_plugins.reading.marks import ReasoningMarks
 
 T = TypeVar("T")
 
@@ -67,7 +66,12 @@ class ResponseReader(Generic[T]):
     """Decodes one response in linear time."""
 
     def __init__(
-        self, text: str, request: DecodeRequest[T], marks: Marks, steps: Sequence[DecodeStep], refusals: RefusalMatcher
+        self,
+        text: str,
+        request: DecodeRequest[T],
+        marks: ReasoningMarks,
+        steps: Sequence[DecodeStep],
+        refusals: RefusalMatcher,
     ) -> None:
         self._text = text
         self._request = request
@@ -215,9 +219,11 @@ class ResponseReader(Generic[T]):
                 sub_cause = empty_sub_cause(
                     stop, text, has_reasoning=has_reasoning, is_unclosed=scan.unclosed is not None
                 )
-                return failure(stop, sub_cause, text, is_empty=True)
+                return undecodable(stop, sub_cause, text, is_empty=True)
         sub_cause = self._sub_cause(scan)
-        return failure(stop, sub_cause, text, shape=self._shape_error if sub_cause == "wrong_shape" else None)
+        if sub_cause == "wrong_shape":
+            return wrong_shape(stop, text, self._shape_error)
+        return undecodable(stop, sub_cause, text)
 
     def _visible_text(self, scan: ScanResult) -> str:
         """The text without reasoning, fences and invisible characters."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
-from helmdeck_core.reading.tool_calls.payloads import DECODE_ERRORS, NotACall, RawCall, calls_in, extent_of
-from helmdeck_core.reading.tool_calls.scanner import CompiledFormat, Scanner
+from helmdeck_plugins.reading.tool_calls.payloads import DECODE_ERRORS, NotACall, RawCall, calls_in, extent_of
+from helmdeck_plugins.reading.tool_calls.scanner import CompiledFormat, Scanner
 
 RepairJson = Callable[[str], tuple[str, tuple[str, ...]] | None]
 """Returns repaired JSON and the names of the repairs; ``None`` if the JSON cannot be repaired."""

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import attrs
 
-from helmdeck_core.domain.tool_calls import ToolCallFormat, ToolCallFormatKind
-from helmdeck_core.reading.reasoning_marks import ATTRIBUTES, compile_marks, literal
+from helmdeck_core import ToolCallFormat, ToolCallFormatKind
+from helmdeck_plugins.reading.marks import compile_marks, mark_atoms
 
 _LINE_START = r"[ \t*]{0,8}"
 """What may precede a mark at the start of a line: indentation and emphasis."""
@@ -144,16 +144,14 @@ def _pattern(source: str) -> re.Pattern[str]:
 def _opening_atoms(mark: str) -> list[str]:
     """A mark in angle brackets may have attributes; a leading line break means the start of a line."""
     if mark.startswith("\n"):
-        return [r"\n", _LINE_START, *literal(mark[1:])]
-    if mark.startswith("<") and mark.endswith(">"):
-        return [*literal(mark[:-1]), ATTRIBUTES, ">"]
-    return literal(mark)
+        return [r"\n", _LINE_START, *mark_atoms(mark[1:])]
+    return mark_atoms(mark, has_attributes=mark.startswith("<"))
 
 
 def _closing_atoms(mark: str) -> list[str]:
     if mark.startswith("</") and mark.endswith(">"):
-        return ["<", "/", r"\s{0,8}", *literal(mark[2:-1]), r"\s{0,8}", ">"]
-    return literal(mark)
+        return ["<", "/", r"\s{0,8}", *mark_atoms(mark[2:-1]), r"\s{0,8}", ">"]
+    return mark_atoms(mark)
 
 
 def _either(marks: Iterable[str]) -> str:
@@ -162,22 +160,3 @@ def _either(marks: Iterable[str]) -> str:
         "".join(_closing_atoms(mark.lstrip("\n"))) for mark in sorted(set(marks), key=lambda mark: (-len(mark), mark))
     ]
     return f"(?i:{'|'.join(parts)})" if parts else "(?!)"
-
-
-def format_problem(call_format: ToolCallFormat) -> str | None:
-    """Describe why a format is invalid; ``None`` if it is valid."""
-    if not all((*call_format.open, *call_format.close)):
-        return "a mark is empty"
-    for field, group in (("head", "name"), ("argument", "key")):
-        source = getattr(call_format, field)
-        try:
-            groups = _pattern(source).groupindex
-        except re.error as error:
-            return f"{field} is not a valid regular expression: {error}"
-        if source and group not in groups and call_format.kind is not ToolCallFormatKind.INTRODUCTION:
-            return f"{field} has no group {group!r}"
-    if bool(call_format.argument) != bool(call_format.argument_close):
-        return "argument and argument_close require each other"
-    if call_format.kind is ToolCallFormatKind.INTRODUCTION:
-        return None if call_format.head else "an introduction requires a head"
-    return None if call_format.open or call_format.protocol else "the format has neither an opening mark nor a protocol"

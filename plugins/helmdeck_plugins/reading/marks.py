@@ -1,6 +1,6 @@
 """Compiles reasoning tags into patterns that find their marks.
 
-The tags are data from plugins. Marks are case-insensitive; opening marks may have attributes, closing marks whitespace.
+The tags are data from plugins. ReasoningMarks are case-insensitive; opening marks may have attributes, closing marks whitespace.
 All searches are linear in the length of the text.
 """
 
@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import attrs
 
-from helmdeck_core.domain.decode import ReasoningTag
+from helmdeck_core import ReasoningTag
 
 MAX_ATTRIBUTES = 1000  # characters; limits the stream buffer after an incomplete opening mark
 
-ATTRIBUTES = rf"(?:\s[^<>]{{0,{MAX_ATTRIBUTES}}}|/)?"
+_ATTRIBUTES = rf"(?:\s[^<>]{{0,{MAX_ATTRIBUTES}}}|/)?"
 _SPACES = r"[ \t\r\n]{0,8}"
 _FREE_HOPS = 3
 _HOP = 2_000
@@ -28,22 +28,19 @@ A hop is a ``memchr``, which is fast where the character is rare; otherwise one 
 """
 
 
-def literal(mark: str) -> list[str]:
-    """The atoms of a mark that is compared literally, ignoring case."""
-    return [re.escape(char) for char in mark.lower()]
+def mark_atoms(mark: str, *, has_attributes: bool = False) -> list[str]:
+    """The atoms of a mark, for ``compile_marks``: patterns that match in sequence, ignoring case.
 
-
-def _opening(tag: ReasoningTag) -> list[str]:
-    """The atoms of an opening mark: patterns that match in sequence."""
-    if tag.has_attributes and tag.open.endswith(">"):
-        return [*literal(tag.open[:-1]), ATTRIBUTES, *literal(">")]
-    return literal(tag.open)
+    :param has_attributes: attributes may stand before a ``>`` that ends the mark.
+    """
+    atoms = [re.escape(char) for char in mark.lower()]
+    return [*atoms[:-1], _ATTRIBUTES, ">"] if has_attributes and mark.endswith(">") else atoms
 
 
 def _closing(mark: str) -> list[str]:
     if mark.startswith("</") and mark.endswith(">"):
-        return ["<", "/", _SPACES, *literal(mark[2:-1]), _SPACES, ">"]
-    return literal(mark)
+        return ["<", "/", _SPACES, *mark_atoms(mark[2:-1]), _SPACES, ">"]
+    return mark_atoms(mark)
 
 
 class _Trie:
@@ -163,7 +160,7 @@ def _without_prefixes(marks: Iterable[str]) -> frozenset[str]:
 
 
 @attrs.define(eq=False)
-class Mark:
+class ReasoningMark:
     """A mark in the text: an opening mark with its ``closer``, or a closing mark without an opening mark."""
 
     tag: str
@@ -181,7 +178,7 @@ class _BlockMarks(NamedTuple):
     closer: Closer
 
 
-class Marks:
+class ReasoningMarks:
     """One pattern for all opening marks and for closing marks that need no opening mark."""
 
     def __init__(self, tags: Sequence[ReasoningTag]) -> None:
@@ -190,7 +187,7 @@ class Marks:
         kinds: list[tuple[str, Closer | None]] = [(tag.name, Closer(tag.close)) for tag in opening]
         kinds += [(name, None) for name, _ in alone]
         self._kinds = {f"m{number}": kind for number, kind in enumerate(kinds)}
-        self._opens = [_opening(tag) for tag in opening]
+        self._opens = [mark_atoms(tag.open, has_attributes=tag.has_attributes) for tag in opening]
         self._pattern = compile_marks([*self._opens, *(_closing(close) for _, close in alone)])
         self.longest = (
             MAX_ATTRIBUTES + max((len(mark) for tag in tags for mark in (tag.open, *tag.close)), default=0) + 16
@@ -204,7 +201,7 @@ class Marks:
         """A prefix of an opening mark at the end of a text."""
         return compile_marks(self._opens, partial=True)
 
-    def search(self, text: str, start: int = 0) -> Mark | None:
+    def search(self, text: str, start: int = 0) -> ReasoningMark | None:
         """The first mark at or after ``start``, outside any block."""
         match = self._pattern.search(text, start)
         return self._mark(match) if match else None
@@ -234,14 +231,14 @@ class Marks:
             self._last_block = _BlockMarks(opened, closed, closer)
         return inside, *close.span()
 
-    def search_open(self, text: str, start: int) -> Mark | None:
+    def search_open(self, text: str, start: int) -> ReasoningMark | None:
         """The first opening mark at or after ``start``."""
         mark = self.search(text, start)
         while mark and mark.closer is None:
             mark = self.search(text, mark.end)
         return mark
 
-    def _mark(self, match: re.Match[str]) -> Mark:
+    def _mark(self, match: re.Match[str]) -> ReasoningMark:
         tag, closer = self._kinds[match.lastgroup or ""]
         start, end = match.span()
-        return Mark(tag, start, end, closer, closer is not None and match.string.endswith("/>", start, end))
+        return ReasoningMark(tag, start, end, closer, closer is not None and match.string.endswith("/>", start, end))

@@ -10,33 +10,42 @@ from typing import Any
 import attrs
 import msgspec
 
-from helmdeck_core.domain.chat import ChatResponse, StopReason, ToolCall, ToolDefinition
-from helmdeck_core.domain.decode import DecodeFailed, ReasoningTag
-from helmdeck_core.domain.tool_calls import NATIVE, MalformedCall, RecoveredCall, ToolCallFormat, ToolCalls
-from helmdeck_core.reading.decoder import Decoder
-from helmdeck_core.reading.diagnosis import excerpt_of
-from helmdeck_core.reading.name_resolver import NameResolver
-from helmdeck_core.reading.reasoning_marks import Marks
-from helmdeck_core.reading.tool_calls.payloads import BadArguments, RawCall, read_arguments, read_elements
-from helmdeck_core.reading.tool_calls.scanner import Scanner
-from helmdeck_core.reading.tool_calls.walk_result import ENDED, WalkContext
-from helmdeck_core.reading.tool_calls.walker import walk
+from helmdeck_core import (
+    ChatResponse,
+    DecodeFailed,
+    MalformedCall,
+    NameResolver,
+    RecoveredCall,
+    StopReason,
+    ToolCall,
+    ToolCallContext,
+    ToolCallFormat,
+    ToolCalls,
+    ToolDefinition,
+    excerpt_of,
+)
+from helmdeck_plugins.reading.marks import ReasoningMarks
+from helmdeck_plugins.reading.tool_calls.payloads import BadArguments, RawCall, read_arguments, read_elements
+from helmdeck_plugins.reading.tool_calls.scanner import Scanner
+from helmdeck_plugins.reading.tool_calls.walk_result import ENDED, WalkContext
+from helmdeck_plugins.reading.tool_calls.walker import walk
+
+NATIVE = "native"
+"""The format of a call that the provider returned."""
 
 Tools = Iterable[str | ToolDefinition]
 
 
-class ToolCallReader:
-    """Recovers calls with the tool-call formats, and strips reasoning with the tags, of the plugins."""
+class FormatReader:
+    """A ``ToolCallReader`` that recovers calls with the contributed formats."""
 
-    def __init__(self, formats: Sequence[ToolCallFormat], tags: Sequence[ReasoningTag], decoder: Decoder) -> None:
-        self._formats = tuple(formats)
-        self._tags = tuple(tags)
-        self._decoder = decoder
+    def __init__(self, context: ToolCallContext) -> None:
+        self._context = context
         self._scanners: dict[tuple[str, ...], Scanner] = {}
 
     @cached_property
-    def _marks(self) -> Marks:
-        return Marks(self._tags)
+    def _marks(self) -> ReasoningMarks:
+        return ReasoningMarks(self._context.tags)
 
     def read(
         self,
@@ -56,7 +65,7 @@ class ToolCallReader:
         """
         scanner = self._scanner(model)
         if not scanner.finds(text):
-            stripped = self._decoder.strip(text)
+            stripped = self._context.strip(text)
             is_stripped = len(stripped.found) > stripped.is_unclosed
             return ToolCalls(text=stripped.text if is_stripped else text, reasoning=stripped.reasoning)
         known = _OfferedTools(tools)
@@ -97,7 +106,9 @@ class ToolCallReader:
 
     def _scanner(self, model: str) -> Scanner:
         model = model.lower()
-        active = [each for each in self._formats if not each.models or any(word in model for word in each.models)]
+        active = [
+            each for each in self._context.formats if not each.models or any(word in model for word in each.models)
+        ]
         key = tuple(each.name for each in active if each.models)
         if key not in self._scanners:
             self._scanners[key] = Scanner(active)
@@ -105,7 +116,7 @@ class ToolCallReader:
 
     def _repair(self, text: str) -> tuple[str, tuple[str, ...]] | None:
         try:
-            decoded = self._decoder.decode(text, dict, StopReason.END_TURN)
+            decoded = self._context.decode(text)
             return msgspec.json.encode(decoded.value).decode(), decoded.repairs or (decoded.step,)
         except (DecodeFailed, ValueError, RecursionError):
             return None

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
 import attrs
 
-from helmdeck_core import hookspecs
-from helmdeck_core.hooks.contributions import is_lookup, specifications
+from helmdeck_core import Contribution, PluginInventory, hook_specifications, list_plugins, value_name
 
 TITLE = "# Hooks"
-NOTICE = "<!-- Written by `helmdeck hooks --write hookspecs.md`; a test compares. Change helmdeck_core/hookspecs.py instead. -->"
+NOTICE = "<!-- Written by `helmdeck hooks --write hookspecs.md`; a test compares. Change helmdeck_core/hookspecs/ instead. -->"
 
 MAX_NAMES = 20
 """Maximum number of contributed names that are listed per plugin; beyond it, only their number."""
@@ -49,9 +49,59 @@ class HookDoc:
 def hooks() -> list[HookDoc]:
     """Every hook, in the order of the source."""
     return [
-        HookDoc(name, "look-up" if is_lookup(each) else "contribution", _signature(each), inspect.getdoc(each) or "")
-        for name, each in specifications().items()
+        HookDoc(name, _kind(each), _signature(each), inspect.getdoc(each) or "")
+        for name, each in hook_specifications().items()
     ]
+
+
+def _kind(specification: FunctionType) -> str:
+    return "look-up" if getattr(specification, "helmdeck_spec")["firstresult"] else "contribution"
+
+
+@attrs.frozen
+class HookUse:
+    """One hook, the plugins that implement it, and the values that take effect.
+
+    :ivar implementations: the plugins that implement the hook, in the order of registration. For a look-up, the last one is
+        called first.
+    :ivar contributions: the values that take effect, in their order; empty for a look-up.
+    """
+
+    hook: HookDoc
+    implementations: tuple[str, ...]
+    contributions: tuple[Contribution[Any], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The hook as plain data."""
+        values = [
+            {"name": value_name(contribution.value), "plugin": contribution.plugin, "replaces": contribution.replaced}
+            for contribution in self.contributions
+        ]
+        return {**self.hook.to_dict(), "implementations": list(self.implementations), "contributions": values}
+
+
+def hook_uses(inventory: PluginInventory) -> tuple[HookUse, ...]:
+    """Every hook with its implementations, in the order of their specifications."""
+    return tuple(
+        HookUse(hook, inventory.implementations(hook.name), inventory.contributions.get(hook.name, ()))
+        for hook in hooks()
+    )
+
+
+def hooks_page() -> str:
+    """The page ``hookspecs.md``: every hook with its built-in implementations, independent of installed plugins.
+
+    :raises PluginError: a built-in plugin cannot be loaded.
+    """
+    inventory = list_plugins()
+    for error in inventory.errors:
+        raise error
+    names: dict[str, dict[str, list[str]]] = {}
+    for use in hook_uses(inventory):
+        names[use.hook.name] = {plugin: [] for plugin in use.implementations}
+        for contribution in use.contributions:
+            names[use.hook.name][contribution.plugin].append(value_name(contribution.value))
+    return render(names)
 
 
 def render(builtin: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
@@ -60,7 +110,8 @@ def render(builtin: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
     :param builtin: by hook, the built-in plugins that implement it, each with the names of its contributed values.
     """
     every = hooks()
-    parts = [TITLE, NOTICE, _ticked(inspect.getdoc(hookspecs) or "")]
+    package = next(iter(hook_specifications().values())).__module__.rpartition(".")[0]
+    parts = [TITLE, NOTICE, _ticked(inspect.getdoc(sys.modules[package]) or "")]
     rows = [f"| [`{hook.name}`](#{hook.name}) | {hook.kind} | {_ticked(hook.summary)} |" for hook in every]
     parts.append("\n".join(["| hook | kind | purpose |", "|---|---|---|", *rows]))
     parts += [_section(hook, builtin.get(hook.name, {})) for hook in every]

@@ -15,23 +15,24 @@ from typing import Any, TypeVar
 import attrs
 import msgspec
 
-from helmdeck_core.domain.chat import StopReason
-from helmdeck_core.domain.decode import (
+from helmdeck_core import (
     Decoded,
     DecodeFailed,
     DecodeStep,
     ReasoningTag,
     RefusalPattern,
+    StopReason,
     StreamStripper,
     Stripped,
     Tried,
+    undecodable,
 )
-from helmdeck_core.reading.diagnosis import failure, is_leak
-from helmdeck_core.reading.fragments import end_of_value, is_truncation_error
-from helmdeck_core.reading.reader import DECODE_ERRORS, DecodeRequest, ResponseReader
-from helmdeck_core.reading.reasoning import TagStream, strip
-from helmdeck_core.reading.reasoning_marks import Marks
-from helmdeck_core.reading.refusal import RefusalMatcher
+from helmdeck_plugins.reading.decoder.diagnosis import is_leak
+from helmdeck_plugins.reading.decoder.fragments import end_of_value, is_truncation_error
+from helmdeck_plugins.reading.decoder.reader import DECODE_ERRORS, DecodeRequest, ResponseReader
+from helmdeck_plugins.reading.decoder.reasoning import TagStream, strip
+from helmdeck_plugins.reading.decoder.refusal import RefusalMatcher
+from helmdeck_plugins.reading.marks import ReasoningMarks
 
 T = TypeVar("T")
 
@@ -46,8 +47,8 @@ _RISKY_TAIL = re.compile(r"\s*+[,{\[\"]")
 """A tail that may be the rest of a list, a larger object or a string."""
 
 
-class Decoder:
-    """Strips reasoning and decodes responses.
+class JsonDecoder:
+    """A ``Decoder`` of JSON.
 
     :param tags: reasoning tags; a later tag replaces an earlier one of the same name.
     :param steps: decode steps for JSON that strict decoding rejects, tried in ascending order.
@@ -67,9 +68,9 @@ class Decoder:
         self._cached_is_plain_tail = lru_cache(_CACHE_SIZE)(self._is_plain_tail)
 
     @cached_property
-    def _marks(self) -> Marks:
+    def _marks(self) -> ReasoningMarks:
         """Compiled lazily, at the first response that is not just the value: compiling would slow down start-up."""
-        return Marks(self._tags)
+        return ReasoningMarks(self._tags)
 
     # -- reasoning -----------------------------------------------------------------------------------------
 
@@ -101,16 +102,7 @@ class Decoder:
         output_tokens: int = 0,
         tried: Tried | None = None,
     ) -> Decoded[T]:
-        """Decode the first complete object, or list if ``type`` is a list, that matches the type.
-
-        :param type: a msgspec Struct, an attrs class or dataclass, a ``TypedDict``, ``dict``, or a list of one of these.
-        :param stop: the stop reason; it determines the cause of a failure.
-        :param fits: an extra condition, for a loose type such as ``dict``.
-        :param output_tokens: output tokens that the provider reported; 0 if unknown. If the text is far shorter, a failure
-            becomes a ``reasoning_leak``.
-        :param tried: called for each decode attempt with the name of the step and the outcome.
-        :raises DecodeFailed: the text contains no such value; the exception has the cause and the position.
-        """
+        """Decode the first complete object, or list if ``type`` is a list, that matches the type."""
         read, wants_list = self._readers.get(type) or self._add_reader(type)
         if fits is None and raw and raw[0] in _FIRST_CHARS and raw[-1] in _LAST_CHARS:
             try:  # most responses are just the value and cost one typed decode
@@ -126,7 +118,7 @@ class Decoder:
                 text, DecodeRequest(read, fits, stop, wants_list, tried), self._marks, self._steps, self._refusals
             ).read()
         except (RecursionError, MemoryError):
-            raise failure(stop, "too_deep", text) from None
+            raise undecodable(stop, "too_deep", text) from None
         except DecodeFailed as exc:
             if exc.is_empty or exc.sub_cause == "refusal" or not is_leak(stop, text, output_tokens):
                 raise
@@ -170,7 +162,7 @@ class Decoder:
             value = read(text[begin:end])
         except msgspec.DecodeError as error:
             if is_truncation_error(error):
-                raise failure(stop, "cut", text) from None
+                raise undecodable(stop, "cut", text) from None
             length = end_of_value(error, text[begin:end])
             if length is None or step == "fence":
                 return None

@@ -1,4 +1,4 @@
-"""Continuation of truncated responses: models with native support, hints for the others, and their announcements.
+"""Continuation of truncated responses: models with native support, hints for the others, their announcements, and joining.
 
 A model continues natively if it accepts its own unfinished message as the last one. The rows are based on the vendors'
 documentation and on public reports of rejections. A deck remembers rejections, so a wrong row costs one request.
@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from helmdeck_core import ContinuationAnnouncement, NativeContinuation, PromptText, Weight, hookimpl
+from helmdeck_core import (
+    ContinuationAnnouncement,
+    ContinuationMerger,
+    ContinuationMergerSpec,
+    NativeContinuation,
+    PromptText,
+    Weight,
+    hookimpl,
+)
 
 _PREFILL = "documented as prefill; not with thinking or an output schema"
 _ENDED = "rejects a last assistant message with 400: no prefill since the 4.6 models"
@@ -102,6 +110,19 @@ _ANNOUNCEMENTS = (
 def helmdeck_continuation_announcements() -> Sequence[ContinuationAnnouncement]:
     """Languages with observed announcements."""
     return _ANNOUNCEMENTS
+
+
+def open_merger(announcements: Sequence[ContinuationAnnouncement]) -> ContinuationMerger:
+    """Open the merger."""
+    from helmdeck_plugins.continuation.merge import Merger
+
+    return Merger(announcements)
+
+
+@hookimpl
+def helmdeck_continuation_mergers() -> Sequence[ContinuationMergerSpec]:
+    """The merger that finds the seam by content."""
+    return [ContinuationMergerSpec(name="seam", open=open_merger)]
 
 
 @hookimpl

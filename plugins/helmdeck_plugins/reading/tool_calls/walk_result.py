@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 import attrs
 
-from helmdeck_core.domain.chat import StopReason
-from helmdeck_core.domain.tool_calls import ToolCallFormat
-from helmdeck_core.reading.reasoning_marks import Marks
-from helmdeck_core.reading.tool_calls.payloads import RawCall
-from helmdeck_core.reading.tool_calls.regions import RepairJson
-from helmdeck_core.reading.tool_calls.scanner import Scanner
+from helmdeck_core import StopReason, ToolCallFormat
+from helmdeck_plugins.reading.marks import ReasoningMarks
+from helmdeck_plugins.reading.tool_calls.payloads import RawCall
+from helmdeck_plugins.reading.tool_calls.regions import RepairJson
+from helmdeck_plugins.reading.tool_calls.scanner import Scanner
 
 ENDED = frozenset((StopReason.END_TURN, StopReason.TOOL_CALL))
 
@@ -52,7 +51,7 @@ class WalkContext:
     """
 
     scanner: Scanner
-    marks: Marks
+    marks: ReasoningMarks
     repair: RepairJson
     stop: StopReason | None = None
     is_known: Callable[[str], bool] | None = None

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import attrs
 import msgspec
 
-from helmdeck_core.reading.reasoning_marks import Mark, Marks
+from helmdeck_plugins.reading.marks import ReasoningMark, ReasoningMarks
 
 _SHAPES = r"""
     [{\["`] (?:                  # a set in front, because that is what the engine can skip to
@@ -142,7 +142,7 @@ class ScanResult:
     is_truncated: bool = False
     is_unreliable: bool = False
     is_too_deep: bool = False
-    unclosed: Mark | None = None
+    unclosed: ReasoningMark | None = None
     ends_in_close: bool = False
 
     @property
@@ -151,7 +151,7 @@ class ScanResult:
         return self.is_truncated or self.is_unreliable or self.is_too_deep or self.unclosed is not None
 
 
-def find_fragments(text: str, marks: Marks, start: int = 0, *, wants_list: bool = False) -> ScanResult:
+def find_fragments(text: str, marks: ReasoningMarks, start: int = 0, *, wants_list: bool = False) -> ScanResult:
     """Scan the text from left to right, in linear time.
 
     :raises RecursionError: the nesting is deeper than a decoder supports.
@@ -273,7 +273,7 @@ class _NextMatch(Generic[_MatchT]):
 
 
 class _FragmentScan:
-    def __init__(self, text: str, marks: Marks, start: int, *, wants_list: bool) -> None:
+    def __init__(self, text: str, marks: ReasoningMarks, start: int, *, wants_list: bool) -> None:
         self._shapes = _ANY_SHAPE if wants_list else _OBJECT_SHAPE
         self._fragments_left = len(text) if wants_list else _MAX_FRAGMENTS
         self._text = text
@@ -290,7 +290,9 @@ class _FragmentScan:
 
     def run(self) -> ScanResult:
         position = self._start
-        next_mark = _NextMatch[Mark](lambda at: self._marks.search(self._text, at), lambda mark: mark.start, position)
+        next_mark = _NextMatch[ReasoningMark](
+            lambda at: self._marks.search(self._text, at), lambda mark: mark.start, position
+        )
         next_shape = _NextMatch[re.Match[str]](
             lambda at: self._shapes.search(self._text, at), lambda shape: shape.start(), position
         )
@@ -306,7 +308,7 @@ class _FragmentScan:
 
     # -- marks ---------------------------------------------------------------------------------------------
 
-    def _pass_mark(self, mark: Mark) -> int:
+    def _pass_mark(self, mark: ReasoningMark) -> int:
         if mark.closer is None:
             self._pass_lone_close(mark)
             return mark.end
@@ -320,7 +322,7 @@ class _FragmentScan:
         self._result.reasoning.append(self._text[mark.end : close.start()])
         return close.end()
 
-    def _pass_lone_close(self, mark: Mark) -> None:
+    def _pass_lone_close(self, mark: ReasoningMark) -> None:
         """Text before a closing mark without an opening mark is reasoning, unless it is a bare value that ends the text."""
         if not _NON_SPACE.search(self._text, mark.end) and self._is_bare_value(mark.start):
             self._result.ends_in_close = True

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from helmdeck_core.domain.decode import RefusalPattern
+from helmdeck_core import RefusalPattern
 
 _MAX_CHARS = 400  # characters that are searched
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import attrs
 
-from helmdeck_core.domain.decode import Stripped
-from helmdeck_core.reading.reasoning_marks import Closer, Marks
+from helmdeck_core import Stripped
+from helmdeck_plugins.reading.marks import Closer, ReasoningMarks
 
 _MAX_PASSES = 4
 """Maximum passes: removing a block may create a new mark, as in ``<mu<muse></muse>se>``.
@@ -20,7 +20,7 @@ Text that still has blocks after this many passes is treated as reasoning, which
 """
 
 
-def strip(text: str, marks: Marks) -> Stripped:
+def strip(text: str, marks: ReasoningMarks) -> Stripped:
     """Remove closed blocks, and all text before a closing mark without an opening mark.
 
     An unclosed block stays in place and is flagged in the result.
@@ -41,7 +41,7 @@ def strip(text: str, marks: Marks) -> Stripped:
 class _Pass:
     """One pass over the text from left to right."""
 
-    def __init__(self, text: str, marks: Marks) -> None:
+    def __init__(self, text: str, marks: ReasoningMarks) -> None:
         self.reasoning: list[str] = []
         self.found: list[str] = []
         self.unclosed = ""
@@ -54,7 +54,7 @@ class _Pass:
     def has_removed(self) -> bool:
         return bool(self.found)
 
-    def _remove(self, text: str, marks: Marks) -> None:
+    def _remove(self, text: str, marks: ReasoningMarks) -> None:
         done = 0
         while mark := marks.search(text, done):
             close = mark.closer.search(text, mark.end) if mark.closer and not mark.is_empty else None
@@ -106,7 +106,7 @@ class TagStream:
     as reasoning. A closing mark without an opening mark is text, unless the stream starts inside reasoning.
     """
 
-    _marks: Marks
+    _marks: ReasoningMarks
     _closer: Closer | None = None
     _buffer: str = ""
 

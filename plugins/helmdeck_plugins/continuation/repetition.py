@@ -82,7 +82,7 @@ def _is_evident(answer: str, repeated: str, following: str, blank: str) -> bool:
     """
     size = len(repeated)
     if blank and size < _ANCHORS[-1]:
-        return False  # "only be", " befriended"
+        return False  # "only be", " besides"
     if _runs_on(answer, repeated):
         return False
     before = answer[-size - 1 : -size]
