@@ -17,7 +17,6 @@ from helmdeck_core.config.types import SecretRef as SecretRef
 from helmdeck_core.context.catalog_sources import load_catalog_file as load_catalog_file
 from helmdeck_core.context.catalog_sources import read_catalog as read_catalog
 from helmdeck_core.context.ladder import PreparedCatalog as PreparedCatalog
-from helmdeck_core.deck.chat_input import images_of as images_of
 from helmdeck_core.deck.check import ConfigReport as ConfigReport
 from helmdeck_core.deck.check import check_config as check_config
 from helmdeck_core.deck.explain import Explanation as Explanation
@@ -56,6 +55,9 @@ from helmdeck_core.domain.chat import TextPart as TextPart
 from helmdeck_core.domain.chat import ToolCall as ToolCall
 from helmdeck_core.domain.chat import ToolCallDelta as ToolCallDelta
 from helmdeck_core.domain.chat import ToolDefinition as ToolDefinition
+from helmdeck_core.domain.chat_input import ChatInput as ChatInput
+from helmdeck_core.domain.chat_input import ChatInputReader as ChatInputReader
+from helmdeck_core.domain.chat_input import ImageInput as ImageInput
 from helmdeck_core.domain.commands import Command as Command
 from helmdeck_core.domain.constraints import Constraint as Constraint
 from helmdeck_core.domain.constraints import ResponseFormat as ResponseFormat

@@ -15,11 +15,11 @@ from helmdeck_core.config.load import LoadedConfig, load_config
 from helmdeck_core.config.structure import KeyPath
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import LOG_LEVELS
-from helmdeck_core.deck.chat_input import ChatInput, chat_request
 from helmdeck_core.deck.inspection import Inspection
 from helmdeck_core.deck.portal import Portal, blocking
-from helmdeck_core.deck.questions import AskOptions, make_question
-from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ModelInfo
+from helmdeck_core.deck.questions import AskOptions, make_request, typed_question
+from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ModelInfo, Role
+from helmdeck_core.domain.chat_input import ChatInput
 from helmdeck_core.domain.delta_batches import one_by_one
 from helmdeck_core.domain.packs import PackOutput
 from helmdeck_core.domain.plans import Plan, PlanRequest, Route
@@ -191,11 +191,13 @@ class Helmdeck(Inspection):
         :raises TypeError: the type is not supported; the message lists the supported ones.
         :raises CallFailed: there is no usable answer; the subclass is the cause.
         """
-        question = make_question(self.runtime, request, type, options)
         caller, limits = options.get("caller", LOCAL_CALLER), options.get("limits", NO_LIMITS)
-        if isinstance(question, ChatRequest):
-            return await self._engine.ask_text(question, caller=caller, limits=limits)
-        return await self._engine.ask(question, caller=caller, limits=limits)
+        chat = make_request(self.runtime, request, options)
+        if (role := chat.messages[-1].role) is not Role.USER:
+            raise ValueError(f"the last message must have the role user, found {role.value}")
+        if type is str:
+            return await self._engine.ask_text(chat, caller=caller, limits=limits)
+        return await self._engine.ask(typed_question(self.runtime, chat, type), caller=caller, limits=limits)
 
     async def acomplete(
         self,
@@ -216,7 +218,7 @@ class Helmdeck(Inspection):
         :param allows_empty: accept an empty response.
         :raises CallFailed: the subclass of the cause.
         """
-        request = chat_request(request, model, self.runtime.config.model)
+        request = make_request(self.runtime, request, {"model": model})
         return await self._engine.complete(request, allows_empty=allows_empty, caller=caller, limits=limits)
 
     def astream(
@@ -235,7 +237,7 @@ class Helmdeck(Inspection):
 
         :raises CallFailed: the subclass of the cause, also between chunks.
         """
-        request = chat_request(request, model, self.runtime.config.model)
+        request = make_request(self.runtime, request, {"model": model})
         return one_by_one(self._engine.stream(request, allows_empty=allows_empty, caller=caller, limits=limits))
 
     plan = blocking(aplan)
@@ -263,7 +265,7 @@ class Helmdeck(Inspection):
         limits: CallLimits = NO_LIMITS,
     ) -> Generator[ChatDelta | ChatResponse, None, None]:
         """``astream`` as a blocking call."""
-        request = chat_request(request, model, self.runtime.config.model)
+        request = make_request(self.runtime, request, {"model": model})
         batches = self._engine.stream(request, allows_empty=allows_empty, caller=caller, limits=limits)
         try:
             while (batch := self._portal.run(_next(batches))) is not None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
 from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.deck.explain import Explanation, explain
-from helmdeck_core.deck.questions import decodable
+from helmdeck_core.deck.questions import AskOptions, decodable, make_request
 from helmdeck_core.domain.catalog import Catalog
-from helmdeck_core.domain.chat import ChatResponse, ToolDefinition
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse, ToolDefinition
+from helmdeck_core.domain.chat_input import ChatInput
 from helmdeck_core.domain.decode import Decoded, DecodeFailed, Tried
 from helmdeck_core.domain.history import PlanRecord
 from helmdeck_core.domain.models import BudgetLookup
@@ -81,6 +82,10 @@ class Inspection:
         )
         model = self.runtime.config.model if model is None else model
         return explain(self._engine.composer, self._engine.client, question, model)
+
+    def chat_request(self, request: ChatRequest | ChatInput, **options: Unpack[AskOptions]) -> ChatRequest:
+        """Return the request that ``ask`` sends for text; ``stream`` takes it."""
+        return make_request(self.runtime, request, options)
 
     def budget(self, model: str | None = None) -> BudgetLookup:
         """Return the budget of a model, and the source of each field."""

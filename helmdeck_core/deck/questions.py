@@ -11,9 +11,9 @@ from typing import Any, TypedDict
 
 import attrs
 
-from helmdeck_core.deck.chat_input import ChatInput, ImageInput, images_of, messages_of
 from helmdeck_core.domain.answer_types import AnswerFormat, AnswerType, WrongShape
 from helmdeck_core.domain.chat import ChatRequest, ImagePart, Message, Role, TextPart
+from helmdeck_core.domain.chat_input import ChatInput, ChatInputReader, ImageInput
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.questions import Question
 from helmdeck_core.domain.recovery import CallLimits
@@ -69,41 +69,53 @@ def decodable(runtime: Runtime, type: Any) -> tuple[Any, Callable[[Any], Any] | 
     raise TypeError(f"{type!r} is neither an object nor a list, and cannot be decoded from an answer; `ask` accepts it")
 
 
-def make_question(runtime: Runtime, request: ChatInput, type: Any, options: AskOptions) -> ChatRequest | Question[Any]:
-    """Return the request for an answer as text, or the question for a typed answer.
+def make_request(runtime: Runtime, request: ChatRequest | ChatInput, options: AskOptions) -> ChatRequest:
+    """Return the request for a string, a conversation, or a request.
 
-    :raises TypeError: the type is not supported, or the request or an image is of the wrong type.
-    :raises ValueError: the last message is not one of the user, or a part of a message has an unsupported value.
+    :raises TypeError: a part of the request or an image is of the wrong type.
+    :raises ValueError: a part has an unsupported value.
     """
-    messages = messages_of(request)
-    if messages[-1].role is not Role.USER:
-        raise ValueError(f"the last message must have the role user, found {messages[-1].role.value}")
-    last = attrs.evolve(messages[-1], parts=(*messages[-1].parts, *images_of(options.get("images") or ())))
-    system = [options.get("system", ""), *(message.text for message in messages if message.role is Role.SYSTEM)]
-    earlier = tuple(message for message in messages[:-1] if message.role is not Role.SYSTEM)
-    model, temperature = options.get("model"), options.get("temperature")
-    if type is str:
-        instructions = "\n\n".join(filter(None, system))
-        head = (Message(Role.SYSTEM, (TextPart(instructions),)),) if instructions else ()
-        chosen = runtime.config.model if model is None else model
-        return ChatRequest(model=chosen, messages=(*head, *earlier, last), temperature=temperature)
+    model = options.get("model")
+    if isinstance(request, ChatRequest):
+        return request if model is None else attrs.evolve(request, model=model)
+    reader = next(iter(runtime.contributions.values_of(ChatInputReader)), None)
+    if reader is None:
+        raise TypeError("no plugin reads chat input; pass a ChatRequest, or enable the plugin chat_input")
+    messages = reader.messages(request)
+    if images := reader.images(options.get("images") or ()):
+        messages = (*messages[:-1], attrs.evolve(messages[-1], parts=(*messages[-1].parts, *images)))
+    if system := options.get("system"):
+        has_own = messages[0].role is Role.SYSTEM
+        text = f"{system}\n\n{messages[0].text}" if has_own else system
+        messages = (Message(Role.SYSTEM, (TextPart(text),)), *messages[has_own:])
+    chosen = runtime.config.model if model is None else model
+    return ChatRequest(model=chosen, messages=messages, temperature=options.get("temperature"))
+
+
+def typed_question(runtime: Runtime, request: ChatRequest, type: Any) -> Question[Any]:
+    """Return the question for a typed answer to the last message of a request.
+
+    :raises TypeError: the type is not supported.
+    """
     answer = format_of(runtime, type)
+    *earlier, last = request.messages
     schema = json.dumps(answer.schema, ensure_ascii=False, separators=(",", ":"))
+    system = [message.text for message in earlier if message.role is Role.SYSTEM]
     system += [runtime.texts["ask.instructions"], f"{runtime.texts['schema.heading']}\n{schema}"]
     return Question(
         caller=TASK,
         task=TASK,
         type=answer.decode_as,
         request=last.text,
-        model=model,
+        model=request.model,
         needs_catalog=False,
         parse=answer.parse,
         salvage=functools.partial(_read_bare, runtime, answer.parse) if answer.wraps and answer.parse else None,
         instructions="\n\n".join(filter(None, system)),
         constraint=lambda _: answer.schema,
-        messages=earlier,
+        messages=tuple(message for message in earlier if message.role is not Role.SYSTEM),
         images=tuple(part for part in last.parts if isinstance(part, ImagePart)),
-        temperature=temperature,
+        temperature=request.temperature,
     )
 
 

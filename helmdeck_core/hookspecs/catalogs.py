@@ -9,6 +9,7 @@ from helmdeck_core.hookspecs.markers import hookspec
 
 if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the types of all hooks
     from helmdeck_core.domain.catalog import CatalogSource, TrimStep
+    from helmdeck_core.domain.chat_input import ChatInputReader
     from helmdeck_core.domain.packs import Pack
     from helmdeck_core.domain.questions import PromptVariant
     from helmdeck_core.domain.ranking import Ranker
@@ -65,6 +66,20 @@ def helmdeck_rankers() -> Sequence[Ranker]:
     Called once when a deck is made. ``[selection] ranker`` chooses one; its index is built once per catalog version.
 
     :returns: Rankers. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_chat_inputs() -> Sequence[ChatInputReader]:
+    """Contribute readers of chat input: strings, conversations and images as callers write them.
+
+    Called once when a deck is made; the reader with the lowest ``order`` is used.
+
+    :returns: Readers. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
 
     .. versionadded:: 0.1

@@ -25,6 +25,7 @@ BUILTINS = {
     "decoder": "helmdeck_plugins.reading.decoder",
     "decode": "helmdeck_plugins.json_repair",
     "refusals": "helmdeck_plugins.refusals",
+    "chat_input": "helmdeck_plugins.chat_input",
     "answer_types": "helmdeck_plugins.answer_types",
     "tool_calls": "helmdeck_plugins.reading.tool_calls.formats",
     "tool_call_reader": "helmdeck_plugins.reading.tool_calls",

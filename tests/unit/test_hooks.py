@@ -10,6 +10,7 @@ from helmdeck_core import (
     CallFailed,
     Catalog,
     CatalogSource,
+    ChatInputReader,
     ChatRequest,
     ChatResponse,
     Command,
@@ -456,6 +457,18 @@ def test_helmdeck_answer_types_decode_one_more_type(deck_with):
         contributing("helmdeck_answer_types", AnswerType(name="complex", description="complex", format_of=format_of))
     )
     assert deck.decode('{"re": 1, "im": 2}', complex).value == 1 + 2j
+
+
+def test_helmdeck_chat_inputs_read_another_form(deck_with):
+    def shout(request):
+        return (Message(Role.USER, (TextPart(str(request).upper()),)),)
+
+    deck = deck_with(
+        contributing(
+            "helmdeck_chat_inputs", ChatInputReader(name="acme", messages=shout, images=lambda _: (), order=-1)
+        )
+    )
+    assert deck.chat_request("hello").messages[0].text == "HELLO"
 
 
 def test_helmdeck_refusal_patterns_recognise_one_more_language(deck_with):

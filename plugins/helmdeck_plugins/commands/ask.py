@@ -78,13 +78,10 @@ def question_text(arguments: argparse.Namespace) -> str:
 
 
 def _stream(deck: Helmdeck, request: str, options: AskOptions) -> int:
-    from helmdeck_core import ChatResponse, Message, Role, TextPart, images_of
+    from helmdeck_core import ChatResponse
 
-    system = options.get("system", "")
-    instructions = (Message(Role.SYSTEM, (TextPart(system),)),) if system else ()
-    messages = (*instructions, Message(Role.USER, (TextPart(request), *images_of(options.get("images", ())))))
     text = ""
-    with deck, contextlib.closing(deck.stream(messages, model=options.get("model"))) as chunks:
+    with deck, contextlib.closing(deck.stream(deck.chat_request(request, **options))) as chunks:
         for chunk in chunks:
             if isinstance(chunk, ChatResponse):
                 if not chunk.is_complete:

@@ -1,4 +1,4 @@
-"""Chat input as callers write it: a string, messages as dicts, image files."""
+"""Chat input as callers write it: a string, messages as dicts in the form of the Chat Completions API, image files."""
 
 from __future__ import annotations
 
@@ -8,30 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import attrs
-
-from helmdeck_core.domain.chat import ChatRequest, ImagePart, Message, Role, TextPart, ToolCall
-
-ChatInput = str | Sequence[Message | Mapping[str, Any]]
-"""A user message, or a conversation of messages: ``Message`` objects, or dicts with ``role`` and ``content`` as in the Chat
-Completions API."""
-
-ImageInput = str | bytes | Path | ImagePart
-"""An image: the path of a file, its bytes, or an ``https`` or ``data`` URL."""
+from helmdeck_core import ChatInput, ChatInputReader, ImageInput, ImagePart, Message, Role, TextPart, ToolCall, hookimpl
 
 _SIGNATURES = ((b"\x89PNG\r\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 _ROLES = {role.value: role for role in Role} | {"developer": Role.SYSTEM}
 
 
-def chat_request(request: ChatRequest | ChatInput, model: str | None, default_model: str) -> ChatRequest:
-    """Return the request for a string, messages, or a request.
-
-    :param model: overrides the model of a request.
-    :raises TypeError: the input is none of these; the message names the part.
-    """
-    if isinstance(request, ChatRequest):
-        return request if model is None else attrs.evolve(request, model=model)
-    return ChatRequest(model=default_model if model is None else model, messages=messages_of(request))
+@hookimpl
+def helmdeck_chat_inputs() -> Sequence[ChatInputReader]:
+    """The built-in reader."""
+    return (ChatInputReader(name="chat_completions", messages=messages_of, images=images_of),)
 
 
 def messages_of(value: ChatInput) -> tuple[Message, ...]:
