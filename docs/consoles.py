@@ -115,7 +115,7 @@ class Console:
 
     def _python(self, source: str) -> str:
         with _captured() as out:
-            exec(compile(source, "<page>", "exec"), self._names)  # noqa: S102 - pages of this repository are trusted
+            exec(compile(source, "<page>", "exec", dont_inherit=True), self._names)  # noqa: S102
         return self._masked(out.getvalue())
 
     def _script(self, path: Path) -> str:

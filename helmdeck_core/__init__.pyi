@@ -21,7 +21,11 @@ from helmdeck_core.deck.check import ConfigReport as ConfigReport
 from helmdeck_core.deck.check import check_config as check_config
 from helmdeck_core.deck.explain import Explanation as Explanation
 from helmdeck_core.deck.helmdeck import Helmdeck as Helmdeck
+from helmdeck_core.deck.questions import AskOptions as AskOptions
 from helmdeck_core.domain import EMPTY as EMPTY
+from helmdeck_core.domain.answer_types import AnswerFormat as AnswerFormat
+from helmdeck_core.domain.answer_types import AnswerType as AnswerType
+from helmdeck_core.domain.answer_types import WrongShape as WrongShape
 from helmdeck_core.domain.catalog import Catalog as Catalog
 from helmdeck_core.domain.catalog import CatalogSource as CatalogSource
 from helmdeck_core.domain.catalog import Entry as Entry
@@ -51,6 +55,9 @@ from helmdeck_core.domain.chat import TextPart as TextPart
 from helmdeck_core.domain.chat import ToolCall as ToolCall
 from helmdeck_core.domain.chat import ToolCallDelta as ToolCallDelta
 from helmdeck_core.domain.chat import ToolDefinition as ToolDefinition
+from helmdeck_core.domain.chat_input import ChatInput as ChatInput
+from helmdeck_core.domain.chat_input import ChatInputReader as ChatInputReader
+from helmdeck_core.domain.chat_input import ImageInput as ImageInput
 from helmdeck_core.domain.commands import Command as Command
 from helmdeck_core.domain.constraints import Constraint as Constraint
 from helmdeck_core.domain.constraints import ResponseFormat as ResponseFormat

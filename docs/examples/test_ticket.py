@@ -27,7 +27,7 @@ def test_answer_with_reasoning_and_fence_is_decoded(deck_with):
 
 
 def test_unknown_queue_is_rejected_with_its_path(deck_with):
-    script = scripted_provider([GOOD.replace("billing", "complaints")])
+    script = scripted_provider([GOOD.replace("billing", "complaints")] * 2)  # it is requested twice
     with pytest.raises(ConstrainedDeadlock) as caught:
         deck_with(ticket_pack, script).run("ticket.triage", TICKET, model="scripted/any")
     assert caught.value.sub_cause == "wrong_shape"

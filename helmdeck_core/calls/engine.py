@@ -15,6 +15,7 @@ from helmdeck_core.calls.question_operation import QuestionOperation
 from helmdeck_core.context.composer import Composer
 from helmdeck_core.context.library import Library
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse
+from helmdeck_core.domain.decode import Decoded
 from helmdeck_core.domain.events import CallFinished
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
@@ -59,23 +60,8 @@ class Engine:
         limits = self._limits(limits, question.limits)
         options = CallOptions(model=model, pack=question.caller, caller=caller, limits=limits, parent=parent)
         result = await self.dispatcher.run(operation, options)
-        decoded, prepared = result.value, result.prepared
-        self._emit_finished(result, decoded.step, decoded.repairs)
-        return Answer(
-            value=decoded.value,
-            model=prepared.request.model,
-            requested_model=model,
-            variant=prepared.variant,
-            budget=prepared.budget,
-            selection=prepared.selection,
-            response=result.response,
-            step=decoded.step,
-            repairs=decoded.repairs,
-            filter=prepared.filter,
-            attempts=result.attempts,
-            call_id=result.call.call_id,
-            saved_usd=self._saved_usd(result),
-        )
+        self._emit_finished(result, result.value.step, result.value.repairs)
+        return self._answer(result, result.value)
 
     async def complete(
         self,
@@ -95,6 +81,15 @@ class Engine:
         operation = ChatOperation(request, allows_empty, self.runtime.budgets, self.pool.registry)
         options = CallOptions(model=request.model.strip(), pack=pack, caller=caller, limits=self._limits(limits))
         return self._response(await self.dispatcher.run(operation, options))
+
+    async def ask_text(
+        self, request: ChatRequest, *, caller: str = LOCAL_CALLER, limits: CallLimits = NO_LIMITS
+    ) -> Answer[str]:
+        """Send a request like ``complete``; return the text with the facts of the call."""
+        operation = ChatOperation(request, False, self.runtime.budgets, self.pool.registry)
+        options = CallOptions(model=request.model.strip(), pack="ask", caller=caller, limits=self._limits(limits))
+        result = await self.dispatcher.run(operation, options)
+        return self._answer(result, Decoded(self._response(result).text, "text"))
 
     def stream(
         self,
@@ -134,6 +129,24 @@ class Engine:
     def _response(self, result: CallResult[ChatResponse]) -> ChatResponse:
         self._emit_finished(result, "", ())
         return copy_response(result.response, attempts=result.attempts)
+
+    def _answer(self, result: CallResult[Any], decoded: Decoded[T]) -> Answer[T]:
+        prepared = result.prepared
+        return Answer(
+            value=decoded.value,
+            model=prepared.request.model,
+            requested_model=result.model,
+            variant=prepared.variant,
+            budget=prepared.budget,
+            selection=prepared.selection,
+            response=result.response,
+            step=decoded.step,
+            repairs=decoded.repairs,
+            filter=prepared.filter,
+            attempts=result.attempts,
+            call_id=result.call.call_id,
+            saved_usd=self._saved_usd(result),
+        )
 
     def _saved_usd(self, result: CallResult[Any]) -> float | None:
         request, usage = result.prepared.request, result.response.usage

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
 from helmdeck_core.calls.operation import Prepared, SideAttempts
+from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.calls.recovery import NextAttempt
 from helmdeck_core.calls.response_failures import decode_failure
 from helmdeck_core.context.composer import Composer, Prompt
 from helmdeck_core.context.llm_filter import request_filter
-from helmdeck_core.context.prompt_layout import with_schema
+from helmdeck_core.context.prompt_layout import with_schema, with_text
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.decode import Decoded, DecodeFailed
 from helmdeck_core.domain.events import CallRef, CatalogSelected, FilterFailed, SelectionFiltered
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.questions import Answer, FilterCall, PromptVariant, Question
 from helmdeck_core.domain.recovery import NO_REQUEST_CHANGES, CallLimits, RequestChanges
-from helmdeck_core.errors import CallFailed
+from helmdeck_core.errors import CallFailed, FailureClass
 from helmdeck_core.resolve.runtime import Runtime
 
 T = TypeVar("T")
@@ -42,6 +44,7 @@ class QuestionOperation(Generic[T]):
 
     :ivar clock: the clock of the attempts' deadlines.
     :ivar filter_calls: the filter calls that were made for this question, by model.
+    :ivar problems: why the last answer of a model had the wrong shape.
     """
 
     question: Question[T]
@@ -50,6 +53,7 @@ class QuestionOperation(Generic[T]):
     side_call: SideCall
     clock: Callable[[], float]
     filter_calls: dict[str, FilterCall] = attrs.field(factory=dict)
+    problems: dict[str, str] = attrs.field(factory=dict)
 
     @property
     def type(self) -> type[T]:
@@ -77,6 +81,8 @@ class QuestionOperation(Generic[T]):
             prompt = self._narrowed(prompt, filter_call, call)
         self._emit_selected(prompt, call)
         messages = prompt.messages
+        if step.changes.shows_problem and (problem := self.problems.get(model)):
+            messages = with_text(messages, self.runtime.texts["retry.problem"].format(problem=problem))
         if not step.changes.strict_json and question.schema is not None:
             messages = with_schema(messages, question.schema, self.runtime.texts["schema.heading"])
         request = ChatRequest(
@@ -182,12 +188,15 @@ class QuestionOperation(Generic[T]):
         if response.tool_calls and (decoded := self._read_calls(response)) is not None:
             return decoded
         try:
-            return self.runtime.decoder.decode(
-                response.text, self.question.type, response.stop_reason, output_tokens=response.usage.output_tokens
-            )
+            decode = functools.partial(self.runtime.decoder.decode, output_tokens=response.usage.output_tokens)
+            return decode_parsed(decode, response.text, self.question.type, response.stop_reason, self.question.parse)
         except DecodeFailed as exc:
-            salvaged = self._salvage(response.text)
+            # A truncated bare value, such as a number, would be another value.
+            is_truncated = exc.cause is FailureClass.LENGTH_TRUNCATED and self.question.parse is not None
+            salvaged = None if is_truncated else self._salvage(response.text)
             if salvaged is None:
+                if exc.path:
+                    self.problems[prepared.request.model] = str(exc)
                 raise decode_failure(self.question.caller, prepared.request, response, exc) from exc
             return salvaged
 

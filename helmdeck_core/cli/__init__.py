@@ -29,6 +29,7 @@ from helmdeck_core.cli.printing import as_json as as_json
 from helmdeck_core.cli.printing import inline_json as inline_json
 from helmdeck_core.cli.printing import note as note
 from helmdeck_core.cli.printing import show as show
+from helmdeck_core.cli.printing import show_chunk as show_chunk
 from helmdeck_core.cli.printing import show_error as show_error
 from helmdeck_core.cli.printing import show_json as show_json
 from helmdeck_core.cli.progress import wait_for as wait_for

@@ -82,6 +82,12 @@ def show(text: str = "") -> None:
         print(text)
 
 
+def show_chunk(text: str) -> None:
+    """Print a part of a result at once, without a line break; raises the same errors as ``show``."""
+    with _writing():
+        print(text, end="", flush=True)
+
+
 def show_json(data: Any) -> None:
     """Print a result as JSON; raises the same errors as ``show``."""
     show(as_json(data))

@@ -57,13 +57,15 @@ class Prompt:
     def parts(self) -> tuple[PromptPart, ...]:
         """Return the parts in order; headings and separators count with the part after them."""
         caches, selection = self.budget.supports_prefix_cache, self.selection
-        system, user = (len(message.text.encode("utf-8", "replace")) for message in self.messages)
+        system, *earlier, user = (len(message.text.encode("utf-8", "replace")) for message in self.messages)
         instructions = len(self.variant.instructions.encode("utf-8", "replace"))
         tail = len(self.tail.encode("utf-8", "replace"))
         parts = [PromptPart("instructions", "system", instructions, caches)]
         if system > instructions:
             name = "index" if selection is not None and selection.index is not None else "catalog"
             parts.append(PromptPart(name, "system", system - instructions, caches))
+        if earlier:
+            parts.append(PromptPart("messages", "conversation", sum(earlier), False))
         if user > tail:
             name = "details" if selection is not None and selection.index is not None else "catalog"
             parts.append(PromptPart(name, "user", user - tail, False))
@@ -74,7 +76,7 @@ class Prompt:
 class PromptPart:
     """One part of a prompt, for display.
 
-    :ivar name: ``instructions``, ``catalog``, ``index``, ``details`` or ``request``.
+    :ivar name: ``instructions``, ``catalog``, ``index``, ``messages``, ``details`` or ``request``.
     :ivar size: UTF-8 bytes.
     :ivar is_cached: whether it is part of the prefix that is the same for every call.
     """
@@ -154,6 +156,8 @@ class Composer:
             is_narrowed=is_narrowed,
             images=prompt.question.images,
         )
+        if prompt.question.messages:
+            messages = (*messages[:-1], *prompt.question.messages, messages[-1])
         return attrs.evolve(prompt, task=task, tail=tail, messages=messages)
 
     def response_format(self, prompt: Prompt) -> ResponseFormat | None:
@@ -207,6 +211,7 @@ class Composer:
     def _other_tokens(self, question: Question[Any], budget: Budget, variant: PromptVariant, rendered: str) -> int:
         fixed = sum(map(estimate_tokens, _fixed_texts(variant)))
         fixed += sum(estimate_tokens(f"{tool.name}{tool.description}{tool.input_schema}") for tool in question.tools)
+        fixed += sum(estimate_tokens(message.text) + MESSAGE_TOKENS for message in question.messages)
         tail = estimate_tokens(rendered)
         if not budget.supports_prefix_cache or not question.needs_catalog:
             return fixed + tail

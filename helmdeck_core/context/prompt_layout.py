@@ -100,9 +100,13 @@ def _joined(*blocks: str) -> str:
 
 def with_schema(messages: tuple[Message, ...], schema: Mapping[str, Any], heading: str) -> tuple[Message, ...]:
     """Add the schema of the answer to the last message, for a model that is not constrained to it."""
+    return with_text(messages, f"{heading}\n{json.dumps(schema, ensure_ascii=False, separators=(',', ':'))}")
+
+
+def with_text(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
+    """Add a paragraph to the last message."""
     *before, last = messages
-    text = f"\n\n{heading}\n{json.dumps(schema, ensure_ascii=False, separators=(',', ':'))}"
-    return (*before, attrs.evolve(last, parts=(*last.parts, TextPart(_clean(text)))))
+    return (*before, attrs.evolve(last, parts=(*last.parts, TextPart(_clean(f"\n\n{text}")))))
 
 
 def _clean(text: str) -> str:

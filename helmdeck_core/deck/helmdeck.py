@@ -1,4 +1,4 @@
-"""The public API: one object that plans, routes, completes, selects and decodes, async and sync."""
+"""The public API: one object that plans, routes, asks, completes, selects and decodes, async and sync."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from helmdeck_core import log
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
@@ -15,23 +15,17 @@ from helmdeck_core.config.load import LoadedConfig, load_config
 from helmdeck_core.config.structure import KeyPath
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import LOG_LEVELS
-from helmdeck_core.context.ladder import PreparedCatalog
-from helmdeck_core.deck.explain import Explanation, explain
-from helmdeck_core.deck.portal import Portal
-from helmdeck_core.domain.catalog import Catalog
-from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ModelInfo, ToolDefinition
-from helmdeck_core.domain.decode import Decoded, DecodeFailed, Tried
+from helmdeck_core.deck.inspection import Inspection
+from helmdeck_core.deck.portal import Portal, blocking
+from helmdeck_core.deck.questions import AskOptions, make_request, typed_question
+from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ModelInfo, Role
+from helmdeck_core.domain.chat_input import ChatInput
 from helmdeck_core.domain.delta_batches import one_by_one
-from helmdeck_core.domain.history import PlanRecord
-from helmdeck_core.domain.models import BudgetLookup
-from helmdeck_core.domain.packs import Pack, PackOutput
+from helmdeck_core.domain.packs import PackOutput
 from helmdeck_core.domain.plans import Plan, PlanRequest, Route
-from helmdeck_core.domain.questions import Question, Selection
-from helmdeck_core.domain.ranking import Ranking
+from helmdeck_core.domain.questions import Answer
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.domain.tasks import CompletedStep
-from helmdeck_core.domain.tool_calls import ToolCalls
-from helmdeck_core.domain.traces import CallTrace, TraceStore
 from helmdeck_core.hooks.manager import load_plugins
 from helmdeck_core.packs.runner import Runner
 from helmdeck_core.resolve import event_sinks
@@ -43,7 +37,7 @@ PLAN_PACK = "helmdeck.plan"
 ROUTE_PACK = "helmdeck.route"
 
 
-class Helmdeck:
+class Helmdeck(Inspection):
     """A deck: plugins, configuration and catalog, resolved once.
 
     ::
@@ -175,61 +169,104 @@ class Helmdeck:
         )
         return output if isinstance(output, Mapping) else output.to_dict()
 
+    @overload
+    async def aask(self, request: ChatInput, **options: Unpack[AskOptions]) -> Answer[str]: ...
+    @overload
+    async def aask(self, request: ChatInput, type: type[T], **options: Unpack[AskOptions]) -> Answer[T]: ...
+    @overload
+    async def aask(self, request: ChatInput, type: object, **options: Unpack[AskOptions]) -> Answer[Any]: ...
+    async def aask(self, request: ChatInput, type: Any = str, **options: Unpack[AskOptions]) -> Answer[Any]:
+        """Ask a model; the value of the answer has the requested type.
+
+        ::
+
+            deck.ask("What is the capital of France?").value
+            deck.ask(text, type=Invoice, system="Amounts are in euros.", images="scan.png").value.total
+
+        :param request: the question, or a conversation whose last message is the user's.
+        :param type: ``str`` for text; a Pydantic model, dataclass, attrs class, msgspec Struct, ``TypedDict``, ``list[...]``,
+            ``Literal`` or another type that a plugin supports; or a JSON Schema as a dict, for plain data.
+        :param options: see ``AskOptions``.
+        :returns: the value, with the model, the attempts and the cost.
+        :raises TypeError: the type is not supported; the message lists the supported ones.
+        :raises CallFailed: there is no usable answer; the subclass is the cause.
+        """
+        caller, limits = options.get("caller", LOCAL_CALLER), options.get("limits", NO_LIMITS)
+        chat = make_request(self.runtime, request, options)
+        if (role := chat.messages[-1].role) is not Role.USER:
+            raise ValueError(f"the last message must have the role user, found {role.value}")
+        if type is str:
+            return await self._engine.ask_text(chat, caller=caller, limits=limits)
+        return await self._engine.ask(typed_question(self.runtime, chat, type), caller=caller, limits=limits)
+
     async def acomplete(
         self,
-        request: ChatRequest,
+        request: ChatRequest | ChatInput,
         *,
+        model: str | None = None,
         allows_empty: bool = False,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> ChatResponse:
-        """Send a request as it is and return the response, with a normalised stop reason.
+        """Send a request unchanged, a string or a conversation; return the response, with a normalised stop reason.
 
         Failures are recovered from as for a plan; ``attempts`` of the response lists all attempts. A response without text and
         tool calls is a failure, unless it follows a tool result. A conversation that exceeds the window is sent again without
         its oldest turns, where ``[recovery] drop_turns`` allows it; ``downgrades`` reports that.
 
+        :param model: ``provider/model``; the default is that of the ``ChatRequest``, else the deck's.
         :param allows_empty: accept an empty response.
         :raises CallFailed: the subclass of the cause.
         """
+        request = make_request(self.runtime, request, {"model": model})
         return await self._engine.complete(request, allows_empty=allows_empty, caller=caller, limits=limits)
 
     def astream(
         self,
-        request: ChatRequest,
+        request: ChatRequest | ChatInput,
         *,
+        model: str | None = None,
         allows_empty: bool = False,
         caller: str = LOCAL_CALLER,
         limits: CallLimits = NO_LIMITS,
     ) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
-        """Send a request as it is: yield the chunks of the response as they arrive, and last the whole response.
+        """Send a request, a string or a conversation: yield the chunks of the response as they arrive, and last the response.
 
         Fallbacks apply until a chunk was visible; no chunk is repeated. Closing the iterator closes the connection. Parameters
         are those of ``acomplete``.
 
         :raises CallFailed: the subclass of the cause, also between chunks.
         """
+        request = make_request(self.runtime, request, {"model": model})
         return one_by_one(self._engine.stream(request, allows_empty=allows_empty, caller=caller, limits=limits))
 
-    def plan(self, intent: str, **options: Any) -> Plan:
-        """``aplan`` as a blocking call."""
-        return self._portal.run(self.aplan(intent, **options))
+    plan = blocking(aplan)
+    route = blocking(aroute)
+    run = blocking(arun)
+    complete = blocking(acomplete)
 
-    def route(self, intent: str, **options: Any) -> Route:
-        """``aroute`` as a blocking call."""
-        return self._portal.run(self.aroute(intent, **options))
+    @overload
+    def ask(self, request: ChatInput, **options: Unpack[AskOptions]) -> Answer[str]: ...
+    @overload
+    def ask(self, request: ChatInput, type: type[T], **options: Unpack[AskOptions]) -> Answer[T]: ...
+    @overload
+    def ask(self, request: ChatInput, type: object, **options: Unpack[AskOptions]) -> Answer[Any]: ...
+    def ask(self, request: ChatInput, type: Any = str, **options: Unpack[AskOptions]) -> Answer[Any]:
+        """``aask`` as a blocking call."""
+        return self._portal.run(self.aask(request, type, **options))
 
-    def run(self, pack: str, arguments: Mapping[str, Any], **options: Any) -> Mapping[str, Any]:
-        """``arun`` as a blocking call."""
-        return self._portal.run(self.arun(pack, arguments, **options))
-
-    def complete(self, request: ChatRequest, **options: Any) -> ChatResponse:
-        """``acomplete`` as a blocking call."""
-        return self._portal.run(self.acomplete(request, **options))
-
-    def stream(self, request: ChatRequest, **options: Any) -> Generator[ChatDelta | ChatResponse, None, None]:
+    def stream(
+        self,
+        request: ChatRequest | ChatInput,
+        *,
+        model: str | None = None,
+        allows_empty: bool = False,
+        caller: str = LOCAL_CALLER,
+        limits: CallLimits = NO_LIMITS,
+    ) -> Generator[ChatDelta | ChatResponse, None, None]:
         """``astream`` as a blocking call."""
-        batches = self._engine.stream(request, **options)
+        request = make_request(self.runtime, request, {"model": model})
+        batches = self._engine.stream(request, allows_empty=allows_empty, caller=caller, limits=limits)
         try:
             while (batch := self._portal.run(_next(batches))) is not None:
                 if isinstance(batch, ChatResponse):
@@ -246,151 +283,7 @@ class Helmdeck:
         """
         return await list_models(self._engine.pool, provider)
 
-    def models(self, provider: str) -> tuple[ModelInfo, ...]:
-        """``amodels`` as a blocking call."""
-        return self._portal.run(self.amodels(provider))
-
-    # -- no model is called --------------------------------------------------------------------------------
-
-    @property
-    def catalog(self) -> Catalog:
-        """All entries; loaded at the first use."""
-        return self._engine.library.catalog
-
-    def rank(self, intent: str, *, model: str | None = None) -> Ranking:
-        """Rank the whole catalog for a request, on its full metadata, with the ranker of a model."""
-        return self._engine.library.rank(intent, self.budget(model).budget)
-
-    def prepared(self, model: str | None = None) -> PreparedCatalog:
-        """Return the catalog with the ladder that applies to a model."""
-        return self._engine.library.prepared(self.budget(model).budget)
-
-    def select(self, intent: str, *, model: str | None = None) -> Selection:
-        """Fit the catalog to a model and a request, as a plan does. No model is called."""
-        return self._engine.library.select(self.budget(model).budget, intent)
-
-    def explain(
-        self,
-        intent: str,
-        *,
-        model: str | None = None,
-        task: str = "plan",
-        context: str = "",
-        done: Iterable[CompletedStep] = (),
-        defaults: Mapping[str, Any] | None = None,
-    ) -> Explanation:
-        """Dry run: return what would be sent for a request, and why. No model is called.
-
-        :param task: ``plan``, ``route``, or another task that prompt variants serve.
-        :raises ContextWindowExceeded: the request leaves no room for a catalog.
-        :raises InvalidRequest: there is no prompt variant for the task.
-        """
-        pack = self.runtime.contributed(Pack).get(f"helmdeck.{task}")
-        question = Question(
-            caller=f"helmdeck.{task}",
-            task=task,
-            type=dict,
-            request=intent,
-            context=context,
-            done=tuple(done),
-            defaults=dict(defaults or {}),
-            constraint=pack.value.constraint if pack is not None else None,
-        )
-        model = self.runtime.config.model if model is None else model
-        return explain(self._engine.composer, self._engine.client, question, model)
-
-    def budget(self, model: str | None = None) -> BudgetLookup:
-        """Return the budget of a model, and the source of each field."""
-        return self.runtime.budgets.find(self.runtime.config.model if model is None else model)
-
-    def plan_history(self, caller: str = LOCAL_CALLER, *, limit: int = 100) -> tuple[PlanRecord, ...]:
-        """Return a caller's recorded plans, newest first; empty when no history is configured."""
-        store = self._runner.history()
-        return store.plans(caller, limit) if store is not None else ()
-
-    def sink(self, name: str) -> Any:
-        """Return the open sink of this deck, such as the one whose ``render`` serves a metrics page; ``None`` if it is off.
-
-        :param name: a name of ``[events] sinks``.
-        """
-        return next((owned.value.opened for owned in self.runtime.sinks if owned.value.name == name), None)
-
-    @property
-    def stores_traces(self) -> bool:
-        """Whether an event sink stores call traces."""
-        return any(isinstance(owned.value.opened, TraceStore) for owned in self.runtime.sinks)
-
-    def traces(self, limit: int = 20) -> tuple[CallTrace, ...]:
-        """Return the traces of the most recent calls, newest first; empty if no sink stores traces."""
-        return self._from_trace_store(lambda store: store.traces(limit)) or ()
-
-    def call_trace(self, call_id: str) -> CallTrace | None:
-        """Return the trace of one call; ``None`` if it is not stored."""
-        return self._from_trace_store(lambda store: store.call_trace(call_id))
-
-    def _from_trace_store(self, read: Callable[[TraceStore], T | None]) -> T | None:
-        for owned in self.runtime.sinks:
-            if isinstance(owned.value.opened, TraceStore):
-                try:
-                    return read(owned.value.opened)
-                except Exception as exc:
-                    raise owned.fault(f"{type(exc).__name__}: {exc}") from exc
-        return None
-
-    def budgets(self) -> list[BudgetLookup]:
-        """Return all known rows, the fallback last."""
-        return self.runtime.budgets.rows()
-
-    def decode(
-        self,
-        raw: str | bytes,
-        type: type[T],
-        stop_reason: str | None = None,
-        *,
-        fits: Callable[[T], bool] | None = None,
-        output_tokens: int = 0,
-        tried: Tried | None = None,
-    ) -> Decoded[T]:
-        """Decode a model's answer: return a value that it literally contains.
-
-        :param type: a msgspec Struct, an attrs class, ``dict``, or a list of one of these.
-        :param stop_reason: the native stop reason of any provider.
-        :param fits: a further condition, for an unspecific type such as ``dict``.
-        :param output_tokens: the output tokens that the provider reports; 0 when it does not.
-        :param tried: receives the name and the result of every decode step that was tried.
-        :raises CallFailed: the subclass of the cause.
-        """
-        stop = self.runtime.normalise_stop(stop_reason, "")
-        try:
-            return self.runtime.decoder.decode(raw, type, stop, fits=fits, output_tokens=output_tokens, tried=tried)
-        except DecodeFailed as exc:
-            what = "is empty" if exc.is_empty else "is not the requested JSON"
-            raise exc.as_call(f"decode: the answer {what}", raw, raw_stop_reason=stop_reason) from exc
-
-    def tool_calls(
-        self,
-        answer: str | ChatResponse,
-        *,
-        tools: Iterable[str | ToolDefinition] | None = None,
-        stop_reason: str | None = None,
-        model: str | None = None,
-        partial: bool = False,
-    ) -> ToolCalls:
-        """Return the tool calls of an answer that may be executed: native ones, or else those in its text.
-
-        Nothing is completed: a truncated call is reported and not executed, nor are the others of its list.
-
-        :param tools: the offered tools, or their names; left out, every name is accepted. Definitions also distinguish
-            strings from numbers where a format writes arguments without types.
-        :param stop_reason: for a text, the native stop reason of any provider; a response has its own.
-        :param model: the model, for formats that only some models write.
-        :param partial: include the complete calls of a truncated answer.
-        """
-        offered = None if tools is None else tuple(tools)
-        if isinstance(answer, ChatResponse):
-            return self.runtime.tool_calls.judge(answer, tools=offered, model=model or "", partial=partial)
-        stop = None if stop_reason is None else self.runtime.normalise_stop(stop_reason, "")
-        return self.runtime.tool_calls.read(answer, tools=offered, stop=stop, model=model or "", partial=partial)
+    models = blocking(amodels)
 
     # -- end ---------------------------------------------------------------------------------------------
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import functools
 import os
 import threading
 import weakref
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from helmdeck_core.errors import Cancelled
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _LAST_S = 1.0
 """Seconds that the end of a process waits for a portal that was not closed."""
@@ -126,3 +128,27 @@ def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, pid: int) -
         loop.call_soon_threadsafe(loop.stop)
         thread.join(_LAST_S)
         loop.close()
+
+
+class HasPortal(Protocol):
+    """An object with blocking methods."""
+
+    _portal: Portal
+
+
+D = TypeVar("D", bound=HasPortal)
+
+
+def blocking(method: Callable[Concatenate[D, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[D, P], T]:
+    """Return the blocking method for a coroutine method, with the same signature and the name without its ``a``."""
+    name = method.__name__
+
+    def call(self: D, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        coroutine: Coroutine[Any, Any, T] = getattr(self, name)(*args, **kwargs)  # a subclass may override it
+        return self._portal.run(coroutine)
+
+    functools.update_wrapper(call, method)
+    call.__doc__ = f"``{name}`` as a blocking call."
+    call.__qualname__ = method.__qualname__.replace(name, name.removeprefix("a"))
+    call.__name__ = name.removeprefix("a")
+    return call

@@ -136,7 +136,8 @@ class DecodeFailed(HelmdeckError):
         if self.is_empty:
             return f"the answer is empty ({self.sub_cause})"
         if self.path or self.expected:
-            return f"the answer has the wrong shape at {self.path or '$'}: expected {self.expected}, found {self.found}"
+            what = f"expected {self.expected}, found {self.found}" if self.found else self.expected
+            return f"the answer has the wrong shape at {self.path or '$'}: {what}"
         return f"the answer cannot be read ({self.sub_cause})"
 
     def as_call(self, headline: str, raw: str | bytes, **facts: Any) -> CallFailed:

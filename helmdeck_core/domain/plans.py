@@ -107,6 +107,13 @@ class Step:
     corrected_from: str | None = None
     suggestions: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        if self.is_gap:
+            return f"{self.order}. {self.rationale}"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.brief_args().items())
+        missing = f"  # missing: {', '.join(self.missing)}" if self.missing else ""
+        return f"{self.order}. {self.tool}({arguments}){missing}"
+
     @property
     def is_gap(self) -> bool:
         """Whether no existing entry is meant."""
@@ -150,6 +157,10 @@ class Plan(CallFacts):
     prompt_variant_used: str
     more_steps_likely: bool = False
     unseen_tools: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"{self.outcome.value} by {self.model}", *map(str, self.steps)]
+        return "\n".join([*lines, "more steps are likely"] if self.more_steps_likely else lines)
 
     @property
     def is_usable(self) -> bool:
@@ -210,6 +221,11 @@ class Route(CallFacts):
     alternatives: tuple[Recommendation, ...]
     gap_warning: str | None
     reasoning: str
+
+    def __str__(self) -> str:
+        best, others = self.recommendation, ", ".join(other.id for other in self.alternatives)
+        lines = [f"{best.id or 'no entry'} by {self.model}", best.why, self.gap_warning]
+        return "\n".join(filter(None, [*lines, f"alternatives: {others}" if others else ""]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the wire form."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -9,7 +10,7 @@ import attrs
 
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import Catalog, Entry, TrimRecord
-from helmdeck_core.domain.chat import ChatResponse, ImagePart, ToolCall, ToolDefinition
+from helmdeck_core.domain.chat import ChatResponse, ImagePart, Message, ToolCall, ToolDefinition
 from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.ranking import Ranking
@@ -64,6 +65,7 @@ class Question(Generic[T]):
     :ivar model: ``provider/model``; ``None`` is the one that the pack's caller requested, else the default model.
     :ivar needs_catalog: the prompt contains the catalog, fitted to the model.
     :ivar lists_catalog: the prompt contains every id with a short description instead.
+    :ivar parse: returns the value for what was decoded as ``type``; raises ``WrongShape`` where it does not match.
     :ivar salvage: reads an answer that the decoder rejects, without its reasoning; returns ``None`` when it finds no value.
     :ivar instructions: the fixed text, for a task without prompt variants.
     :ivar schema: JSON Schema of the answer: for the prompt where the response is not constrained, and for providers that
@@ -71,6 +73,7 @@ class Question(Generic[T]):
     :ivar constraint: returns the JSON Schemas for providers that constrain responses: one, or several in the order in which
         they are tried, the most exact first; ``None`` for JSON mode. It is called once per request with JSON mode, so it
         should return the same forms again, and they should make their schemas on demand.
+    :ivar messages: earlier messages of a conversation, between the instructions and the request.
     :ivar images: images after the text of the request.
     :ivar tools: tools that the model may call instead of answering; where there are any, the response is not constrained.
     :ivar tool_choice: as in ``ChatRequest``.
@@ -92,10 +95,12 @@ class Question(Generic[T]):
     defaults: Mapping[str, Any] = EMPTY
     needs_catalog: bool = True
     lists_catalog: bool = False
+    parse: Callable[[Any], T] | None = None
     salvage: Callable[[str], T | None] | None = None
     instructions: str | None = None
     schema: Mapping[str, Any] | None = None
     constraint: Callable[[Task], Mapping[str, Any] | Sequence[SchemaForm] | None] | None = None
+    messages: tuple[Message, ...] = ()
     images: tuple[ImagePart, ...] = ()
     tools: tuple[ToolDefinition, ...] = ()
     tool_choice: str | None = None
@@ -227,6 +232,10 @@ class CallFacts:
     saved_usd: float | None = None
     call_id: str = ""
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return f"<pre>{html.escape(str(self))}</pre>"
+
     def facts_to_dict(self) -> dict[str, Any]:
         """Return the wire form of the facts that are set, without the model."""
         wire: dict[str, Any] = {}
@@ -281,6 +290,9 @@ class Answer(Generic[T]):
     attempts: tuple[Attempt, ...] = ()
     call_id: str = ""
     saved_usd: float | None = None
+
+    def __str__(self) -> str:
+        return str(self.value)
 
     @property
     def usage(self) -> Usage:

@@ -22,6 +22,7 @@ class RequestChanges:
     :ivar history_factor: factor of the size of a conversation written by the caller: its oldest turns are removed, but
         not system messages or the newest turn. ``ChatResponse.downgrades`` reports it.
     :ivar strict_json: ``False`` disables constrained decoding and adds the schema to the prompt.
+    :ivar shows_problem: the prompt says why the last answer was rejected, if it had the wrong shape.
     :ivar variant: the prompt variant to use, if the task has it.
     """
 
@@ -29,6 +30,7 @@ class RequestChanges:
     catalog_factor: float = 1.0
     history_factor: float = 1.0
     strict_json: bool = True
+    shows_problem: bool = False
     variant: str | None = None
 
     def and_then(self, more: RequestChanges) -> RequestChanges:
@@ -38,6 +40,7 @@ class RequestChanges:
             catalog_factor=self.catalog_factor * more.catalog_factor,
             history_factor=self.history_factor * more.history_factor,
             strict_json=self.strict_json and more.strict_json,
+            shows_problem=self.shows_problem or more.shows_problem,
             variant=more.variant or self.variant,
         )
 
@@ -48,6 +51,7 @@ class RequestChanges:
         labels += [f"catalog x{self.catalog_factor:g}"] if self.catalog_factor != 1.0 else []
         labels += [f"oldest turns removed, history x{self.history_factor:.2g}"] if self.history_factor != 1.0 else []
         labels += ["no strict JSON, schema in the prompt"] if not self.strict_json else []
+        labels += ["the problem in the prompt"] if self.shows_problem else []
         return (*labels, f"variant {self.variant}") if self.variant else tuple(labels)
 
 

@@ -18,6 +18,8 @@ TEXTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "catalog.heading": (),
         "catalog.details_heading": (),
         "schema.heading": (),
+        "ask.instructions": (),
+        "retry.problem": ("problem",),
         "done.label": (),
         "continuation.hint": (),
         "continuation.repair_hint": (),
@@ -40,6 +42,8 @@ class PromptText:
 
         - ``catalog.heading``, ``catalog.details_heading``: headings of a prompt variant that has none of its own.
         - ``schema.heading``: above the JSON Schema of the answer, where it is part of the prompt.
+        - ``ask.instructions``: above the JSON Schema, where ``ask`` requests a typed answer.
+        - ``retry.problem``: repeats a question after an answer of the wrong shape; placeholder ``{problem}``.
         - ``done.label``: before each executed step, for a question without prompt variants.
         - ``continuation.hint``: asks a model to continue a truncated answer. Without it, only models that support prefill
           continue.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
@@ -22,8 +21,12 @@ Named = Mapping[str, Contribution[T]]
 @cache
 def hook_specifications() -> Mapping[str, FunctionType]:
     """Every hook specification by name, in source order."""
-    functions = inspect.getmembers_static(hookspecs, lambda value: hasattr(value, f"{GROUP}_spec"))
-    return dict(sorted(functions, key=lambda item: item[1].__code__.co_firstlineno))
+    return {
+        name: value
+        for module in hookspecs.MODULES
+        for name, value in vars(module).items()
+        if hasattr(value, f"{GROUP}_spec")
+    }
 
 
 def is_lookup(specification: FunctionType) -> bool:

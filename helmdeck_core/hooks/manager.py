@@ -111,7 +111,8 @@ def load_plugins(
     candidates = [*_builtins(commands_only), *_arranged([*installed, *_extras(extra or {})], first)]
     blocked = set(disable)
     pm = _PluginManager(GROUP)
-    pm.add_hookspecs(hookspecs)
+    for module in hookspecs.MODULES:
+        pm.add_hookspecs(module)
     infos: list[PluginInfo] = []
     conflicts = _name_conflicts(candidate for candidate in candidates if candidate.name not in blocked)
     for c in candidates:
@@ -213,7 +214,7 @@ def _refuse_unmarked(plugin: object) -> None:
 
 
 def _refuse_unknown_hooks(pm: pluggy.PluginManager, plugin: object) -> None:
-    known = [name for name in vars(hookspecs) if name.startswith(PREFIX)]
+    known = [name for module in hookspecs.MODULES for name in vars(module) if name.startswith(PREFIX)]
     for caller in pm.get_hookcallers(plugin) or ():
         if not caller.has_spec():
             raise TypeError(f"there is no hook {caller.name}{did_you_mean(caller.name, known)}")

@@ -1,6 +1,7 @@
 """The built-in plugins by name. Each can be blocked or replaced like any other plugin."""
 
 COMMANDS = {
+    "command_ask": "helmdeck_plugins.commands.ask",
     "command_plan": "helmdeck_plugins.commands.plan",
     "command_route": "helmdeck_plugins.commands.route",
     "command_run": "helmdeck_plugins.commands.run",
@@ -24,6 +25,8 @@ BUILTINS = {
     "decoder": "helmdeck_plugins.reading.decoder",
     "decode": "helmdeck_plugins.json_repair",
     "refusals": "helmdeck_plugins.refusals",
+    "chat_input": "helmdeck_plugins.chat_input",
+    "answer_types": "helmdeck_plugins.answer_types",
     "tool_calls": "helmdeck_plugins.reading.tool_calls.formats",
     "tool_call_reader": "helmdeck_plugins.reading.tool_calls",
     "stop_reasons": "helmdeck_plugins.stop_reasons",

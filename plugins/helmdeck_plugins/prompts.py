@@ -115,6 +115,9 @@ TEXTS: Final[Mapping[str, str]] = {
     "catalog.heading": "CATALOG",
     "catalog.details_heading": "DETAILS",
     "schema.heading": "ANSWER (one JSON object that fits this JSON Schema)",
+    "ask.instructions": "Answer with one JSON object and nothing else: no fence, no comment, no text before or after it. "
+    "Leave nothing out that the schema requires, and invent nothing.",
+    "retry.problem": "Your last answer was rejected: {problem}. Answer again, whole and in the required form.",
     "done.label": "done:",
 }
 

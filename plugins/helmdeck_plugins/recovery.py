@@ -17,6 +17,8 @@ _RETRY = Retry(wait=Wait.BACKOFF, times=RETRIES)
 _MORE_OUTPUT = Retry(changes=RequestChanges(output_factor=2.0))
 _ONE_STEP = Retry(changes=RequestChanges(variant="single_pick"))
 _WITHOUT_GRAMMAR = Retry(changes=RequestChanges(strict_json=False))
+# A server that ignored a schema ignores it again.
+_WITH_PROBLEM = Retry(changes=RequestChanges(strict_json=False, shows_problem=True))
 _SMALLER_CATALOG = Retry(changes=RequestChanges(catalog_factor=0.5))
 # A conversation usually exceeds the window by its last turn; three retries leave a third of it.
 _OLDEST_TURNS_OUT = Retry(changes=RequestChanges(history_factor=0.7), times=3)
@@ -33,6 +35,7 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "length_truncated/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
     "length_truncated/repeated_token": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock": (_WITHOUT_GRAMMAR, NextModel()),
+    "constrained_deadlock/wrong_shape": (_WITH_PROBLEM, NextModel()),
     "likely_timeout": (NextModel(),),
     "likely_timeout/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
     "rate_limited": (Retry(wait=Wait.AS_TOLD, times=RETRIES), NextModel()),

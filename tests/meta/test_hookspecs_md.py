@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from helmdeck_core import hookspecs
+from helmdeck_core.hooks.contributions import hook_specifications
 from helmdeck_plugins import BUILTINS
 from helmdeck_plugins.commands.hook_reference import hooks, hooks_page
 
 ROOT = Path(__file__).parents[2]
-NAMES = [name for name in vars(hookspecs) if name.startswith("helmdeck_")]
+NAMES = list(hook_specifications())
 
 
 def test_hookspecs_md_is_what_the_generator_writes():
@@ -26,7 +26,7 @@ def test_every_specification_is_there_in_the_order_of_the_source():
 def test_a_section_has_heading_signature_kind_and_every_argument(hook):
     page = hooks_page()
     section = page.partition(f"## {hook.name}\n")[2].partition("\n## ")[0]
-    function = getattr(hookspecs, hook.name)
+    function = hook_specifications()[hook.name]
     assert f"def {hook.name}(" in section
     assert str(inspect.signature(function).return_annotation) in section
     assert (hook.kind == "look-up") is ("None" in inspect.signature(function).return_annotation)

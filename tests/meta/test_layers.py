@@ -167,10 +167,10 @@ def test_each_public_name_is_listed_once_and_is_what_its_module_defines():
 
 
 def test_each_hook_is_documented_and_has_a_test_that_names_it():
-    from helmdeck_core import hookspecs
+    from helmdeck_core.hooks.contributions import hook_specifications
 
     tests = (ROOT / "tests" / "unit" / "test_hooks.py").read_text(encoding="utf-8")
-    specs = {name: function for name, function in vars(hookspecs).items() if name.startswith("helmdeck_")}
+    specs = hook_specifications()
     assert len(specs) >= 12
     for name, function in specs.items():
         doc = function.__doc__ or ""

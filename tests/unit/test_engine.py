@@ -404,7 +404,7 @@ def test_installed_packs_are_entries_of_the_catalog_and_the_planners_are_not(ans
 
 
 def test_no_hook_is_called_once_a_model_is_known(answering):
-    from helmdeck_core import hookspecs
+    from helmdeck_core.hooks.contributions import hook_specifications
 
     calls = []
 
@@ -416,7 +416,7 @@ def test_no_hook_is_called_once_a_model_is_known(answering):
         implementation.__name__ = name
         return hookimpl(implementation)
 
-    specs = [name for name in vars(hookspecs) if name.startswith("helmdeck_")]
+    specs = list(hook_specifications())
     plugin = type("Counting", (), {name: counting(name) for name in specs})()
     deck, _ = answering(GOOD, beside=(plugin,))
     deck.plan(ASK, model=FREE)

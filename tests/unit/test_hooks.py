@@ -3,11 +3,14 @@
 import pytest
 
 from helmdeck_core import (
+    AnswerFormat,
+    AnswerType,
     Budget,
     BudgetRow,
     CallFailed,
     Catalog,
     CatalogSource,
+    ChatInputReader,
     ChatRequest,
     ChatResponse,
     Command,
@@ -440,6 +443,32 @@ def test_helmdeck_decode_steps_read_what_strict_decoding_refused(deck_with):
     deck = deck_with(contributing("helmdeck_decode_steps", DecodeStep(name="acme.colons", candidates=colons, order=1)))
     decoded = deck.decode('{"a" = 1}', dict)
     assert (decoded.value, decoded.step, decoded.repairs) == ({"a": 1}, "acme.colons", ("acme.colons",))
+
+
+def test_helmdeck_answer_types_decode_one_more_type(deck_with):
+    def format_of(type):
+        return (
+            AnswerFormat(schema={"type": "object"}, decode_as=dict, parse=lambda data: complex(data["re"], data["im"]))
+            if type is complex
+            else None
+        )
+
+    deck = deck_with(
+        contributing("helmdeck_answer_types", AnswerType(name="complex", description="complex", format_of=format_of))
+    )
+    assert deck.decode('{"re": 1, "im": 2}', complex).value == 1 + 2j
+
+
+def test_helmdeck_chat_inputs_read_another_form(deck_with):
+    def shout(request):
+        return (Message(Role.USER, (TextPart(str(request).upper()),)),)
+
+    deck = deck_with(
+        contributing(
+            "helmdeck_chat_inputs", ChatInputReader(name="acme", messages=shout, images=lambda _: (), order=-1)
+        )
+    )
+    assert deck.chat_request("hello").messages[0].text == "HELLO"
 
 
 def test_helmdeck_refusal_patterns_recognise_one_more_language(deck_with):

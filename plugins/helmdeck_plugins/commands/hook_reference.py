@@ -14,7 +14,7 @@ import attrs
 from helmdeck_core import Contribution, PluginInventory, hook_specifications, list_plugins, value_name
 
 TITLE = "# Hooks"
-NOTICE = "<!-- Written by `helmdeck hooks --write hookspecs.md`; a test compares. Change helmdeck_core/hookspecs.py instead. -->"
+NOTICE = "<!-- Written by `helmdeck hooks --write hookspecs.md`; a test compares. Change helmdeck_core/hookspecs/ instead. -->"
 
 MAX_NAMES = 20
 """Maximum number of contributed names that are listed per plugin; beyond it, only their number."""
@@ -110,8 +110,8 @@ def render(builtin: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
     :param builtin: by hook, the built-in plugins that implement it, each with the names of its contributed values.
     """
     every = hooks()
-    module = sys.modules[next(iter(hook_specifications().values())).__module__]
-    parts = [TITLE, NOTICE, _ticked(inspect.getdoc(module) or "")]
+    package = next(iter(hook_specifications().values())).__module__.rpartition(".")[0]
+    parts = [TITLE, NOTICE, _ticked(inspect.getdoc(sys.modules[package]) or "")]
     rows = [f"| [`{hook.name}`](#{hook.name}) | {hook.kind} | {_ticked(hook.summary)} |" for hook in every]
     parts.append("\n".join(["| hook | kind | purpose |", "|---|---|---|", *rows]))
     parts += [_section(hook, builtin.get(hook.name, {})) for hook in every]

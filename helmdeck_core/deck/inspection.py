@@ -1,0 +1,184 @@
+"""The methods of a deck that call no model: the catalog, budgets, dry runs, stored traces, and decoding."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, Unpack
+
+from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
+from helmdeck_core.calls.parsed import decode_parsed
+from helmdeck_core.context.ladder import PreparedCatalog
+from helmdeck_core.deck.explain import Explanation, explain
+from helmdeck_core.deck.questions import AskOptions, decodable, make_request
+from helmdeck_core.domain.catalog import Catalog
+from helmdeck_core.domain.chat import ChatRequest, ChatResponse, ToolDefinition
+from helmdeck_core.domain.chat_input import ChatInput
+from helmdeck_core.domain.decode import Decoded, DecodeFailed, Tried
+from helmdeck_core.domain.history import PlanRecord
+from helmdeck_core.domain.models import BudgetLookup
+from helmdeck_core.domain.packs import Pack
+from helmdeck_core.domain.questions import Question, Selection
+from helmdeck_core.domain.ranking import Ranking
+from helmdeck_core.domain.tasks import CompletedStep
+from helmdeck_core.domain.tool_calls import ToolCalls
+from helmdeck_core.domain.traces import CallTrace, TraceStore
+from helmdeck_core.packs.runner import Runner
+from helmdeck_core.resolve.runtime import Runtime
+
+T = TypeVar("T")
+
+
+class Inspection:
+    """The part of ``Helmdeck`` that calls no model."""
+
+    runtime: Runtime
+    _engine: Engine
+    _runner: Runner
+
+    @property
+    def catalog(self) -> Catalog:
+        """All entries; loaded at the first use."""
+        return self._engine.library.catalog
+
+    def rank(self, intent: str, *, model: str | None = None) -> Ranking:
+        """Rank the whole catalog for a request, on its full metadata, with the ranker of a model."""
+        return self._engine.library.rank(intent, self.budget(model).budget)
+
+    def prepared(self, model: str | None = None) -> PreparedCatalog:
+        """Return the catalog with the ladder that applies to a model."""
+        return self._engine.library.prepared(self.budget(model).budget)
+
+    def select(self, intent: str, *, model: str | None = None) -> Selection:
+        """Fit the catalog to a model and a request, as a plan does. No model is called."""
+        return self._engine.library.select(self.budget(model).budget, intent)
+
+    def explain(
+        self,
+        intent: str,
+        *,
+        model: str | None = None,
+        task: str = "plan",
+        context: str = "",
+        done: Iterable[CompletedStep] = (),
+        defaults: Mapping[str, Any] | None = None,
+    ) -> Explanation:
+        """Dry run: return what would be sent for a request, and why. No model is called.
+
+        :param task: ``plan``, ``route``, or another task that prompt variants serve.
+        :raises ContextWindowExceeded: the request leaves no room for a catalog.
+        :raises InvalidRequest: there is no prompt variant for the task.
+        """
+        pack = self.runtime.contributed(Pack).get(f"helmdeck.{task}")
+        question = Question(
+            caller=f"helmdeck.{task}",
+            task=task,
+            type=dict,
+            request=intent,
+            context=context,
+            done=tuple(done),
+            defaults=dict(defaults or {}),
+            constraint=pack.value.constraint if pack is not None else None,
+        )
+        model = self.runtime.config.model if model is None else model
+        return explain(self._engine.composer, self._engine.client, question, model)
+
+    def chat_request(self, request: ChatRequest | ChatInput, **options: Unpack[AskOptions]) -> ChatRequest:
+        """Return the request that ``ask`` sends for text; ``stream`` takes it."""
+        return make_request(self.runtime, request, options)
+
+    def budget(self, model: str | None = None) -> BudgetLookup:
+        """Return the budget of a model, and the source of each field."""
+        return self.runtime.budgets.find(self.runtime.config.model if model is None else model)
+
+    def plan_history(self, caller: str = LOCAL_CALLER, *, limit: int = 100) -> tuple[PlanRecord, ...]:
+        """Return a caller's recorded plans, newest first; empty when no history is configured."""
+        store = self._runner.history()
+        return store.plans(caller, limit) if store is not None else ()
+
+    def sink(self, name: str) -> Any:
+        """Return the open sink of this deck, such as the one whose ``render`` serves a metrics page; ``None`` if it is off.
+
+        :param name: a name of ``[events] sinks``.
+        """
+        return next((owned.value.opened for owned in self.runtime.sinks if owned.value.name == name), None)
+
+    @property
+    def stores_traces(self) -> bool:
+        """Whether an event sink stores call traces."""
+        return any(isinstance(owned.value.opened, TraceStore) for owned in self.runtime.sinks)
+
+    def traces(self, limit: int = 20) -> tuple[CallTrace, ...]:
+        """Return the traces of the most recent calls, newest first; empty if no sink stores traces."""
+        return self._from_trace_store(lambda store: store.traces(limit)) or ()
+
+    def call_trace(self, call_id: str) -> CallTrace | None:
+        """Return the trace of one call; ``None`` if it is not stored."""
+        return self._from_trace_store(lambda store: store.call_trace(call_id))
+
+    def _from_trace_store(self, read: Callable[[TraceStore], T | None]) -> T | None:
+        for owned in self.runtime.sinks:
+            if isinstance(owned.value.opened, TraceStore):
+                try:
+                    return read(owned.value.opened)
+                except Exception as exc:
+                    raise owned.fault(f"{type(exc).__name__}: {exc}") from exc
+        return None
+
+    def budgets(self) -> list[BudgetLookup]:
+        """Return all known rows, the fallback last."""
+        return self.runtime.budgets.rows()
+
+    def decode(
+        self,
+        raw: str | bytes,
+        type: type[T],
+        stop_reason: str | None = None,
+        *,
+        fits: Callable[[T], bool] | None = None,
+        output_tokens: int = 0,
+        tried: Tried | None = None,
+    ) -> Decoded[T]:
+        """Decode a model's answer: return a value that it literally contains.
+
+        :param type: a msgspec Struct, an attrs class, ``dict``, or a list of one of these; or a Pydantic model or another
+            type that a plugin supports; or a JSON Schema.
+        :param stop_reason: the native stop reason of any provider.
+        :param fits: a further condition, for an unspecific type such as ``dict``.
+        :param output_tokens: the output tokens that the provider reports; 0 when it does not.
+        :param tried: receives the name and the result of every decode step that was tried.
+        :raises CallFailed: the subclass of the cause.
+        """
+        stop = self.runtime.normalise_stop(stop_reason, "")
+        decode_as, parse = decodable(self.runtime, type)
+        decode = functools.partial(self.runtime.decoder.decode, output_tokens=output_tokens, tried=tried)
+        try:
+            return decode_parsed(decode, raw, decode_as, stop, parse, fits)
+        except DecodeFailed as exc:
+            what = "is empty" if exc.is_empty else "is not the requested JSON"
+            raise exc.as_call(f"decode: the answer {what}", raw, raw_stop_reason=stop_reason) from exc
+
+    def tool_calls(
+        self,
+        answer: str | ChatResponse,
+        *,
+        tools: Iterable[str | ToolDefinition] | None = None,
+        stop_reason: str | None = None,
+        model: str | None = None,
+        partial: bool = False,
+    ) -> ToolCalls:
+        """Return the tool calls of an answer that may be executed: native ones, or else those in its text.
+
+        Nothing is completed: a truncated call is reported and not executed, nor are the others of its list.
+
+        :param tools: the offered tools, or their names; left out, every name is accepted. Definitions also distinguish
+            strings from numbers where a format writes arguments without types.
+        :param stop_reason: for a text, the native stop reason of any provider; a response has its own.
+        :param model: the model, for formats that only some models write.
+        :param partial: include the complete calls of a truncated answer.
+        """
+        offered = None if tools is None else tuple(tools)
+        if isinstance(answer, ChatResponse):
+            return self.runtime.tool_calls.judge(answer, tools=offered, model=model or "", partial=partial)
+        stop = None if stop_reason is None else self.runtime.normalise_stop(stop_reason, "")
+        return self.runtime.tool_calls.read(answer, tools=offered, stop=stop, model=model or "", partial=partial)

@@ -1,0 +1,136 @@
+"""Questions of ``Helmdeck.ask``: the prompt, the JSON Schema of the type, and how bare values are read."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import typing
+from collections.abc import Callable, Iterable
+from typing import Any, TypedDict
+
+import attrs
+
+from helmdeck_core.domain.answer_types import AnswerFormat, AnswerType, WrongShape
+from helmdeck_core.domain.chat import ChatRequest, ImagePart, Message, Role, TextPart
+from helmdeck_core.domain.chat_input import ChatInput, ChatInputReader, ImageInput
+from helmdeck_core.domain.decode import DecodeFailed
+from helmdeck_core.domain.questions import Question
+from helmdeck_core.domain.recovery import CallLimits
+from helmdeck_core.resolve.runtime import Runtime
+
+TASK = "ask"
+
+
+class AskOptions(TypedDict, total=False):
+    """The options of ``Helmdeck.ask``.
+
+    :ivar system: instructions, before those of the conversation.
+    :ivar images: paths, bytes, URLs or ``ImagePart`` objects; they follow the text of the question.
+    :ivar model: ``provider/model``; the deck's model when left out.
+    :ivar caller: the caller, for events and traces.
+    :ivar limits: attempts, seconds and cost of the call; the configuration's limits apply to the rest.
+    """
+
+    system: str
+    images: ImageInput | Iterable[ImageInput]
+    model: str | None
+    temperature: float | None
+    caller: str
+    limits: CallLimits
+
+
+def format_of(runtime: Runtime, type: Any) -> AnswerFormat[Any]:
+    """Return the format of a type.
+
+    :raises TypeError: no plugin supports it; the message lists the supported types.
+    """
+    kinds = runtime.contributions.values_of(AnswerType)
+    for kind in kinds:
+        if (found := kind.format_of(type)) is not None:
+            return found
+    supported = "; ".join(("str", *(kind.description for kind in kinds)))
+    raise TypeError(f"an answer cannot have the type {type!r}; supported: {supported}")
+
+
+def decodable(runtime: Runtime, type: Any) -> tuple[Any, Callable[[Any], Any] | None]:
+    """Return the type that the decoder reads for a type, and how its value is parsed; ``None`` if it needs no parsing.
+
+    :raises TypeError: no plugin supports the type.
+    """
+    answer = format_of(runtime, type)
+    parse = answer.parse
+    if not answer.wraps or parse is None:
+        return answer.decode_as, parse
+    if answer.bare is not None:
+        return answer.bare, None
+    if type is list or typing.get_origin(type) is list:
+        return list, lambda value: parse({"value": value})
+    raise TypeError(f"{type!r} is neither an object nor a list, and cannot be decoded from an answer; `ask` accepts it")
+
+
+def make_request(runtime: Runtime, request: ChatRequest | ChatInput, options: AskOptions) -> ChatRequest:
+    """Return the request for a string, a conversation, or a request.
+
+    :raises TypeError: a part of the request or an image is of the wrong type.
+    :raises ValueError: a part has an unsupported value.
+    """
+    model = options.get("model")
+    if isinstance(request, ChatRequest):
+        return request if model is None else attrs.evolve(request, model=model)
+    reader = next(iter(runtime.contributions.values_of(ChatInputReader)), None)
+    if reader is None:
+        raise TypeError("no plugin reads chat input; pass a ChatRequest, or enable the plugin chat_input")
+    messages = reader.messages(request)
+    if images := reader.images(options.get("images") or ()):
+        messages = (*messages[:-1], attrs.evolve(messages[-1], parts=(*messages[-1].parts, *images)))
+    if system := options.get("system"):
+        has_own = messages[0].role is Role.SYSTEM
+        text = f"{system}\n\n{messages[0].text}" if has_own else system
+        messages = (Message(Role.SYSTEM, (TextPart(text),)), *messages[has_own:])
+    chosen = runtime.config.model if model is None else model
+    return ChatRequest(model=chosen, messages=messages, temperature=options.get("temperature"))
+
+
+def typed_question(runtime: Runtime, request: ChatRequest, type: Any) -> Question[Any]:
+    """Return the question for a typed answer to the last message of a request.
+
+    :raises TypeError: the type is not supported.
+    """
+    answer = format_of(runtime, type)
+    *earlier, last = request.messages
+    schema = json.dumps(answer.schema, ensure_ascii=False, separators=(",", ":"))
+    system = [message.text for message in earlier if message.role is Role.SYSTEM]
+    system += [runtime.texts["ask.instructions"], f"{runtime.texts['schema.heading']}\n{schema}"]
+    return Question(
+        caller=TASK,
+        task=TASK,
+        type=answer.decode_as,
+        request=last.text,
+        model=request.model,
+        needs_catalog=False,
+        parse=answer.parse,
+        salvage=functools.partial(_read_bare, runtime, answer.parse) if answer.wraps and answer.parse else None,
+        instructions="\n\n".join(filter(None, system)),
+        constraint=lambda _: answer.schema,
+        messages=tuple(message for message in earlier if message.role is not Role.SYSTEM),
+        images=tuple(part for part in last.parts if isinstance(part, ImagePart)),
+        temperature=request.temperature,
+    )
+
+
+def _read_bare(runtime: Runtime, parse: Callable[[Any], Any], text: str) -> Any:
+    """The value of an answer that is the bare value instead of an object with it; ``None`` if it is not."""
+    candidates: list[Any] = []
+    try:
+        candidates.append(json.loads(text))
+    except (ValueError, RecursionError):
+        candidates.append(text.strip())
+    with contextlib.suppress(DecodeFailed):
+        candidates.append(runtime.decoder.decode(text, list).value)
+    for candidate in candidates:
+        try:
+            return parse({"value": candidate})
+        except WrongShape:
+            continue
+    return None

@@ -1,0 +1,6 @@
+"""The markers of specifications and implementations."""
+
+import pluggy
+
+hookspec = pluggy.HookspecMarker("helmdeck")
+hookimpl = pluggy.HookimplMarker("helmdeck")

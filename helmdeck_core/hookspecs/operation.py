@@ -1,0 +1,70 @@
+"""Hooks for operation: commands, stores, event sinks and secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from helmdeck_core.hookspecs.markers import hookspec
+
+if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the types of all hooks
+    from helmdeck_core.domain.commands import Command
+    from helmdeck_core.domain.event_sinks import EventSink
+    from helmdeck_core.domain.history import HistoryStoreSpec
+    from helmdeck_core.domain.secret_patterns import SecretPattern
+
+
+@hookspec
+def helmdeck_commands() -> Sequence[Command]:
+    """Contribute commands of the command line.
+
+    Called once per command line, and once when a deck is made. A name such as ``acme sync`` adds to the group ``acme``.
+
+    :returns: Commands; their names follow ``helmdeck`` on the command line. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_history_stores() -> Sequence[HistoryStoreSpec]:
+    """Contribute kinds of stores for the history of plans.
+
+    Called once when a deck is made. ``[history] url`` chooses one by the scheme of its URL; without it, there is no history.
+
+    :returns: Store specifications. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_event_sinks() -> Sequence[EventSink]:
+    """Contribute event sinks.
+
+    Called once when a deck is made. Skipped: inactive sinks, and sinks with ``open`` that ``[events] sinks`` does not name.
+
+    :returns: Event sinks. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_secret_patterns() -> Sequence[SecretPattern]:
+    """Contribute the formats of API keys, for redaction in quoted text.
+
+    Called once when a deck is made. Configured keys are redacted without a pattern.
+
+    :returns: Patterns. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+
+    .. versionadded:: 0.1
+    """
+    return ()

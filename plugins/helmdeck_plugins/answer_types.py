@@ -1,0 +1,167 @@
+"""The types that answers can have: JSON Schema, Pydantic models, and every type that msgspec reads."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import msgspec
+
+from helmdeck_core import AnswerFormat, AnswerType, WrongShape, find_problems, hookimpl
+
+CACHED_FORMATS = 256
+VALUE = "value"
+
+
+@hookimpl
+def helmdeck_answer_types() -> Sequence[AnswerType]:
+    """The built-in kinds."""
+    return (
+        AnswerType(name="json_schema", description="a JSON Schema as a dict", format_of=json_schema_format, order=10),
+        AnswerType(
+            name="pydantic",
+            description="Pydantic models and types that contain them",
+            format_of=pydantic_format,
+            order=20,
+        ),
+        AnswerType(
+            name="msgspec",
+            description="dataclasses, attrs classes, msgspec Structs, TypedDicts, Literal, Enum, list[...], dict[...], "
+            "unions, int, float, bool",
+            format_of=msgspec_format,
+            order=30,
+        ),
+    )
+
+
+# -- JSON Schema -------------------------------------------------------------------------------------------------
+
+
+def json_schema_format(type: Any) -> AnswerFormat[Any] | None:
+    """Return the format of a JSON Schema; values are plain data.
+
+    :raises ValueError: the schema is malformed.
+    """
+    if not isinstance(type, Mapping):
+        return None
+    from jsonschema import SchemaError
+    from jsonschema.validators import Draft202012Validator, validator_for
+
+    try:
+        validator_for(type, default=Draft202012Validator).check_schema(dict(type))
+    except SchemaError as exc:
+        path = "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in exc.absolute_path)
+        raise ValueError(f"the JSON Schema is malformed at {path}: {exc.message}") from exc
+
+    def parse(value: Any) -> Any:
+        if problems := find_problems(type, value, is_trusted=True):
+            raise WrongShape(problems[0].path, problems[0].message)
+        return value
+
+    return _object_format(type, parse)
+
+
+def _object_format(schema: Mapping[str, Any], parse: Callable[[Any], Any]) -> AnswerFormat[Any]:
+    """The format of a schema; one that is not of an object is wrapped in an object."""
+    if schema.get("type") == "object":
+        return AnswerFormat(schema=schema, decode_as=dict, parse=parse)
+
+    def parse_wrapped(value: Any) -> Any:
+        if not isinstance(value, dict) or VALUE not in value:
+            raise WrongShape(f"$.{VALUE}", "required property is missing")
+        try:
+            return parse(value[VALUE])
+        except WrongShape as exc:
+            raise WrongShape(f"$.{VALUE}{exc.path.removeprefix('$')}", exc.message) from exc
+
+    return AnswerFormat(schema=_wrapped(schema), decode_as=dict, parse=parse_wrapped, wraps=True)
+
+
+def _wrapped(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with the schema as its only property; definitions stay at the root, where references expect them."""
+    definitions = {name: schema[name] for name in ("$defs", "definitions") if name in schema}
+    inner = {name: value for name, value in schema.items() if name not in definitions}
+    return {"type": "object", "properties": {VALUE: inner}, "required": [VALUE], **definitions}
+
+
+# -- Pydantic ----------------------------------------------------------------------------------------------------
+
+
+def pydantic_format(type: Any) -> AnswerFormat[Any] | None:
+    """Return the format of a Pydantic model, or of a type that contains one; ``None`` where Pydantic is not in use."""
+    pydantic = sys.modules.get("pydantic")  # without it, no type can be a model
+    if pydantic is None or not _contains_model(type, pydantic):
+        return None
+    return _pydantic_format(type)
+
+
+def _contains_model(type: Any, pydantic: Any) -> bool:
+    if isinstance(type, builtins_type) and typing.get_origin(type) is None:
+        return issubclass(type, pydantic.BaseModel) or hasattr(type, "__pydantic_core_schema__")
+    return any(_contains_model(argument, pydantic) for argument in typing.get_args(type))
+
+
+builtins_type: Any = type
+
+
+@functools.lru_cache(CACHED_FORMATS)
+def _pydantic_format(type: Any) -> AnswerFormat[Any]:
+    from pydantic import TypeAdapter, ValidationError
+
+    adapter = TypeAdapter[Any](type)
+
+    def parse(value: Any) -> Any:
+        try:
+            return adapter.validate_python(value)
+        except ValidationError as exc:
+            error = exc.errors(include_url=False, include_context=False)[0]
+            path = "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error["loc"])
+            raise WrongShape(path, error["msg"]) from exc
+
+    return _object_format(_inlined_root(adapter.json_schema()), parse)
+
+
+# -- msgspec -----------------------------------------------------------------------------------------------------
+
+
+def msgspec_format(type: Any) -> AnswerFormat[Any] | None:
+    """Return the format of a type that msgspec reads."""
+    try:
+        return _msgspec_format(type)
+    except TypeError:  # not a type, or not one that msgspec supports
+        return None
+
+
+@functools.lru_cache(CACHED_FORMATS)
+def _msgspec_format(type: Any) -> AnswerFormat[Any]:
+    schema = _inlined_root(msgspec.json.schema(type))
+    if schema.get("type") == "object":
+        return AnswerFormat(schema=schema, decode_as=type)
+
+    def parse(value: Any) -> Any:
+        try:
+            return msgspec.convert(value, type, builtin_types=())
+        except msgspec.ValidationError as exc:
+            message, _, path = str(exc).partition(" - at `")
+            raise WrongShape(path.removesuffix("`") or "$", message) from exc
+
+    is_list = type is list or typing.get_origin(type) is list
+    return attrs.evolve(_object_format(schema, parse), bare=type if is_list else None)
+
+
+def _inlined_root(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with the definition that its root refers to in place of the reference."""
+    reference = schema.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
+        return dict(schema)
+    name = reference.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
+    definitions: Mapping[str, Any] = schema["$defs"]
+    root = {**definitions[name], **{key: value for key, value in schema.items() if key not in ("$ref", "$defs")}}
+    rest = {key: value for key, value in definitions.items() if key != name}
+    if reference in msgspec.json.encode(definitions).decode():  # the type contains itself
+        rest = dict(definitions)
+    return {**root, "$defs": rest} if rest else root
