@@ -219,6 +219,7 @@ from helmdeck_core.resolve.inventory import hooks_page as hooks_page
 from helmdeck_core.resolve.inventory import list_plugins as list_plugins
 from helmdeck_core.resolve.inventory import value_name as value_name
 from helmdeck_core.resolve.runtime import Runtime as Runtime
+from helmdeck_core.timeouts import Deadline as Deadline
 from helmdeck_core.timeouts import Limited as Limited
 
 __version__: str

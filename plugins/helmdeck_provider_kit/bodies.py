@@ -15,6 +15,9 @@ from helmdeck_core import EMPTY, CallFailed, InvalidRequest, ProviderUnavailable
 from helmdeck_core.redaction import MAX_READ_CHARS, Secrets, echoed, quoted, redacted, without_cut_secret
 from helmdeck_provider_kit.failures import ErrorFacts, ErrorRules, failure_of, read_error, request_id
 
+MAX_COUNT: Final = 2**53
+"""No response has more tokens; a larger number is a mistake of the server."""
+
 NOT_JSON: Final = object()
 """Returned by ``decode_json`` for bytes that are not JSON."""
 
@@ -128,12 +131,12 @@ def string(value: object) -> str:
 
 
 def count(table: object, *names: str) -> int:
-    """Return the first of several fields that is a positive integer, or 0."""
+    """Return the first of several fields that is a positive integer, or 0; larger ones than ``MAX_COUNT`` are not."""
     if not isinstance(table, dict):
         return 0
     for name in names:
         value = table.get(name)
-        if (isinstance(value, int) or (isinstance(value, float) and value.is_integer())) and value > 0:
+        if (type(value) is int or (type(value) is float and value.is_integer())) and 0 < value <= MAX_COUNT:
             return int(value)
     return 0
 

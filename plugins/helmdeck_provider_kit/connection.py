@@ -21,6 +21,7 @@ from helmdeck_core import (
     ConnectFailed,
     ConnectionBroken,
     ConnectTimeout,
+    Deadline,
     InvalidRequest,
     InvalidUrl,
     LikelyTimeout,
@@ -239,7 +240,7 @@ class HttpConnection:
         settings, url = self._settings, self._url + path
         deadline = asyncio.get_running_loop().time() + settings.timeout_s
         try:
-            async with asyncio.timeout_at(deadline):
+            with Deadline(deadline):
                 response = await self._opened().send("POST", url, self._sent({**_STREAM, **headers}, body), body)
         except Exception as exc:
             failure = _failure(exc, settings, url, secrets)
@@ -257,7 +258,7 @@ class HttpConnection:
         failure: CallFailed | None = None
         chunks: list[bytes] = []
         try:
-            async with asyncio.timeout(settings.timeout_s):
+            with Deadline(asyncio.get_running_loop().time() + settings.timeout_s):
                 response = await self._opened().send(method, url, self._sent({**_WHOLE, **headers}, body), body)
                 await _read(response, settings, chunks)
         except Exception as exc:

@@ -16,6 +16,7 @@ import attrs
 import msgspec
 
 from helmdeck_core import (
+    EMPTY,
     CallFailed,
     ChatDelta,
     ChatResponse,
@@ -190,7 +191,7 @@ class ResponseReader(abc.ABC):
 
     def opaque(self) -> Mapping[str, Any]:
         """Return the data to send back unchanged with this turn."""
-        return {}
+        return EMPTY
 
     def visible(self) -> str:
         """Return the text without reasoning; its shape shows whether it is truncated."""

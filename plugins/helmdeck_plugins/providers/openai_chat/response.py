@@ -14,6 +14,7 @@ import attrs
 import msgspec
 
 from helmdeck_core import (
+    EMPTY,
     ChatDelta,
     ChatResponse,
     Disposition,
@@ -301,6 +302,8 @@ class ChatAnswer(ResponseReader):
 
     def opaque(self) -> Mapping[str, Any]:
         """Fields to send back unchanged with this turn."""
+        if not self._returned_fields:
+            return EMPTY
         fields = {"reasoning_details": self._details, "reasoning_content": self._calls and "".join(self._reasoning)}
         return {name: value for name in self._returned_fields if (value := fields.get(name))}
 
