@@ -6,6 +6,7 @@ chunk may end inside a character and JSON is decoded from bytes.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -128,13 +129,17 @@ _SIMPLE_EVENT: Final = re.compile(rb"(?m)^(?:event: ([^\n]+)\n)?data: ([^\n]*)\n
 """The most frequent event: one data line with an optional name before it."""
 
 
+_server_event = functools.partial(tuple.__new__, ServerEvent)
+"""Makes an event in a third of the time of its constructor."""
+
+
 def _events(whole: bytes) -> list[ServerEvent]:
     """Parse lines that end with an empty line."""
     simple = _SIMPLE_EVENT.findall(whole)
     names = {name: name.decode("utf-8", "replace") or "message" for name in {name for name, _ in simple}}
     named = sum(1 for name, _ in simple if name) if len(names) > 1 or b"" not in names else 0
     if whole.count(b"\n") == 2 * len(simple) + named:  # there are no other lines
-        return [ServerEvent(names[name], data) for name, data in simple]
+        return [_server_event((names[name], data)) for name, data in simple]
     events: list[ServerEvent] = []
     data: list[bytes] = []
     name = ""
