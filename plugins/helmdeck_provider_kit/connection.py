@@ -7,6 +7,7 @@ retried and no redirect is followed: the first is decided elsewhere, the second 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any
@@ -42,6 +43,10 @@ from helmdeck_provider_kit.settings import checked_base_url, checked_headers, pr
 
 _MAX_ERROR_BYTES = 100_000
 """Bytes of an error body that are read."""
+_END_SILENCE_S = 0.5
+"""Silence after which a stream without an end mark is complete if its stop reason arrived."""
+_DRAIN_S, _DRAIN_BYTES = 0.05, 65_536
+"""How long and how much is read after the end mark; the end of the body usually arrives together with it."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 _UNREACHABLE = (ProviderUnavailable, "the provider cannot be reached", "unreachable")
@@ -69,6 +74,7 @@ class HttpStream:
     """A response whose head has arrived: an async iterator over the chunks of its body, once.
 
     :ivar headers: names in lower case.
+    :ivar may_be_over: whether half a second of silence is the end of the body.
     """
 
     def __init__(
@@ -91,6 +97,7 @@ class HttpStream:
         self._loop = asyncio.get_running_loop()
         self._limit = deadline
         self._has_given = False
+        self.may_be_over = False
         self._room = settings.max_response_bytes
 
     def __aiter__(self) -> HttpStream:
@@ -109,12 +116,17 @@ class HttpStream:
         """
         # The idle timeout is about the server: the time that the reader spends between two chunks does not count.
         if self._has_given:
-            self._limit = min(self._deadline, self._loop.time() + self._settings.idle_timeout_s)
+            idle_s = self._settings.idle_timeout_s
+            self._limit = min(
+                self._deadline, self._loop.time() + (min(_END_SILENCE_S, idle_s) if self.may_be_over else idle_s)
+            )
         try:
             chunk: bytes = await Limited(self._read().__await__(), self._limit)
         except StopAsyncIteration:
             raise
         except Exception as exc:
+            if self.may_be_over and isinstance(exc, TimeoutError):
+                raise StopAsyncIteration from None
             failure = _failure(exc, self._settings, self._url, self._secrets, self._limit < self._deadline)
             if failure is None:
                 raise
@@ -145,6 +157,14 @@ class HttpStream:
             if not is_error:
                 raise
         return HttpResponse(self.status, self.headers, b"".join(chunks))
+
+    async def drain(self) -> None:
+        """Read the end of a body whose content is complete, so that the connection can be used again; do not wait for it."""
+        self._deadline = min(self._deadline, self._loop.time() + _DRAIN_S)
+        self._room = _DRAIN_BYTES
+        with contextlib.suppress(CallFailed):
+            async for _ in self:
+                pass
 
     async def aclose(self) -> None:
         """Release the connection; one whose response was not read to its end is closed."""

@@ -109,6 +109,7 @@ class ResponseReader(abc.ABC):
     :ivar cancel_path: path of a background response that must be cancelled if reading stops, relative to the base URL;
         else empty.
     :ivar end_mark: data of the event that ends a stream.
+    :ivar is_done: whether the end mark of the stream was read; nothing after it is.
     """
 
     cancel_path: str = ""
@@ -127,7 +128,7 @@ class ResponseReader(abc.ABC):
         self._refusal = ""
         self._is_refused = False
         self._is_truncated = False
-        self._is_done = False
+        self.is_done = False
 
     # -- defined by subclasses -----------------------------------------------------------------------------------
 
@@ -182,8 +183,13 @@ class ResponseReader(abc.ABC):
         raise ProviderUnavailable("the provider's stream is not JSON", status=200, sub_cause=cause, detail=detail)
 
     def done(self) -> None:
-        """Handle the end mark of a stream: the response is complete, the stop reason unknown."""
-        self._is_done = True
+        """Handle the end mark of a stream: the response is complete, also without a stop reason."""
+        self.is_done = True
+
+    @property
+    def may_be_done(self) -> bool:
+        """Whether silence from here on means that the stream is complete; for a wire format without an end mark."""
+        return False
 
     @abc.abstractmethod
     def usage(self) -> Usage:

@@ -26,7 +26,7 @@ from helmdeck_core import (
 )
 from helmdeck_core.redaction import Secrets
 from helmdeck_provider_kit.background import Background, cancel, poll_until_done
-from helmdeck_provider_kit.bodies import NOT_JSON, decode_body, decode_json
+from helmdeck_provider_kit.bodies import NOT_JSON, decode_body, decode_json, plain_text
 from helmdeck_provider_kit.connection import HttpConnection, HttpResponse, HttpStream
 from helmdeck_provider_kit.error_rules import combined_rules
 from helmdeck_provider_kit.failures import ErrorRules
@@ -159,6 +159,9 @@ class HttpProvider:
                                 start.append(chunk)
                             for batch in together(events.feed(chunk)):
                                 yield batch
+                            if reader.is_done:
+                                break
+                            incoming.may_be_over = reader.may_be_done
                         for batch in together(events.finish()):
                             yield batch
                         if not events.has_events and not may_be_events(whole := b"".join(start)):
@@ -168,6 +171,8 @@ class HttpProvider:
                             _, data = await self._decode_whole(prepared, response)
                             for batch in together(reader.read(data)):
                                 yield batch
+                    if reader.is_done:
+                        await incoming.drain()
                 finally:
                     if reader.cancel_path and (background := self._wire_format.background):
                         await cancel(self._connection, background, reader.cancel_path, headers, secrets)
@@ -282,24 +287,25 @@ class EventFeed:
         self._decoder: LineDecoder | EventDecoder = LineDecoder() if has_lines else EventDecoder()
 
     def feed(self, chunk: bytes) -> Iterator[ChatDelta]:
-        """Read the next chunk and yield the deltas of the events it completes.
+        """Read the next chunk and yield the deltas of the events it completes; none after the end mark.
 
         :raises CallFailed: an event is an error, or not JSON.
         """
-        reader, end_mark = self._reader, self._reader.end_mark
+        reader = self._reader
         for each in self._decoder.feed(chunk):
+            if reader.is_done:
+                return
             self.has_events = True
             name, data = ("message", each) if isinstance(each, bytes) else each
             if name == "error":
-                event = decode_json(data)
-                yield from reader.feed(event if isinstance(event, dict) and event.get("error") else {"error": event})
-            elif data == end_mark:
-                reader.done()
+                yield from reader.feed(_error_event(data))
             elif data:
                 yield from reader.take(data)
 
     def finish(self) -> Iterator[ChatDelta]:
         """Read an unterminated event at the end of the body; a truncated one is ignored."""
+        if self._reader.is_done:
+            return
         rest = self._decoder.finish()
         for data in [rest] if isinstance(rest, bytes) else [event.data for event in rest]:
             event = decode_json(data)
@@ -308,3 +314,11 @@ class EventFeed:
             elif event is not NOT_JSON:
                 self.has_events = True
                 yield from self._reader.feed(event)
+
+
+def _error_event(data: bytes) -> dict[str, Any]:
+    """Return the data of an event named ``error`` as an object with an error, also where it is plain text."""
+    event = decode_json(data)
+    if event is NOT_JSON:
+        event = plain_text(data)
+    return event if isinstance(event, dict) and event.get("error") else {"error": event}

@@ -116,7 +116,7 @@ class ChatAnswer(ResponseReader):
 
         :raises CallFailed: it is an error, or not a chat completion.
         """
-        self._is_whole = self._is_done = True
+        self._is_whole = self.is_done = True
         yield from self.feed(body)
         self._check_shape(body)
 
@@ -320,7 +320,7 @@ class ChatAnswer(ResponseReader):
             return attrs.evolve(
                 response, stop_reason=reason, raw_stop_reason=native, disposition=dispose(native, reason)
             )
-        if not self._raw and self._is_final_without_reason and self._is_done and self._usage:
+        if not self._raw and self._is_final_without_reason and self.is_done and self._usage:
             disposition = Disposition.TOOLS if response.tool_calls else Disposition.FINAL
             return attrs.evolve(response, disposition=disposition)
         return response
