@@ -255,12 +255,15 @@ class Call(Generic[T]):
         self.services.report_unknown_stop(prepared.request, response)
         self._events.response_received(this.call, prepared.request.model, response)
         value = self._operation.read(prepared, response)
+        now_s, deadline_s = self.services.clock(), self._policy.deadline_s
+        if deadline_s is not None and now_s > deadline_s:
+            raise self.timeout(this)
         self.services.circuit_breaker.record_success(ModelId.provider_of(this.step.model))
         self.result = CallResult(
             value=value,
             call=this.call,
             model=self._options.model,
-            total_s=self.services.clock() - self._start_s,
+            total_s=now_s - self._start_s,
             prepared=prepared,
             response=response,
             attempts=self._log.record_success(this),

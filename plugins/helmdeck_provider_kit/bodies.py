@@ -22,16 +22,28 @@ NOT_JSON: Final = object()
 """Returned by ``decode_json`` for bytes that are not JSON."""
 
 
+MAX_CONTAINERS: Final = 150_000
+"""Objects and arrays of a body that is decoded: they take nearly all the time, in which the event loop does nothing else."""
+_MAX_LENIENT_CONTAINERS = 50_000
+_LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
 def decode_json(body: bytes) -> Any:
-    """Decode JSON leniently; return ``NOT_JSON`` if that fails."""
+    """Decode JSON leniently; return ``NOT_JSON`` if that fails, or would block the event loop for too long."""
     body = without_byte_order_mark(body)
+    containers = body.count(b"[") + body.count(b"{")
+    if containers > MAX_CONTAINERS:
+        return NOT_JSON
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
+    if containers > _MAX_LENIENT_CONTAINERS:
+        return NOT_JSON
     try:
         # Some servers write NaN for a log probability; models write lone surrogates and incomplete UTF-8.
-        return _without_surrogates(json.loads(body.decode("utf-8", "replace")))
+        value = json.loads(body.decode("utf-8", "replace"))
+        return _without_surrogates(value) if _LONE_SURROGATE.search(body) else value
     except (ValueError, RecursionError):
         return NOT_JSON
 
@@ -89,7 +101,9 @@ def _public_url(location: str) -> str:
 
 
 def _not_json_failure(status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str]) -> CallFailed:
-    if body.lstrip()[:1] in (b"{", b"["):
+    if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
+        cause, problem = "too_large", f"it has more than {MAX_CONTAINERS:,} objects and arrays"
+    elif body.lstrip()[:1] in (b"{", b"["):
         cause, problem = "cut_body", "the JSON is truncated or damaged"
     elif body.strip():
         cause, problem = "not_json", f"it reads {quoted(plain_text(body, secrets), secrets, 120)!r}"
@@ -145,8 +159,11 @@ def arguments(value: object) -> str:
     """Return the arguments of a tool call as JSON; ``None``, an empty string and ``null`` mean no arguments."""
     if value in (None, "", "null"):
         return "{}"
-    # Some servers send an object instead of JSON.
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if isinstance(value, str):
+        return value
+    encoded = msgspec.json.encode(value)  # some servers send an object instead of JSON
+    # NaN would become null here; as it is, it makes the arguments invalid.
+    return json.dumps(value, ensure_ascii=False) if b"null" in encoded else encoded.decode()
 
 
 def quota(headers: Mapping[str, str], prefixes: tuple[str, ...], secrets: Iterable[str] = ()) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any
@@ -47,7 +48,6 @@ _END_SILENCE_S = 0.5
 """Silence after which a stream without an end mark is complete if its stop reason arrived."""
 _DRAIN_S, _DRAIN_BYTES = 0.05, 65_536
 """How long and how much is read after the end mark; the end of the body usually arrives together with it."""
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 _UNREACHABLE = (ProviderUnavailable, "the provider cannot be reached", "unreachable")
 _BROKEN = (ProviderUnavailable, "the provider closed the connection", "disconnected")
@@ -361,6 +361,17 @@ def _too_large(response: TransportResponse, settings: ProviderSettings) -> CallF
     return TransientUnknown(headline, status=response.status, sub_cause="too_large", detail=limit)
 
 
+def _is_loopback(host: str) -> bool:
+    """Whether a host is this machine, in any form; ``0.0.0.0`` and ``::`` connect to it as well."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    if isinstance(address, ipaddress.IPv6Address):
+        address = address.ipv4_mapped or address
+    return address.is_loopback or address.is_unspecified
+
+
 def _proxy_for(url: str, name: str) -> ProxySettings | None:
     """The proxy that the environment names for a URL; ``None`` for loopback hosts, which a proxy cannot reach.
 
@@ -369,7 +380,7 @@ def _proxy_for(url: str, name: str) -> ProxySettings | None:
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
-    if host in _LOOPBACK:
+    if _is_loopback(host):
         return None
     # Costs a tenth of a second, which a process that opens no provider should not pay.
     from urllib.request import getproxies, proxy_bypass

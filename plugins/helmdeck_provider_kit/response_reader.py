@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import hashlib
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -68,8 +69,14 @@ class ReaderContext:
     sent_s: float | None = None
 
 
+_HIGH_SURROGATE = re.compile(rb"(?i)(\\ud[89ab][0-9a-f]{2})\"")
+_LOW_SURROGATE = re.compile(rb"(?i)\"(\\ud[c-f][0-9a-f]{2})")
+"""Halves of a character outside the basic plane: the first at the end of a string, and the second at the start of one."""
+
 _REFUSAL_REASONS = (StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN)
 
+_MAX_CALLS = 1_000
+"""Maximum number of tool calls of a response."""
 _MAX_UNREAD = 20
 """Maximum number of reported content kinds."""
 
@@ -125,6 +132,7 @@ class ResponseReader(abc.ABC):
         self._seed = ""
         """Unique per response; used to generate ids of tool calls."""
         self._unread: dict[str, None] = {}
+        self._high = b""
         self._refusal = ""
         self._is_refused = False
         self._is_truncated = False
@@ -175,12 +183,22 @@ class ResponseReader(abc.ABC):
         if stripped == self.end_mark:
             self.done()
             return ()
-        event = decode_json(data)
+        event = decode_json(self._with_split_pair(data))
         if event is not NOT_JSON:
             return self.feed(event)
         cause = "cut_body" if data.lstrip()[:1] in (b"{", b"[") else "not_json"
         detail = f"an event of {len(data):,} bytes is damaged"
         raise ProviderUnavailable("the provider's stream is not JSON", status=200, sub_cause=cause, detail=detail)
+
+    def _with_split_pair(self, data: bytes) -> bytes:
+        """Move the first half of a character at the end of a string to the string of the next event, where the other is."""
+        if self._high:
+            data = _LOW_SURROGATE.sub(lambda match: b'"%b%b' % (self._high, match[1]), data, count=1)
+            self._high = b""
+        if match := _HIGH_SURROGATE.search(data):
+            self._high = match[1]
+            data = data[: match.start()] + data[match.end() - 1 :]
+        return data
 
     def done(self) -> None:
         """Handle the end mark of a stream: the response is complete, also without a stop reason."""
@@ -222,7 +240,14 @@ class ResponseReader(abc.ABC):
         return (ChatDelta("", text),)
 
     def _start_call(self, id: str, name: str) -> tuple[PartialToolCall, ChatDelta]:
-        """Start a tool call."""
+        """Start a tool call.
+
+        :raises CallFailed: there are too many.
+        """
+        if len(self._calls) >= _MAX_CALLS:
+            detail = f"it has more than {_MAX_CALLS:,} tool calls"
+            headline = "the provider's answer is too large"
+            raise TransientUnknown(headline, status=self._context.status, sub_cause="too_large", detail=detail)
         call = PartialToolCall(len(self._calls), id, name)
         self._calls.append(call)
         return call, ChatDelta(tool_call=ToolCallDelta(call.number, id=id, name=name))

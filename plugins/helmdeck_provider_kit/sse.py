@@ -93,13 +93,21 @@ class LineDecoder:
         return rest
 
 
+MAX_LINES: Final = 10_000
+"""Lines of one event. Reading more would block the event loop."""
+
+
 class EventDecoder:
     """Decodes server-sent events as in the HTML standard, but keeps an unterminated last event.
 
     Many servers omit the last empty line; only the reader of the data can detect truncation.
+
+    :ivar has_too_many_lines: whether an event has more than ``MAX_LINES``; it is dropped.
     """
 
     def __init__(self) -> None:
+        self.has_too_many_lines = False
+        self._lines = 0
         self._ends = _LineEnds()
         self._rest = bytearray()  # bytes after the last empty line
 
@@ -108,8 +116,12 @@ class EventDecoder:
         chunk = self._ends.feed(chunk)
         end = chunk.rfind(b"\n\n") + 2
         if end == 1 and not (chunk.startswith(b"\n") and self._rest.endswith(b"\n")):
-            self._rest += chunk
+            self._lines += chunk.count(b"\n")
+            self.has_too_many_lines |= self._lines > MAX_LINES
+            if not self.has_too_many_lines:
+                self._rest += chunk
             return []
+        self._lines = 0
         whole = chunk[:end]  # a single line feed if the last chunk ended with the first one
         if self._rest:
             whole = bytes(self._rest) + whole

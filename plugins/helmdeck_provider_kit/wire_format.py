@@ -5,6 +5,7 @@ A ``WireFormat`` contains everything specific to one API: how requests are writt
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from helmdeck_core import (
     ModelInfo,
     ProviderContext,
     ProviderSettings,
+    ProviderUnavailable,
     TransientUnknown,
     one_by_one,
     together,
@@ -32,10 +34,13 @@ from helmdeck_provider_kit.error_rules import combined_rules
 from helmdeck_provider_kit.failures import ErrorRules
 from helmdeck_provider_kit.rendering import Rendered
 from helmdeck_provider_kit.response_reader import END_MARK, ReaderContext, ResponseReader
-from helmdeck_provider_kit.sse import EventDecoder, LineDecoder, may_be_events
+from helmdeck_provider_kit.sse import MAX_LINES, EventDecoder, LineDecoder, may_be_events
 
 _MAX_PAGES = 20
 """Maximum number of pages of a model list, in case a server's list never ends."""
+_PART_BYTES = 16_384
+_BUSY_S = 0.01
+"""How long a stream that arrives at once is read before other tasks run."""
 
 
 @attrs.frozen(kw_only=True)
@@ -157,8 +162,11 @@ class HttpProvider:
                         async for chunk in incoming:
                             if not events.has_events:
                                 start.append(chunk)
-                            for batch in together(events.feed(chunk)):
-                                yield batch
+                            async for part in _parts(chunk):
+                                for batch in together(events.feed(part)):
+                                    yield batch
+                                if reader.is_done:
+                                    break
                             if reader.is_done:
                                 break
                             incoming.may_be_over = reader.may_be_done
@@ -266,6 +274,19 @@ class HttpProvider:
         return self._wire_format.answer(prepared.request, context)
 
 
+async def _parts(chunk: bytes) -> AsyncGenerator[bytes, None]:
+    """Yield a chunk in parts, and let other tasks run in between where reading them takes long."""
+    if len(chunk) <= _PART_BYTES:
+        yield chunk
+        return
+    start_s = time.perf_counter()
+    for start in range(0, len(chunk), _PART_BYTES):
+        if time.perf_counter() - start_s > _BUSY_S:
+            await asyncio.sleep(0)
+            start_s = time.perf_counter()
+        yield chunk[start : start + _PART_BYTES]
+
+
 @contextlib.contextmanager
 def _partial_response_added(reader: ResponseReader) -> Iterator[None]:
     """Add the partial response to every failure raised inside."""
@@ -301,6 +322,11 @@ class EventFeed:
                 yield from reader.feed(_error_event(data))
             elif data:
                 yield from reader.take(data)
+        if isinstance(self._decoder, EventDecoder) and self._decoder.has_too_many_lines:
+            detail = f"an event has more than {MAX_LINES:,} lines"
+            raise ProviderUnavailable(
+                "the provider's stream is damaged", status=200, sub_cause="too_large", detail=detail
+            )
 
     def finish(self) -> Iterator[ChatDelta]:
         """Read an unterminated event at the end of the body; a truncated one is ignored."""
