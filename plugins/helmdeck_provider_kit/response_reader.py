@@ -73,6 +73,8 @@ _HIGH_SURROGATE = re.compile(rb"(?i)(\\ud[89ab][0-9a-f]{2})\"")
 _LOW_SURROGATE = re.compile(rb"(?i)\"(\\ud[c-f][0-9a-f]{2})")
 """Halves of a character outside the basic plane: the first at the end of a string, and the second at the start of one."""
 
+_MAX_DELTA_BYTES = 65_536
+
 _REFUSAL_REASONS = (StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN)
 
 _MAX_CALLS = 1_000
@@ -192,10 +194,10 @@ class ResponseReader(abc.ABC):
 
     def _with_split_pair(self, data: bytes) -> bytes:
         """Move the first half of a character at the end of a string to the string of the next event, where the other is."""
-        if self._high:
+        if self._high and len(data) <= _MAX_DELTA_BYTES:
             data = _LOW_SURROGATE.sub(lambda match: b'"%b%b' % (self._high, match[1]), data, count=1)
             self._high = b""
-        if match := _HIGH_SURROGATE.search(data):
+        if len(data) <= _MAX_DELTA_BYTES and (match := _HIGH_SURROGATE.search(data)):
             self._high = match[1]
             data = data[: match.start()] + data[match.end() - 1 :]
         return data

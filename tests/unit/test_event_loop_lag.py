@@ -10,7 +10,7 @@ import pytest
 from helmdeck_core import CallFailed, CallLimits, LikelyTimeout
 from helmdeck_provider_kit import NOT_JSON, EventDecoder, decode_json
 from helmdeck_testing import Reply, make_deck, scripted_provider
-from tests.unit.adapters_support import ADAPTERS, KEYS, ask, request
+from tests.unit.adapters_support import KEYS, ask, request
 from tests.unit.http_support import Server, chunked, http
 
 pytestmark = pytest.mark.usefixtures("transport")
@@ -57,11 +57,13 @@ def test_a_response_that_takes_long_to_read_is_refused_before_it_is(body, stream
     assert failure.sub_cause in ("too_large", "cut_body")
 
 
-def test_json_with_many_containers_is_not_decoded():
+def test_json_with_many_values_is_not_decoded():
     assert decode_json(b"[" + b"[]," * 100_000 + b"1]") == [[]] * 100_000 + [1]
     assert decode_json(b"[" + b"[]," * 150_000 + b"1]") is NOT_JSON
+    assert decode_json(b"[" + b"1," * 390_000 + b"1]") == [1] * 390_001
+    assert decode_json(b"[" + b"1," * 400_000 + b"1]") is NOT_JSON
     # What is read leniently is read twice.
-    assert decode_json(b"[" + b"[]," * 60_000 + b"NaN]") is NOT_JSON
+    assert decode_json(b"[" + b"[]," * 50_000 + b"NaN]") is NOT_JSON
 
 
 def test_an_event_with_too_many_lines_is_dropped_and_not_kept_in_memory():

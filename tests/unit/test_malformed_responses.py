@@ -48,6 +48,7 @@ def good_answers(body, kind):
         "gzip in two parts",
         [http(gzip.compress(body[:99]) + gzip.compress(body[99:]), content_encoding="gzip", **kind)],
     )
+    yield "gzip with an empty first part", [http(gzip.compress(b"") * 2 + zipped, content_encoding="gzip", **kind)]
     yield "gzip and more", [http(zipped + b"\0\0", content_encoding="gzip", **kind)]
     yield "deflate", [http(zlib.compress(body), content_encoding="deflate", **kind)]
     yield "bare deflate", [http(zlib.compress(body)[2:-4], content_encoding="deflate", **kind)]
