@@ -230,6 +230,7 @@ from helmdeck_core.resolve.inventory import PluginInventory as PluginInventory
 from helmdeck_core.resolve.inventory import list_plugins as list_plugins
 from helmdeck_core.resolve.inventory import value_name as value_name
 from helmdeck_core.resolve.runtime import Runtime as Runtime
+from helmdeck_core.timeouts import Deadline as Deadline
 from helmdeck_core.timeouts import Limited as Limited
 
 __version__: str

@@ -96,8 +96,8 @@ def streams(url: str, clients: list[str], venvs: Path) -> list[str]:
                 lines.append(f"| {TITLES.get(way, f'`{way}`')} | {row['counted'][way]:,} | {each:.1f} | {ratios} |")
     lines += ["", "| `deck.astream` in | text, httpx | reasoning, httpx | text, aiohttp | reasoning, aiohttp |"]
     lines += ["|---|--:|--:|--:|--:|"]
-    dialects = {name: [row for row in rows["helmdeck"] if row["dialect"] == name] for name in WIRES}
-    for name, both in dialects.items():
+    formats = {name: [row for row in rows["helmdeck"] if row["wire_format"] == name] for name in WIRES}
+    for name, both in formats.items():
         found = [
             _ratios(_cpu(row, f"deck.astream, {transport}"), _cpu(row, BESIDE[f"deck.astream, {transport}"]))[0]
             for transport in TRANSPORTS

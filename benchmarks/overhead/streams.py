@@ -129,6 +129,23 @@ def of_lines(ask: Callable[[], Any], decode: Callable[[str], Any]) -> Way:
     return read
 
 
+def of_events(ask: Callable[[], Any], decode: Callable[[bytes], Any]) -> Way:
+    """The least that a client does that returns events: cuts what has arrived and decodes it."""
+
+    async def read() -> int:
+        count, rest = 0, b""
+        async with ask() as answer:
+            async for chunk in answer.content.iter_any():
+                *events, rest = (rest + chunk).split(b"\n\n")
+                for event in events:
+                    if event.startswith(b"data: {"):
+                        decode(event[6:])
+                        count += 1
+        return count
+
+    return read
+
+
 def deck_and_request(
     url: str, name: str = "openai-chat", model: str = f"text-pieces-{PIECES}", transport: str = "httpx"
 ) -> tuple[Any, Any]:
@@ -187,6 +204,7 @@ async def helmdeck(url: str) -> None:
                 ways |= {
                     "deck.stream, httpx": of_waiting(*deck_and_request(url, name, model)),
                     "iter_chunks": of_bytes(over_aiohttp, "iter_chunks"),
+                    "iter_any, msgspec": of_events(over_aiohttp, importlib.import_module("msgspec").json.decode),
                     "aiter_lines": of_bytes(ask, "aiter_lines"),
                     "aiter_lines, msgspec": of_lines(ask, importlib.import_module("msgspec").json.decode),
                 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import secrets
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
@@ -38,7 +38,7 @@ from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.recovery import CallLimits
 from helmdeck_core.errors import CallFailed, LengthTruncated, LikelyTimeout, QuotaExhausted, RequestKind, Usage
 from helmdeck_core.resolve.runtime import Runtime
-from helmdeck_core.timeouts import Limited
+from helmdeck_core.timeouts import Deadline, Limited
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ class Call(Generic[T]):
         self._operation = operation
         self._options = options
         self._streams = streams
-        self._ref = CallRef(call_id=secrets.token_hex(8), pack=options.pack, caller=options.caller)
+        self._ref = CallRef(call_id=os.urandom(8).hex(), pack=options.pack, caller=options.caller)
         self._start_s = services.clock()
         chain = services.runtime.chain(options.model)
         self._policy = RecoveryPolicy(services.recovery, chain, options.limits, self._start_s)
@@ -189,7 +189,7 @@ class Call(Generic[T]):
     async def stream(self, this: AttemptState) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """Send the request, yield the chunks in batches, and read the whole response."""
         with this:
-            async with TimeLimit(self, this):
+            with TimeLimit(self, this):
                 await self.prepare(this)
             for source in (self._first_chunks, self._continuation_chunks):
                 async with contextlib.aclosing(source(this)) as batches:
@@ -217,9 +217,7 @@ class Call(Generic[T]):
     async def _next_batch(
         self, this: AttemptState, batches: Chunks, watchdog: ReasoningWatchdog
     ) -> Sequence[ChatDelta] | ChatResponse:
-        until_s = self._chunk_deadline(this)
-        limit_s = None if until_s is None else asyncio.get_running_loop().time() + until_s - self.services.clock()
-        step = Limited(batches.__anext__().__await__(), limit_s)
+        step = Limited(batches.__anext__().__await__(), self.loop_time(self._chunk_deadline(this)))
         try:
             return await step
         except TimeoutError as exc:
@@ -257,12 +255,15 @@ class Call(Generic[T]):
         self.services.report_unknown_stop(prepared.request, response)
         self._events.response_received(this.call, prepared.request.model, response)
         value = self._operation.read(prepared, response)
+        now_s, deadline_s = self.services.clock(), self._policy.deadline_s
+        if deadline_s is not None and now_s > deadline_s:
+            raise self.timeout(this)
         self.services.circuit_breaker.record_success(ModelId.provider_of(this.step.model))
         self.result = CallResult(
             value=value,
             call=this.call,
             model=self._options.model,
-            total_s=self.services.clock() - self._start_s,
+            total_s=now_s - self._start_s,
             prepared=prepared,
             response=response,
             attempts=self._log.record_success(this),
@@ -315,6 +316,10 @@ class Call(Generic[T]):
             return until_s
         assert this.sent_s is not None
         return this.sent_s + (until_s - this.sent_s) * self.services.think_share
+
+    def loop_time(self, until_s: float | None) -> float | None:
+        """Convert a time on the deck's clock to the event loop's clock."""
+        return None if until_s is None else asyncio.get_running_loop().time() + until_s - self.services.clock()
 
     def _apply_watchdog(self, this: AttemptState, watchdog: ReasoningWatchdog) -> None:
         if watchdog.exceeds_reasoning_limit:
@@ -408,20 +413,19 @@ class Call(Generic[T]):
 class TimeLimit:
     """Bounds an attempt; a timeout becomes a ``CallFailed``."""
 
-    __slots__ = ("_call", "_scope", "_this")
+    __slots__ = ("_call", "_deadline", "_this")
 
     def __init__(self, call: Call[Any], this: AttemptState) -> None:
-        left_s = None if this.step.until_s is None else this.step.until_s - call.services.clock()
         self._call, self._this = call, this
-        self._scope = asyncio.timeout(left_s)
+        self._deadline = Deadline(call.loop_time(this.step.until_s))
 
-    async def __aenter__(self) -> None:
-        await self._scope.__aenter__()
+    def __enter__(self) -> None:
+        self._deadline.__enter__()
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            await self._scope.__aexit__(kind, error, traceback)
+            self._deadline.__exit__(kind, error, traceback)
         except TimeoutError as exc:
             raise self._call.timeout(self._this) from exc

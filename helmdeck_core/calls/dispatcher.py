@@ -64,7 +64,7 @@ class Dispatcher:
         with Call(self.services, operation, options) as call:
             for attempt in call.attempts():
                 with attempt:
-                    async with TimeLimit(call, attempt):
+                    with TimeLimit(call, attempt):
                         await call.prepare(attempt)
                         attempt.response = await call.complete(attempt)
                     call.read(attempt)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import TypeGuard
@@ -15,7 +16,7 @@ from helmdeck_core.calls.schema_fallback import SchemaFallback
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Provider, ToolCallDelta
 from helmdeck_core.domain.constraints import Constraint
 from helmdeck_core.domain.models import ModelId
-from helmdeck_core.errors import SCHEMA_REFUSED, CallFailed, HelmdeckError
+from helmdeck_core.errors import SCHEMA_REFUSED, CallFailed, HelmdeckError, Usage
 from helmdeck_core.hooks.type_check import misfit
 
 Chunks = AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]
@@ -41,7 +42,7 @@ class ProviderClient:
         request = self._schema_fallback.adapt(request)
         start = time.perf_counter()
         try:
-            return _timed(_checked(await provider.complete(request)), start)
+            return _checked(await provider.complete(request), start)
         except BaseException as exc:
             failure = self._failure(exc, name, request, start)
         raise failure
@@ -69,7 +70,7 @@ class ProviderClient:
             async with contextlib.aclosing(open_stream(attrs.evolve(request, stream=True))) as items:
                 async for item in items:
                     if not _is_batch(item):
-                        yield _timed(_checked(item), start)
+                        yield _checked(item, start)
                         return
                     yield (item,) if isinstance(item, ChatDelta) else item
                     del item  # so that no traceback with variables shows the text
@@ -115,11 +116,8 @@ class ProviderClient:
             with contextlib.suppress(HelmdeckError):  # the provider's failure counts, not one of reading its constraint
                 self._schema_fallback.record_failure(request, exc, self._constraint(provider, request))
         latency_s = exc.latency_s or time.perf_counter() - start
-        return attrs.evolve(exc, model=exc.model or request.model, provider=provider, latency_s=latency_s)
-
-
-def _timed(response: ChatResponse, start: float) -> ChatResponse:
-    return response if response.latency_s else copy_response(response, latency_s=time.perf_counter() - start)
+        usage = exc.usage.plausible() if isinstance(exc.usage, Usage) else Usage()
+        return attrs.evolve(exc, model=exc.model or request.model, provider=provider, latency_s=latency_s, usage=usage)
 
 
 def _chunks_of(response: ChatResponse) -> Iterator[ChatDelta]:
@@ -136,10 +134,14 @@ def _is_batch(item: object) -> TypeGuard[ChatDelta | Sequence[ChatDelta]]:
     return isinstance(item, ChatDelta) or (isinstance(item, (list, tuple)) and set(map(type, item)) <= {ChatDelta})
 
 
-def _checked(response: object) -> ChatResponse:
-    """Reject a value that is not a valid response, before other code fails on it."""
+def _checked(response: object, start: float) -> ChatResponse:
+    """Reject a value that is not a valid response, before other code fails on it; correct impossible numbers."""
     if not isinstance(response, ChatResponse):
         raise TypeError(f"not a ChatResponse: returned {type(response).__name__}")
     if (problem := misfit(response)) is not None:
         raise TypeError(f"not a ChatResponse: {problem}")
-    return response
+    usage, latency_s = response.usage.plausible(), response.latency_s
+    if usage is response.usage and 0.0 < latency_s < math.inf:
+        return response
+    latency_s = latency_s if 0.0 < latency_s < math.inf else time.perf_counter() - start
+    return copy_response(response, usage=usage, latency_s=latency_s)

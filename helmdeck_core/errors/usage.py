@@ -10,6 +10,9 @@ import attrs
 
 from helmdeck_core.errors.causes import FailureClass
 
+MAX_TOKENS = 2**53
+"""No response has more tokens, and every number up to here is exact as a float."""
+
 
 @attrs.frozen(kw_only=True)
 class Usage:
@@ -27,6 +30,29 @@ class Usage:
     cached_input_tokens: int = 0
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
+
+    def plausible(self) -> Usage:
+        """Return usage without impossible numbers, so that prices and limits can rely on it.
+
+        Numbers below zero or above ``MAX_TOKENS`` count as 0, and a part never exceeds its whole.
+        """
+        is_plausible = (
+            self.cached_input_tokens >= 0
+            and self.cache_write_tokens >= 0
+            and self.cached_input_tokens + self.cache_write_tokens <= self.input_tokens <= MAX_TOKENS
+            and 0 <= self.reasoning_tokens <= self.output_tokens <= MAX_TOKENS
+        )
+        if is_plausible:
+            return self
+        input_tokens, output_tokens = _possible(self.input_tokens), _possible(self.output_tokens)
+        cached = min(_possible(self.cached_input_tokens), input_tokens)
+        return Usage(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cached_input_tokens=cached,
+            cache_write_tokens=min(_possible(self.cache_write_tokens), input_tokens - cached),
+            reasoning_tokens=min(_possible(self.reasoning_tokens), output_tokens),
+        )
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -60,6 +86,10 @@ class RequestKind(enum.StrEnum):
     """The rest of a truncated answer."""
     REPAIR = "repair"
     """Truncated tool calls, without the rest of the answer."""
+
+
+def _possible(tokens: int) -> int:
+    return tokens if 0 <= tokens <= MAX_TOKENS else 0
 
 
 @attrs.frozen(kw_only=True)

@@ -16,14 +16,14 @@ import attrs
 def misfit(value: Any) -> str | None:
     """Return which field of an attrs value does not have its declared type; ``None`` if all do."""
     known = _KNOWN.get(type(value)) or _fields(type(value))
-    for (name, types_, fits, hint), each in zip(known[1], known[0](value), strict=True):
-        if type(each) not in types_ and not fits(each):
+    for (name, types_, default, fits, hint), each in zip(known[1], known[0](value), strict=True):
+        if type(each) not in types_ and each is not default and not fits(each):
             return f"{name} is {each!r:.80}, not {_shown(hint)}"
     return None
 
 
 Fits = Callable[[Any], bool]
-Fields = tuple[Callable[[Any], tuple[Any, ...]], tuple[tuple[str, frozenset[type], Fits, Any], ...]]
+Fields = tuple[Callable[[Any], tuple[Any, ...]], tuple[tuple[str, frozenset[type], Any, Fits, Any], ...]]
 
 _KNOWN: dict[Any, Fields] = {}
 
@@ -31,11 +31,14 @@ _KNOWN: dict[Any, Fields] = {}
 def _fields(cls: Any) -> Fields:
     """Return a getter of the fields of a class, and their type tests; cached, since every response is checked.
 
-    Most values need only the exact type test.
+    Most values need only the exact type test, or are the default itself.
     """
     hints = typing.get_type_hints(cls)
-    names = [field.name for field in attrs.fields(cls)]
-    rows = tuple((name, _plain_types(hints[name]), _test_of(hints[name]), hints[name]) for name in names)
+    defaults = {field.name: field.default for field in attrs.fields(cls)}
+    names = tuple(defaults)
+    rows = tuple(
+        (name, _plain_types(hints[name]), defaults[name], _test_of(hints[name]), hints[name]) for name in names
+    )
     getter = operator.attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, n) for n in names)
     _KNOWN[cls] = (getter, rows)
     return _KNOWN[cls]

@@ -14,6 +14,7 @@ from helmdeck_core.hooks import calls as hook_calls
 from helmdeck_core.hooks.calls import Contribution
 
 MTOK = 1e6
+_NONE = Usage()
 
 CHARS_PER_TOKEN_AT_MOST = 5
 """Upper bound: English prose, the densest text, has 4 to 4.8 characters per token in current vocabularies."""
@@ -36,7 +37,7 @@ class Pricer:
 
         :param model: the model that was called.
         """
-        if usage == Usage():
+        if usage == _NONE:
             return None
         by_input, by_output = budget.input_cost_usd_per_mtok, budget.output_cost_usd_per_mtok
         if by_input is None or by_output is None:

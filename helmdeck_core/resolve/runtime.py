@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
@@ -82,12 +84,16 @@ class Runtime:
         return self.contributions.by_name(value_type)
 
     def emit(self, event: Event) -> None:
-        """Send an event to every active sink. Callers skip the construction of events when ``sinks`` is empty."""
+        """Send an event to every active sink. Callers skip the construction of events when ``sinks`` is empty.
+
+        A sink that raises is reported as a ``RuntimeWarning`` and never changes the outcome of a call.
+        """
         for sink in self.sinks:
             try:
                 sink.value.handle(event)
             except (Exception, SystemExit) as exc:
-                raise sink.fault(f"{type(exc).__name__}: {exc}") from exc
+                with contextlib.suppress(RuntimeWarning):  # a filter may turn warnings into errors
+                    warnings.warn(str(sink.fault(f"{type(exc).__name__}: {exc}")), RuntimeWarning, stacklevel=2)
 
     def ladder(self, tier: Tier, model: str) -> tuple[Contribution[TrimStep], ...]:
         """Return the trim steps for a model in order: by its own rule, its tier's, the global one, or all of them."""

@@ -55,6 +55,7 @@ from helmdeck_provider_kit.rendering import first_stops as first_stops
 from helmdeck_provider_kit.rendering import image_data as image_data
 from helmdeck_provider_kit.rendering import image_url as image_url
 from helmdeck_provider_kit.rendering import names_of_calls as names_of_calls
+from helmdeck_provider_kit.rendering import path_segment as path_segment
 from helmdeck_provider_kit.rendering import text_of as text_of
 from helmdeck_provider_kit.response_reader import END_MARK as END_MARK
 from helmdeck_provider_kit.response_reader import PartialToolCall as PartialToolCall

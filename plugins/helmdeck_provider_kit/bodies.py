@@ -15,22 +15,48 @@ from helmdeck_core import EMPTY, CallFailed, InvalidRequest, ProviderUnavailable
 from helmdeck_core.redaction import MAX_READ_CHARS, Secrets, echoed, quoted, redacted, without_cut_secret
 from helmdeck_provider_kit.failures import ErrorFacts, ErrorRules, failure_of, read_error, request_id
 
+MAX_COUNT: Final = 2**53
+"""No response has more tokens; a larger number is a mistake of the server."""
+
 NOT_JSON: Final = object()
 """Returned by ``decode_json`` for bytes that are not JSON."""
 
 
+MAX_WEIGHT: Final = 400_000
+"""How much is decoded: an object or array counts twice, and every comma once. More would block the event loop."""
+_MAX_LENIENT_WEIGHT = 100_000
+_WEIGHED_BYTES = 65_536
+_LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
 def decode_json(body: bytes) -> Any:
-    """Decode JSON leniently; return ``NOT_JSON`` if that fails."""
+    """Decode JSON leniently; return ``NOT_JSON`` if that fails, or would block the event loop for too long."""
     body = without_byte_order_mark(body)
+    weight = _weight(body)
+    if weight > MAX_WEIGHT:
+        return NOT_JSON
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
+    if weight > _MAX_LENIENT_WEIGHT:
+        return NOT_JSON
     try:
         # Some servers write NaN for a log probability; models write lone surrogates and incomplete UTF-8.
-        return _without_surrogates(json.loads(body.decode("utf-8", "replace")))
+        value = json.loads(body.decode("utf-8", "replace"))
+        return _without_surrogates(value) if _LONE_SURROGATE.search(body) else value
     except (ValueError, RecursionError):
         return NOT_JSON
+
+
+def _weight(body: bytes) -> int:
+    weight = 0
+    for start in range(0, len(body), _WEIGHED_BYTES):
+        part = body[start : start + _WEIGHED_BYTES]
+        weight += 2 * (part.count(b"[") + part.count(b"{")) + part.count(b",")
+        if weight > MAX_WEIGHT:  # counting the rest takes long as well
+            break
+    return weight
 
 
 def _without_surrogates(value: Any) -> Any:
@@ -86,7 +112,9 @@ def _public_url(location: str) -> str:
 
 
 def _not_json_failure(status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str]) -> CallFailed:
-    if body.lstrip()[:1] in (b"{", b"["):
+    if _weight(body) > MAX_WEIGHT:
+        cause, problem = "too_large", "it has too many values"
+    elif body.lstrip()[:1] in (b"{", b"["):
         cause, problem = "cut_body", "the JSON is truncated or damaged"
     elif body.strip():
         cause, problem = "not_json", f"it reads {quoted(plain_text(body, secrets), secrets, 120)!r}"
@@ -128,12 +156,12 @@ def string(value: object) -> str:
 
 
 def count(table: object, *names: str) -> int:
-    """Return the first of several fields that is a positive integer, or 0."""
+    """Return the first of several fields that is a positive integer, or 0; larger ones than ``MAX_COUNT`` are not."""
     if not isinstance(table, dict):
         return 0
     for name in names:
         value = table.get(name)
-        if (isinstance(value, int) or (isinstance(value, float) and value.is_integer())) and value > 0:
+        if (type(value) is int or (type(value) is float and value.is_integer())) and 0 < value <= MAX_COUNT:
             return int(value)
     return 0
 
@@ -142,8 +170,11 @@ def arguments(value: object) -> str:
     """Return the arguments of a tool call as JSON; ``None``, an empty string and ``null`` mean no arguments."""
     if value in (None, "", "null"):
         return "{}"
-    # Some servers send an object instead of JSON.
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if isinstance(value, str):
+        return value
+    encoded = msgspec.json.encode(value)  # some servers send an object instead of JSON
+    # NaN would become null here; as it is, it makes the arguments invalid.
+    return json.dumps(value, ensure_ascii=False) if b"null" in encoded else encoded.decode()
 
 
 def quota(headers: Mapping[str, str], prefixes: tuple[str, ...], secrets: Iterable[str] = ()) -> Mapping[str, str]:

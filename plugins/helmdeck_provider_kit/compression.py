@@ -10,6 +10,7 @@ ENCODINGS: Final = "gzip, deflate"
 """The value of ``Accept-Encoding``."""
 
 _MAX_CHUNK_BYTES = 262_144
+_MAX_EMPTY_MEMBERS = 100
 _GZIP, _ZLIB, _BARE = zlib.MAX_WBITS | 16, zlib.MAX_WBITS, -zlib.MAX_WBITS
 _GZIP_BEGINS = b"\x1f\x8b"
 _KINDS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
@@ -56,8 +57,14 @@ class _Decompressed:
         if len(self._kinds) > 1:
             raise DecodingError(f"the body is compressed {len(self._kinds)} times")
         while True:
-            if self._pending and (chunk := self._next()):
-                return chunk
+            for _ in range(_MAX_EMPTY_MEMBERS):
+                before = len(self._pending)
+                if self._pending and (chunk := self._next()):
+                    return chunk
+                if len(self._pending) in (0, before):
+                    break
+            else:
+                raise DecodingError("the compressed body has too many empty parts")
             try:
                 self._pending += await self._body.__anext__()
             except StopAsyncIteration:

@@ -7,6 +7,8 @@ retried and no redirect is followed: the first is decided elsewhere, the second 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ipaddress
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any
@@ -21,6 +23,7 @@ from helmdeck_core import (
     ConnectFailed,
     ConnectionBroken,
     ConnectTimeout,
+    Deadline,
     InvalidRequest,
     InvalidUrl,
     LikelyTimeout,
@@ -41,7 +44,10 @@ from helmdeck_provider_kit.settings import checked_base_url, checked_headers, pr
 
 _MAX_ERROR_BYTES = 100_000
 """Bytes of an error body that are read."""
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_END_SILENCE_S = 0.5
+"""Silence after which a stream without an end mark is complete if its stop reason arrived."""
+_DRAIN_S, _DRAIN_BYTES = 0.05, 65_536
+"""How long and how much is read after the end mark; the end of the body usually arrives together with it."""
 
 _UNREACHABLE = (ProviderUnavailable, "the provider cannot be reached", "unreachable")
 _BROKEN = (ProviderUnavailable, "the provider closed the connection", "disconnected")
@@ -68,6 +74,7 @@ class HttpStream:
     """A response whose head has arrived: an async iterator over the chunks of its body, once.
 
     :ivar headers: names in lower case.
+    :ivar may_be_over: whether half a second of silence is the end of the body.
     """
 
     def __init__(
@@ -90,6 +97,7 @@ class HttpStream:
         self._loop = asyncio.get_running_loop()
         self._limit = deadline
         self._has_given = False
+        self.may_be_over = False
         self._room = settings.max_response_bytes
 
     def __aiter__(self) -> HttpStream:
@@ -108,12 +116,17 @@ class HttpStream:
         """
         # The idle timeout is about the server: the time that the reader spends between two chunks does not count.
         if self._has_given:
-            self._limit = min(self._deadline, self._loop.time() + self._settings.idle_timeout_s)
+            idle_s = self._settings.idle_timeout_s
+            self._limit = min(
+                self._deadline, self._loop.time() + (min(_END_SILENCE_S, idle_s) if self.may_be_over else idle_s)
+            )
         try:
             chunk: bytes = await Limited(self._read().__await__(), self._limit)
         except StopAsyncIteration:
             raise
         except Exception as exc:
+            if self.may_be_over and isinstance(exc, TimeoutError):
+                raise StopAsyncIteration from None
             failure = _failure(exc, self._settings, self._url, self._secrets, self._limit < self._deadline)
             if failure is None:
                 raise
@@ -144,6 +157,14 @@ class HttpStream:
             if not is_error:
                 raise
         return HttpResponse(self.status, self.headers, b"".join(chunks))
+
+    async def drain(self) -> None:
+        """Read the end of a body whose content is complete, so that the connection can be used again; do not wait for it."""
+        self._deadline = min(self._deadline, self._loop.time() + _DRAIN_S)
+        self._room = _DRAIN_BYTES
+        with contextlib.suppress(CallFailed):
+            async for _ in self:
+                pass
 
     async def aclose(self) -> None:
         """Release the connection; one whose response was not read to its end is closed."""
@@ -239,7 +260,7 @@ class HttpConnection:
         settings, url = self._settings, self._url + path
         deadline = asyncio.get_running_loop().time() + settings.timeout_s
         try:
-            async with asyncio.timeout_at(deadline):
+            with Deadline(deadline):
                 response = await self._opened().send("POST", url, self._sent({**_STREAM, **headers}, body), body)
         except Exception as exc:
             failure = _failure(exc, settings, url, secrets)
@@ -257,7 +278,7 @@ class HttpConnection:
         failure: CallFailed | None = None
         chunks: list[bytes] = []
         try:
-            async with asyncio.timeout(settings.timeout_s):
+            with Deadline(asyncio.get_running_loop().time() + settings.timeout_s):
                 response = await self._opened().send(method, url, self._sent({**_WHOLE, **headers}, body), body)
                 await _read(response, settings, chunks)
         except Exception as exc:
@@ -340,6 +361,17 @@ def _too_large(response: TransportResponse, settings: ProviderSettings) -> CallF
     return TransientUnknown(headline, status=response.status, sub_cause="too_large", detail=limit)
 
 
+def _is_loopback(host: str) -> bool:
+    """Whether a host is this machine, in any form; ``0.0.0.0`` and ``::`` connect to it as well."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    if isinstance(address, ipaddress.IPv6Address):
+        address = address.ipv4_mapped or address
+    return address.is_loopback or address.is_unspecified
+
+
 def _proxy_for(url: str, name: str) -> ProxySettings | None:
     """The proxy that the environment names for a URL; ``None`` for loopback hosts, which a proxy cannot reach.
 
@@ -348,7 +380,7 @@ def _proxy_for(url: str, name: str) -> ProxySettings | None:
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
-    if host in _LOOPBACK:
+    if _is_loopback(host):
         return None
     # Costs a tenth of a second, which a process that opens no provider should not pay.
     from urllib.request import getproxies, proxy_bypass

@@ -9,11 +9,12 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 import attrs
 import msgspec
 
-from helmdeck_core import ImagePart, InvalidRequest, Message, Role, TextPart, ToolCall
+from helmdeck_core import ChatRequest, ImagePart, InvalidRequest, Message, ModelId, Role, TextPart, ToolCall
 
 _DATA_URL = re.compile(r"data:(?P<kind>[^;,]*)(?:;[^;,]*)*;base64,(?P<data>.*)", re.DOTALL)
 
@@ -111,6 +112,17 @@ def image_data(part: ImagePart) -> tuple[str, str] | None:
         raise InvalidRequest("an image has neither data nor a URL")
     match = _DATA_URL.fullmatch(part.url)
     return (match["kind"] or part.media_type, match["data"]) if match else None
+
+
+def path_segment(request: ChatRequest) -> str:
+    """Return the model name of a request for use as one segment of a path.
+
+    :raises InvalidRequest: the name would change the path.
+    """
+    name = ModelId.parse(request.model).name
+    if name in (".", ".."):
+        raise InvalidRequest(f"{name!r} is not a model name", model=request.model)
+    return quote(name, safe="")
 
 
 def names_of_calls(messages: Iterable[Message]) -> dict[int, str]:

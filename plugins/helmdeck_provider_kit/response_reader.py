@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import hashlib
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -16,6 +17,7 @@ import attrs
 import msgspec
 
 from helmdeck_core import (
+    EMPTY,
     CallFailed,
     ChatDelta,
     ChatResponse,
@@ -67,8 +69,16 @@ class ReaderContext:
     sent_s: float | None = None
 
 
+_HIGH_SURROGATE = re.compile(rb"(?i)(\\ud[89ab][0-9a-f]{2})\"")
+_LOW_SURROGATE = re.compile(rb"(?i)\"(\\ud[c-f][0-9a-f]{2})")
+"""Halves of a character outside the basic plane: the first at the end of a string, and the second at the start of one."""
+
+_MAX_DELTA_BYTES = 65_536
+
 _REFUSAL_REASONS = (StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN)
 
+_MAX_CALLS = 1_000
+"""Maximum number of tool calls of a response."""
 _MAX_UNREAD = 20
 """Maximum number of reported content kinds."""
 
@@ -108,6 +118,7 @@ class ResponseReader(abc.ABC):
     :ivar cancel_path: path of a background response that must be cancelled if reading stops, relative to the base URL;
         else empty.
     :ivar end_mark: data of the event that ends a stream.
+    :ivar is_done: whether the end mark of the stream was read; nothing after it is.
     """
 
     cancel_path: str = ""
@@ -123,10 +134,11 @@ class ResponseReader(abc.ABC):
         self._seed = ""
         """Unique per response; used to generate ids of tool calls."""
         self._unread: dict[str, None] = {}
+        self._high = b""
         self._refusal = ""
         self._is_refused = False
         self._is_truncated = False
-        self._is_done = False
+        self.is_done = False
 
     # -- defined by subclasses -----------------------------------------------------------------------------------
 
@@ -173,16 +185,31 @@ class ResponseReader(abc.ABC):
         if stripped == self.end_mark:
             self.done()
             return ()
-        event = decode_json(data)
+        event = decode_json(self._with_split_pair(data))
         if event is not NOT_JSON:
             return self.feed(event)
         cause = "cut_body" if data.lstrip()[:1] in (b"{", b"[") else "not_json"
         detail = f"an event of {len(data):,} bytes is damaged"
         raise ProviderUnavailable("the provider's stream is not JSON", status=200, sub_cause=cause, detail=detail)
 
+    def _with_split_pair(self, data: bytes) -> bytes:
+        """Move the first half of a character at the end of a string to the string of the next event, where the other is."""
+        if self._high and len(data) <= _MAX_DELTA_BYTES:
+            data = _LOW_SURROGATE.sub(lambda match: b'"%b%b' % (self._high, match[1]), data, count=1)
+            self._high = b""
+        if len(data) <= _MAX_DELTA_BYTES and (match := _HIGH_SURROGATE.search(data)):
+            self._high = match[1]
+            data = data[: match.start()] + data[match.end() - 1 :]
+        return data
+
     def done(self) -> None:
-        """Handle the end mark of a stream: the response is complete, the stop reason unknown."""
-        self._is_done = True
+        """Handle the end mark of a stream: the response is complete, also without a stop reason."""
+        self.is_done = True
+
+    @property
+    def may_be_done(self) -> bool:
+        """Whether silence from here on means that the stream is complete; for a wire format without an end mark."""
+        return False
 
     @abc.abstractmethod
     def usage(self) -> Usage:
@@ -190,7 +217,7 @@ class ResponseReader(abc.ABC):
 
     def opaque(self) -> Mapping[str, Any]:
         """Return the data to send back unchanged with this turn."""
-        return {}
+        return EMPTY
 
     def visible(self) -> str:
         """Return the text without reasoning; its shape shows whether it is truncated."""
@@ -215,7 +242,14 @@ class ResponseReader(abc.ABC):
         return (ChatDelta("", text),)
 
     def _start_call(self, id: str, name: str) -> tuple[PartialToolCall, ChatDelta]:
-        """Start a tool call."""
+        """Start a tool call.
+
+        :raises CallFailed: there are too many.
+        """
+        if len(self._calls) >= _MAX_CALLS:
+            detail = f"it has more than {_MAX_CALLS:,} tool calls"
+            headline = "the provider's answer is too large"
+            raise TransientUnknown(headline, status=self._context.status, sub_cause="too_large", detail=detail)
         call = PartialToolCall(len(self._calls), id, name)
         self._calls.append(call)
         return call, ChatDelta(tool_call=ToolCallDelta(call.number, id=id, name=name))

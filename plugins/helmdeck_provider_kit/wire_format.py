@@ -5,6 +5,7 @@ A ``WireFormat`` contains everything specific to one API: how requests are writt
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -20,22 +21,26 @@ from helmdeck_core import (
     ModelInfo,
     ProviderContext,
     ProviderSettings,
+    ProviderUnavailable,
     TransientUnknown,
     one_by_one,
     together,
 )
 from helmdeck_core.redaction import Secrets
 from helmdeck_provider_kit.background import Background, cancel, poll_until_done
-from helmdeck_provider_kit.bodies import NOT_JSON, decode_body, decode_json
+from helmdeck_provider_kit.bodies import NOT_JSON, decode_body, decode_json, plain_text
 from helmdeck_provider_kit.connection import HttpConnection, HttpResponse, HttpStream
 from helmdeck_provider_kit.error_rules import combined_rules
 from helmdeck_provider_kit.failures import ErrorRules
 from helmdeck_provider_kit.rendering import Rendered
 from helmdeck_provider_kit.response_reader import END_MARK, ReaderContext, ResponseReader
-from helmdeck_provider_kit.sse import EventDecoder, LineDecoder, may_be_events
+from helmdeck_provider_kit.sse import MAX_LINES, EventDecoder, LineDecoder, may_be_events
 
 _MAX_PAGES = 20
 """Maximum number of pages of a model list, in case a server's list never ends."""
+_PART_BYTES = 16_384
+_BUSY_S = 0.01
+"""How long a stream that arrives at once is read before other tasks run."""
 
 
 @attrs.frozen(kw_only=True)
@@ -157,8 +162,14 @@ class HttpProvider:
                         async for chunk in incoming:
                             if not events.has_events:
                                 start.append(chunk)
-                            for batch in together(events.feed(chunk)):
-                                yield batch
+                            async for part in _parts(chunk):
+                                for batch in together(events.feed(part)):
+                                    yield batch
+                                if reader.is_done:
+                                    break
+                            if reader.is_done:
+                                break
+                            incoming.may_be_over = reader.may_be_done
                         for batch in together(events.finish()):
                             yield batch
                         if not events.has_events and not may_be_events(whole := b"".join(start)):
@@ -168,6 +179,8 @@ class HttpProvider:
                             _, data = await self._decode_whole(prepared, response)
                             for batch in together(reader.read(data)):
                                 yield batch
+                    if reader.is_done:
+                        await incoming.drain()
                 finally:
                     if reader.cancel_path and (background := self._wire_format.background):
                         await cancel(self._connection, background, reader.cancel_path, headers, secrets)
@@ -261,6 +274,19 @@ class HttpProvider:
         return self._wire_format.answer(prepared.request, context)
 
 
+async def _parts(chunk: bytes) -> AsyncGenerator[bytes, None]:
+    """Yield a chunk in parts, and let other tasks run in between where reading them takes long."""
+    if len(chunk) <= _PART_BYTES:
+        yield chunk
+        return
+    start_s = time.perf_counter()
+    for start in range(0, len(chunk), _PART_BYTES):
+        if time.perf_counter() - start_s > _BUSY_S:
+            await asyncio.sleep(0)
+            start_s = time.perf_counter()
+        yield chunk[start : start + _PART_BYTES]
+
+
 @contextlib.contextmanager
 def _partial_response_added(reader: ResponseReader) -> Iterator[None]:
     """Add the partial response to every failure raised inside."""
@@ -282,24 +308,30 @@ class EventFeed:
         self._decoder: LineDecoder | EventDecoder = LineDecoder() if has_lines else EventDecoder()
 
     def feed(self, chunk: bytes) -> Iterator[ChatDelta]:
-        """Read the next chunk and yield the deltas of the events it completes.
+        """Read the next chunk and yield the deltas of the events it completes; none after the end mark.
 
         :raises CallFailed: an event is an error, or not JSON.
         """
-        reader, end_mark = self._reader, self._reader.end_mark
+        reader = self._reader
         for each in self._decoder.feed(chunk):
+            if reader.is_done:
+                return
             self.has_events = True
             name, data = ("message", each) if isinstance(each, bytes) else each
             if name == "error":
-                event = decode_json(data)
-                yield from reader.feed(event if isinstance(event, dict) and event.get("error") else {"error": event})
-            elif data == end_mark:
-                reader.done()
+                yield from reader.feed(_error_event(data))
             elif data:
                 yield from reader.take(data)
+        if isinstance(self._decoder, EventDecoder) and self._decoder.has_too_many_lines:
+            detail = f"an event has more than {MAX_LINES:,} lines"
+            raise ProviderUnavailable(
+                "the provider's stream is damaged", status=200, sub_cause="too_large", detail=detail
+            )
 
     def finish(self) -> Iterator[ChatDelta]:
         """Read an unterminated event at the end of the body; a truncated one is ignored."""
+        if self._reader.is_done:
+            return
         rest = self._decoder.finish()
         for data in [rest] if isinstance(rest, bytes) else [event.data for event in rest]:
             event = decode_json(data)
@@ -308,3 +340,11 @@ class EventFeed:
             elif event is not NOT_JSON:
                 self.has_events = True
                 yield from self._reader.feed(event)
+
+
+def _error_event(data: bytes) -> dict[str, Any]:
+    """Return the data of an event named ``error`` as an object with an error, also where it is plain text."""
+    event = decode_json(data)
+    if event is NOT_JSON:
+        event = plain_text(data)
+    return event if isinstance(event, dict) and event.get("error") else {"error": event}

@@ -257,3 +257,11 @@ def test_invalid_model_list_is_a_failure(chat_server):
     server = chat_server(lambda body: (200, {}, '"hello"'))
     with pytest.raises(TransientUnknown):
         listed(server.base_url)
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_a_deployment_whose_name_would_change_the_path_is_refused(chat_server, name):
+    server = chat_server(lambda body: completion("hello"))
+    with pytest.raises(InvalidRequest, match="is not a model name"):
+        sent(server, attrs.evolve(REQUEST, model=f"azure-deployments/{name}"), preset="azure-deployments")
+    assert server.requests == []

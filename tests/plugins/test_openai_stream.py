@@ -541,3 +541,14 @@ def test_a_long_stream_costs_no_more_memory_than_its_text():
     tracemalloc.stop()
     assert peak < 5_000 * 120
     assert len(answer.finish().text) == 5 * 5_001
+
+
+@pytest.mark.parametrize("kind", ["content", "reasoning_content"])
+def test_a_character_whose_halves_arrive_in_two_events_is_kept(kind):
+    response = read(chunk({kind: "a\ud83d"}), chunk({kind: "\ude00b"}), chunk(reason="stop"))
+    assert (response.text or response.reasoning_content) == "a\N{GRINNING FACE}b"
+
+
+def test_arguments_that_are_not_json_numbers_are_not_changed_to_null():
+    found = read(chunk(calling(call(0, "c1", "f", {"x": float("nan"), "y": None}))), chunk(reason="tool_calls"))
+    assert [each.arguments for each in found.tool_calls] == ['{"x": NaN, "y": null}']

@@ -7,22 +7,28 @@ import contextlib
 import pytest
 
 from helmdeck_core import (
+    CallFailed,
     CallFinished,
     CallLimits,
     ChatRequest,
+    ChatResponse,
     Continuation,
     ContinuationTerminated,
     FilterFailed,
     LengthTruncated,
     LikelyTimeout,
     Message,
+    ProviderSpec,
     QuotaExhausted,
+    RateLimited,
     Role,
+    StopReason,
     TerminalReason,
     TextPart,
     Usage,
+    hookimpl,
 )
-from helmdeck_testing import EventRecorder, Fail, Reply, make_deck, scripted_provider
+from helmdeck_testing import EventRecorder, Fail, Reply, completion, make_deck, scripted_provider
 
 ASK = "write about our launch and make something of it"
 SURE = "draft a blog post"
@@ -56,8 +62,8 @@ def micro(dollars):
     return None if dollars is None else round(dollars * 1e6)
 
 
-def written(text="hello", **more):
-    return ChatRequest(model="a/one", messages=(Message(Role.USER, (TextPart(text),)),), max_tokens=100, **more)
+def written(text="hello", model="a/one", **more):
+    return ChatRequest(model=model, messages=(Message(Role.USER, (TextPart(text),)),), max_tokens=100, **more)
 
 
 # -- the attempts ----------------------------------------------------------------------------------------------
@@ -223,3 +229,74 @@ def test_continuations_and_filter_calls_do_not_count_as_attempts(deck_of):
     deck = deck_of([used("half of it", 10, 100, stop="length"), Reply("", "length")])
     with pytest.raises(LengthTruncated):
         deck.plan(ASK, model="a/one", limits=CallLimits(max_attempts=1))
+
+
+# -- impossible counts ----------------------------------------------------------------------------------------
+
+IMPOSSIBLE = [
+    (
+        {"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 10**9}},
+        (100, 10, 100, 0),
+    ),
+    ({"prompt_tokens": -5, "completion_tokens": 10}, (0, 10, 0, 0)),
+    ({"prompt_tokens": int("9" * 400), "completion_tokens": 10}, (0, 10, 0, 0)),
+    ({"prompt_tokens": 2**60, "completion_tokens": 2.5}, (0, 0, 0, 0)),
+    ({"prompt_tokens": float("nan"), "completion_tokens": float("inf")}, (0, 0, 0, 0)),
+    ({"prompt_tokens": True, "completion_tokens": "7"}, (0, 0, 0, 0)),
+    (
+        {"prompt_tokens": 9, "completion_tokens": 7, "completion_tokens_details": {"reasoning_tokens": 800}},
+        (9, 7, 0, 7),
+    ),
+]
+
+
+@pytest.mark.parametrize(("usage", "expected"), IMPOSSIBLE)
+def test_impossible_counts_of_a_server_reach_neither_prices_nor_sinks(chat_server, usage, expected):
+    server, recorder = chat_server(lambda _: {**completion("hello"), "usage": usage}), EventRecorder()
+    price = {**A_DOLLAR, "cached_input_cost_usd_per_mtok": 0.1}
+    config = {"providers": {"vllm": {"base_url": server.base_url}}, "budgets": {"vllm/": price}}
+    with make_deck(recorder, config=config) as deck:
+        response = deck.complete(written(model="vllm/any"), limits=CallLimits(max_cost_usd=1.0))
+    (finished,) = recorder.of(CallFinished)
+    for found in (response.usage, finished.usage):
+        counts = (found.input_tokens, found.output_tokens, found.cached_input_tokens, found.reasoning_tokens)
+        assert counts == expected
+    assert response.cost_usd is None or 0 <= response.cost_usd < 0.001
+
+
+ABSURD = Usage(input_tokens=10, cached_input_tokens=10**9, output_tokens=-1, reasoning_tokens=3)
+
+
+class Absurd:
+    """A provider whose counts are impossible, first with a failure."""
+
+    def __init__(self):
+        self.outcomes = [
+            RateLimited("wait", usage=ABSURD),
+            ChatResponse(text="hello", stop_reason=StopReason.END_TURN, usage=ABSURD),
+        ]
+
+    @hookimpl
+    def helmdeck_providers(self):
+        return [ProviderSpec(name="absurd", open=lambda settings, context: self)]
+
+    async def complete(self, request):
+        outcome = self.outcomes.pop(0)
+        if isinstance(outcome, CallFailed):
+            raise outcome
+        return outcome
+
+    async def aclose(self): ...
+
+
+def test_impossible_counts_of_a_plugin_are_corrected_in_responses_and_failures():
+    with make_deck(Absurd(), config={"recovery": {"backoff_s": 0}}) as deck:
+        response = deck.complete(written(model="absurd/any"))
+    assert [attempt.usage for attempt in response.attempts] == [Usage(input_tokens=10, cached_input_tokens=10)] * 2
+
+
+def test_more_cached_than_input_tokens_give_no_negative_cost(deck_of):
+    usage = Usage(input_tokens=1_000_000, output_tokens=0, cached_input_tokens=10**12)
+    budget = {**A_DOLLAR, "cached_input_cost_usd_per_mtok": 0.5}
+    deck = deck_of([Reply("hello", "stop", usage=usage)], budgets={"a/": budget})
+    assert deck.complete(written()).cost_usd == pytest.approx(0.5)

@@ -8,6 +8,7 @@ import urllib.request
 
 import pytest
 
+from helmdeck_core import ToolCall
 from helmdeck_testing import (
     MODES,
     OLLAMA,
@@ -79,3 +80,13 @@ def test_response_items_have_start_and_end_events_around_their_deltas():
 
 def test_every_failing_mode_has_a_cause():
     assert [name for name, mode in MODES.items() if mode.cause is None] == ["good", "cached", "tool_call"]
+
+
+def test_a_responses_stream_with_text_and_calls_closes_each_item_with_its_own_content():
+    answer = ScriptedAnswer(
+        text="so", reasoning="hm", tool_calls=(ToolCall("c1", "look", "{}"), ToolCall("c2", "see", "{}"))
+    )
+    events = [json.loads(line.partition(b"data: ")[2]) for line in OPENAI_RESPONSES.events(answer)]
+    closed = [event["item"]["type"] for event in events if event["type"] == "response.output_item.done"]
+    opened = [event["item"]["type"] for event in events if event["type"] == "response.output_item.added"]
+    assert closed == opened == ["reasoning", "message", "function_call", "function_call"]

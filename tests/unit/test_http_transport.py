@@ -11,7 +11,7 @@ import pytest
 from helmdeck_core import InvalidRequest, LikelyTimeout, ProviderUnavailable, TransientUnknown
 from helmdeck_provider_kit import HttpConnection
 from helmdeck_testing import Chunks, Ending, provider_settings
-from tests.unit.http_support import CHUNKED, Server, busy
+from tests.unit.http_support import CHUNKED, OK, Server, busy
 from tests.virtual_time_support import advance_running_loop
 
 pytestmark = pytest.mark.usefixtures("transport")
@@ -372,3 +372,23 @@ def test_a_proxy_that_the_environment_names_is_used_for_other_hosts(chat_server,
 
     assert asyncio.run(run()) == (200 if through else None)
     assert [request.path for request in server.requests] == ["http://models.acme.example/v1/x"] * through
+
+
+@pytest.mark.parametrize(
+    ("listens", "host"),
+    [("127.0.0.2", "127.0.0.2"), ("127.0.0.1", "0.0.0.0"), ("127.0.0.1", "[::ffff:127.0.0.1]")],
+)
+def test_no_form_of_the_loopback_address_goes_through_a_proxy(listens, host, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("NO_PROXY", "")
+    monkeypatch.delenv("no_proxy", raising=False)
+
+    async def run():
+        async with Server(OK, host=listens) as server:
+            connection = HttpConnection(provider_settings("test", base_url=f"http://{host}:{server.port}/v1"))
+            try:
+                return (await connection.post("/x", b"{}")).status
+            finally:
+                await connection.aclose()
+
+    assert asyncio.run(run()) == 200

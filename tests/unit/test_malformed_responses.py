@@ -13,8 +13,9 @@ import zlib
 
 import pytest
 
+from contrib_providers.bedrock.tests.test_contract import CONVERSE
 from helmdeck_core import CallFailed, InvalidRequest, LikelyTimeout, ProviderUnavailable, RateLimited, TransientUnknown
-from helmdeck_testing import ScriptedAnswer, make_deck
+from helmdeck_testing import GEMINI, OPENAI_CHAT, ScriptedAnswer, make_deck
 from tests.unit.adapters_support import ADAPTERS, KEYS, PLUGINS, ask
 from tests.unit.http_support import Server, Step, chunked, http, saying, tasks_left, until
 
@@ -47,6 +48,7 @@ def good_answers(body, kind):
         "gzip in two parts",
         [http(gzip.compress(body[:99]) + gzip.compress(body[99:]), content_encoding="gzip", **kind)],
     )
+    yield "gzip with an empty first part", [http(gzip.compress(b"") * 2 + zipped, content_encoding="gzip", **kind)]
     yield "gzip and more", [http(zipped + b"\0\0", content_encoding="gzip", **kind)]
     yield "deflate", [http(zlib.compress(body), content_encoding="deflate", **kind)]
     yield "bare deflate", [http(zlib.compress(body)[2:-4], content_encoding="deflate", **kind)]
@@ -87,11 +89,15 @@ def bad_heads(body, kind):
     yield "redirect", [http(b"", 302, location="http://127.0.0.1:1/")], InvalidRequest
 
 
-def bad_bodies(body, kind):
+def bad_bodies(body, kind, at_end_mark):
     half = body[: len(body) // 2]
     unfinished = chunked(half, ends=False, **kind)
     zipped = gzip.compress(body)
-    yield "length too long", [http(body, content_length=len(body) + 9, **kind)], UNAVAILABLE
+    yield "length too long", [http(body, content_length=len(body) + 9, **kind)], at_end_mark
+    yield "no last chunk", [chunked(body, ends=False, **kind)], at_end_mark
+    # A transport may report it before what precedes it.
+    trailer = chunked(body, ends=False, **kind) + b"0\r\nno colon\r\n\r\n"
+    yield "invalid trailer", [trailer], (UNAVAILABLE, at_end_mark)
     yield (
         "length too short",
         [http(body, content_length=len(body) // 2, **kind)],
@@ -103,13 +109,11 @@ def bad_bodies(body, kind):
     yield "length 0", [http(b"", **kind)], outcomes(UNAVAILABLE, TIMED_OUT)
     for name, answer in {
         "half and a close": unfinished,
-        "no last chunk": chunked(body, ends=False, **kind),
         "invalid chunk size": unfinished + b"zz\r\nxx\r\n",
         "negative chunk size": unfinished + b"-5\r\nxx\r\n",
         "huge chunk size": unfinished + b"f" * 30 + b"\r\nxx\r\n",
         "unbounded chunk size": unfinished + b"0" * 200_000,
         "chunk longer than its size": unfinished + b"2\r\nxxxx\r\n",
-        "invalid trailer": chunked(body, ends=False, **kind) + b"0\r\nno colon\r\n\r\n",
         "truncated gzip": http(zipped[:-20], content_encoding="gzip", **kind),
         "invalid gzip": http(body, content_encoding="gzip", **kind),
         "gzip with a wrong checksum": http(zipped[:-8] + bytes(8), content_encoding="gzip", **kind),
@@ -137,11 +141,12 @@ def stalls(body, kind):
         "endless informational responses": [b"HTTP/1.1 100 Continue\r\n\r\n" * 500],
         "after the head": [head],
         "in the body": [head + body[: len(body) // 2]],
-        "before the last chunk": [chunked(body, ends=False, **kind)],
         "head byte by byte": [step for byte in head for step in (bytes([byte]), Step.TICK)],
         "body byte by byte": [head, *(step for byte in body for step in (bytes([byte]), Step.TICK))],
     }.items():
         yield name, [*steps, Step.STALL], TIMED_OUT
+    # The connection that stays open is no part of the response.
+    yield "before the last chunk", [chunked(body, ends=False, **kind), Step.STALL], outcomes(TIMED_OUT, GOOD)
 
 
 def cases(server_format, streams):
@@ -149,8 +154,11 @@ def cases(server_format, streams):
     body = b"".join(server_format.events(answer)) if streams else json.dumps(server_format.whole(answer)).encode()
     kind = {"content_type": server_format.content_type if streams else "application/json"}
     yield from ((name, steps, GOOD) for name, steps in good_answers(body, kind))
-    for source in (bad_heads, bad_bodies, stalls):
-        yield from source(body, kind)
+    # A stream is complete at the end mark of its format, however the body ends; these two have none.
+    is_marked = streams and server_format not in (GEMINI, CONVERSE)
+    yield from bad_heads(body, kind)
+    yield from bad_bodies(body, kind, GOOD if is_marked else UNAVAILABLE)
+    yield from stalls(body, kind)
 
 
 def outcome_of(outcome):
@@ -229,6 +237,55 @@ def test_every_response_is_read_or_fails_and_all_resources_are_closed(name):
     assert "\n".join(map(str, problems)) == ""
     assert open_files() == before
     assert len(table) > 130
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_nothing_after_the_end_mark_of_a_stream_is_read(name):
+    adapter = ADAPTERS[name]
+    events = list(adapter.server_format.events(ScriptedAnswer(text="the whole answer")))
+    after = b"".join(adapter.server_format.events(ScriptedAnswer(text=" and more")))
+    kind = {"content_type": adapter.server_format.content_type}
+    body = b"".join(events)
+    steps = [
+        chunked(body, len(body), ends=False, **kind),
+        Step.TICK,
+        chunked(after, len(after)).partition(b"\r\n\r\n")[2],
+    ]
+
+    async def run():
+        async with Server(saying(*steps, Step.STALL)) as server, deck_of(adapter, {"p": server.url}) as deck:
+            return await ask(deck, "p/any", True, deadline_s=20.0)
+
+    response = asyncio.run(run())
+    has_end_mark = adapter.server_format not in (GEMINI, CONVERSE)
+    assert response.text == "the whole answer" + (" and more" * (not has_end_mark))
+    assert response.is_complete
+
+
+@pytest.mark.parametrize("name", ["chat", "responses", "messages", "gemini", "cohere"])
+def test_an_error_event_that_is_not_json_keeps_its_words(name):
+    body = b"event: error\ndata: the engine has crashed\n\n"
+
+    async def run():
+        answer = http(body, content_type="text/event-stream")
+        async with Server(answer) as server, deck_of(ADAPTERS[name], {"p": server.url}) as deck:
+            await ask(deck, "p/any", True, deadline_s=20.0)
+
+    with pytest.raises(CallFailed, match="the engine has crashed"):
+        asyncio.run(run())
+
+
+def test_a_connection_is_used_again_after_a_stream_whose_last_chunk_came_late():
+    body = b"".join(OPENAI_CHAT.events(ScriptedAnswer(text=GOOD)))
+    stream = [chunked(body, ends=False, content_type="text/event-stream"), Step.TICK, b"0\r\n\r\n", Step.KEEP]
+
+    async def run():
+        async with Server(saying(*stream)) as server, deck_of(ADAPTERS["chat"], {"p": server.url}) as deck:
+            for _ in range(3):
+                assert (await ask(deck, "p/any", True, deadline_s=20.0)).text == GOOD
+            return len(server.connections)
+
+    assert asyncio.run(run()) == 1
 
 
 def test_huge_response_is_not_read_beyond_the_limit():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
+import sys
 from pathlib import Path
 
 import httpx
@@ -24,7 +26,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.transports.aiohttp_session import AiohttpTransport
 from helmdeck_plugins.transports.httpx_client import ClientTransport
-from helmdeck_plugins.transports.httpx_pool import HttpxTransport
+from helmdeck_plugins.transports.httpx_pool import HttpxTransport, _context
 from helmdeck_testing import completion, make_deck
 from helmdeck_testing.server_formats import OPENAI_CHAT, ScriptedAnswer
 
@@ -226,3 +228,34 @@ def test_client_of_an_unknown_provider_or_of_another_type_is_a_mistake():
     assert "did you mean 'openai'?" in told["argument http_clients: opnai"].problem
     assert told["argument http_clients: openai"].problem == "no transport can use a client of this type"
     assert told["argument http_clients: vllm"].allowed == "an async client of httpx"
+
+
+# -- certificates ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _no_system_certificates(monkeypatch, tmp_path):
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    none = str(tmp_path / "none")
+    paths = ssl.get_default_verify_paths()._replace(openssl_cafile=none, openssl_capath=none)
+    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: paths)
+    monkeypatch.setattr("httpcore2._ssl.CA_FILE_CANDIDATES", ())
+
+
+@pytest.mark.usefixtures("_no_system_certificates")
+def test_httpx_trusts_the_list_of_certifi_where_the_system_has_none():
+    assert _context().cert_store_stats()["x509_ca"] > 50
+
+
+@pytest.mark.usefixtures("_no_system_certificates")
+def test_httpx_without_any_certificates_names_the_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "certifi", None)
+
+    async def run():
+        async with make_deck(config={"providers": {"openai": {"base_url": "https://127.0.0.1:9/v1"}}}) as deck:
+            await deck.acomplete(request())
+
+    with pytest.raises(InvalidRequest, match="SSL_CERT_FILE") as caught:
+        asyncio.run(run())
+    assert caught.value.sub_cause == "misconfigured"

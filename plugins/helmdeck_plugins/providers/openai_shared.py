@@ -2,15 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, Self, TypeVar
 
-from helmdeck_core import ModelInfo
-from helmdeck_provider_kit import count, rows, string, table
+import attrs
+
+from helmdeck_core import ChatRequest, Constraint, ModelInfo, Provider, ProviderContext, ProviderSettings, ProviderSpec
+from helmdeck_provider_kit import HttpProvider, WireFormat, count, rows, string, table
 
 REASONING_MODELS = ("o1", "o3", "o4-", "gpt-5")
 """OpenAI models that answer 400 to max_tokens, to any temperature and to stop sequences. Sources: the chat completions
 reference at platform.openai.com, and the tests of NVIDIA's NeMo Guardrails."""
+
+
+class _ServerOptions(attrs.AttrsInstance, Protocol):
+    @classmethod
+    def read(cls, settings: ProviderSettings) -> Self: ...
+
+
+_Options = TypeVar("_Options", bound=_ServerOptions)
+
+
+def preset(
+    name: str,
+    summary: str,
+    base_url: str | None,
+    key: str | None,
+    options: _Options,
+    make_wire_format: Callable[[_Options], WireFormat],
+    constraint: Callable[[ChatRequest, _Options], Constraint],
+) -> ProviderSpec:
+    """Return the provider of one server.
+
+    :param key: environment variable of the API key.
+    :param options: how the server differs from others with its format; a deployment may override them.
+    :param constraint: returns how a response is constrained.
+    """
+    read = type(options).read
+
+    def open_provider(settings: ProviderSettings, context: ProviderContext) -> Provider:
+        return HttpProvider(settings, context, make_wire_format(read(settings)))
+
+    return ProviderSpec(
+        name=name,
+        open=open_provider,
+        summary=summary,
+        base_url=base_url,
+        api_key=f"env:{key}" if key else None,
+        # Only non-default values, so that a listing shows how a server differs.
+        options=attrs.asdict(options, filter=lambda field, value: value != field.default),
+        constrain=lambda settings, request: constraint(request, read(settings)),
+    )
 
 
 def key_headers(key: str | None, name: str) -> Mapping[str, str]:

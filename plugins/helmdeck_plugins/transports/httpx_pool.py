@@ -10,8 +10,10 @@ import asyncio
 import contextlib
 import functools
 import logging
+import os
 import ssl
 from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
 from typing import Any
 
 import httpcore2
@@ -19,6 +21,7 @@ import httpcore2
 from helmdeck_core import (
     ConnectFailed,
     ConnectionBroken,
+    InvalidRequest,
     InvalidUrl,
     ProxySettings,
     TransportError,
@@ -56,7 +59,7 @@ class HttpxTransport:
         self._extensions = {"timeout": {"connect": settings.connect_timeout_s}}
         urls = (settings.base_url, proxy.url if proxy else "")
         # Reading the certificates of the system takes a while, and plain HTTP needs none.
-        context = httpcore2.default_ssl_context() if any(url.startswith("https:") for url in urls) else None
+        context = _context() if any(url.startswith("https:") for url in urls) else None
         # Only its constructor of connections is used, which knows about proxies.
         self._new = httpcore2.AsyncConnectionPool(
             ssl_context=context,
@@ -182,6 +185,34 @@ class HttpxResponse:
             with contextlib.suppress(Exception):
                 self._step.send(None)
         await self._chunks.aclose()
+
+
+def _context() -> ssl.SSLContext:
+    """Trust what the environment or the system names, otherwise Mozilla's list: not every container has one.
+
+    :raises InvalidRequest: there is neither.
+    """
+    context = httpcore2.default_ssl_context()
+    if _has_roots(context):
+        return context
+    try:
+        import certifi
+    except ModuleNotFoundError:
+        detail = "install the package ca-certificates of the system, set SSL_CERT_FILE, or pip install certifi"
+        raise InvalidRequest(
+            "the system has no certificates for HTTPS", sub_cause="misconfigured", detail=detail
+        ) from None
+    context.load_verify_locations(certifi.where())
+    return context
+
+
+def _has_roots(context: ssl.SSLContext) -> bool:
+    # On macOS and Windows the library asks the system.
+    if type(context) is not ssl.SSLContext or {"SSL_CERT_FILE", "SSL_CERT_DIR"} & os.environ.keys():
+        return True
+    # OpenSSL reads the files of a directory when it needs them, by the hash in their names.
+    directory = Path(ssl.get_default_verify_paths().openssl_capath)
+    return bool(context.cert_store_stats()["x509_ca"]) or any(directory.glob("[0-9a-f]" * 8 + ".[0-9]"))
 
 
 def _proxy(proxy: ProxySettings, context: ssl.SSLContext | None) -> httpcore2.Proxy:

@@ -137,6 +137,7 @@ def _response_events(answer: ScriptedAnswer) -> Sequence[bytes]:
         """Return a completed item; without a stop reason the last item is incomplete."""
         return output[index] if answer.stop is not None or output[index] is not output[-1] else None
 
+    before = len(output) - len(answer.tool_calls)
     if answer.reasoning_pieces:
         item: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": []}
         position = {"item_id": "rs_1", "summary_index": 0}
@@ -147,8 +148,7 @@ def _response_events(answer: ScriptedAnswer) -> Sequence[bytes]:
         item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []}
         position = {"item_id": "msg_1", "content_index": 0}
         part = {"type": "output_text", "annotations": []}
-        events += _item(1 if answer.reasoning else 0, item, position, "output", part, answer.pieces, done(-1))
-    before = len(output) - len(answer.tool_calls)
+        events += _item(1 if answer.reasoning else 0, item, position, "output", part, answer.pieces, done(before - 1))
     for number, call in enumerate(answer.tool_calls, 1):
         position_fields = {"output_index": before + number - 1}
         started = {**_function_call(number, call, ""), "status": "in_progress"}

@@ -155,6 +155,11 @@ class ConverseAnswer(ResponseReader):
         for event in _unary_events(data):
             yield from self.feed(event)
 
+    @property
+    def may_be_done(self) -> bool:
+        """Whether the stop reason and the usage arrived; only an exception may follow."""
+        return self._raw is not None and self._usage != Usage()
+
     def usage(self) -> Usage:
         """Token usage reported so far."""
         return self._usage

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import quote
 
 import attrs
 
@@ -29,6 +28,7 @@ from helmdeck_provider_kit import (
     constrained,
     encode_payload,
     image_data,
+    path_segment,
     text_of,
 )
 
@@ -64,9 +64,12 @@ STREAM = "/converse-stream"
 
 
 def path(request: ChatRequest) -> str:
-    """Return the path of a request, relative to the base URL."""
+    """Return the path of a request, relative to the base URL.
+
+    :raises InvalidRequest: the model name would change the path.
+    """
     action = STREAM if request.stream else "/converse"
-    return f"/model/{quote(ModelId.parse(request.model).name, safe='')}{action}"
+    return f"/model/{path_segment(request)}{action}"
 
 
 def constraint(request: ChatRequest, *, has_schemas: bool = True) -> Constraint:

@@ -168,6 +168,7 @@ class CohereAnswer(ResponseReader):
         self._usage = _usage(table(end.get("usage")))
         # Errors have a field ``message`` as well.
         self._raise_error({name: value for name, value in end.items() if name != "message"})
+        self.done()
 
 
 def read_models(page: Mapping[str, Any]) -> tuple[list[ModelInfo], str]:

@@ -133,6 +133,8 @@ class MessageAnswer(ResponseReader):
             yield from self._finish_block(event.get("index"))
         elif kind == "message_delta":
             self._read_metadata(table(event.get("delta")), event.get("usage"))
+        elif kind == "message_stop":
+            self.done()
         elif kind == "error":
             raise self._make_failure(ErrorFacts())
         elif not isinstance(

@@ -88,7 +88,7 @@ def request_path(request: ChatRequest, options: Options) -> str:
     :raises InvalidRequest: the model name is invalid.
     """
     name = ModelId.parse(request.model).name
-    if ".." in name.split("/"):
+    if not {".", ".."}.isdisjoint(name.split("/")):
         raise InvalidRequest(f"{name!r} is not a model name", model=request.model)
     method = ":streamGenerateContent?alt=sse" if request.stream else ":generateContent"
     # A tuned model, or a model of another publisher, is named by its full path.

@@ -100,6 +100,11 @@ class GeminiAnswer(ResponseReader):
             ):  # more candidates come only if the caller requests them in ``extra``
                 yield from self._candidate(candidate)
 
+    @property
+    def may_be_done(self) -> bool:
+        """Whether the stop reason arrived: the last event has it, but earlier ones may have it too."""
+        return self._raw is not None
+
     def finish(self) -> ChatResponse:
         """Return the complete response."""
         if self._raw is None and self._blocked is not None:

@@ -81,6 +81,8 @@ class OllamaAnswer(ResponseReader):
         self._raw = native_word(event.get("done_reason")) or self._raw
         if event.get("done") is True or "eval_count" in event:
             self._last = event
+        if event.get("done") is True:
+            self.done()
 
     def usage(self) -> Usage:
         """Token usage reported so far."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import attrs
 
-from helmdeck_core import Provider, ProviderContext, ProviderSettings, ProviderSpec
+from helmdeck_core import ProviderSpec
 from helmdeck_plugins.providers.openai_chat.request import Options, constraint
 from helmdeck_plugins.providers.openai_chat.wire_format import make_wire_format
-from helmdeck_plugins.providers.openai_shared import REASONING_MODELS
+from helmdeck_plugins.providers.openai_shared import REASONING_MODELS, preset
 from helmdeck_plugins.providers.schema_dialects import (
     ANTHROPIC,
     AZURE,
@@ -20,29 +20,16 @@ from helmdeck_plugins.providers.schema_dialects import (
     STRICT,
     XAI,
 )
-from helmdeck_provider_kit import HttpProvider
 
 _JSON_MODE_ONLY = ("json_object",)
+_DEFAULTS = Options()
 _KIMI = ("kimi-k2.", "kimi-k3")
 
 
-def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return HttpProvider(settings, context, make_wire_format(Options.read(settings)))
-
-
 def _preset(
-    name: str, summary: str, base_url: str | None, key: str | None = None, options: Options | None = None
+    name: str, summary: str, base_url: str | None, key: str | None = None, options: Options = _DEFAULTS
 ) -> ProviderSpec:
-    return ProviderSpec(
-        name=name,
-        open=_open,
-        summary=summary,
-        base_url=base_url,
-        api_key=f"env:{key}" if key else None,
-        # Only non-default values, so that a listing shows how a server differs.
-        options=attrs.asdict(options, filter=lambda field, value: value != field.default) if options else {},
-        constrain=lambda settings, request: constraint(request, Options.read(settings)),
-    )
+    return preset(name, summary, base_url, key, options, make_wire_format, constraint)
 
 
 _OPENAI = Options(

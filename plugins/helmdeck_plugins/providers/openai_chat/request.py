@@ -29,6 +29,7 @@ from helmdeck_provider_kit import (
     encode_payload,
     first_stops,
     image_url,
+    path_segment,
     provider_options,
     text_of,
 )
@@ -100,9 +101,12 @@ class Options:
         return options
 
     def request_path(self, request: ChatRequest) -> str:
-        """Return the path of a request, relative to the base URL."""
+        """Return the path of a request, relative to the base URL.
+
+        :raises InvalidRequest: the model name would change the path.
+        """
         path = self.prefill_path if request.continues and self.prefill_path else self.path
-        return self.versioned(path.replace("{model}", quote(ModelId.parse(request.model).name, safe="")))
+        return self.versioned(path.replace("{model}", path_segment(request)) if "{model}" in path else path)
 
     def versioned(self, path: str) -> str:
         """Return the path with the API version."""

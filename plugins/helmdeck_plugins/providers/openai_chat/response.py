@@ -14,6 +14,7 @@ import attrs
 import msgspec
 
 from helmdeck_core import (
+    EMPTY,
     ChatDelta,
     ChatResponse,
     Disposition,
@@ -115,7 +116,7 @@ class ChatAnswer(ResponseReader):
 
         :raises CallFailed: it is an error, or not a chat completion.
         """
-        self._is_whole = self._is_done = True
+        self._is_whole = self.is_done = True
         yield from self.feed(body)
         self._check_shape(body)
 
@@ -301,6 +302,8 @@ class ChatAnswer(ResponseReader):
 
     def opaque(self) -> Mapping[str, Any]:
         """Fields to send back unchanged with this turn."""
+        if not self._returned_fields:
+            return EMPTY
         fields = {"reasoning_details": self._details, "reasoning_content": self._calls and "".join(self._reasoning)}
         return {name: value for name in self._returned_fields if (value := fields.get(name))}
 
@@ -317,7 +320,7 @@ class ChatAnswer(ResponseReader):
             return attrs.evolve(
                 response, stop_reason=reason, raw_stop_reason=native, disposition=dispose(native, reason)
             )
-        if not self._raw and self._is_final_without_reason and self._is_done and self._usage:
+        if not self._raw and self._is_final_without_reason and self.is_done and self._usage:
             disposition = Disposition.TOOLS if response.tool_calls else Disposition.FINAL
             return attrs.evolve(response, disposition=disposition)
         return response

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import attrs
-
-from helmdeck_core import Provider, ProviderContext, ProviderSettings, ProviderSpec
+from helmdeck_core import ProviderSpec
 from helmdeck_plugins.providers.openai_responses.request import Options, constraint
 from helmdeck_plugins.providers.openai_responses.wire_format import make_wire_format
-from helmdeck_plugins.providers.openai_shared import REASONING_MODELS
+from helmdeck_plugins.providers.openai_shared import REASONING_MODELS, preset
 from helmdeck_plugins.providers.schema_dialects import AZURE, OPENAI_MODELS, XAI
-from helmdeck_provider_kit import HttpProvider
 
-
-def _open(settings: ProviderSettings, context: ProviderContext) -> Provider:
-    return HttpProvider(settings, context, make_wire_format(Options.read(settings)))
+_DEFAULTS = Options()
 
 
 def _preset(
-    name: str, summary: str, base_url: str | None, key: str | None = None, options: Options | None = None
+    name: str, summary: str, base_url: str | None, key: str | None = None, options: Options = _DEFAULTS
 ) -> ProviderSpec:
-    return ProviderSpec(
-        name=name,
-        open=_open,
-        summary=summary,
-        base_url=base_url,
-        api_key=f"env:{key}" if key else None,
-        options=attrs.asdict(options, filter=lambda field, value: value != field.default) if options else {},
-        constrain=lambda settings, request: constraint(request, Options.read(settings)),
-    )
+    return preset(name, summary, base_url, key, options, make_wire_format, constraint)
 
 
 PRESETS = (

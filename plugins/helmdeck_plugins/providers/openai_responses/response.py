@@ -245,6 +245,7 @@ class ResponsesAnswer(ResponseReader):
             raise self._make_failure(facts or ErrorFacts(message="the response failed without an error message"))
         if status in _PENDING:
             raise self._pending()
+        self.done()
 
     def _pending(self) -> CallFailed:
         return TransientUnknown(
