@@ -240,8 +240,8 @@ def budgets() -> str:
         _starred(policy),
         "## Rows",
         table(headings, rows, right=(2, 3, 4, 7)),
-        "A model id that ends in `:free` never gets more than the fallback, whatever its row. Provider aliases share rows: "
-        "`gemini/`, `vertex/` and `google/`. The name of a reasoning model, such as `deepseek-r1` or `qwq`, sets *hybrid* and "
+        "A model id that ends in `:free` never gets more than the fallback, whatever its row. Providers that serve a "
+        "vendor's models under its names share its rows, such as `gemini/` and `google/`. The name of a reasoning model, such as `deepseek-r1` or `qwq`, sets *hybrid* and "
         "4,000 tokens of headroom.",
         "## Fields",
         table(("field", "description"), fields),

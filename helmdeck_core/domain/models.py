@@ -142,11 +142,13 @@ class BudgetRow:
     """A row of the budget table: the budget of every model id that starts with ``prefix``.
 
     :ivar prefix: prefix of model ids; the longest matching prefix applies. ``""`` is the fallback.
+    :ivar providers: other providers that serve the same models, in place of the first part of ``prefix``.
     :ivar order: position in listings; it has no effect on look-ups.
     """
 
     prefix: str
     budget: Budget
+    providers: tuple[str, ...] = ()
     order: int = 0
 
     @property
@@ -161,7 +163,9 @@ class BudgetTable:
     def __init__(self, rows: Iterable[BudgetRow]) -> None:
         named = (attrs.evolve(row, budget=attrs.evolve(row.budget, model=row.prefix)) for row in rows)
         self.rows = tuple(sorted(named, key=lambda row: (row.order, row.prefix)))
-        self._by_prefix = {row.prefix.strip().casefold(): row for row in self.rows}
+        aliases = {f"{name}/{row.prefix.partition('/')[2]}": row for row in self.rows for name in row.providers}
+        by_prefix = aliases | {row.prefix: row for row in self.rows}
+        self._by_prefix = {prefix.strip().casefold(): row for prefix, row in by_prefix.items()}
         self._lengths = tuple(sorted({len(prefix) for prefix in self._by_prefix}, reverse=True))
 
     def find(self, model_id: str) -> BudgetRow | None:

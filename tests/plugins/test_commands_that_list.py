@@ -99,7 +99,7 @@ def test_budget_of_one_model_shows_each_field_with_its_source(cli, tmp_path):
     found = rows(done.out)
     assert found["output_tokens"].split()[1:] == ["900", "helmdeck.toml:", 'budgets."openrouter/z-ai/"']
     assert found["max_catalog_bytes"].split()[1] == "none"
-    assert found["input_tokens"].split()[1:4] == ["16,000", "row", "'openrouter/z-ai/glm-'"]
+    assert found["input_tokens"].split()[1:4] == ["16,000", "row", "'z-ai/glm-'"]
     assert "evidence  " in done.out
     data = cli("budgets", "openrouter/z-ai/glm-5", "--json").data
     assert (data["output_tokens"], data["max_catalog_bytes"]) == (900, None)

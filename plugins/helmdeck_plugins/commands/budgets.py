@@ -85,7 +85,8 @@ def describe_policy(lookup: BudgetLookup) -> str:
     allowed = "allowed" if fallback.allows_llm_filter else "not allowed"
     return (
         "A model id is looked up exactly, then by its longest prefix in the table; case and surrounding whitespace are "
-        f"ignored. Unknown models get the fallback, which is deliberately strict: tier {fallback.tier.value}, "
+        "ignored. Without such a row, that of the model behind a router, cloud or server applies: ROUTER/VENDOR/MODEL, "
+        f"REGION.VENDOR.MODEL, or a known family name. Unknown models get the fallback, which is deliberately strict: tier {fallback.tier.value}, "
         f"{fallback.input_tokens:,} tokens in, {fallback.output_tokens:,} out, {cap}, prompt variant "
         f"{lookup.prompt_variant}, filter call {allowed}. A catalog limit of none (0 in helmdeck.toml, null in JSON) "
         "means that the catalog is not trimmed as long as it fits the window of the model. "
