@@ -123,6 +123,7 @@ from helmdeck_core.domain.plans import Recommendation as Recommendation
 from helmdeck_core.domain.plans import Route as Route
 from helmdeck_core.domain.plans import RouteKind as RouteKind
 from helmdeck_core.domain.plans import Step as Step
+from helmdeck_core.domain.prices import ModelFigures as ModelFigures
 from helmdeck_core.domain.prices import PriceSource as PriceSource
 from helmdeck_core.domain.questions import Answer as Answer
 from helmdeck_core.domain.questions import CallFacts as CallFacts

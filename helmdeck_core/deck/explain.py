@@ -108,7 +108,7 @@ def explain(composer: Composer, client: ProviderClient, question: Question[Any],
     :raises InvalidRequest: there is no prompt variant for it.
     """
     runtime, library = composer.runtime, composer.library
-    lookup = runtime.budgets.find(model)
+    lookup = runtime.budgets.find(model, lists_prices=True)
     budget = lookup.budget
     prompt = composer.compose(question, budget)
     selection = prompt.selection

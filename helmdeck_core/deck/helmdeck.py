@@ -301,7 +301,8 @@ class Helmdeck:
 
     def budget(self, model: str | None = None) -> BudgetLookup:
         """Return the budget of a model, and the source of each field."""
-        return self.runtime.budgets.find(self.runtime.config.model if model is None else model)
+        name = self.runtime.config.model if model is None else model
+        return self.runtime.budgets.find(name, lists_prices=True)
 
     def plan_history(self, caller: str = LOCAL_CALLER, *, limit: int = 100) -> tuple[PlanRecord, ...]:
         """Return a caller's recorded plans, newest first; empty when no history is configured."""

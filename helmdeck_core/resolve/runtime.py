@@ -167,6 +167,7 @@ def resolve(
         loaded.origins,
         _wrappers(config, providers),
         contributions.values_of(TierDefaults),
+        contributions.of(PriceSource),
     )
     secret_patterns = [f"(?:{each.pattern})" for each in contributions.values_of(SecretPattern)]
     return Runtime(

@@ -25,8 +25,8 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("local/lexical", "A", 1_000_000, 4_000, None, "", None, "the embedded planner: no model, no network, reads any catalog"),
-    Row("scripted/", "A", 1_000_000, 4_000, None, "", None, "scripted replies for tests"),
+    Row("local/lexical", "A", 1_000_000, 4_000, None, "", 0.0, "the embedded planner: no model, no network, reads any catalog"),
+    Row("scripted/", "A", 1_000_000, 4_000, None, "", 0.0, "scripted replies for tests"),
     Row("anthropic/claude-opus-", "A", 200_000, 8_000, None, "strict cache", 7.5, "flagship; holds structured output under load"),
     Row("anthropic/claude-sonnet-", "A", 200_000, 8_000, None, "strict cache", 1.5, "main working class; holds structured output under load"),
     Row("anthropic/claude-3.7-sonnet", "A", 200_000, 8_000, None, "hybrid strict cache", 1.5, "BFCL 73.24 %, Aider polyglot 84.2 %; its thinking mode emits reasoning blocks"),
