@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, TypeVar
 
+import attrs
+
 from helmdeck_core.calls.call import CallOptions
 from helmdeck_core.calls.chat_operation import ChatOperation
 from helmdeck_core.calls.dispatcher import Dispatcher
@@ -92,8 +94,9 @@ class Engine:
         :param pack: the pack that wrote the request; failures start with its name.
         :raises CallFailed: the subclass of the last cause.
         """
+        request = self._named(request)
         operation = ChatOperation(request, allows_empty, self.runtime.budgets, self.pool.registry)
-        options = CallOptions(model=request.model.strip(), pack=pack, caller=caller, limits=self._limits(limits))
+        options = CallOptions(model=request.model, pack=pack, caller=caller, limits=self._limits(limits))
         return self._response(await self.dispatcher.run(operation, options))
 
     def stream(
@@ -108,8 +111,9 @@ class Engine:
 
         :raises CallFailed: as for ``complete``; there is no fallback once a visible chunk was yielded.
         """
+        request = self._named(request)
         operation = ChatOperation(request, allows_empty, self.runtime.budgets, self.pool.registry)
-        options = CallOptions(model=request.model.strip(), pack="", caller=caller, limits=self._limits(limits))
+        options = CallOptions(model=request.model, pack="", caller=caller, limits=self._limits(limits))
         return self.dispatcher.stream(operation, options, self._response)
 
     def _model_of(self, question: Question[Any]) -> str:
@@ -120,7 +124,12 @@ class Engine:
         if not isinstance(model, str):
             problem = f"{question.caller}: a model id is a text, found {type(model).__name__}"
             raise InvalidRequest(problem, sub_cause="model_id")
-        return model.strip()
+        return self.pool.registry.full_id(model)
+
+    def _named(self, request: ChatRequest) -> ChatRequest:
+        """The request with the whole id of its model."""
+        model = self.pool.registry.full_id(request.model)
+        return request if model == request.model else attrs.evolve(request, model=model)
 
     def _limits(self, *limits: CallLimits) -> CallLimits:
         """The tightest of some limits; the configuration's defaults where all leave one open."""

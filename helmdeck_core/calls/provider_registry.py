@@ -30,6 +30,8 @@ from helmdeck_core.resolve.runtime import Runtime
 
 _MIN_UNIQUE_CHARS = 8
 """A shorter secret may occur in unrelated text."""
+MOST_SUGGESTED = 5
+"""Ids in the failure for a model without a provider."""
 _QUOTED_FIELDS = ("headline", "detail", "excerpt", "raw_stop_reason", "request_id")
 """Fields of a failure that may quote a provider."""
 
@@ -45,11 +47,26 @@ class ProviderRegistry:
         """The names of all providers: contributed ones, and those that the configuration adds."""
         return tuple(sorted({*self._runtime.contributed(ProviderSpec), *self._runtime.config.providers}))
 
+    def full_id(self, model: str) -> str:
+        """Return the id of a model that is named without its provider, if exactly one configured provider serves it.
+
+        Any other string is returned as it is, without surrounding whitespace.
+        """
+        model = model.strip()
+        if not model or "/" in model:
+            return model
+        ids = self._runtime.budgets.table.ids(model, self.names)
+        # Two interfaces of one account share its key; the preferred one comes first.
+        usable = {key: each for each in reversed(ids) if (key := self._account(ModelId.provider_of(each)))}
+        return next(iter(usable.values())) if len(usable) == 1 else model
+
     def check(self, model: str) -> ModelId:
         """Parse a model id and check that its provider exists.
 
         :raises InvalidRequest: with the names that exist.
         """
+        if "/" not in model and (problem := self._incomplete(model.strip())) is not None:
+            raise problem
         model_id = ModelId.parse(model)
         if model_id.provider not in self.names:
             meant = did_you_mean(model_id.provider, self.names)
@@ -61,6 +78,30 @@ class ProviderRegistry:
         detail = f"providers: {', '.join(self.names)}{hint}"
         return InvalidRequest(
             f"there is no provider {name!r}{meant}", model, sub_cause="unknown_provider", detail=detail
+        )
+
+    def _account(self, name: str) -> str:
+        """What the calls to a provider are made with, such as the reference to its key; empty if it is not configured."""
+        spec, config = self.contribution(name).value, self._runtime.config.providers.get(name)
+        key = config.api_key if config is not None and config.api_key else _secret_ref(spec.api_key)
+        is_embedded = spec.base_url is None and key is None
+        if config is None and not is_embedded and (spec.base_url is None or key is None or key.read() is None):
+            return ""
+        return f"{key or name} {(config.base_url if config is not None else None) or ''}"
+
+    def _incomplete(self, model: str) -> InvalidRequest | None:
+        """Return the failure for a model that is named without its provider, if there is an id to suggest."""
+        ids = self._runtime.budgets.table.ids(model, self.names)
+        usable = [each for each in ids if self._account(ModelId.provider_of(each))]
+        own = [f"{name}/{model}" for name in self._runtime.config.providers]
+        suggested = (usable or ids or own)[:MOST_SUGGESTED]
+        if not model or not suggested:
+            return None
+        why = "several configured providers serve it" if usable else "no configured provider is known to serve it"
+        return InvalidRequest(
+            f"model id {model!r} is not of the form provider/model (did you mean {suggested[0]!r}?)",
+            sub_cause="model_id",
+            detail=f"{why}; give the whole id: {', '.join(suggested)}; `helmdeck budgets` lists known models",
         )
 
     def contribution(self, name: str) -> Contribution[ProviderSpec]:

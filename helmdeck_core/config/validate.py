@@ -12,6 +12,7 @@ from helmdeck_core.domain.catalog import CatalogSource, TrimStep
 from helmdeck_core.domain.chat import ProviderSpec
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.history import HistoryStoreSpec
+from helmdeck_core.domain.models import BudgetRow, BudgetTable
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.ranking import Ranker
 from helmdeck_core.domain.suggestions import did_you_mean
@@ -50,7 +51,8 @@ def mistakes_of(
     _check_fallback(check, config, providers)
     if config.log_level is not None:
         check.name(("log_level",), config.log_level.upper(), LOG_LEVELS, "unknown log level")
-    if "/" not in config.model.strip().strip("/"):
+    model = config.model.strip()
+    if "/" not in model.strip("/") and not BudgetTable(contributions.values_of(BudgetRow)).ids(model, providers):
         check.add(("model",), "not of the form provider/model", config.model, EXAMPLE_MODEL)
     return check.mistakes
 

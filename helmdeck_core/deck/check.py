@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import attrs
 
 from helmdeck_core.calls.provider_pool import ProviderPool
+from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.config.load import LoadedConfig
 from helmdeck_core.config.settings import missing_secrets
 from helmdeck_core.context.catalog_sources import load_catalog
-from helmdeck_core.domain.chat import ProviderSpec
-from helmdeck_core.domain.suggestions import did_you_mean
-from helmdeck_core.errors import CallFailed, CatalogError, ConfigError, Mistake, PluginError
+from helmdeck_core.errors import CallFailed, CatalogError, ConfigError, InvalidRequest, Mistake, PluginError
 from helmdeck_core.hooks.manager import load_plugins
 from helmdeck_core.resolve.runtime import Runtime, resolve
 
@@ -68,15 +67,14 @@ def _check_catalog(runtime: Runtime) -> tuple[int, list[Mistake]]:
 
 
 def _check_model(runtime: Runtime) -> list[Mistake]:
-    model = runtime.config.model
-    provider = model.partition("/")[0].strip()
-    known = sorted({*runtime.contributed(ProviderSpec), *runtime.config.providers})
-    if provider in known:
-        return []
-    origin = runtime.origins.get(("model",))
-    problem = f"there is no provider {provider!r}{did_you_mean(provider, known)}"
-    allowed = f"a model of {', '.join(known) or 'no provider'}"
-    return [Mistake(f"{origin}: model" if origin else "model", problem, repr(model), allowed)]
+    registry, model = ProviderRegistry(runtime), runtime.config.model
+    try:
+        registry.check(registry.full_id(model))
+    except InvalidRequest as exc:
+        origin = runtime.origins.get(("model",))
+        allowed = f"a model of {', '.join(registry.names) or 'no provider'}"
+        return [Mistake(f"{origin}: model" if origin else "model", exc.headline, repr(model), allowed)]
+    return []
 
 
 def _check_providers(runtime: Runtime) -> list[Mistake]:

@@ -179,6 +179,19 @@ class BudgetTable:
                 return row
         return None
 
+    def ids(self, name: str, providers: Iterable[str]) -> tuple[str, ...]:
+        """Return the ids under which providers serve a model that is named without its provider, by rows for those ids."""
+        found: dict[str, tuple[int, str]] = {}
+        providers = tuple(providers)
+        for provider in providers:
+            row = self.find(f"{provider}/{name}")
+            vendor, _, model = row.prefix.partition("/") if row is not None else ("", "", "")
+            if row is not None and model:
+                found[f"{provider}/{name}"] = ((vendor, *row.providers, provider).index(provider), provider)
+        direct = sorted(found, key=lambda each: found[each])
+        relayed = (f"{provider}/{each}" for provider in providers for each in direct)
+        return (*direct, *(each for each in relayed if (row := self.find(each)) and row.prefix.count("/") > 1))
+
 
 @attrs.frozen
 class BudgetLookup:

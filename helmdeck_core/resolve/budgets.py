@@ -62,6 +62,7 @@ class BudgetResolver:
             if each.value.figures is not None
         ]
         self._known: dict[tuple[str, bool], BudgetLookup] = {}
+        self._answers: dict[str, BudgetLookup] = {}
 
     def find(self, model: str, *, lists_prices: bool = False) -> BudgetLookup:
         """Return the budget of a model; any string has one.
@@ -74,6 +75,7 @@ class BudgetResolver:
         if known is None:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
+                self._answers.clear()
             name, wrapped = model.strip(), self.wrapped(model)
             found = self._overridden(self._filled(self._look_up(wrapped), wrapped, lists_prices), wrapped)
             if wrapped != name:
@@ -116,6 +118,11 @@ class BudgetResolver:
         return [self.find(name, lists_prices=True) for name in (*names, "")]
 
     def _look_up(self, model: str) -> BudgetLookup:
+        if (known := self._answers.get(model)) is None:
+            known = self._answers[model] = self._answer(model)
+        return known
+
+    def _answer(self, model: str) -> BudgetLookup:
         answer = hook_calls.look_up(self._plugins, "helmdeck_model_budget", Budget, model_id=model, table=self.table)
         if answer is None:
             row = self.table.find(model)
