@@ -77,6 +77,7 @@ class Engine:
             attempts=result.attempts,
             call_id=result.call.call_id,
             saved_usd=self._saved_usd(result),
+            notices=tuple(filter(None, (self.runtime.budgets.find(prepared.request.model).notice,))),
         )
 
     async def complete(

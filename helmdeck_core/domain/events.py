@@ -292,6 +292,18 @@ class CostUnknown(EventBase):
 
 
 @attrs.frozen(kw_only=True)
+class ModelUnknown(EventBase):
+    """No budget row applies to a model, so its calls have the limits of unknown models; sent once per model.
+
+    :ivar model: the called model.
+    :ivar notice: the limits, and the line of the configuration that sets them.
+    """
+
+    model: str
+    notice: str
+
+
+@attrs.frozen(kw_only=True)
 class CallFinished(CallRef):
     """A call succeeded.
 
@@ -397,6 +409,7 @@ Event = (
     | AttemptEnded
     | CooldownStarted
     | CostUnknown
+    | ModelUnknown
     | CallFinished
     | CallExhausted
     | CallAborted

@@ -201,6 +201,7 @@ class BudgetLookup:
     :ivar sources: source by field name, such as ``row 'acme/large' of plugin 'budgets'``.
     :ivar prompt_variant: the budget's prompt variant, else the default of its tier.
     :ivar asks_for_json: whether JSON mode is requested.
+    :ivar notice: for a model without a row, the limits that apply and the line of the configuration that sets them.
     """
 
     budget: Budget
@@ -208,6 +209,7 @@ class BudgetLookup:
     sources: Mapping[str, str]
     prompt_variant: str = ""
     asks_for_json: bool = False
+    notice: str = ""
 
     @property
     def is_fallback(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core.config.precedence import matching_prefixes
+from helmdeck_core.config.structure import dotted
 from helmdeck_core.config.types import BudgetConfig
 from helmdeck_core.domain.models import Budget, BudgetLookup, BudgetTable, Tier, TierDefaults
 from helmdeck_core.domain.prices import ModelFigures, PriceSource
@@ -86,6 +87,7 @@ class BudgetResolver:
                 found,
                 prompt_variant=self.prompt_variant(found.budget),
                 asks_for_json=self.asks_for_json(found.budget),
+                notice=_notice(found) if name and found.is_fallback else "",
             )
         return known
 
@@ -191,3 +193,11 @@ def _consistent(found: BudgetLookup) -> BudgetLookup:
         return found
     budget = attrs.evolve(found.budget, cached_input_cost_usd_per_mtok=by_input)
     return attrs.evolve(found, budget=budget, sources={**found.sources, CACHED_PRICE: found.sources[INPUT_PRICE]})
+
+
+def _notice(found: BudgetLookup) -> str:
+    budget = found.budget
+    return (
+        f"no budget row applies to {budget.model!r}, so it has the limits of unknown models (tier {budget.tier.value}, "
+        f'{budget.input_tokens:,} tokens in); set others under [{dotted(("budgets", budget.model))}], such as tier = "B"'
+    )

@@ -139,6 +139,8 @@ def _show_one(lookup: BudgetLookup) -> None:
     show(table(rows, ("field", "value", "source")))
     show()
     show(labelled("evidence", budget.evidence or "none"))
+    if lookup.notice:
+        show(labelled("notice", lookup.notice))
 
 
 def _value_text(value: Any) -> str:
