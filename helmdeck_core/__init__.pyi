@@ -90,6 +90,7 @@ from helmdeck_core.domain.events import FilterFailed as FilterFailed
 from helmdeck_core.domain.events import HistoryFailed as HistoryFailed
 from helmdeck_core.domain.events import InvariantRestored as InvariantRestored
 from helmdeck_core.domain.events import ModelUnknown as ModelUnknown
+from helmdeck_core.domain.events import ProviderNotice as ProviderNotice
 from helmdeck_core.domain.events import ReasoningStripped as ReasoningStripped
 from helmdeck_core.domain.events import RequestSent as RequestSent
 from helmdeck_core.domain.events import SelectionFiltered as SelectionFiltered

@@ -18,6 +18,7 @@ from helmdeck_core.context.composer import Composer
 from helmdeck_core.context.library import Library
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse
 from helmdeck_core.domain.events import CallFinished
+from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.errors import InvalidRequest, PackError, PackErrorCode, total_cost
@@ -77,7 +78,7 @@ class Engine:
             attempts=result.attempts,
             call_id=result.call.call_id,
             saved_usd=self._saved_usd(result),
-            notices=tuple(filter(None, (self.runtime.budgets.find(prepared.request.model).notice,))),
+            notices=self._notices(prepared.request.model),
         )
 
     async def complete(
@@ -126,6 +127,10 @@ class Engine:
             problem = f"{question.caller}: a model id is a text, found {type(model).__name__}"
             raise InvalidRequest(problem, sub_cause="model_id")
         return self.pool.registry.full_id(model)
+
+    def _notices(self, model: str) -> tuple[str, ...]:
+        notice = self.runtime.budgets.find(model).notice
+        return (*self.pool.registry.notices(ModelId.provider_of(model)), *([notice] if notice else []))
 
     def _named(self, request: ChatRequest) -> ChatRequest:
         """The request with the whole id of its model."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from helmdeck_core.config.provider_settings import key_notices, key_reference, kind_of
 from helmdeck_core.config.types import ProviderConfig, SecretRef
 from helmdeck_core.domain.chat import ProviderSettings, ProviderSpec
 from helmdeck_core.domain.error_rules import ErrorRuleSet
@@ -83,7 +84,7 @@ class ProviderRegistry:
     def _account(self, name: str) -> str:
         """What the calls to a provider are made with, such as the reference to its key; empty if it is not configured."""
         spec, config = self.contribution(name).value, self._runtime.config.providers.get(name)
-        key = config.api_key if config is not None and config.api_key else _secret_ref(spec.api_key)
+        key = key_reference(config or ProviderConfig(), spec)
         is_embedded = spec.base_url is None and key is None
         if config is None and not is_embedded and (spec.base_url is None or key is None or key.read() is None):
             return ""
@@ -106,8 +107,19 @@ class ProviderRegistry:
 
     def contribution(self, name: str) -> Contribution[ProviderSpec]:
         """Return the specification of a provider, with the plugin that contributes it."""
-        config = self._runtime.config.providers.get(name)
-        return self._runtime.contributed(ProviderSpec)[(config.kind if config else None) or name]
+        return self._runtime.contributed(ProviderSpec)[kind_of(name, self._config(name), self._specs)]
+
+    def notices(self, name: str) -> tuple[str, ...]:
+        """Return what a deployment should know about the settings of a provider, such as a key that is not sent."""
+        config = self._config(name)
+        return tuple(key_notices(name, config, self._specs)) if config is not None else ()
+
+    def _config(self, name: str) -> ProviderConfig | None:
+        return self._runtime.config.providers.get(name)
+
+    @functools.cached_property
+    def _specs(self) -> dict[str, ProviderSpec]:
+        return {name: each.value for name, each in self._runtime.contributed(ProviderSpec).items()}
 
     def settings(self, name: str) -> ProviderSettings:
         """Return what a provider is opened with."""
@@ -121,7 +133,7 @@ class ProviderRegistry:
         return ProviderSettings(
             name=name,
             base_url=config.base_url or spec.base_url,
-            api_key=_key_reader(name, config.api_key or _secret_ref(spec.api_key)),
+            api_key=_key_reader(name, key_reference(config, spec)),
             headers=config.headers,
             open_transport=functools.partial(self._runtime.transports.open, name),
             options={**spec.options, **config.options},

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from helmdeck_core.config.load import LoadedConfig
+from helmdeck_core.config.provider_settings import generic_kind, kind_of
 from helmdeck_core.config.structure import dotted, value_problem
 from helmdeck_core.config.types import Config, EventsConfig, ProviderConfig, SelectionConfig, is_catalog_file, is_hidden
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
@@ -36,7 +37,8 @@ def mistakes_of(
     :param plugins: returns the names of all plugins.
     """
     config, check = loaded.config, _Checker(loaded.origins)
-    kinds = list(contributions.by_name(ProviderSpec))
+    specs = {each.name: each for each in contributions.values_of(ProviderSpec)}
+    kinds = list(specs)
     providers = sorted({*kinds, *config.providers})
     _check_plugins(check, config, plugins)
     _check_catalog(check, config, contributions)
@@ -44,7 +46,7 @@ def mistakes_of(
     _check_events(check, config.events, contributions.values_of(EventSink))
     _check_transports(check, config, list(contributions.by_name(TransportSpec)))
     for name, provider in config.providers.items():
-        _check_provider(check, name, provider, kinds)
+        _check_provider(check, name, provider, specs)
     _check_history(check, config.history.url, contributions)
     _check_budgets(check, config, contributions, providers)
     _check_recovery(check, config)
@@ -116,12 +118,15 @@ def _check_transports(check: _Checker, config: Config, transports: Sequence[str]
             check.name((*table.split(".", 1), "transport"), transport, transports, "unknown transport")
 
 
-def _check_provider(check: _Checker, name: str, provider: ProviderConfig, kinds: Sequence[str]) -> None:
-    path = ("providers", name)
+def _check_provider(check: _Checker, name: str, provider: ProviderConfig, specs: Mapping[str, ProviderSpec]) -> None:
+    path, generic = ("providers", name), generic_kind(specs)
+    kinds = sorted(specs, key=lambda each: each != generic)
     if provider.kind is not None:
         check.name((*path, "kind"), provider.kind, kinds, "unknown kind of provider")
-    else:
-        check.name((*path, "kind"), name, kinds, "no plugin contributes a provider of this name, so kind is required")
+    elif kind_of(name, provider, specs) not in specs:
+        own = f", or a base_url for a server of kind {generic!r}" if generic else ""
+        problem = f"no plugin contributes a provider of this name, so kind is required{own}"
+        check.name((*path, "kind"), name, kinds, problem)
     if provider.base_url and (problem := secret_in(provider.base_url)):
         allowed = "a URL without credentials; use api_key or headers"
         check.add((*path, "base_url"), problem, shown_url(provider.base_url), allowed)

@@ -43,8 +43,11 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
     plugins = load_plugins(disable=wanted.disable, first=wanted.first, autoload=wanted.autoload, errors=errors)
     mistakes: list[Mistake] = []
     catalog_entries = 0
+    notices: tuple[str, ...] = ()
     try:
         runtime = resolve(plugins, loaded, errors=errors)
+        registry = ProviderRegistry(runtime)
+        notices = tuple(notice for name in loaded.config.providers for notice in registry.notices(name))
         catalog_entries, catalog_mistakes = _check_catalog(runtime)
         mistakes += [*catalog_mistakes, *_check_model(runtime), *_check_providers(runtime)]
     except ConfigError as exc:
@@ -53,7 +56,7 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
         errors.append(exc)
     return ConfigReport(
         mistakes=(*(Mistake("plugins", str(error)) for error in errors), *mistakes),
-        warnings=missing_secrets(loaded.config),
+        warnings=(*missing_secrets(loaded.config), *notices),
         plugins=sum(info.is_loaded for info in plugins.infos),
         catalog_entries=catalog_entries,
     )

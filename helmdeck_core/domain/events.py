@@ -304,6 +304,18 @@ class ModelUnknown(EventBase):
 
 
 @attrs.frozen(kw_only=True)
+class ProviderNotice(EventBase):
+    """The settings of a provider need attention, such as a key that is sent unencrypted; sent once when it is opened.
+
+    :ivar provider: the provider.
+    :ivar notice: the problem, and the setting that solves it.
+    """
+
+    provider: str
+    notice: str
+
+
+@attrs.frozen(kw_only=True)
 class CallFinished(CallRef):
     """A call succeeded.
 
@@ -410,6 +422,7 @@ Event = (
     | CooldownStarted
     | CostUnknown
     | ModelUnknown
+    | ProviderNotice
     | CallFinished
     | CallExhausted
     | CallAborted

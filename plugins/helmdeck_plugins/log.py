@@ -22,6 +22,7 @@ from helmdeck_core import (
     HistoryFailed,
     InvariantRestored,
     ModelUnknown,
+    ProviderNotice,
     ReasoningStripped,
     RequestSent,
     SelectionFiltered,
@@ -98,6 +99,8 @@ def line_of(event: Event) -> tuple[str, str]:
             return WARNING, "the cost limit ignores a model without a known price"
         case ModelUnknown():
             return WARNING, "a model without a budget row has the limits of unknown models"
+        case ProviderNotice():
+            return WARNING, "the settings of a provider need attention"
         case CallExhausted():
             return WARNING, "a model call failed"
         case CallAborted():
