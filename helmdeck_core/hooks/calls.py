@@ -117,9 +117,7 @@ def _checked(plugins: Plugins, owner: str, hook: str, values: Any, value_type: t
     return values
 
 
-def attributed(
-    contribution: Contribution[T], function: Callable[..., R], returns: type | tuple[type, ...]
-) -> Callable[..., R]:
+def attributed(contribution: Contribution[T], function: Callable[..., R], returns: type[R]) -> Callable[..., R]:
     """Wrap a function of a contributed value: errors and wrong return types name its plugin."""
     label = f"{type(contribution.value).__name__} {getattr(contribution.value, 'name', '?')!r}"
 

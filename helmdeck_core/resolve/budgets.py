@@ -58,7 +58,7 @@ class BudgetResolver:
             **{each.tier: each for each in tiers},
         }
         self._figures = [
-            (each.value.name, hook_calls.attributed(each, each.value.figures, (ModelFigures, type(None))))
+            (each.value.name, hook_calls.attributed(each, _checked(each.value.figures), tuple))
             for each in price_sources
             if each.value.figures is not None
         ]
@@ -155,7 +155,7 @@ class BudgetResolver:
         if not wanted or not model:
             return found
         for source, figures_of in self._figures:
-            if (figures := figures_of(model)) is not None:
+            for figures in figures_of(model):
                 values = {name: value for name in wanted if (value := getattr(figures, name)) is not None}
                 sources = dict.fromkeys(values, f"price source {source!r}: {figures.listed_as}")
                 return attrs.evolve(found, budget=attrs.evolve(budget, **values), sources={**found.sources, **sources})
@@ -184,6 +184,18 @@ class BudgetResolver:
                     sources[name] = f"default of tier {configured['tier'].value}"
         row = below.row if prefix == FALLBACK else prefix
         return BudgetLookup(attrs.evolve(below.budget, **configured), row, sources)
+
+
+def _checked(figures_of: Callable[[str], ModelFigures | None]) -> Callable[[str], tuple[ModelFigures, ...]]:
+    """The figures of a source with their type checked: those of one model or none."""
+
+    def figures(model: str) -> tuple[ModelFigures, ...]:
+        found = figures_of(model)
+        if not isinstance(found, (ModelFigures, type(None))):
+            raise TypeError(f"not ModelFigures: returned {type(found).__name__}")
+        return () if found is None else (found,)
+
+    return figures
 
 
 def _consistent(found: BudgetLookup) -> BudgetLookup:

@@ -96,10 +96,9 @@ def cost_usd(model: str, usage: Usage) -> float | None:
 def figures(model: str) -> ModelFigures | None:
     """Return prices and window of a model; of the most expensive one for a prefix that several models have."""
     provider, _, name = model.casefold().partition("/")
+    wanted = [(PROVIDERS.get(provider, VENDORS.get(provider, provider)), name)]
     if provider in ROW_VENDORS:
-        wanted = ((VENDORS.get(provider, provider), name), (ROUTER, f"{provider}/{name}"))
-    else:
-        wanted = ((PROVIDERS.get(provider, provider), name),)
+        wanted.append((ROUTER, f"{provider}/{name}"))
     for provider_id, model_name in wanted:
         if provider_id in _provider_ids() and (found := _listed(provider_id, model_name)) is not None:
             return found

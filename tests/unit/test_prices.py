@@ -8,6 +8,7 @@ from helmdeck_core import (
     CostUnknown,
     LikelyTimeout,
     ModelFigures,
+    PluginError,
     PriceSource,
     ProviderUnavailable,
     Tier,
@@ -180,6 +181,16 @@ def test_listed_prices_replace_an_incomplete_row_as_a_whole_and_leave_its_window
         budget = deck.budget("openai/gpt-4o").budget
     assert [getattr(budget, name) for name in PRICES] == list(PRICES.values())
     assert budget.input_tokens == 100_000
+
+
+def test_wrong_figures_are_the_fault_of_their_plugin():
+    class Wrong:
+        @hookimpl
+        def helmdeck_prices(self):
+            return [PriceSource(name="ours", cost_usd=lambda model, usage: None, figures=lambda model: 3)]
+
+    with listing_deck(Wrong()) as deck, pytest.raises(PluginError, match="not ModelFigures: returned int"):
+        deck.budget("acme/x")
 
 
 def test_configured_figures_outrank_listed_ones():
