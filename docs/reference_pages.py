@@ -209,7 +209,8 @@ def budgets() -> str:
     from helmdeck_plugins.commands.budgets import FLAGS, budget_data, describe_policy
     from helmdeck_testing import make_deck
 
-    with make_deck() as deck:
+    # List prices change with the version of the package that has them.
+    with make_deck(config={"plugins": {"disable": ["prices"]}}) as deck:
         rows = []
         for found in deck.budgets():
             budget = found.budget
@@ -240,9 +241,11 @@ def budgets() -> str:
         _starred(policy),
         "## Rows",
         table(headings, rows, right=(2, 3, 4, 7)),
-        "A model id that ends in `:free` never gets more than the fallback, whatever its row. Provider aliases share rows: "
-        "`gemini/`, `vertex/` and `google/`. The name of a reasoning model, such as `deepseek-r1` or `qwq`, sets *hybrid* and "
-        "4,000 tokens of headroom.",
+        "A model id that ends in `:free` never gets more than the fallback, whatever its row. Providers that serve a "
+        "vendor's models under its names share its rows, such as `gemini/` and `google/`. The name of a reasoning model, such "
+        "as `deepseek-r1` or `qwq`, sets *hybrid* and 4,000 tokens of headroom.",
+        "With the extra `prices`, `helmdeck budgets` also shows list prices from `genai-prices`, where a row has no prices of "
+        "its own, and calls to a model without a row get the context window that is listed for it.",
         "## Fields",
         table(("field", "description"), fields),
     )

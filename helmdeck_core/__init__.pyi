@@ -104,6 +104,8 @@ from helmdeck_core.domain.events import Event as Event
 from helmdeck_core.domain.events import FilterFailed as FilterFailed
 from helmdeck_core.domain.events import HistoryFailed as HistoryFailed
 from helmdeck_core.domain.events import InvariantRestored as InvariantRestored
+from helmdeck_core.domain.events import ModelUnknown as ModelUnknown
+from helmdeck_core.domain.events import ProviderNotice as ProviderNotice
 from helmdeck_core.domain.events import ReasoningStripped as ReasoningStripped
 from helmdeck_core.domain.events import RequestSent as RequestSent
 from helmdeck_core.domain.events import SelectionFiltered as SelectionFiltered
@@ -139,6 +141,7 @@ from helmdeck_core.domain.plans import Recommendation as Recommendation
 from helmdeck_core.domain.plans import Route as Route
 from helmdeck_core.domain.plans import RouteKind as RouteKind
 from helmdeck_core.domain.plans import Step as Step
+from helmdeck_core.domain.prices import ModelFigures as ModelFigures
 from helmdeck_core.domain.prices import PriceSource as PriceSource
 from helmdeck_core.domain.questions import Answer as Answer
 from helmdeck_core.domain.questions import PromptVariant as PromptVariant

@@ -33,7 +33,7 @@ from helmdeck_core.calls.recovery import (
 from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, timeout_failure
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import TerminalReason
-from helmdeck_core.domain.events import CallRef, CooldownStarted, CostUnknown, StopReasonUnknown
+from helmdeck_core.domain.events import CallRef, CooldownStarted, CostUnknown, ModelUnknown, StopReasonUnknown
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.recovery import CallLimits
 from helmdeck_core.errors import CallFailed, LengthTruncated, LikelyTimeout, QuotaExhausted, RequestKind, Usage
@@ -81,6 +81,7 @@ class CallServices:
     sleep: Callable[[float], Awaitable[None]]
     _reported_stops: set[tuple[str, str, str]] = attrs.field(factory=set, init=False)
     _reported_costs: set[str] = attrs.field(factory=set, init=False)
+    _reported_models: set[str] = attrs.field(factory=set, init=False)
 
     def report_unknown_cost(self, model: str) -> None:
         """Emit, once per model, that a cost limit cannot count its cost."""
@@ -88,6 +89,13 @@ class CallServices:
             self._reported_costs.add(model)
             if self.runtime.sinks:
                 self.runtime.emit(CostUnknown(model=model))
+
+    def report_unknown_model(self, model: str) -> None:
+        """Emit, once per model, that no budget row applies to it."""
+        if model not in self._reported_models and len(self._reported_models) < MAX_REPORTED:
+            self._reported_models.add(model)
+            if self.runtime.sinks and (notice := self.runtime.budgets.find(model).notice):
+                self.runtime.emit(ModelUnknown(model=model, notice=notice))
 
     def report_unknown_stop(self, request: ChatRequest, response: ChatResponse) -> None:
         """Emit an unknown stop reason, once per provider, model and word."""
@@ -152,6 +160,7 @@ class Call(Generic[T]):
     async def prepare(self, this: AttemptState) -> None:
         """Make the request and wait until it is time to send it."""
         this.prepared = prepared = await self._operation.prepare(this.step, this.call, self._log.add_side_attempts)
+        self.services.report_unknown_model(prepared.request.model)
         if self._policy.has_sent and self._policy.is_repeat(fingerprint(prepared.request)):
             raise RequestRefused(SENT_BEFORE)
         if too_expensive := self._over_cost_limit(this, prepared.request):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, TypeVar
 
+import attrs
+
 from helmdeck_core.calls.call import CallOptions
 from helmdeck_core.calls.chat_operation import ChatOperation
 from helmdeck_core.calls.dispatcher import Dispatcher
@@ -17,6 +19,7 @@ from helmdeck_core.context.library import Library
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse
 from helmdeck_core.domain.decode import Decoded
 from helmdeck_core.domain.events import CallFinished
+from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.errors import InvalidRequest, PackError, PackErrorCode, total_cost
@@ -78,16 +81,18 @@ class Engine:
         :param pack: the pack that wrote the request; failures start with its name.
         :raises CallFailed: the subclass of the last cause.
         """
+        request = self._named(request)
         operation = ChatOperation(request, allows_empty, self.runtime.budgets, self.pool.registry)
-        options = CallOptions(model=request.model.strip(), pack=pack, caller=caller, limits=self._limits(limits))
+        options = CallOptions(model=request.model, pack=pack, caller=caller, limits=self._limits(limits))
         return self._response(await self.dispatcher.run(operation, options))
 
     async def ask_text(
         self, request: ChatRequest, *, caller: str = LOCAL_CALLER, limits: CallLimits = NO_LIMITS
     ) -> Answer[str]:
         """Send a request like ``complete``; return the text with the facts of the call."""
+        request = self._named(request)
         operation = ChatOperation(request, False, self.runtime.budgets, self.pool.registry)
-        options = CallOptions(model=request.model.strip(), pack="ask", caller=caller, limits=self._limits(limits))
+        options = CallOptions(model=request.model, pack="ask", caller=caller, limits=self._limits(limits))
         result = await self.dispatcher.run(operation, options)
         return self._answer(result, Decoded(self._response(result).text, "text"))
 
@@ -103,8 +108,9 @@ class Engine:
 
         :raises CallFailed: as for ``complete``; there is no fallback once a visible chunk was yielded.
         """
+        request = self._named(request)
         operation = ChatOperation(request, allows_empty, self.runtime.budgets, self.pool.registry)
-        options = CallOptions(model=request.model.strip(), pack="", caller=caller, limits=self._limits(limits))
+        options = CallOptions(model=request.model, pack="", caller=caller, limits=self._limits(limits))
         return self.dispatcher.stream(operation, options, self._response)
 
     def _model_of(self, question: Question[Any]) -> str:
@@ -115,7 +121,16 @@ class Engine:
         if not isinstance(model, str):
             problem = f"{question.caller}: a model id is a text, found {type(model).__name__}"
             raise InvalidRequest(problem, sub_cause="model_id")
-        return model.strip()
+        return self.pool.registry.full_id(model)
+
+    def _notices(self, model: str) -> tuple[str, ...]:
+        notice = self.runtime.budgets.find(model).notice
+        return (*self.pool.registry.notices(ModelId.provider_of(model)), *([notice] if notice else []))
+
+    def _named(self, request: ChatRequest) -> ChatRequest:
+        """The request with the whole id of its model."""
+        model = self.pool.registry.full_id(request.model)
+        return request if model == request.model else attrs.evolve(request, model=model)
 
     def _limits(self, *limits: CallLimits) -> CallLimits:
         """The tightest of some limits; the configuration's defaults where all leave one open."""
@@ -146,6 +161,7 @@ class Engine:
             attempts=result.attempts,
             call_id=result.call.call_id,
             saved_usd=self._saved_usd(result),
+            notices=self._notices(prepared.request.model),
         )
 
     def _saved_usd(self, result: CallResult[Any]) -> float | None:

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 
 from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.domain.chat import Disposition, Provider, StopReason
+from helmdeck_core.domain.events import ProviderNotice
 from helmdeck_core.resolve.runtime import Runtime
 
 
@@ -23,6 +24,7 @@ class ProviderPool:
         self._open: dict[asyncio.AbstractEventLoop, dict[str, Provider]] = {}
         self._closers: dict[asyncio.AbstractEventLoop, AsyncGenerator[None, None]] = {}
         self._lock = threading.Lock()
+        self._announced: set[str] = set()
 
     def open_provider(self, name: str) -> Provider:
         """Return the provider of that name, opening it at the first use.
@@ -37,6 +39,10 @@ class ProviderPool:
         return providers[name]
 
     def _open_new(self, name: str) -> Provider:
+        if name not in self._announced:
+            self._announced.add(name)
+            for notice in self.registry.notices(name):
+                self._runtime.emit(ProviderNotice(provider=name, notice=notice))
         try:
             return self.registry.contribution(name).value.open(self.registry.settings(name), self)
         except BaseException as exc:

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from helmdeck_core.config.provider_settings import key_notices, key_reference, kind_of
 from helmdeck_core.config.types import ProviderConfig, SecretRef
 from helmdeck_core.domain.chat import ProviderSettings, ProviderSpec
 from helmdeck_core.domain.error_rules import ErrorRuleSet
@@ -30,6 +31,8 @@ from helmdeck_core.resolve.runtime import Runtime
 
 _MIN_UNIQUE_CHARS = 8
 """A shorter secret may occur in unrelated text."""
+MOST_SUGGESTED = 5
+"""Ids in the failure for a model without a provider."""
 _QUOTED_FIELDS = ("headline", "detail", "excerpt", "raw_stop_reason", "request_id")
 """Fields of a failure that may quote a provider."""
 
@@ -45,11 +48,26 @@ class ProviderRegistry:
         """The names of all providers: contributed ones, and those that the configuration adds."""
         return tuple(sorted({*self._runtime.contributed(ProviderSpec), *self._runtime.config.providers}))
 
+    def full_id(self, model: str) -> str:
+        """Return the id of a model that is named without its provider, if exactly one configured provider serves it.
+
+        Any other string is returned as it is, without surrounding whitespace.
+        """
+        model = model.strip()
+        if not model or "/" in model:
+            return model
+        ids = self._runtime.budgets.table.ids(model, self.names)
+        # Two interfaces of one account share its key; the preferred one comes first.
+        usable = {key: each for each in reversed(ids) if (key := self._account(ModelId.provider_of(each)))}
+        return next(iter(usable.values())) if len(usable) == 1 else model
+
     def check(self, model: str) -> ModelId:
         """Parse a model id and check that its provider exists.
 
         :raises InvalidRequest: with the names that exist.
         """
+        if "/" not in model and (problem := self._incomplete(model.strip())) is not None:
+            raise problem
         model_id = ModelId.parse(model)
         if model_id.provider not in self.names:
             suggestion = did_you_mean(model_id.provider, self.names)
@@ -63,10 +81,45 @@ class ProviderRegistry:
             f"there is no provider {name!r}{suggestion}", model, sub_cause="unknown_provider", detail=detail
         )
 
+    def _account(self, name: str) -> str:
+        """What the calls to a provider are made with, such as the reference to its key; empty if it is not configured."""
+        spec, config = self.contribution(name).value, self._runtime.config.providers.get(name)
+        key = key_reference(config or ProviderConfig(), spec)
+        is_embedded = spec.base_url is None and key is None
+        if config is None and not is_embedded and (spec.base_url is None or key is None or key.read() is None):
+            return ""
+        return f"{key or name} {(config.base_url if config is not None else None) or ''}"
+
+    def _incomplete(self, model: str) -> InvalidRequest | None:
+        """Return the failure for a model that is named without its provider, if there is an id to suggest."""
+        ids = self._runtime.budgets.table.ids(model, self.names)
+        usable = [each for each in ids if self._account(ModelId.provider_of(each))]
+        own = [f"{name}/{model}" for name in self._runtime.config.providers]
+        suggested = (usable or ids or own)[:MOST_SUGGESTED]
+        if not model or not suggested:
+            return None
+        why = "several configured providers serve it" if usable else "no configured provider is known to serve it"
+        return InvalidRequest(
+            f"model id {model!r} is not of the form provider/model (did you mean {suggested[0]!r}?)",
+            sub_cause="model_id",
+            detail=f"{why}; give the whole id: {', '.join(suggested)}; `helmdeck budgets` lists known models",
+        )
+
     def contribution(self, name: str) -> Contribution[ProviderSpec]:
         """Return the specification of a provider, with the plugin that contributes it."""
-        config = self._runtime.config.providers.get(name)
-        return self._runtime.contributed(ProviderSpec)[(config.kind if config else None) or name]
+        return self._runtime.contributed(ProviderSpec)[kind_of(name, self._config(name), self._specs)]
+
+    def notices(self, name: str) -> tuple[str, ...]:
+        """Return what a deployment should know about the settings of a provider, such as a key that is not sent."""
+        config = self._config(name)
+        return tuple(key_notices(name, config, self._specs)) if config is not None else ()
+
+    def _config(self, name: str) -> ProviderConfig | None:
+        return self._runtime.config.providers.get(name)
+
+    @functools.cached_property
+    def _specs(self) -> dict[str, ProviderSpec]:
+        return {name: each.value for name, each in self._runtime.contributed(ProviderSpec).items()}
 
     def settings(self, name: str) -> ProviderSettings:
         """Return what a provider is opened with."""
@@ -80,7 +133,7 @@ class ProviderRegistry:
         return ProviderSettings(
             name=name,
             base_url=config.base_url or spec.base_url,
-            api_key=_key_reader(name, config.api_key or _secret_ref(spec.api_key)),
+            api_key=_key_reader(name, key_reference(config, spec)),
             headers=config.headers,
             open_transport=functools.partial(self._runtime.transports.open, name),
             options={**spec.options, **config.options},

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from helmdeck_core.config.load import LoadedConfig
+from helmdeck_core.config.provider_settings import generic_kind, kind_of
 from helmdeck_core.config.structure import dotted, value_problem
 from helmdeck_core.config.types import Config, EventsConfig, ProviderConfig, SelectionConfig, is_catalog_file, is_hidden
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
 from helmdeck_core.domain.chat import ProviderSpec
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.history import HistoryStoreSpec
+from helmdeck_core.domain.models import BudgetRow, BudgetTable
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.ranking import Ranker
 from helmdeck_core.domain.suggestions import did_you_mean
@@ -35,7 +37,8 @@ def mistakes_of(
     :param plugins: returns the names of all plugins.
     """
     config, check = loaded.config, _Checker(loaded.origins)
-    kinds = list(contributions.by_name(ProviderSpec))
+    specs = {each.name: each for each in contributions.values_of(ProviderSpec)}
+    kinds = list(specs)
     providers = sorted({*kinds, *config.providers})
     _check_plugins(check, config, plugins)
     _check_catalog(check, config, contributions)
@@ -43,14 +46,15 @@ def mistakes_of(
     _check_events(check, config.events, contributions.values_of(EventSink))
     _check_transports(check, config, list(contributions.by_name(TransportSpec)))
     for name, provider in config.providers.items():
-        _check_provider(check, name, provider, kinds)
+        _check_provider(check, name, provider, specs)
     _check_history(check, config.history.url, contributions)
     _check_budgets(check, config, contributions, providers)
     _check_recovery(check, config)
     _check_fallback(check, config, providers)
     if config.log_level is not None:
         check.name(("log_level",), config.log_level.upper(), LOG_LEVELS, "unknown log level")
-    if "/" not in config.model.strip().strip("/"):
+    model = config.model.strip()
+    if "/" not in model.strip("/") and not BudgetTable(contributions.values_of(BudgetRow)).ids(model, providers):
         check.add(("model",), "not of the form provider/model", config.model, EXAMPLE_MODEL)
     return check.mistakes
 
@@ -114,12 +118,15 @@ def _check_transports(check: _Checker, config: Config, transports: Sequence[str]
             check.name((*table.split(".", 1), "transport"), transport, transports, "unknown transport")
 
 
-def _check_provider(check: _Checker, name: str, provider: ProviderConfig, kinds: Sequence[str]) -> None:
-    path = ("providers", name)
+def _check_provider(check: _Checker, name: str, provider: ProviderConfig, specs: Mapping[str, ProviderSpec]) -> None:
+    path, generic = ("providers", name), generic_kind(specs)
+    kinds = sorted(specs, key=lambda each: each != generic)
     if provider.kind is not None:
         check.name((*path, "kind"), provider.kind, kinds, "unknown kind of provider")
-    else:
-        check.name((*path, "kind"), name, kinds, "no plugin contributes a provider of this name, so kind is required")
+    elif kind_of(name, provider, specs) not in specs:
+        own = f", or a base_url for a server of kind {generic!r}" if generic else ""
+        problem = f"no plugin contributes a provider of this name, so kind is required{own}"
+        check.name((*path, "kind"), name, kinds, problem)
     if provider.base_url and (problem := secret_in(provider.base_url)):
         allowed = "a URL without credentials; use api_key or headers"
         check.add((*path, "base_url"), problem, shown_url(provider.base_url), allowed)

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import attrs
 
 from helmdeck_core.calls.provider_pool import ProviderPool
+from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.config.load import LoadedConfig
 from helmdeck_core.config.settings import missing_secrets
 from helmdeck_core.context.catalog_sources import load_catalog
-from helmdeck_core.domain.chat import ProviderSpec
-from helmdeck_core.domain.suggestions import did_you_mean
-from helmdeck_core.errors import CallFailed, CatalogError, ConfigError, Mistake, PluginError
+from helmdeck_core.errors import CallFailed, CatalogError, ConfigError, InvalidRequest, Mistake, PluginError
 from helmdeck_core.hooks.manager import load_plugins
 from helmdeck_core.resolve.runtime import Runtime, resolve
 
@@ -44,8 +43,11 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
     plugins = load_plugins(disable=wanted.disable, first=wanted.first, autoload=wanted.autoload, errors=errors)
     mistakes: list[Mistake] = []
     catalog_entries = 0
+    notices: tuple[str, ...] = ()
     try:
         runtime = resolve(plugins, loaded, errors=errors)
+        registry = ProviderRegistry(runtime)
+        notices = tuple(notice for name in loaded.config.providers for notice in registry.notices(name))
         catalog_entries, catalog_mistakes = _check_catalog(runtime)
         mistakes += [*catalog_mistakes, *_check_model(runtime), *_check_providers(runtime)]
     except ConfigError as exc:
@@ -54,7 +56,7 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
         errors.append(exc)
     return ConfigReport(
         mistakes=(*(Mistake("plugins", str(error)) for error in errors), *mistakes),
-        warnings=missing_secrets(loaded.config),
+        warnings=(*missing_secrets(loaded.config), *notices),
         plugins=sum(info.is_loaded for info in plugins.infos),
         catalog_entries=catalog_entries,
     )
@@ -68,15 +70,14 @@ def _check_catalog(runtime: Runtime) -> tuple[int, list[Mistake]]:
 
 
 def _check_model(runtime: Runtime) -> list[Mistake]:
-    model = runtime.config.model
-    provider = model.partition("/")[0].strip()
-    known = sorted({*runtime.contributed(ProviderSpec), *runtime.config.providers})
-    if provider in known:
-        return []
-    origin = runtime.origins.get(("model",))
-    problem = f"there is no provider {provider!r}{did_you_mean(provider, known)}"
-    allowed = f"a model of {', '.join(known) or 'no provider'}"
-    return [Mistake(f"{origin}: model" if origin else "model", problem, repr(model), allowed)]
+    registry, model = ProviderRegistry(runtime), runtime.config.model
+    try:
+        registry.check(registry.full_id(model))
+    except InvalidRequest as exc:
+        origin = runtime.origins.get(("model",))
+        allowed = f"a model of {', '.join(registry.names) or 'no provider'}"
+        return [Mistake(f"{origin}: model" if origin else "model", exc.headline, repr(model), allowed)]
+    return []
 
 
 def _check_providers(runtime: Runtime) -> list[Mistake]:

@@ -65,10 +65,11 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the wire form, without the messages."""
-        selection = self.selection
+        selection, notice = self.selection, self.lookup.notice
         return {
             "model": self.lookup.budget.model,
             "tier": self.lookup.budget.tier.value,
+            **({"notices": [notice]} if notice else {}),
             "variant": self.variant,
             "response_format": "json_object" if self.lookup.asks_for_json else None,
             "constraint": None if self.constraint is None else _wire(self.constraint, self.ids),
@@ -108,7 +109,7 @@ def explain(composer: Composer, client: ProviderClient, question: Question[Any],
     :raises InvalidRequest: there is no prompt variant for it.
     """
     runtime, library = composer.runtime, composer.library
-    lookup = runtime.budgets.find(model)
+    lookup = runtime.budgets.find(model, lists_prices=True)
     budget = lookup.budget
     prompt = composer.compose(question, budget)
     selection = prompt.selection

@@ -80,7 +80,7 @@ class Inspection:
             defaults=dict(defaults or {}),
             constraint=pack.value.constraint if pack is not None else None,
         )
-        model = self.runtime.config.model if model is None else model
+        model = self._engine.pool.registry.full_id(self.runtime.config.model if model is None else model)
         return explain(self._engine.composer, self._engine.client, question, model)
 
     def chat_request(self, request: ChatRequest | ChatInput, **options: Unpack[AskOptions]) -> ChatRequest:
@@ -89,7 +89,8 @@ class Inspection:
 
     def budget(self, model: str | None = None) -> BudgetLookup:
         """Return the budget of a model, and the source of each field."""
-        return self.runtime.budgets.find(self.runtime.config.model if model is None else model)
+        name = self._engine.pool.registry.full_id(self.runtime.config.model if model is None else model)
+        return self.runtime.budgets.find(name, lists_prices=True)
 
     def plan_history(self, caller: str = LOCAL_CALLER, *, limit: int = 100) -> tuple[PlanRecord, ...]:
         """Return a caller's recorded plans, newest first; empty when no history is configured."""

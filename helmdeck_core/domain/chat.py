@@ -424,6 +424,7 @@ class ProviderSpec:
         unknown.
     :ivar budget_of: for a provider that wraps others: takes a model name under this provider and returns the model id
         whose budget and trim steps apply.
+    :ivar is_generic: whether this is the kind of a configured provider that has a ``base_url`` and an unknown name.
     """
 
     name: str
@@ -435,4 +436,5 @@ class ProviderSpec:
     tasks: tuple[str, ...] | None = None
     constrain: Callable[[ProviderSettings, ChatRequest], Constraint] | None = None
     budget_of: Callable[[str], str] | None = None
+    is_generic: bool = False
     order: int = 0

@@ -292,6 +292,30 @@ class CostUnknown(EventBase):
 
 
 @attrs.frozen(kw_only=True)
+class ModelUnknown(EventBase):
+    """No budget row applies to a model, so its calls have the limits of unknown models; sent once per model.
+
+    :ivar model: the called model.
+    :ivar notice: the limits, and the line of the configuration that sets them.
+    """
+
+    model: str
+    notice: str
+
+
+@attrs.frozen(kw_only=True)
+class ProviderNotice(EventBase):
+    """The settings of a provider need attention, such as a key that is sent unencrypted; sent once when it is opened.
+
+    :ivar provider: the provider.
+    :ivar notice: the problem, and the setting that solves it.
+    """
+
+    provider: str
+    notice: str
+
+
+@attrs.frozen(kw_only=True)
 class CallFinished(CallRef):
     """A call succeeded.
 
@@ -397,6 +421,8 @@ Event = (
     | AttemptEnded
     | CooldownStarted
     | CostUnknown
+    | ModelUnknown
+    | ProviderNotice
     | CallFinished
     | CallExhausted
     | CallAborted

@@ -142,11 +142,13 @@ class BudgetRow:
     """A row of the budget table: the budget of every model id that starts with ``prefix``.
 
     :ivar prefix: prefix of model ids; the longest matching prefix applies. ``""`` is the fallback.
+    :ivar providers: other providers that serve the same models, in place of the first part of ``prefix``.
     :ivar order: position in listings; it has no effect on look-ups.
     """
 
     prefix: str
     budget: Budget
+    providers: tuple[str, ...] = ()
     order: int = 0
 
     @property
@@ -161,7 +163,9 @@ class BudgetTable:
     def __init__(self, rows: Iterable[BudgetRow]) -> None:
         named = (attrs.evolve(row, budget=attrs.evolve(row.budget, model=row.prefix)) for row in rows)
         self.rows = tuple(sorted(named, key=lambda row: (row.order, row.prefix)))
-        self._by_prefix = {row.prefix.strip().casefold(): row for row in self.rows}
+        aliases = {f"{name}/{row.prefix.partition('/')[2]}": row for row in self.rows for name in row.providers}
+        by_prefix = aliases | {row.prefix: row for row in self.rows}
+        self._by_prefix = {prefix.strip().casefold(): row for prefix, row in by_prefix.items()}
         self._lengths = tuple(sorted({len(prefix) for prefix in self._by_prefix}, reverse=True))
 
     def find(self, model_id: str) -> BudgetRow | None:
@@ -175,6 +179,19 @@ class BudgetTable:
                 return row
         return None
 
+    def ids(self, name: str, providers: Iterable[str]) -> tuple[str, ...]:
+        """Return the ids under which providers serve a model that is named without its provider, by rows for those ids."""
+        found: dict[str, tuple[int, str]] = {}
+        providers = tuple(providers)
+        for provider in providers:
+            row = self.find(f"{provider}/{name}")
+            vendor, _, model = row.prefix.partition("/") if row is not None else ("", "", "")
+            if row is not None and model:
+                found[f"{provider}/{name}"] = ((vendor, *row.providers, provider).index(provider), provider)
+        direct = sorted(found, key=lambda each: found[each])
+        relayed = (f"{provider}/{each}" for provider in providers for each in direct)
+        return (*direct, *(each for each in relayed if (row := self.find(each)) and row.prefix.count("/") > 1))
+
 
 @attrs.frozen
 class BudgetLookup:
@@ -184,6 +201,7 @@ class BudgetLookup:
     :ivar sources: source by field name, such as ``row 'acme/large' of plugin 'budgets'``.
     :ivar prompt_variant: the budget's prompt variant, else the default of its tier.
     :ivar asks_for_json: whether JSON mode is requested.
+    :ivar notice: for a model without a row, the limits that apply and the line of the configuration that sets them.
     """
 
     budget: Budget
@@ -191,6 +209,7 @@ class BudgetLookup:
     sources: Mapping[str, str]
     prompt_variant: str = ""
     asks_for_json: bool = False
+    notice: str = ""
 
     @property
     def is_fallback(self) -> bool:

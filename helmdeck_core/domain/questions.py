@@ -215,6 +215,7 @@ class CallFacts:
     :ivar cost_usd: US dollars of all attempts; ``None`` where a price is not known.
     :ivar saved_usd: US dollars that the provider's cache saved; ``None`` likewise.
     :ivar call_id: the id that log lines and events of the call share.
+    :ivar notices: what a caller should know about the model, such as that its limits are those of unknown models.
     """
 
     model: str
@@ -231,6 +232,7 @@ class CallFacts:
     cost_usd: float | None = None
     saved_usd: float | None = None
     call_id: str = ""
+    notices: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
         """For notebooks."""
@@ -259,7 +261,8 @@ class CallFacts:
             wire["saved_usd"] = self.saved_usd
         if self.call_id:
             wire["call_id"] = self.call_id
-        return wire | {name: list(value) for name in ("repairs", "downgrades") if (value := getattr(self, name))}
+        lists = ("repairs", "downgrades", "notices")
+        return wire | {name: list(value) for name in lists if (value := getattr(self, name))}
 
 
 @attrs.frozen(kw_only=True)
@@ -275,6 +278,7 @@ class Answer(Generic[T]):
     :ivar attempts: all attempts, the successful one last.
     :ivar call_id: the id that the events of the call share.
     :ivar saved_usd: US dollars that the provider's cache saved; ``None`` where no price is known.
+    :ivar notices: see ``CallFacts``.
     """
 
     value: T
@@ -290,6 +294,7 @@ class Answer(Generic[T]):
     attempts: tuple[Attempt, ...] = ()
     call_id: str = ""
     saved_usd: float | None = None
+    notices: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return str(self.value)

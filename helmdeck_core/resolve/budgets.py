@@ -8,9 +8,12 @@ from typing import Any
 import attrs
 
 from helmdeck_core.config.precedence import matching_prefixes
+from helmdeck_core.config.structure import dotted
 from helmdeck_core.config.types import BudgetConfig
 from helmdeck_core.domain.models import Budget, BudgetLookup, BudgetTable, Tier, TierDefaults
+from helmdeck_core.domain.prices import ModelFigures, PriceSource
 from helmdeck_core.hooks import calls as hook_calls
+from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.hooks.manager import Plugins
 
 FALLBACK = "fallback"
@@ -18,6 +21,12 @@ FALLBACK = "fallback"
 
 MOST_WRAPPERS = 8
 """Maximum number of nested wrapping providers; an id comes from the caller and could be circular."""
+
+PRICES = INPUT_PRICE, _, CACHED_PRICE = (
+    "input_cost_usd_per_mtok",
+    "output_cost_usd_per_mtok",
+    "cached_input_cost_usd_per_mtok",
+)
 
 REMEMBERED = 4_096
 """Cached look-ups; model ids come from callers, so the cache is bounded."""
@@ -35,6 +44,7 @@ class BudgetResolver:
         origins: Mapping[tuple[str, ...], str],
         wrappers: Mapping[str, Callable[[str], str]],
         tiers: Iterable[TierDefaults],
+        price_sources: Iterable[Contribution[PriceSource]] = (),
     ) -> None:
         self.table = table
         self._rows = {row.prefix: row for row in table.rows}
@@ -47,26 +57,37 @@ class BudgetResolver:
             **{tier: TierDefaults(tier=tier) for tier in Tier},
             **{each.tier: each for each in tiers},
         }
-        self._known: dict[str, BudgetLookup] = {}
+        self._figures = [
+            (each.value.name, hook_calls.attributed(each, _checked(each.value.figures), tuple))
+            for each in price_sources
+            if each.value.figures is not None
+        ]
+        self._known: dict[tuple[str, bool], BudgetLookup] = {}
+        self._answers: dict[str, BudgetLookup] = {}
 
-    def find(self, model: str) -> BudgetLookup:
+    def find(self, model: str, *, lists_prices: bool = False) -> BudgetLookup:
         """Return the budget of a model; any string has one.
 
+        :param lists_prices: include prices that only a price source lists; calls are priced by the source itself, which
+            knows all conditions of a price, and may take a second to load.
         :raises PluginError: the look-up of a plugin raised.
         """
-        known = self._known.get(model)
+        known = self._known.get((model, lists_prices))
         if known is None:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
+                self._answers.clear()
             name, wrapped = model.strip(), self.wrapped(model)
-            found = self._overridden(self._look_up(wrapped), wrapped)
+            found = self._overridden(self._filled(self._look_up(wrapped), wrapped, lists_prices), wrapped)
             if wrapped != name:
                 found = attrs.evolve(found, budget=attrs.evolve(found.budget, model=name))
                 found = self._overridden(found, name)
-            known = self._known[model] = attrs.evolve(
+            found = _consistent(found)
+            known = self._known[model, lists_prices] = attrs.evolve(
                 found,
                 prompt_variant=self.prompt_variant(found.budget),
                 asks_for_json=self.asks_for_json(found.budget),
+                notice=_notice(found) if name and found.is_fallback else "",
             )
         return known
 
@@ -96,9 +117,14 @@ class BudgetResolver:
         """The look-up of every row of the table and of every configured prefix, the fallback last."""
         names = [row.prefix for row in self.table.rows if row.prefix]
         names += [prefix for prefix in self._overrides if prefix != FALLBACK and prefix not in names]
-        return [self.find(name) for name in names] + [self.find("")]
+        return [self.find(name, lists_prices=True) for name in (*names, "")]
 
     def _look_up(self, model: str) -> BudgetLookup:
+        if (known := self._answers.get(model)) is None:
+            known = self._answers[model] = self._answer(model)
+        return known
+
+    def _answer(self, model: str) -> BudgetLookup:
         answer = hook_calls.look_up(self._plugins, "helmdeck_model_budget", Budget, model_id=model, table=self.table)
         if answer is None:
             row = self.table.find(model)
@@ -116,6 +142,24 @@ class BudgetResolver:
         owner = self._owners.get(row.prefix, "?")
         source = f"row {row.prefix!r} of plugin {owner!r}" if row.prefix else f"fallback row of plugin {owner!r}"
         return {name: source if getattr(budget, name) == getattr(row.budget, name) else answered for name in names}
+
+    def _filled(self, found: BudgetLookup, model: str, lists_prices: bool) -> BudgetLookup:
+        """Fill in what no row sets from the first price source that lists the model.
+
+        Prices are replaced together, since those of two sources may contradict each other.
+        """
+        budget = found.budget
+        wanted = ["input_tokens"] if found.is_fallback else []
+        if lists_prices and (budget.input_cost_usd_per_mtok is None or budget.output_cost_usd_per_mtok is None):
+            wanted += PRICES
+        if not wanted or not model:
+            return found
+        for source, figures_of in self._figures:
+            for figures in figures_of(model):
+                values = {name: value for name in wanted if (value := getattr(figures, name)) is not None}
+                sources = dict.fromkeys(values, f"price source {source!r}: {figures.listed_as}")
+                return attrs.evolve(found, budget=attrs.evolve(budget, **values), sources={**found.sources, **sources})
+        return found
 
     def _overridden(self, looked_up: BudgetLookup, model: str) -> BudgetLookup:
         matching = matching_prefixes((prefix for prefix in self._overrides if prefix != FALLBACK), (model,))
@@ -140,3 +184,32 @@ class BudgetResolver:
                     sources[name] = f"default of tier {configured['tier'].value}"
         row = below.row if prefix == FALLBACK else prefix
         return BudgetLookup(attrs.evolve(below.budget, **configured), row, sources)
+
+
+def _checked(figures_of: Callable[[str], ModelFigures | None]) -> Callable[[str], tuple[ModelFigures, ...]]:
+    """The figures of a source with their type checked: those of one model or none."""
+
+    def figures(model: str) -> tuple[ModelFigures, ...]:
+        found = figures_of(model)
+        if not isinstance(found, (ModelFigures, type(None))):
+            raise TypeError(f"not ModelFigures: returned {type(found).__name__}")
+        return () if found is None else (found,)
+
+    return figures
+
+
+def _consistent(found: BudgetLookup) -> BudgetLookup:
+    """Cached input never costs more than other input, whatever their sources are."""
+    by_input, by_cached = found.budget.input_cost_usd_per_mtok, found.budget.cached_input_cost_usd_per_mtok
+    if by_input is None or by_cached is None or by_cached <= by_input:
+        return found
+    budget = attrs.evolve(found.budget, cached_input_cost_usd_per_mtok=by_input)
+    return attrs.evolve(found, budget=budget, sources={**found.sources, CACHED_PRICE: found.sources[INPUT_PRICE]})
+
+
+def _notice(found: BudgetLookup) -> str:
+    budget = found.budget
+    return (
+        f"no budget row applies to {budget.model!r}, so it has the limits of unknown models (tier {budget.tier.value}, "
+        f'{budget.input_tokens:,} tokens in); set others under [{dotted(("budgets", budget.model))}], such as tier = "B"'
+    )

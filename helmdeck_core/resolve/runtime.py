@@ -12,6 +12,7 @@ import attrs
 
 from helmdeck_core.config.load import LoadedConfig
 from helmdeck_core.config.precedence import SelectionRules, ladder_rule, selection_rules, with_tier_defaults
+from helmdeck_core.config.provider_settings import kind_of
 from helmdeck_core.config.structure import dotted
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import mistakes_of
@@ -174,6 +175,7 @@ def resolve(
         loaded.origins,
         _wrappers(config, providers),
         contributions.values_of(TierDefaults),
+        contributions.of(PriceSource),
     )
     secret_patterns = [f"(?:{each.pattern})" for each in contributions.values_of(SecretPattern)]
     return Runtime(
@@ -197,7 +199,10 @@ def resolve(
 
 def _wrappers(config: Config, providers: Named[ProviderSpec]) -> dict[str, Callable[[str], str]]:
     """The providers that wrap others, by every name that they are configured under."""
-    kinds = {name: name for name in providers} | {name: each.kind or name for name, each in config.providers.items()}
+    specs = {name: contribution.value for name, contribution in providers.items()}
+    kinds = {name: name for name in specs} | {
+        name: kind_of(name, each, specs) for name, each in config.providers.items()
+    }
     return {
         name: attributed(providers[kind], budget_of, str)
         for name, kind in kinds.items()

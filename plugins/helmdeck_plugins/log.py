@@ -21,6 +21,8 @@ from helmdeck_core import (
     FilterFailed,
     HistoryFailed,
     InvariantRestored,
+    ModelUnknown,
+    ProviderNotice,
     ReasoningStripped,
     RequestSent,
     SelectionFiltered,
@@ -95,6 +97,10 @@ def line_of(event: Event) -> tuple[str, str]:
             return WARNING, "a provider failed repeatedly; its circuit breaker is open until the cooldown ends"
         case CostUnknown():
             return WARNING, "the cost limit ignores a model without a known price"
+        case ModelUnknown():
+            return WARNING, "a model without a budget row has the limits of unknown models"
+        case ProviderNotice():
+            return WARNING, "the settings of a provider need attention"
         case CallExhausted():
             return WARNING, "a model call failed"
         case CallAborted():

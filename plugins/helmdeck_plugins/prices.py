@@ -1,4 +1,4 @@
-"""Prices of hosted models from the package ``genai-prices``, if it is installed: ``pip install 'helmdeck[prices]'``.
+"""Prices and windows of hosted models from the package ``genai-prices``: ``pip install 'helmdeck[prices]'``.
 
 The package contains its price table; nothing is downloaded. Importing it takes most of a second, so it is imported when
 the first call is priced.
@@ -8,9 +8,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-from helmdeck_core import PriceSource, Usage, hookimpl
+import attrs
+
+from helmdeck_core import ModelFigures, PriceSource, Usage, hookimpl
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo
 
 PACKAGE = "genai_prices"
 
@@ -26,11 +33,35 @@ PROVIDERS: Mapping[str, str] = {
 }
 """Helmdeck's provider names to those of the package, where they differ."""
 
+VENDORS: Mapping[str, str] = {"mistralai": "mistral", "z-ai": "zai"}
+"""Vendors of budget rows that are no providers, and the package's provider of the same models."""
+
+ROUTER = "openrouter"
+"""The package's provider that lists the models of every vendor, by ``vendor/model``."""
+
 
 @hookimpl
 def helmdeck_prices() -> Sequence[PriceSource]:
     """The package's price table, if the package is installed."""
-    return (PriceSource(name="genai-prices", cost_usd=cost_usd),) if find_spec(PACKAGE) else ()
+    return (PriceSource(name="genai-prices", cost_usd=cost_usd, figures=figures),) if find_spec(PACKAGE) else ()
+
+
+ROW_VENDORS = frozenset(
+    {
+        "amazon",
+        "google",
+        "meta-llama",
+        "minimax",
+        "mistralai",
+        "moonshotai",
+        "nvidia",
+        "qwen",
+        "tencent",
+        "x-ai",
+        "z-ai",
+    }
+)
+"""Vendors in the prefixes of budget rows; as providers they would be servers of the deployment."""
 
 
 @functools.cache
@@ -60,3 +91,52 @@ def cost_usd(model: str, usage: Usage) -> float | None:
     except (LookupError, ValueError):  # an unknown model, or contradictory token counts
         return None
     return float(price.total_price)
+
+
+def figures(model: str) -> ModelFigures | None:
+    """Return prices and window of a model; of the most expensive one for a prefix that several models have."""
+    provider, _, name = model.casefold().partition("/")
+    wanted = [(PROVIDERS.get(provider, VENDORS.get(provider, provider)), name)]
+    if provider in ROW_VENDORS:
+        wanted.append((ROUTER, f"{provider}/{name}"))
+    for provider_id, model_name in wanted:
+        if provider_id in _provider_ids() and (found := _listed(provider_id, model_name)) is not None:
+            return found
+    return None
+
+
+def _listed(provider_id: str, name: str) -> ModelFigures | None:
+    from genai_prices.data_snapshot import get_snapshot
+
+    snapshot = get_snapshot()
+    try:
+        _, model = snapshot.find_provider_model(name, None, provider_id, None)
+        return _figures(model, f"{provider_id}/{model.id}")
+    except LookupError:
+        provider = snapshot.find_provider(None, provider_id, None)
+    every = [_figures(each, f"{provider_id}/{each.id}") for each in provider.models if each.id.startswith(name)]
+    priced = [each for each in every if each.input_cost_usd_per_mtok is not None]
+    most = max(priced, key=lambda each: (each.input_cost_usd_per_mtok, each.listed_as), default=None)
+    if most is None:
+        return None
+    listed_as = f"{most.listed_as}, the most expensive of {len(priced)}" if len(priced) > 1 else most.listed_as
+    return attrs.evolve(most, listed_as=listed_as, input_tokens=None)
+
+
+def _figures(model: ModelInfo, listed_as: str) -> ModelFigures:
+    prices = model.get_prices(datetime.now(UTC))
+    by_input, by_output = (_usd(getattr(prices, name, None)) for name in ("input_mtok", "output_mtok"))
+    by_cached = _usd(getattr(prices, "cache_read_mtok", None))
+    return ModelFigures(
+        listed_as=listed_as,
+        input_tokens=model.context_window,
+        input_cost_usd_per_mtok=by_input,
+        output_cost_usd_per_mtok=by_output,
+        # Without a price of its own, cached input costs what other input costs.
+        cached_input_cost_usd_per_mtok=by_input if by_cached is None else by_cached,
+    )
+
+
+def _usd(price: Any) -> float | None:
+    """US dollars per million tokens; where the price depends on the size of the prompt, those of a small one."""
+    return None if price is None else float(getattr(price, "base", price))

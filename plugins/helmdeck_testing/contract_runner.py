@@ -18,6 +18,7 @@ from helmdeck_core import (
     Message,
     Provider,
     ProviderPool,
+    ProviderSpec,
     Role,
     Runtime,
     StreamingProvider,
@@ -96,6 +97,10 @@ class ContractBench:
             plugins = () if self.plugin is None else (self.plugin,)
             given = {"base_url": self._server.base_url, "headers": {"x-tenant": self.SECRET}, "timeout_s": _TIMEOUT_S}
             given |= settings
+            kind = str(self.settings.get("kind") or self.name)
+            # The default key is not sent to another host.
+            key_of = make_deck(*plugins).runtime.contributed(ProviderSpec)[kind].value.api_key
+            given |= {} if key_of is None else {"api_key": key_of}
             config = {"providers": {self.name: {**given, **self.settings}}}
             self._runtimes[key] = make_deck(*plugins, config=config).runtime
         return self._runtimes[key]

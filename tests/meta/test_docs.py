@@ -168,7 +168,7 @@ def provider_deck(chat_server, deck_with, monkeypatch):
         server = chat_server(lambda body: answer)
         base_url = server.base_url.removesuffix("/v1")
         once = {"recovery": {"max_attempts": 1}, "agent": {"continuation_max_attempts": 0}}
-        config = {"providers": {"acme": {"base_url": base_url, **more}}, **once}
+        config = {"providers": {"acme": {"base_url": base_url, "api_key": "env:ACME_API_KEY", **more}}, **once}
         deck = deck_with(example("acme_provider"), config=config)
         return deck, server
 

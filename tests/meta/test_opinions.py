@@ -23,7 +23,7 @@ def values(hook):
     return [owned.value for owned in CONTRIBUTED[hook]]
 
 
-ENGLISH = {"auto", "deployments", "free", "local", "meta", "responses", "scripted", "together"}
+ENGLISH = {"auto", "compatible", "deployments", "free", "local", "meta", "responses", "scripted", "together"}
 """Words in names of providers and models that are words of English, or name what runs in this process."""
 DEFAULTS = {"lexical"}
 """The built-in ranker and planner: configuration names them as defaults."""

@@ -142,7 +142,9 @@ def test_background_response_without_id_stays_pending(slow):
 def test_call_deadline_cancels_it_and_the_fallback_is_used(slow, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     server = slow("queued")
-    providers = {"openai-responses": {"base_url": server.base_url, "options": {"poll_ms": 1}}}
+    providers = {
+        "openai-responses": {"base_url": server.base_url, "api_key": "env:OPENAI_API_KEY", "options": {"poll_ms": 1}}
+    }
     config = {"providers": providers, "fallback": {"openai-responses/": ["b/two"]}}
 
     async def run():
@@ -156,7 +158,15 @@ def test_call_deadline_cancels_it_and_the_fallback_is_used(slow, monkeypatch):
 def test_cancelled_caller_leaves_no_background_response(slow, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     server = slow("queued")
-    config = {"providers": {"openai-responses": {"base_url": server.base_url, "options": {"poll_ms": 1}}}}
+    config = {
+        "providers": {
+            "openai-responses": {
+                "base_url": server.base_url,
+                "api_key": "env:OPENAI_API_KEY",
+                "options": {"poll_ms": 1},
+            }
+        }
+    }
 
     async def run():
         async with make_deck(config=config) as deck:

@@ -121,6 +121,98 @@ def test_similar_names_do_not_set_the_flag(model):
     assert not DECK.budget(model).budget.is_hybrid_reasoning
 
 
+@pytest.mark.parametrize(
+    ("model", "row", "tier"),
+    [
+        ("anthropic/claude-3-5-sonnet-20241022", "anthropic/claude-3.5-sonnet", "A"),
+        ("anthropic/claude-3-5-sonnet", "anthropic/claude-3.5-sonnet", "A"),
+        ("anthropic/claude-3-7-sonnet-20250219", "anthropic/claude-3.7-sonnet", "A"),
+        ("anthropic/claude-sonnet-4-20250514", "anthropic/claude-sonnet-", "A"),
+        ("anthropic/claude-3-opus-20240229", "anthropic/claude-3-", "A"),
+        ("openai/gpt-4.1", "openai/gpt-4.1", "A"),
+        ("openai/o1", "openai/o1", "A"),
+        ("openai/o4-mini-2025-04-16", "openai/o4-mini", "A"),
+        ("deepseek/deepseek-reasoner", "deepseek/", "B"),
+        ("mistral/mistral-large-latest", "mistralai/", "B"),
+        ("xai/grok-4", "x-ai/grok-", "B"),
+        ("openrouter/minimax/minimax-m2", "minimax/", "C"),
+        ("openai-responses/gpt-5", "openai/gpt-5", "A"),
+    ],
+)
+def test_models_in_common_use_have_a_row(model, row, tier):
+    found = DECK.budget(model)
+    assert (found.row, found.budget.tier) == (row, Tier(tier))
+
+
+@pytest.mark.parametrize(
+    ("model", "row"),
+    [
+        ("openrouter/meta-llama/llama-3-70b-instruct", "meta-llama/llama-3-70b"),
+        ("a-router-of-tomorrow/openai/gpt-4o", "openai/gpt-4o"),
+        ("azure/gpt-4o", "openai/gpt-4o"),
+        ("groq/llama-3.3-70b-versatile", "meta-llama/llama-3.3-70b"),
+        ("groq/gemma2-9b-it", "google/gemma-2-"),
+        ("together/meta-llama/Llama-3.3-70B-Instruct-Turbo", "meta-llama/llama-3.3-70b"),
+        ("fireworks/accounts/fireworks/models/llama-v3p3-70b-instruct", "meta-llama/llama-3.3-70b"),
+        ("fireworks/accounts/fireworks/models/deepseek-v3p2", "deepseek/deepseek-v3.2"),
+        ("huggingface/Qwen/Qwen2.5-72B-Instruct", "qwen/qwen-2.5-"),
+        ("bedrock/us.anthropic.claude-3-5-sonnet-20241022-v2:0", "anthropic/claude-3.5-sonnet"),
+        ("bedrock/us-gov.anthropic.claude-sonnet-4-20250514-v1:0", "anthropic/claude-sonnet-"),
+        ("bedrock/anthropic.claude-3-haiku-20240307-v1:0", "anthropic/claude-3-"),
+        ("bedrock/us.meta.llama3-3-70b-instruct-v1:0", "meta-llama/llama-3.3-70b"),
+        (
+            "bedrock/arn:aws:bedrock:us-east-1:12:inference-profile/us.anthropic.claude-opus-4-1-20250805-v1:0",
+            "anthropic/claude-opus-",
+        ),
+        ("vertex/claude-3-5-sonnet-v2@20241022", "anthropic/claude-3.5-sonnet"),
+        ("vertex/meta/llama-3.3-70b-instruct-maas", "meta-llama/llama-3.3-70b"),
+    ],
+)
+def test_route_gets_the_row_of_its_model(model, row):
+    assert DECK.budget(model).row == row
+
+
+def test_row_of_a_route_outranks_that_of_its_model():
+    assert DECK.budget("openrouter/google/gemini-2.5-flash").budget.output_tokens == 4_000
+    assert DECK.budget("google/gemini-2.5-flash").budget.output_tokens == 2_500
+
+
+@pytest.mark.parametrize(
+    ("model", "tier"),
+    [
+        ("openai/gpt-5-nano", "B"),
+        ("openrouter/openai/gpt-5-nano", "B"),
+        ("gemini/gemini-2.5-flash-lite", "B"),
+        ("groq/llama-3.1-8b-instant", "C"),
+        ("bedrock/meta.llama3-8b-instruct-v1:0", "C"),
+        ("groq/deepseek-r1-distill-llama-70b", "C"),
+        ("groq/openai/gpt-oss-20b", "C"),
+        ("openrouter/x-ai/grok-4-fast:free", "C"),
+        ("openrouter/minimax/minimax-m2:free", "C"),
+    ],
+)
+def test_small_and_free_variants_do_not_get_the_tier_of_their_family(model, tier):
+    assert DECK.budget(model).budget.tier is Tier(tier)
+
+
+@pytest.mark.parametrize(
+    "model", ["groq/compound", "azure/my-deployment", "mine/local/lexical", "mine/scripted/x", "x/a.b"]
+)
+def test_route_to_an_unknown_model_gets_the_fallback(model):
+    assert DECK.budget(model).is_fallback
+
+
+def test_price_of_a_row_is_not_the_price_of_a_route():
+    assert DECK.budget("openai/gpt-4o").budget.cached_input_cost_usd_per_mtok is not None
+    assert DECK.budget("mine/gpt-4o").budget.cached_input_cost_usd_per_mtok is None
+
+
+def test_server_of_ones_own_gets_no_larger_window_than_the_fallback():
+    assert DECK.budget("groq/llama-3.3-70b-versatile").budget.input_tokens == 32_000
+    assert DECK.budget("ollama/llama3.3:70b").budget.input_tokens == 16_000
+    assert DECK.budget("ollama/llama3.3:70b").budget.tier is Tier.B
+
+
 def test_router_has_its_own_row():
     assert DECK.budget("openrouter/auto").row == "openrouter/auto"
 

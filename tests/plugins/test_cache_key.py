@@ -55,7 +55,7 @@ def test_plans_of_different_requests_share_the_cache_key(chat_server, monkeypatc
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     answer = '{"steps": [{"tool": "blog.draft", "args": {"brief": "b"}}]}'
     server = chat_server(lambda body: completion(answer))
-    config = {"providers": {"openai": {"base_url": server.base_url}}}
+    config = {"providers": {"openai": {"base_url": server.base_url, "api_key": "env:OPENAI_API_KEY"}}}
     with make_deck(config=config) as deck:
         for intent in ("draft a blog post", "translate this page into French"):
             deck.plan(intent, model="openai/gpt-4o")

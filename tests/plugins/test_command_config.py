@@ -178,7 +178,7 @@ fallback_on = ["rate_limit"]
 [budgets."openai/"]
 filter_model = "unknown/x"
 [providers.mine]
-base_url = "http://127.0.0.1:1"
+timeout_s = 9
 [providers.vllm]
 timeout_s = 0
 """
@@ -208,7 +208,8 @@ def test_all_recovery_mistakes_are_reported_together(cli, configure):
         'fallback."anthropic/"': "not a list of strings",
         'fallback."groq/x"': "the model falls back to itself",
         'budgets."openai/".filter_model': "unknown provider in 'unknown/x'",
-        "providers.mine.kind": "no plugin contributes a provider of this name, so kind is required (did you mean 'gemini'?)",
+        "providers.mine.kind": "no plugin contributes a provider of this name, so kind is required, "
+        "or a base_url for a server of kind 'openai-compatible' (did you mean 'gemini'?)",
         "providers.vllm.timeout_s": "every request would fail at 0",
     }
 

@@ -540,7 +540,7 @@ def test_deck_reaches_a_server_by_configuration_only(chat_server, deck_with, mon
 def test_missing_key_fails_before_sending(chat_server, deck_with, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     server = chat_server(lambda body: completion("hello"))
-    deck = deck_with(config={"providers": {"openai": {"base_url": server.base_url}}})
+    deck = deck_with(config={"providers": {"openai": {"base_url": server.base_url, "api_key": "env:OPENAI_API_KEY"}}})
     with pytest.raises(AuthFailed, match="OPENAI_API_KEY is not set"):
         deck.complete(asking("openai/gpt-5"))
     assert server.requests == []

@@ -87,7 +87,7 @@ def test_events_convert_to_plain_data():
 def test_stream_emits_the_same_events():
     recorder = EventRecorder()
     replies = [Reply("a long answer that", stop_reason="length"), Reply(" ends here")]
-    with make_deck(scripted_provider(replies, "a"), recorder) as deck:
+    with make_deck(scripted_provider(replies, "a"), recorder, config={"budgets": {"a/": {}}}) as deck:
         assert list(deck.stream(HELLO))
     kinds = [event.name for event in recorder.events]
     assert kinds[:2] == ["call_started", "request_sent"] and kinds[-1] == "call_finished"

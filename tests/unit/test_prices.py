@@ -7,8 +7,11 @@ from helmdeck_core import (
     CallLimits,
     CostUnknown,
     LikelyTimeout,
+    ModelFigures,
+    PluginError,
     PriceSource,
     ProviderUnavailable,
+    Tier,
     Usage,
     hookimpl,
 )
@@ -141,6 +144,111 @@ def test_cache_savings_are_reported_for_every_price_source():
         assert plan.to_dict().get("saved_usd") == plan.saved_usd
         shown = "\n".join(footer(plan))
         assert ("caching saved 0.600000" in shown) is (saved is not None)
+
+
+class Listing:
+    """Contributes a price list with one model, and records what is looked up in it."""
+
+    def __init__(self, listed="acme/x", **figures):
+        self.listed, self.figures, self.wanted = listed, figures, []
+
+    @hookimpl
+    def helmdeck_prices(self):
+        def figures(model):
+            self.wanted.append(model)
+            return ModelFigures(listed_as="acme's x", **self.figures) if model == self.listed else None
+
+        return [PriceSource(name="ours", cost_usd=lambda model, usage: None, figures=figures)]
+
+
+def listing_deck(listing, **config):
+    return make_deck(listing, config={"plugins": {"disable": ["prices"]}, **config})
+
+
+def test_window_and_prices_of_a_model_without_a_row_are_listed_with_their_source():
+    with listing_deck(Listing(input_tokens=90_000, **PRICES)) as deck:
+        found = deck.budget("acme/x")
+    assert found.is_fallback and found.budget.tier is Tier.C
+    assert found.budget.input_tokens == 90_000
+    assert [getattr(found.budget, name) for name in PRICES] == list(PRICES.values())
+    for name in ("input_tokens", *PRICES):
+        assert found.sources[name] == "price source 'ours': acme's x"
+    assert found.sources["output_tokens"] == "fallback row of plugin 'budgets'"
+
+
+def test_listed_prices_replace_an_incomplete_row_as_a_whole_and_leave_its_window():
+    with listing_deck(Listing("openai/gpt-4o", input_tokens=7, **PRICES)) as deck:
+        budget = deck.budget("openai/gpt-4o").budget
+    assert [getattr(budget, name) for name in PRICES] == list(PRICES.values())
+    assert budget.input_tokens == 100_000
+
+
+def test_wrong_figures_are_the_fault_of_their_plugin():
+    class Wrong:
+        @hookimpl
+        def helmdeck_prices(self):
+            return [PriceSource(name="ours", cost_usd=lambda model, usage: None, figures=lambda model: 3)]
+
+    with listing_deck(Wrong()) as deck, pytest.raises(PluginError, match="not ModelFigures: returned int"):
+        deck.budget("acme/x")
+
+
+def test_configured_figures_outrank_listed_ones():
+    budgets = {"acme/": {"input_tokens": 5_000, "output_cost_usd_per_mtok": 3.0}}
+    with listing_deck(Listing(input_tokens=90_000, **PRICES), budgets=budgets) as deck:
+        budget = deck.budget("acme/x").budget
+    assert (budget.input_tokens, budget.output_cost_usd_per_mtok, budget.input_cost_usd_per_mtok) == (5_000, 3.0, 2.0)
+
+
+def test_calls_are_priced_by_the_source_and_load_no_price_list_for_a_known_model():
+    listing = Listing("acme/x", **PRICES)
+    script = scripted_provider([Reply(GOOD, usage=USAGE)], "acme")
+    config = {"budgets": {"acme/": {}}, "plugins": {"disable": ["prices"]}}
+    with make_deck(script, listing, config=config) as deck:
+        assert deck.plan("draft a post", model="acme/x").cost_usd is None
+        assert listing.wanted == ["acme/x"], "the window of a model without a row"
+        assert deck.budget("openai/gpt-4o") and listing.wanted[-1] == "openai/gpt-4o"
+        deck.runtime.budgets.find("openai/gpt-5")
+        assert "openai/gpt-5" not in listing.wanted
+
+
+@pytest.mark.parametrize("by_input", [0.0, 0.1, 0.5, 2.0])
+def test_cached_input_never_costs_more_than_other_input(by_input):
+    prices = {"input_cost_usd_per_mtok": by_input, "output_cost_usd_per_mtok": 0.0}
+    with make_deck(config={"budgets": {"openai/gpt-4o": prices}}) as deck:
+        for lists_prices in (True, False):
+            budget = deck.runtime.budgets.find("openai/gpt-4o", lists_prices=lists_prices).budget
+            assert budget.cached_input_cost_usd_per_mtok <= by_input
+            whole = deck.runtime.pricer.cost_usd(budget, "openai/gpt-4o", Usage(input_tokens=1_000_000))
+            cached = Usage(input_tokens=1_000_000, cached_input_tokens=1_000_000)
+            assert deck.runtime.pricer.cost_usd(budget, "openai/gpt-4o", cached) <= whole
+            assert deck.runtime.pricer.saved_usd(budget, "openai/gpt-4o", cached) >= 0
+
+
+def test_every_hosted_row_has_three_prices_with_the_package():
+    pytest.importorskip("genai_prices", reason="the extra 'prices' is not installed")
+    with make_deck() as deck:
+        found = [
+            each for each in deck.budgets() if each.row and not each.row.startswith("openrouter/") and "/" in each.row
+        ]
+        priced = [tuple(getattr(each.budget, name) for name in PRICES) for each in found]
+    without = [each.row for each, prices in zip(found, priced, strict=True) if None in prices]
+    assert not without
+    assert all(cached <= by_input for by_input, _, cached in priced)
+
+
+def test_package_names_the_listed_model_and_never_prices_a_server_of_ones_own():
+    pytest.importorskip("genai_prices", reason="the extra 'prices' is not installed")
+    with make_deck() as deck:
+        assert (
+            deck.budget("azure/gpt-4o").sources["input_cost_usd_per_mtok"]
+            == "price source 'genai-prices': azure/gpt-4o"
+        )
+        prefix = deck.budget("anthropic/claude-opus-").sources["input_cost_usd_per_mtok"]
+        assert "the most expensive of" in prefix
+        assert deck.budget("perplexity/sonar-pro").budget.input_tokens > 16_000
+        for own in ("mine/gpt-4o", "vllm/meta-llama/llama-3.3-70b", "ollama/llama3.3:70b"):
+            assert deck.budget(own).budget.input_cost_usd_per_mtok is None
 
 
 def test_unknown_price_is_not_shown_as_zero():

@@ -85,7 +85,10 @@ def stream(base_url, request=ASK, **settings):
 def test_deck_gets_a_response_from_cohere(deck_with, chat_server, monkeypatch):
     monkeypatch.setenv("CO_API_KEY", KEY)
     server = chat_server(lambda body: ANSWER)
-    deck = deck_with(helmdeck_provider_cohere, config={"providers": {"cohere": {"base_url": server.base_url}}})
+    deck = deck_with(
+        helmdeck_provider_cohere,
+        config={"providers": {"cohere": {"base_url": server.base_url, "api_key": "env:CO_API_KEY"}}},
+    )
     response = deck.complete(ASK)
     assert (response.text, response.stop_reason, response.usage.input_tokens) == ("High tide.", StopReason.END_TURN, 5)
     assert response.disposition is Disposition.FINAL
@@ -167,7 +170,7 @@ def test_endless_model_list_is_truncated(chat_server):
 def test_missing_key_and_unknown_option_are_named(deck_with, chat_server, monkeypatch):
     monkeypatch.delenv("CO_API_KEY", raising=False)
     server = chat_server(lambda body: ANSWER)
-    provider_config = {"base_url": server.base_url}
+    provider_config = {"base_url": server.base_url, "api_key": "env:CO_API_KEY"}
     deck = deck_with(helmdeck_provider_cohere, config={"providers": {"cohere": provider_config}})
     with pytest.raises(AuthFailed, match="CO_API_KEY is not set"):
         deck.complete(ASK)

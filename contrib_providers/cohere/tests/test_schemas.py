@@ -43,7 +43,7 @@ def deck_at(tmp_path, monkeypatch):
     def make(server, **options):
         config = {
             "catalog": {"sources": [str(tmp_path / "tools.json")]},
-            "providers": {"cohere": {"base_url": server.base_url, "options": options}},
+            "providers": {"cohere": {"base_url": server.base_url, "api_key": "env:CO_API_KEY", "options": options}},
             "budgets": {MODEL: {"tier": "A", "wants_strict_json": True}},
         }
         made.append(make_deck(helmdeck_provider_cohere, config=config))

@@ -56,7 +56,12 @@ def played(deck, *requests):
 def test_http_response_is_replayed_without_the_server(deck_with, chat_server, tape):
     usage = {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 5}}
     server = chat_server(lambda body: {**completion("it rains"), "usage": usage, "model": "rain-1"})
-    options = {"providers": {"tape": {"options": {"file": str(tape)}}, "openai": {"base_url": server.base_url}}}
+    options = {
+        "providers": {
+            "tape": {"options": {"file": str(tape)}},
+            "openai": {"base_url": server.base_url, "api_key": "env:OPENAI_API_KEY"},
+        }
+    }
     environ = {"OPENAI_API_KEY": "sk-very-secret"}
 
     with pytest.MonkeyPatch.context() as patch:
@@ -410,7 +415,7 @@ def test_no_secret_of_the_wrapped_provider_is_recorded(deck_with, chat_server, t
     headers = {"x-ratelimit-owner": tenant, "set-cookie": f"session={key}", "x-request-id": key}
     answer = {"model": key, "choices": [{"message": message, "finish_reason": "tool_calls"}], "usage": {}}
     server = chat_server(lambda body: (401 if "refuse" in str(body) else 200, headers, {**answer, "error": None}))
-    options = {"base_url": server.base_url, "headers": {"x-tenant": tenant}}
+    options = {"base_url": server.base_url, "api_key": "env:OPENAI_API_KEY", "headers": {"x-tenant": tenant}}
     config = {"providers": {"tape": {"options": {"file": str(tape)}}, "openai": options}}
     extra = {"user": f"tenant {tenant}", "metadata": {"authorization": key, "note": f"mine is {key}"}}
     asked = [ask(f"{word}, my key is {key}", "tape/openai/any", extra=extra) for word in ("answer", "refuse")]
@@ -424,7 +429,12 @@ def test_no_secret_of_the_wrapped_provider_is_recorded(deck_with, chat_server, t
 
 def test_short_key_within_the_request_text_is_kept(deck_with, chat_server, tape, monkeypatch):
     server = chat_server(lambda body: completion("passed"))
-    config = {"providers": {"tape": {"options": {"file": str(tape)}}, "openai": {"base_url": server.base_url}}}
+    config = {
+        "providers": {
+            "tape": {"options": {"file": str(tape)}},
+            "openai": {"base_url": server.base_url, "api_key": "env:OPENAI_API_KEY"},
+        }
+    }
     for key in ("sk-0123456789abcdef", "test"):
         monkeypatch.setenv("OPENAI_API_KEY", key)
         with deck_with(helmdeck_provider_tape, config=config) as deck:

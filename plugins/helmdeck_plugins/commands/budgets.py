@@ -20,7 +20,10 @@ FLAGS = (
 )
 """The flags of the table and their fields."""
 
-HEADINGS = ("model id prefix", "tier", "in", "out", "catalog", "flags", "variant", "cached $")
+PRICES = ("input_cost_usd_per_mtok", "cached_input_cost_usd_per_mtok", "output_cost_usd_per_mtok")
+
+HEADINGS = ("model id prefix", "tier", "in", "out", "catalog", "flags", "variant", "$ in", "$ cached", "$ out")
+"""The headings of the table."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         show_json({"budgets": [budget_data(row) for row in rows], "policy": policy})
         return ExitCode.OK
-    show(table([_cells(row) for row in rows], HEADINGS, right={2, 3, 4, 7}))
+    show(table([_cells(row) for row in rows], HEADINGS, right={2, 3, 4, 7, 8, 9}))
     show()
     show(hanging("", policy))
     show(hanging("", _LEGEND))
@@ -85,7 +88,8 @@ def describe_policy(lookup: BudgetLookup) -> str:
     allowed = "allowed" if fallback.allows_llm_filter else "not allowed"
     return (
         "A model id is looked up exactly, then by its longest prefix in the table; case and surrounding whitespace are "
-        f"ignored. Unknown models get the fallback, which is deliberately strict: tier {fallback.tier.value}, "
+        "ignored. Without such a row, that of the model behind a router, cloud or server applies: ROUTER/VENDOR/MODEL, "
+        f"REGION.VENDOR.MODEL, or a known family name. Unknown models get the fallback, which is deliberately strict: tier {fallback.tier.value}, "
         f"{fallback.input_tokens:,} tokens in, {fallback.output_tokens:,} out, {cap}, prompt variant "
         f"{lookup.prompt_variant}, filter call {allowed}. A catalog limit of none (0 in helmdeck.toml, null in JSON) "
         "means that the catalog is not trimmed as long as it fits the window of the model. "
@@ -94,7 +98,8 @@ def describe_policy(lookup: BudgetLookup) -> str:
 
 
 _LEGEND = (
-    "in and out are tokens, catalog is bytes, cached $ is US dollars per million cached input tokens. Flags: hybrid models "
+    "in and out are tokens, catalog is bytes, and $ is US dollars per million tokens of input, of cached input and of output: "
+    "those of the row, or list prices, for a prefix those of its most expensive model. Flags: hybrid models "
     "reason before they answer, strict requests JSON through the provider, cache discounts a stable prefix, filter may use "
     "a second call to settle an unsure selection. `helmdeck budgets MODEL` shows the evidence for a row and the source of "
     "each field."
@@ -111,7 +116,7 @@ def _cells(lookup: BudgetLookup) -> tuple[str, ...]:
         "none" if budget.max_catalog_bytes is None else f"{budget.max_catalog_bytes:,}",
         " ".join(word for word, name in FLAGS if getattr(budget, name)),
         lookup.prompt_variant,
-        "" if budget.cached_input_cost_usd_per_mtok is None else f"{budget.cached_input_cost_usd_per_mtok:g}",
+        *("" if (price := getattr(budget, name)) is None else f"{price:g}" for name in PRICES),
     )
 
 
@@ -134,6 +139,8 @@ def _show_one(lookup: BudgetLookup) -> None:
     show(table(rows, ("field", "value", "source")))
     show()
     show(labelled("evidence", budget.evidence or "none"))
+    if lookup.notice:
+        show(labelled("notice", lookup.notice))
 
 
 def _value_text(value: Any) -> str:

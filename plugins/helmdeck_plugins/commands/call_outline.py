@@ -63,6 +63,9 @@ def _rows(deck: Helmdeck, explanation: Explanation) -> Iterator[Row]:
     reserved = f", {headroom:,} of them for reasoning" if headroom else ""
     source = sources["reasoning_headroom_tokens" if headroom else "output_tokens"]
     yield "output", f"{budget.max_tokens:,} tokens{reserved}", source
+    price = budget.input_cost_usd_per_mtok
+    per_mtok = "unknown" if price is None else f"{price:g} US dollars per million input tokens"
+    yield "price", per_mtok, sources["input_cost_usd_per_mtok"]
 
 
 def _catalog(deck: Helmdeck, explanation: Explanation) -> str:

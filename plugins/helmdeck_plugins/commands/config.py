@@ -110,7 +110,7 @@ api_key = "env:OPENROUTER_API_KEY"   # or file:PATH; never the key itself
 timeout_s = 90
 
 [providers.workshop]                 # your own server with an OpenAI-compatible API
-kind = "vllm"
+kind = "openai-compatible"
 base_url = "http://localhost:8000/v1"
 
 # -- budgets: limits by model id prefix; the longest prefix wins ----------------------------------------

@@ -22,7 +22,7 @@ from helmdeck_core.cli import (
     table,
     whole_number,
 )
-from helmdeck_plugins.commands.results import trim_text
+from helmdeck_plugins.commands.results import price_text, trim_text
 
 if TYPE_CHECKING:
     from helmdeck_core import Explanation
@@ -86,6 +86,8 @@ def explanation_lines(explanation: Explanation, top: int) -> Iterator[str]:
     yield f"{budget.model}: tier {budget.tier.value}, {explanation.variant}; dry run, no model was called"
     yield ""
     cap = "catalogs of any size" if selection.cap is None else f"at most {selection.cap:,} bytes of catalog"
+    if explanation.lookup.notice:
+        yield labelled("notice", explanation.lookup.notice)
     yield labelled("budget", f"{cap}, {budget.input_tokens:,} tokens in, {budget.max_tokens:,} out")
     yield labelled("catalog", trim_text(selection.record))
     if selection.record.dropped:
@@ -98,6 +100,7 @@ def explanation_lines(explanation: Explanation, top: int) -> Iterator[str]:
     else:
         yield labelled("filter", f"a filter call to {explanation.filter_model}: {explanation.filter_reason}")
     yield labelled("response", _constraint(explanation))
+    yield labelled("prices", price_text(explanation.lookup))
     yield ""
     rows = [
         (p.name, p.message, f"{p.size:,}", f"{p.tokens:,}", "yes" if p.is_cached else "") for p in explanation.parts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from helmdeck_core.cli import attempt_lines, cost_text, labelled
 
 if TYPE_CHECKING:
-    from helmdeck_core import Plan, Route, TrimRecord
+    from helmdeck_core import BudgetLookup, Plan, Route, TrimRecord
 
 
 def trim_text(record: TrimRecord) -> str:
@@ -20,6 +20,16 @@ def trim_text(record: TrimRecord) -> str:
     if record.left_out:
         text += f"; {record.kept_entries} entries sent, {record.left_out} left out"
     return text
+
+
+def price_text(lookup: BudgetLookup) -> str:
+    """The prices of a model and their source; ``unknown`` if there is none."""
+    budget = lookup.budget
+    names = {what: f"{what.replace(' ', '_')}_cost_usd_per_mtok" for what in ("input", "cached input", "output")}
+    prices = {what: price for what, name in names.items() if (price := getattr(budget, name)) is not None}
+    known = [f"{price:g} {what}" for what, price in prices.items()]
+    sources = dict.fromkeys(lookup.sources[names[what]] for what in prices)
+    return f"US dollars per million tokens: {', '.join(known)} ({'; '.join(sources)})" if known else "unknown"
 
 
 def footer(result: Plan | Route) -> Iterable[str]:
@@ -44,6 +54,8 @@ def footer(result: Plan | Route) -> Iterable[str]:
         yield labelled("repaired", f"the response was not clean JSON and was repaired: {', '.join(result.repairs)}")
     if result.downgrades:
         yield labelled("downgraded", ", ".join(result.downgrades))
+    for notice in result.notices:
+        yield labelled("notice", notice)
 
 
 def _usage(result: Plan | Route) -> Iterable[str]:

@@ -203,6 +203,10 @@ PRESETS = (
             returned_fields=("reasoning_details",),
         ),
     ),
+    attrs.evolve(
+        _preset("openai-compatible", "any server with OpenAI's chat completions; needs a base_url", None),
+        is_generic=True,
+    ),
     _preset(
         "llamacpp",
         "llama.cpp's server on this machine",
