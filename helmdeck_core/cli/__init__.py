@@ -16,6 +16,8 @@ from helmdeck_core.cli.exit_codes import exit_code_of as exit_code_of
 from helmdeck_core.cli.failures import attempt_lines as attempt_lines
 from helmdeck_core.cli.failures import cost_text as cost_text
 from helmdeck_core.cli.failures import failure_lines as failure_lines
+from helmdeck_core.cli.failures import show_exception as show_exception
+from helmdeck_core.cli.failures import show_traceback as show_traceback
 from helmdeck_core.cli.inputs import pairs as pairs
 from helmdeck_core.cli.inputs import read_input as read_input
 from helmdeck_core.cli.inputs import read_json as read_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -61,6 +61,8 @@ MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.BROKEN_PIPE: "broken pipe",
 }
 """Every exit code with its meaning."""
+
+HINT = "; --traceback shows the traceback"
 
 
 @attrs.frozen
@@ -128,13 +130,15 @@ def error_data(error: BaseException) -> dict[str, Any]:
 
 
 def error_message(error: BaseException) -> str:
-    """The message for an exception, without the type where the message alone is clear."""
+    """The message for an exception, without the type where the message alone is clear; it mentions a hidden traceback."""
+    notes: Sequence[str] = getattr(error, "__notes__", ())
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted"
+        return "; ".join(("interrupted", *notes))
     if isinstance(error, HelmdeckError):
-        return str(error)
+        has_traceback = isinstance(error, PluginError | PackError) and (error.__cause__ is not None or notes)
+        return f"{error}{HINT}" if has_traceback else str(error)
     if isinstance(error, SystemExit):
-        return f"sys.exit({error.code!r}) was called during the command; --log-level DEBUG shows the traceback"
+        return f"sys.exit({error.code!r}) was called during the command{HINT}"
     where = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
     message = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return f"unexpected {type(error).__name__}: {message}{where}; --log-level DEBUG shows the traceback"
+    return f"unexpected {type(error).__name__}: {message}{where}{HINT}"

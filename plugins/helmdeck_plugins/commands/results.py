@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from helmdeck_core.cli import attempt_lines, cost_text, labelled
 
 if TYPE_CHECKING:
-    from helmdeck_core import Plan, Route, TrimRecord
+    from helmdeck_core import Contribution, Plan, Route, TrimRecord
 
 
 def trim_text(record: TrimRecord) -> str:
@@ -20,6 +20,16 @@ def trim_text(record: TrimRecord) -> str:
     if record.left_out:
         text += f"; {record.kept_entries} entries sent, {record.left_out} left out"
     return text
+
+
+def replacement_lines(contributions: Iterable[Contribution[Any]]) -> Iterator[str]:
+    """One line for each value that replaces the built-in value of the same name."""
+    from helmdeck_core import value_name
+
+    for each in contributions:
+        if each.replaced is not None:
+            text = f"{value_name(each.value)!r} of {each.hook}: plugin {each.plugin} replaces {each.replaced}"
+            yield labelled("replaced", text)
 
 
 def footer(result: Plan | Route) -> Iterable[str]:
