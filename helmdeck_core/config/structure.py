@@ -22,6 +22,10 @@ Origins = Mapping[KeyPath, str]
 T = TypeVar("T")
 
 
+MAX_MISTAKES = 200
+"""Mistakes that are described; a file with more is not a configuration, and each one is compared with all known keys."""
+
+
 class Invalid(ValueError):
     """A value that does not have its type.
 
@@ -79,11 +83,14 @@ def structured_config(values: dict[str, Any], origins: dict[KeyPath, str], mista
         config, wrong = _structured(values, Config)
         if config is not None:
             return config
-        mistakes += [_mistake(path, error, values, Config, origins, ()) for path, error in wrong]
-        for path, _ in wrong:
+        mistakes += [_mistake(path, error, values, Config, origins, ()) for path, error in wrong[:MAX_MISTAKES]]
+        if len(wrong) > MAX_MISTAKES:
+            mistakes.append(Mistake(dotted(wrong[-1][0]), f"one of {len(wrong) - MAX_MISTAKES} further mistakes"))
+        removed = {path for path, _ in wrong}
+        for path in removed:
             _remove(values, path)
-            for key in [key for key in origins if key[: len(path)] == path]:
-                del origins[key]
+        for key in [key for key in origins if any(key[:size] in removed for size in range(len(key) + 1))]:
+            del origins[key]
 
 
 def _structured(values: Mapping[str, Any], cls: type[T]) -> tuple[T | None, list[tuple[KeyPath, Exception]]]:

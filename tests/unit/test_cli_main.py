@@ -153,9 +153,7 @@ def test_unexpected_error_is_one_line_with_traceback_at_debug_level(cli, monkeyp
     monkeypatch.setattr(hookdocs, "hooks", lambda: 1 / 0)
     done = cli("hooks")
     assert (done.code, done.out) == (1, "")
-    assert (
-        done.err == "helmdeck: unexpected ZeroDivisionError: division by zero; --traceback shows the traceback\n"
-    )
+    assert done.err == "helmdeck: unexpected ZeroDivisionError: division by zero; --traceback shows the traceback\n"
     assert "Traceback" in cli("hooks", "--log-level", "debug").err
     assert "Traceback" not in cli("hooks", "--log-level", "info").err
 
