@@ -12,6 +12,7 @@ from helmdeck_core.config.structure import read_options as read_options
 from helmdeck_core.config.types import AgentConfig as AgentConfig
 from helmdeck_core.config.types import Config as Config
 from helmdeck_core.config.types import SecretRef as SecretRef
+from helmdeck_core.context.catalog_sources import CatalogWarning as CatalogWarning
 from helmdeck_core.context.catalog_sources import load_catalog_file as load_catalog_file
 from helmdeck_core.context.catalog_sources import read_catalog as read_catalog
 from helmdeck_core.context.composer import PromptPart as PromptPart

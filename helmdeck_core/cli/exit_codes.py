@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from helmdeck_core.config.types import is_catalog_file
 from helmdeck_core.errors import (
     CallFailed,
     CatalogError,
@@ -134,6 +135,8 @@ def error_message(error: BaseException) -> str:
     notes: Sequence[str] = getattr(error, "__notes__", ())
     if isinstance(error, KeyboardInterrupt):
         return "; ".join(("interrupted", *notes))
+    if isinstance(error, CatalogError) and is_catalog_file(error.source):
+        return f"{error}\n`helmdeck catalog check {error.source}` shows the lines"
     if isinstance(error, HelmdeckError):
         has_traceback = isinstance(error, PluginError | PackError) and (error.__cause__ is not None or notes)
         return f"{error}{HINT}" if has_traceback else str(error)

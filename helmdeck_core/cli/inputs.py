@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import json
 import math
 import sys
@@ -16,7 +17,7 @@ from helmdeck_core.cli.exit_codes import UsageError
 def request_text(arguments: argparse.Namespace) -> str:
     """Return the request of a command that uses ``add_request``, with its documents before it.
 
-    :raises UsageError: the request is empty, or a document cannot be read.
+    :raises UsageError: the request is empty, or a document cannot be read or is not text.
     """
     words: Sequence[str] = arguments.request
     text = (
@@ -26,8 +27,17 @@ def request_text(arguments: argparse.Namespace) -> str:
     )
     if not text.strip():
         raise UsageError("the request is empty; example: helmdeck plan remember this and draft a post")
-    documents = [read_input(path).decode("utf-8", "replace").strip() for path in arguments.document]
+    documents = [_document(path).strip() for path in arguments.document]
     return "\n\n".join([*documents, text.strip()])
+
+
+def _document(path: str) -> str:
+    raw = read_input(path)
+    encoding = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
+    text = raw.decode(encoding, "replace")
+    if "\0" in text or text.count("\ufffd") > len(text) // 10:
+        raise UsageError(f"{path}: a binary file; a document is text, so convert the file first")
+    return text
 
 
 def read_input(path: str | None) -> bytes:

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
@@ -123,6 +124,22 @@ def note(text: str) -> None:
         print(clean(text), file=sys.stderr, flush=True)
     except (OSError, ValueError):
         silence(sys.stderr)
+
+
+@contextlib.contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Print warnings for users as messages, each text once."""
+    shown: set[str] = set()
+
+    def show_warning(message: Warning | str, *_: object) -> None:
+        if (text := str(message)) not in shown:
+            shown.add(text)
+            show_error(f"warning: {text}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show_warning
+        yield
 
 
 def show_error(text: str) -> None:

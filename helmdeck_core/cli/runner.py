@@ -39,7 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     shows_tracebacks.set(_wants_traceback(words))
     try:
         try:
-            code = _run(words)
+            with printing.warnings_as_notes():
+                code = _run(words)
         except options.ParserExit as exc:  # argparse, after it printed a help text
             code = exc.status
         printing.flush()

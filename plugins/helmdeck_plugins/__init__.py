@@ -7,6 +7,7 @@ COMMANDS = {
     "command_explain": "helmdeck_plugins.commands.explain",
     "command_budgets": "helmdeck_plugins.commands.budgets",
     "command_catalog": "helmdeck_plugins.commands.catalog",
+    "command_catalog_check": "helmdeck_plugins.commands.catalog_check",
     "command_decode": "helmdeck_plugins.commands.decode",
     "command_plugins": "helmdeck_plugins.commands.plugins",
     "command_hooks": "helmdeck_plugins.commands.hooks",
