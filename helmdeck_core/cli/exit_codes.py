@@ -44,6 +44,7 @@ class ExitCode(enum.IntEnum):
     ARTIFACT_INVALID = 21
     TRANSIENT_UNKNOWN = 22
     NO_STEP = 23
+    CHECK_FAILED = 24
     INTERRUPTED = 130
     BROKEN_PIPE = 141
 
@@ -58,6 +59,7 @@ MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.PACK: "a pack failed",
     **{code: cause.value for cause, code in BY_CAUSE.items()},
     ExitCode.NO_STEP: "no executable step: nothing in the catalog serves the request",
+    ExitCode.CHECK_FAILED: "a check of `helmdeck doctor` failed",
     ExitCode.INTERRUPTED: "interrupted (Ctrl-C)",
     ExitCode.BROKEN_PIPE: "broken pipe",
 }

@@ -131,7 +131,7 @@ def warnings_as_notes() -> Iterator[None]:
     """Print warnings for users as messages, each text once."""
     shown: set[str] = set()
 
-    def show_warning(message: Warning | str, *_: object) -> None:
+    def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         if (text := str(message)) not in shown:
             shown.add(text)
             show_error(f"warning: {text}")

@@ -20,12 +20,14 @@ class ConfiguredProvider:
     :ivar settings: what it is opened with.
     :ivar key: the reference to its API key, such as ``env:ACME_API_KEY``; empty if it needs none.
     :ivar key_problem: why the key cannot be read; empty if it is present or not needed.
+    :ivar is_named: whether the configuration names it, and not only its API key is present.
     :ivar is_default: whether the default model is one of its models.
     """
 
     settings: ProviderSettings
     key: str
     key_problem: str
+    is_named: bool
     is_default: bool
 
     @property
@@ -36,15 +38,12 @@ class ConfiguredProvider:
 
 def configured_providers(deck: Helmdeck) -> Sequence[ConfiguredProvider]:
     """Return the providers that a deck uses, by name. No connection is opened."""
-    config = deck.runtime.config
-    models = [config.model, *(model for chain in config.fallback.values() for model in chain)]
-    named = {*config.providers, *map(ModelId.provider_of, models)}
     chosen: list[ConfiguredProvider] = []
     for provider in all_providers(deck):
         has_key = bool(provider.key) and not provider.key_problem
         # One key may serve several kinds of API of one vendor; a kind without a URL needs a table of its own.
         is_first = all(provider.key != each.key for each in chosen)
-        if provider.name in named or (has_key and provider.settings.base_url and is_first):
+        if provider.is_named or (has_key and provider.settings.base_url and is_first):
             chosen.append(provider)
     return chosen
 
@@ -65,8 +64,10 @@ def _provider(deck: Helmdeck, name: str) -> ConfiguredProvider:
             settings.api_key()
         except AuthFailed as exc:
             problem = exc.detail
-    is_default = ModelId.provider_of(config.model) == name
-    return ConfiguredProvider(settings, key if settings.api_key else "", problem, is_default)
+    models = [config.model, *(model for chain in config.fallback.values() for model in chain)]
+    users = [ModelId.provider_of(model) for model in models]
+    is_named = name in config.providers or name in users
+    return ConfiguredProvider(settings, key if settings.api_key else "", problem, is_named, users[0] == name)
 
 
 def key_hint(deck: Helmdeck) -> str:
