@@ -25,6 +25,7 @@ from helmdeck_core.cli.inputs import request_text as request_text
 from helmdeck_core.cli.inputs import whole_number as whole_number
 from helmdeck_core.cli.options import add_catalog as add_catalog
 from helmdeck_core.cli.options import add_request as add_request
+from helmdeck_core.cli.options import command_parser as command_parser
 from helmdeck_core.cli.options import make_deck as make_deck
 from helmdeck_core.cli.options import read_config as read_config
 from helmdeck_core.cli.printing import as_json as as_json
@@ -34,6 +35,7 @@ from helmdeck_core.cli.printing import show as show
 from helmdeck_core.cli.printing import show_error as show_error
 from helmdeck_core.cli.printing import show_json as show_json
 from helmdeck_core.cli.progress import wait_for as wait_for
+from helmdeck_core.cli.runner import load_commands as load_commands
 from helmdeck_core.cli.runner import main as main
 from helmdeck_core.cli.tables import hanging as hanging
 from helmdeck_core.cli.tables import labelled as labelled

@@ -75,7 +75,7 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", type=Path, help="the configuration file; default: the nearest helmdeck.toml"
     )
     group.add_argument(
-        "--disable-plugin", metavar="NAME", action="append", default=[], help="block a plugin; may be repeated"
+        "--disable-plugin", metavar="PLUGIN", action="append", default=[], help="block a plugin; may be repeated"
     )
     group.add_argument("--no-plugins", action="store_true", help="load the built-in plugins only")
     group.add_argument("--log-level", metavar="LEVEL", help="write log lines of this level and above to standard error")

@@ -14,6 +14,7 @@ COMMANDS = {
     "command_plugins": "helmdeck_plugins.commands.plugins",
     "command_hooks": "helmdeck_plugins.commands.hooks",
     "command_config": "helmdeck_plugins.commands.config",
+    "command_completion": "helmdeck_plugins.commands.completion",
 }
 """The plugins that contribute commands. To find a command, the command line imports these built-ins only."""
 

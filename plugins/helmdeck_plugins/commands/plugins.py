@@ -58,7 +58,7 @@ def _hooks_or_state(info: PluginInfo) -> str:
 
 def configure_show(parser: argparse.ArgumentParser) -> None:
     """Add the argument."""
-    parser.add_argument("name", metavar="NAME", help="the name of the plugin")
+    parser.add_argument("name", metavar="PLUGIN", help="the name of the plugin")
 
 
 def show_one(arguments: argparse.Namespace) -> int:
