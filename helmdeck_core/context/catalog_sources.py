@@ -14,7 +14,7 @@ from helmdeck_core.config.types import is_catalog_file
 from helmdeck_core.domain.catalog import Catalog, CatalogSource
 from helmdeck_core.domain.encoding import without_byte_order_mark
 from helmdeck_core.domain.packs import Pack
-from helmdeck_core.domain.suggestions import similar
+from helmdeck_core.domain.suggestions import ALMOST_EQUAL, similar
 from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake
 from helmdeck_core.hooks.type_check import misfit
 from helmdeck_core.json_schema import TYPES
@@ -110,7 +110,7 @@ def _doubts(catalog: Catalog) -> Iterator[str]:
             yield f"the schema of {entry.id!r} has the unknown type {unknown!r}"
         keys.update(dict.fromkeys(entry.data.keys() - set(ENTRY_KEYS), entry.id))
     for key in sorted(keys):
-        if meant := similar(key, ENTRY_KEYS, most=1, cutoff=0.8):
+        if meant := similar(key, ENTRY_KEYS, most=1, cutoff=ALMOST_EQUAL):
             yield f"{keys[key]!r} has the unknown key {key!r} (did you mean {meant[0]!r}?)"
 
 

@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--complete",
         action="store_true",
-        help="print the completions of the last word, as the scripts need them; stands before the shell",
+        help="print the completions of the last word, as the scripts need them; put it in front of the shell",
     )
 
 
