@@ -6,7 +6,7 @@ import enum
 import math
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 import attrs
@@ -119,12 +119,17 @@ def field_type(path: KeyPath, cls: Any) -> Any:
         if attrs.has(cls):
             if key not in field_names(cls):
                 return None
-            cls = typing.get_type_hints(cls)[key]
+            cls = _type_hints(cls)[key]
         elif typing.get_args(cls) and typing.get_origin(cls) is not tuple:
             cls = typing.get_args(cls)[1]
         else:
             return None
     return cls
+
+
+@lru_cache(64)  # environments may have thousands of variables
+def _type_hints(cls: Any) -> Mapping[str, Any]:
+    return typing.get_type_hints(cls)
 
 
 def field_names(cls: Any) -> list[str]:

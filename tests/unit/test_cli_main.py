@@ -93,7 +93,7 @@ def test_every_command_has_help_with_the_global_options(cli, command):
     done = cli(*command.split(), "--help")
     assert done.code == 0
     assert done.out.startswith(f"usage: helmdeck {command}")
-    assert "--disable-plugin NAME" in done.out
+    assert "--disable-plugin PLUGIN" in done.out
 
 
 @pytest.mark.parametrize(

@@ -81,3 +81,13 @@ def test_types_that_are_made_per_call_are_not_kept():
     for _ in range(600):
         decoder.decode('{"a": 1}', attrs.make_class("Made", {"a": attrs.field(type=int)}))
     assert len(decoder._readers) <= 256
+
+
+def test_input_without_an_end_is_an_error(monkeypatch, tmp_path):
+    from helmdeck_core.cli import UsageError, inputs, read_input
+
+    monkeypatch.setattr(inputs, "MAX_INPUT_BYTES", 1_000)
+    with pytest.raises(UsageError, match="/dev/zero: more than 1,000 bytes, or without an end"):
+        read_input("/dev/zero")
+    (tmp_path / "fits").write_bytes(b"x" * 1_000)
+    assert len(read_input(str(tmp_path / "fits"))) == 1_000
