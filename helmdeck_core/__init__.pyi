@@ -73,6 +73,7 @@ from helmdeck_core.domain.encoding import BYTE_ORDER_MARK as BYTE_ORDER_MARK
 from helmdeck_core.domain.encoding import without_byte_order_mark as without_byte_order_mark
 from helmdeck_core.domain.error_rules import ErrorRuleSet as ErrorRuleSet
 from helmdeck_core.domain.event_sinks import EventSink as EventSink
+from helmdeck_core.domain.event_sinks import EventSinkWarning as EventSinkWarning
 from helmdeck_core.domain.event_sinks import OpenSink as OpenSink
 from helmdeck_core.domain.event_sinks import event_data as event_data
 from helmdeck_core.domain.events import AttemptEnded as AttemptEnded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
@@ -24,7 +25,7 @@ from helmdeck_core.domain.chat import (
     StopReasonTable,
 )
 from helmdeck_core.domain.decode import DecodeStep, ReasoningTag, RefusalPattern
-from helmdeck_core.domain.event_sinks import EventSink
+from helmdeck_core.domain.event_sinks import EventSink, EventSinkWarning
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier, TierDefaults
 from helmdeck_core.domain.prices import PriceSource
@@ -81,12 +82,16 @@ class Runtime:
         return self.contributions.by_name(value_type)
 
     def emit(self, event: Event) -> None:
-        """Send an event to every active sink. Callers skip the construction of events when ``sinks`` is empty."""
+        """Send an event to every active sink. Callers skip the construction of events when ``sinks`` is empty.
+
+        A sink that raises is reported with ``EventSinkWarning``; it fails neither the call nor other sinks.
+        """
         for sink in self.sinks:
             try:
                 sink.value.handle(event)
             except (Exception, SystemExit) as exc:
-                raise sink.fault(f"{type(exc).__name__}: {exc}") from exc
+                fault = sink.fault(f"EventSink {sink.value.name!r} raised {type(exc).__name__}: {exc}")
+                warnings.warn(str(fault), EventSinkWarning, stacklevel=2)
 
     def ladder(self, tier: Tier, model: str) -> tuple[Contribution[TrimStep], ...]:
         """Return the trim steps for a model in order: by its own rule, its tier's, the global one, or all of them."""
