@@ -14,6 +14,7 @@ from helmdeck_core.config.structure import non_empty as non_empty
 from helmdeck_core.config.structure import read_options as read_options
 from helmdeck_core.config.types import Config as Config
 from helmdeck_core.config.types import SecretRef as SecretRef
+from helmdeck_core.context.catalog_sources import CatalogWarning as CatalogWarning
 from helmdeck_core.context.catalog_sources import load_catalog_file as load_catalog_file
 from helmdeck_core.context.catalog_sources import read_catalog as read_catalog
 from helmdeck_core.context.ladder import PreparedCatalog as PreparedCatalog
@@ -87,6 +88,7 @@ from helmdeck_core.domain.encoding import BYTE_ORDER_MARK as BYTE_ORDER_MARK
 from helmdeck_core.domain.encoding import without_byte_order_mark as without_byte_order_mark
 from helmdeck_core.domain.error_rules import ErrorRuleSet as ErrorRuleSet
 from helmdeck_core.domain.event_sinks import EventSink as EventSink
+from helmdeck_core.domain.event_sinks import EventSinkWarning as EventSinkWarning
 from helmdeck_core.domain.event_sinks import OpenSink as OpenSink
 from helmdeck_core.domain.event_sinks import event_data as event_data
 from helmdeck_core.domain.events import AttemptEnded as AttemptEnded

@@ -61,7 +61,7 @@ def find_problems(schema: Mapping[str, Any], value: object, *, is_trusted: bool 
 
 
 _NOTES = frozenset({"title", "description", "default", "examples"})
-_KINDS: Mapping[str, tuple[type, ...]] = {
+TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
     "number": (int, float),
@@ -82,7 +82,7 @@ def _matches_simple_schema(schema: object, value: object) -> bool:
     for keyword, wanted in schema.items():
         match keyword:
             case "type":
-                matches = type(value) in _KINDS.get(wanted, ()) if isinstance(wanted, str) else False
+                matches = type(value) in TYPES.get(wanted, ()) if isinstance(wanted, str) else False
             case "properties":
                 matches = isinstance(wanted, Mapping) and (
                     not isinstance(value, dict)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from helmdeck_core.domain.commands import Command
 
 WITH_VALUE = ("--config", "--disable-plugin", "--log-level")
-SWITCHES = ("--no-plugins", "--json", "--version", "-h", "--help")
+SWITCHES = ("--no-plugins", "--json", "--traceback", "--version", "-h", "--help")
 """The global options; they may stand before and after the command."""
 
 
@@ -75,11 +75,12 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", type=Path, help="the configuration file; default: the nearest helmdeck.toml"
     )
     group.add_argument(
-        "--disable-plugin", metavar="NAME", action="append", default=[], help="block a plugin; may be repeated"
+        "--disable-plugin", metavar="PLUGIN", action="append", default=[], help="block a plugin; may be repeated"
     )
     group.add_argument("--no-plugins", action="store_true", help="load the built-in plugins only")
     group.add_argument("--log-level", metavar="LEVEL", help="write log lines of this level and above to standard error")
     group.add_argument("--json", action="store_true", help="print JSON instead of text")
+    group.add_argument("--traceback", action="store_true", help="show the tracebacks of errors")
 
 
 def global_arguments(words: Sequence[str]) -> argparse.Namespace:

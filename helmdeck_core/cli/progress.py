@@ -8,8 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
-from helmdeck_core.cli import printing
-from helmdeck_core.cli.exit_codes import error_message
+from helmdeck_core.cli.failures import show_exception
 from helmdeck_core.cli.tables import clean, terminal_width, width_of
 
 if TYPE_CHECKING:
@@ -105,6 +104,6 @@ def wait_for(deck: Helmdeck, text: str, work: Callable[[Callable[[str], None]], 
             try:
                 await deck.aclose()
             except (Exception, SystemExit) as exc:
-                printing.show_error(f"warning: {error_message(exc)}")
+                show_exception(exc, "warning: ")
 
     return asyncio.run(call_and_close())

@@ -28,6 +28,10 @@ def is_hidden(path: Sequence[str]) -> bool:
             return False
 
 
+MAX_SECRET_BYTES = 65_536
+"""A larger file contains no API key."""
+
+
 @attrs.frozen
 class SecretRef:
     """A reference to a secret: ``env:NAME`` or ``file:PATH``. The value is read on every use and never stored."""
@@ -46,7 +50,10 @@ class SecretRef:
         if self.kind == "env":
             return os.environ.get(self.target) or None
         try:
-            return Path(self.target).expanduser().read_text(encoding="utf-8").strip() or None
+            path = Path(self.target).expanduser()
+            if not path.is_file() or path.stat().st_size > MAX_SECRET_BYTES:  # such as /dev/zero, which has no end
+                return None
+            return path.read_text(encoding="utf-8").strip() or None
         except (OSError, UnicodeDecodeError, RuntimeError):  # RuntimeError: there is no home directory
             return None
 

@@ -95,7 +95,9 @@ def _values_of(plugins: Plugins, impl: Any, hook: str, value_type: type[T]) -> S
         raise _failed(plugins, owner, hook, "a contribution cannot be wrapped; contribute separate values")
     try:
         values = impl.function()
-    except (Exception, SystemExit) as exc:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exc:
         raise _failed(plugins, owner, hook, f"{type(exc).__name__}: {exc}") from exc
     checked = _checked(plugins, owner, hook, values, value_type)
     counts = collections.Counter(str(getattr(value, "name")) for value in checked)
@@ -161,7 +163,9 @@ def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) 
             owner = str(impl.plugin_name)
             try:
                 answer = impl.function(*(arguments[name] for name in impl.argnames))
-            except (Exception, SystemExit) as exc:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as exc:
                 raise _failed(plugins, owner, hook, f"{type(exc).__name__}: {exc}") from exc
             if answer is not None:
                 break

@@ -28,7 +28,7 @@ from helmdeck_core.domain.chat import (
 )
 from helmdeck_core.domain.continuation import ContinuationMerger
 from helmdeck_core.domain.decode import Decoder
-from helmdeck_core.domain.event_sinks import EventSink
+from helmdeck_core.domain.event_sinks import EventSink, EventSinkWarning
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier, TierDefaults
 from helmdeck_core.domain.prices import PriceSource
@@ -87,14 +87,15 @@ class Runtime:
     def emit(self, event: Event) -> None:
         """Send an event to every active sink. Callers skip the construction of events when ``sinks`` is empty.
 
-        A sink that raises is reported as a ``RuntimeWarning`` and never changes the outcome of a call.
+        A sink that raises is reported with ``EventSinkWarning``; it fails neither the call nor other sinks.
         """
         for sink in self.sinks:
             try:
                 sink.value.handle(event)
             except (Exception, SystemExit) as exc:
-                with contextlib.suppress(RuntimeWarning):  # a filter may turn warnings into errors
-                    warnings.warn(str(sink.fault(f"{type(exc).__name__}: {exc}")), RuntimeWarning, stacklevel=2)
+                fault = sink.fault(f"EventSink {sink.value.name!r} raised {type(exc).__name__}: {exc}")
+                with contextlib.suppress(EventSinkWarning):  # a filter may turn warnings into errors
+                    warnings.warn(str(fault), EventSinkWarning, stacklevel=2)
 
     def ladder(self, tier: Tier, model: str) -> tuple[Contribution[TrimStep], ...]:
         """Return the trim steps for a model in order: by its own rule, its tier's, the global one, or all of them."""

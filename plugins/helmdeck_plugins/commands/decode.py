@@ -21,6 +21,7 @@ from helmdeck_core.cli import (
     read_json,
     show_error,
     show_json,
+    show_traceback,
     whole_number,
 )
 
@@ -184,6 +185,7 @@ def _show_failure(
     exc: CallFailed, stripped: Stripped, attempts: Attempts, problems: Sequence[str], *, is_json: bool
 ) -> int:
     code = exit_code_of(exc)
+    show_traceback(exc)
     show_error(exc.headline)
     if is_json:
         data = {"reasoning": _reasoning_data(stripped.reasoning, stripped), "attempts": _attempts_data(attempts)}

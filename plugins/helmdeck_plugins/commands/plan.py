@@ -11,8 +11,6 @@ from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
     UsageError,
-    add_catalog,
-    add_request,
     hanging,
     inline_json,
     labelled,
@@ -24,6 +22,7 @@ from helmdeck_core.cli import (
     wait_for,
 )
 from helmdeck_plugins.commands.results import footer
+from helmdeck_plugins.commands.shared_options import add_model_call
 
 if TYPE_CHECKING:
     from helmdeck_core import CompletedStep, Plan, Step
@@ -31,9 +30,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add_request(parser)
-    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the planning model; default: the configured model")
-    parser.add_argument("--context", metavar="TEXT", default="", help="additional context for the model")
+    add_model_call(parser, "the planning model", "arguments")
     parser.add_argument(
         "--done",
         metavar="TOOL[=OUTPUT]",
@@ -41,14 +38,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a step that was executed already; may be repeated",
     )
-    parser.add_argument(
-        "--default",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="a default value for arguments, JSON if it parses; may be repeated",
-    )
-    add_catalog(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
