@@ -102,7 +102,7 @@ def test_every_format_of_catalogs_is_checked(cli, catalog, where):
         ("c.json", b"", 1, "the file is empty"),
         ("c.json", b"[]", 1, "the catalog has no entries"),
         ("c.json", b'{"packs": []}', 1, "the catalog has no entries"),
-        ("c.json", b"\x89PNG\r\n\x1a\n\0\0", 1, "not a text file in UTF-8"),
+        ("c.json", b"\x89PNG\r\n\x1a\n\0\0", 1, "not a string file in UTF-8"),
         ("c.json", b"PK\0\0", 1, "a binary file"),
         ("c.json", b'{"packs": [\n  {"name": "a",}\n]}', 2, "not valid JSON"),
         ("c.json", b"[" * 100_000, 1, "nested too deeply"),

@@ -49,7 +49,7 @@ def values(*words):
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("words", "expected"),
     [
         (["pl"], ["plan", "plugins"]),
         (["plugins", ""], ["list", "show"]),
@@ -79,9 +79,9 @@ def values(*words):
         ([""], None),
     ],
 )
-def test_commands_options_and_values_are_completed_also_those_of_plugins(acme, words, wanted):
+def test_commands_options_and_values_are_completed_also_those_of_plugins(acme, words, expected):
     found = values(*words)
-    assert found == wanted if wanted is not None else {"plan", "doctor", "acme", "catalog"} <= set(found)
+    assert found == expected if expected is not None else {"plan", "doctor", "acme", "catalog"} <= set(found)
 
 
 def test_candidates_have_the_summaries_of_commands_and_the_help_of_options(acme):
@@ -193,12 +193,12 @@ def test_tab_completes_in_a_real_terminal(shell, tmp_path, name, flags):
     try:
         os.write(main, b"PS1='REA''DY> '; source ./script; echo LOAD''ED\n")
         wait_for(rb"\nLOADED\r?\n")
-        for typed, wanted in CASES:
+        for typed, expected in CASES:
             wait_for(b"READY> ")
             # Ctrl-A goes to the start of the line, so that the line is printed instead of executed.
             os.write(main, typed.encode() + b"\t\x01echo RESULT: \n")
             found = wait_for(rb"\nRESULT: ([^\r\n]*)\r?\n")[1].decode()
-            assert found.strip().replace("\\", "") == wanted
+            assert found.strip().replace("\\", "") == expected
     finally:
         process.kill()
         process.wait()
@@ -213,6 +213,6 @@ def test_fish_completes_words_with_descriptions(shell, tmp_path):
     done = subprocess.run([path, "--no-config", "-c", program], cwd=tmp_path, env=env, capture_output=True, timeout=120)
     groups = [group.strip().splitlines() for group in done.stdout.decode().split("==\n")]
     found = [[line.split("\t")[0] for line in group] for group in groups]
-    assert found[:-2] == [[wanted.split()[-1]] for _, wanted in CASES]
+    assert found[:-2] == [[expected.split()[-1]] for _, expected in CASES]
     assert found[-2] == ["plan", "plugins"]
     assert "plan\tturn a request into a validated plan over the catalog" in groups[-2]

@@ -203,7 +203,7 @@ def test_exit_code_and_json_carry_the_cause(cli, with_stub, cause):
     assert (error["cause"], error["exit_code"]) == (cause.value, done.code)
     assert {"hint", "next_action", "message", "model"} <= error.keys()
     assert done.err.startswith("helmdeck: helmdeck.plan: the stub fails as configured")
-    assert error["hint"] == FAILURES[cause].hint
+    assert error["hint"] == FAILURES[cause]("x", stop_reason=error.get("stop_reason", "")).hint
 
 
 def test_exception_in_a_provider_names_its_plugin(cli, with_stub):

@@ -32,7 +32,7 @@ def test_history_and_the_files_beside_it_are_readable_by_their_owner_only(tmp_pa
     with sqlite3.connect(tmp_path / "history.db") as connection:
         connection.execute("DELETE FROM plan_history")
         connection.commit()
-        assert store.plans("somebody") == ()
+        assert store.plans("ada") == ()
         found = modes(tmp_path)
     assert {"history.db", "history.db-wal", "history.db-shm"} == found.keys()
     assert set(found.values()) == {0o600}

@@ -69,7 +69,7 @@ def check_catalog(raw: bytes, *, is_toml: bool = False) -> CatalogReport:
     try:
         text = without_byte_order_mark(raw).decode()
     except UnicodeDecodeError:
-        return _only(f"not a text file in UTF-8; a catalog is {kind}")
+        return _only(f"not a string file in UTF-8; a catalog is {kind}")
     if "\0" in text:
         return _only(f"a binary file; a catalog is {kind}")
     if not text.strip():

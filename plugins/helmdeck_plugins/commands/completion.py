@@ -57,8 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.complete:
         show(SCRIPTS[shell].rstrip())
         return ExitCode.OK
-    given: list[str] = arguments.words
-    words = split_line("".join(given)) if shell == "bash" else given or [""]
+    words: list[str] = arguments.words
+    words = split_line("".join(words)) if shell == "bash" else words or [""]
     try:
         found = complete(words)
     except (Exception, SystemExit):  # an invalid configuration, or a plugin that fails

@@ -57,7 +57,7 @@ def _remedy(finding: Finding) -> str:
 
 
 def _findings(arguments: argparse.Namespace) -> Iterable[Finding]:
-    """All findings; a check that raises becomes a finding, and the others go on."""
+    """All findings; a check that raises becomes a finding, and the others continue."""
     from helmdeck_core import EventSink, list_plugins
     from helmdeck_plugins.commands import doctor_local as local
     from helmdeck_plugins.commands.configured_providers import configured_providers

@@ -86,7 +86,11 @@ class LexicalPlanner:
 
     def _refusal(self, request: ChatRequest, detail: str) -> InvalidRequest:
         return InvalidRequest(
-            headline=f"{self._name} cannot serve the request", model=request.model, provider=self._name, detail=detail
+            headline=f"{self._name} cannot serve the request",
+            model=request.model,
+            provider=self._name,
+            sub_cause="unsupported_task",
+            detail=detail,
         )
 
     def _index(self, catalog: Catalog) -> LexicalIndex:
