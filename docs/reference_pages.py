@@ -382,6 +382,7 @@ def public_names(package: Any) -> dict[str, str]:
 
 def public_api() -> str:
     """Return the page of public names, grouped by module."""
+    import helmdeck_command_kit
     import helmdeck_core
     import helmdeck_core.cli
     import helmdeck_provider_kit
@@ -393,7 +394,7 @@ def public_api() -> str:
         (
             "Import these names from `helmdeck_core`. Other public modules: `helmdeck_core.log` enables and disables log lines, "
             "`helmdeck_core.redaction` redacts secrets, and `helmdeck_testing` is the test kit. At the end of this page, "
-            "`helmdeck_core.cli` is for commands and `helmdeck_provider_kit` for HTTP providers. Everything else is private."
+            "`helmdeck_core.cli` and `helmdeck_command_kit` are for commands, `helmdeck_provider_kit` for HTTP providers. Everything else is private."
         ),
     ]
     for module, names in sorted(groups.items()):
@@ -401,7 +402,13 @@ def public_api() -> str:
         parts += [f"## {module.removeprefix('helmdeck_core.')}", summary(home)]
         described = descriptions_of_names(home)
         parts += [_entry(name, getattr(helmdeck_core, name), described) for name in sorted(names, key=str.casefold)]
-    return page("Public names", *parts, *_package(helmdeck_core.cli), *_package(helmdeck_provider_kit))
+    return page(
+        "Public names",
+        *parts,
+        *_package(helmdeck_core.cli),
+        *_package(helmdeck_command_kit),
+        *_package(helmdeck_provider_kit),
+    )
 
 
 def _package(package: Any) -> list[str]:

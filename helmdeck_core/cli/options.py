@@ -130,28 +130,3 @@ def make_deck(arguments: argparse.Namespace) -> Helmdeck:
     from helmdeck_core.deck.helmdeck import Helmdeck
 
     return Helmdeck(read_config(arguments))
-
-
-def add_request(parser: argparse.ArgumentParser) -> None:
-    """Add the request and its documents; ``request_text`` reads them."""
-    parser.add_argument(
-        "request", nargs="*", metavar="REQUEST", help="the request in plain words; - or none reads standard input"
-    )
-    parser.add_argument(
-        "--document",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="a text file that the request refers to; may be repeated",
-    )
-
-
-def add_catalog(parser: argparse.ArgumentParser) -> None:
-    """Add ``--catalog``, which replaces the configured catalog sources."""
-    parser.add_argument(
-        "--catalog",
-        dest="catalog_sources",
-        metavar="FILE",
-        action="append",
-        help="a catalog (.json, .toml, or the name of a source) instead of the configured ones; may be repeated",
-    )

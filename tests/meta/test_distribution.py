@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("helmdeck_core", "helmdeck_plugins", "helmdeck_provider_kit", "helmdeck_testing")
+PACKAGES = ("helmdeck_core", "helmdeck_command_kit", "helmdeck_plugins", "helmdeck_provider_kit", "helmdeck_testing")
 CONTRIBS = sorted(path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("contrib_*/*/pyproject.toml"))
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".benchmarks", "build", "dist"

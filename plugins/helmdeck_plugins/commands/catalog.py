@@ -7,20 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from helmdeck_command_kit import add_catalog, request_text, whole_number
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import (
-    ExitCode,
-    add_catalog,
-    hanging,
-    labelled,
-    make_deck,
-    note,
-    request_text,
-    show,
-    show_json,
-    table,
-    whole_number,
-)
+from helmdeck_core.cli import ExitCode, hanging, labelled, make_deck, note, show, show_json, table
 from helmdeck_plugins.commands.results import trim_text
 from helmdeck_plugins.commands.shared_options import MAX_MATCHES, add_model, add_ranking, ranking_rows, rest_text
 

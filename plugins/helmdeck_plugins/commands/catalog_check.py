@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from helmdeck_command_kit import read_input
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, hanging, read_input, show, show_json
+from helmdeck_core.cli import ExitCode, hanging, show, show_json
 
 _ONE_LINE = 100_000
 """Columns; a finding is one line, for editors and grep."""

@@ -6,6 +6,7 @@ import argparse
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from helmdeck_command_kit import read_input, read_json, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
@@ -17,12 +18,9 @@ from helmdeck_core.cli import (
     labelled,
     make_deck,
     note,
-    read_input,
-    read_json,
     show_error,
     show_json,
     show_traceback,
-    whole_number,
 )
 
 if TYPE_CHECKING:

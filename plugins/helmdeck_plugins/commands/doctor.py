@@ -6,18 +6,9 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from helmdeck_command_kit import wait_for
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import (
-    ExitCode,
-    error_message,
-    labelled,
-    read_config,
-    show,
-    show_json,
-    show_traceback,
-    table,
-    wait_for,
-)
+from helmdeck_core.cli import ExitCode, error_message, labelled, read_config, show, show_json, show_traceback, table
 
 if TYPE_CHECKING:
     from helmdeck_core import Helmdeck, LoadedConfig, PluginInventory

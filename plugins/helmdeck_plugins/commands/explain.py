@@ -6,19 +6,9 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from helmdeck_command_kit import request_text
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import (
-    ExitCode,
-    UsageError,
-    hanging,
-    labelled,
-    make_deck,
-    note,
-    request_text,
-    show,
-    show_json,
-    table,
-)
+from helmdeck_core.cli import ExitCode, UsageError, hanging, labelled, make_deck, note, show, show_json, table
 from helmdeck_plugins.commands.results import price_text, trim_text
 from helmdeck_plugins.commands.shared_options import add_ranking, ranking_rows, rest_text
 

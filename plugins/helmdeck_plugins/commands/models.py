@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from helmdeck_command_kit import wait_for
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
@@ -18,7 +19,6 @@ from helmdeck_core.cli import (
     show_json,
     show_traceback,
     table,
-    wait_for,
 )
 
 if TYPE_CHECKING:

@@ -7,20 +7,9 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from helmdeck_command_kit import pairs, request_text, wait_for
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import (
-    ExitCode,
-    UsageError,
-    hanging,
-    inline_json,
-    labelled,
-    make_deck,
-    pairs,
-    request_text,
-    show,
-    show_json,
-    wait_for,
-)
+from helmdeck_core.cli import ExitCode, UsageError, hanging, inline_json, labelled, make_deck, show, show_json
 from helmdeck_plugins.commands.results import footer
 from helmdeck_plugins.commands.shared_options import add_model_call
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from helmdeck_core.cli import add_catalog, add_request, whole_number
+from helmdeck_command_kit import add_catalog, add_request, whole_number
 
 if TYPE_CHECKING:
     from helmdeck_core import Ranking, Score

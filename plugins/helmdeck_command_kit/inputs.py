@@ -11,10 +11,35 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from helmdeck_core.cli.exit_codes import UsageError
+from helmdeck_core.cli import UsageError
 
 MAX_INPUT_BYTES = 100_000_000
 """Input that is larger, such as ``/dev/zero``, would fill the memory."""
+
+
+def add_request(parser: argparse.ArgumentParser) -> None:
+    """Add the request and its documents; ``request_text`` reads them."""
+    parser.add_argument(
+        "request", nargs="*", metavar="REQUEST", help="the request in plain words; - or none reads standard input"
+    )
+    parser.add_argument(
+        "--document",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a text file that the request refers to; may be repeated",
+    )
+
+
+def add_catalog(parser: argparse.ArgumentParser) -> None:
+    """Add ``--catalog``, which replaces the configured catalog sources."""
+    parser.add_argument(
+        "--catalog",
+        dest="catalog_sources",
+        metavar="FILE",
+        action="append",
+        help="a catalog (.json, .toml, or the name of a source) instead of the configured ones; may be repeated",
+    )
 
 
 def request_text(arguments: argparse.Namespace) -> str:

@@ -8,13 +8,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
-from helmdeck_core.cli.failures import show_exception
-from helmdeck_core.cli.tables import clean, terminal_width, width_of
+from helmdeck_core.cli import clean, show_exception, terminal_width, width_of
 
 if TYPE_CHECKING:
     import asyncio
 
-    from helmdeck_core.deck.helmdeck import Helmdeck
+    from helmdeck_core import Helmdeck
 
 T = TypeVar("T")
 
