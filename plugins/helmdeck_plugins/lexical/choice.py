@@ -1,0 +1,333 @@
+"""Chooses the entry for a part of a request, or none."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
+
+import attrs
+
+from helmdeck_plugins.lexical.index import SYNONYMS_OF, LexicalIndex
+from helmdeck_plugins.lexical.parts import Part
+from helmdeck_plugins.lexical.profiles import Profile, Profiles
+from helmdeck_plugins.lexical.properties import Role
+from helmdeck_plugins.lexical.property_words import COUNT_WORDS
+from helmdeck_plugins.lexical.text import stem, word_terms
+from helmdeck_plugins.lexical.tokens import Kind, Token
+from helmdeck_plugins.lexical.verb_classes import ACTIONS, READING, WRITING, Action
+from helmdeck_plugins.lexical.wording import Wording
+
+# Weights of the words of a part: the object of the verb counts more than what follows a preposition, a name hardly.
+_VERB: Final = 0.7
+_OBJECT: Final = 1.0
+_TAIL: Final = 0.45
+_NAME: Final = 0.15
+_HINT: Final = 0.5
+_CANDIDATES: Final = 16
+# Weight of a synonym, and of a word that a value stands for.
+_SYNONYM: Final = 0.7
+# Minimum share of the object that an entry covers.
+_MIN_COVER: Final = 0.45
+
+# Words that a value stands for.
+_KIND_WORDS: Final = {
+    Kind.URL: ("url", "page", "web"),
+    Kind.EMAIL: ("email",),
+    Kind.PATH: ("file",),
+    Kind.GLOB: ("file", "pattern"),
+    Kind.SQL: ("sql", "query"),
+    Kind.CODE: ("code",),
+    Kind.EXPRESSION: ("expression", "calculate"),
+}
+_KIND_ROLES: Final = {
+    Kind.URL: (Role.URL,),
+    Kind.EMAIL: (Role.EMAIL,),
+    Kind.PATH: (Role.PATH, Role.ID, Role.TEXT, Role.URL),
+    Kind.GLOB: (Role.PATTERN, Role.PATH),
+    Kind.SQL: (Role.SQL, Role.CODE),
+    Kind.CODE: (Role.CODE, Role.SQL, Role.CONTENT, Role.EXPRESSION),
+    Kind.EXPRESSION: (Role.EXPRESSION, Role.CODE),
+    Kind.DATE: (Role.DATE,),
+    Kind.ID: (Role.ID, Role.NAME, Role.TEXT),
+}
+_ID_KINDS: Final = {Kind.ID, Kind.HASH, Kind.NUMBER, Kind.PATH, Kind.SLUG, Kind.QUOTE}
+_COUNTING: Final = frozenset("first last top latest recent most".split())
+_READING_SQL: Final = re.compile(r"\s*(?:select|with|pragma|explain|show)\b", re.IGNORECASE)
+_SEARCHING: Final = frozenset("search find look lookup query research google locate".split())
+_FREE_TEXT: Final = (Role.QUERY, Role.CONTENT, Role.EXPRESSION, Role.CODE, Role.SQL)
+
+
+@attrs.frozen
+class Weighted:
+    """The words of a part, as stems with weights.
+
+    :ivar verbs: stems of the verb and of what it means.
+    :ivar objects: groups of stems, one group per word of the object; any of a group counts as the word.
+    :ivar tail: the same of the words after a preposition.
+    :ivar hints: stems of the words that values stand for.
+    """
+
+    verbs: frozenset[str]
+    objects: tuple[frozenset[str], ...]
+    tail: tuple[frozenset[str], ...]
+    hints: frozenset[str]
+    query: dict[str, float]
+
+    @property
+    def every(self) -> frozenset[str]:
+        """All stems."""
+        return self.verbs.union(self.hints, *self.objects, *self.tail)
+
+
+def weigh(part: Part, wording: Wording) -> Weighted:
+    """Return the weighted words of a part."""
+    query: dict[str, float] = {}
+    objects: list[frozenset[str]] = []
+    tail: list[frozenset[str]] = []
+    hints: set[str] = set()
+    in_tail = after_naming = False
+    for place, token in enumerate(part.tokens):
+        if token.is_value:
+            for word in _hints_of(token):
+                hints.add(stem(word))
+                query.setdefault(stem(word), _HINT)
+            if token.kind is Kind.SQL:
+                query[stem(token.value.split()[0].lower())] = _OBJECT
+                hints.add(stem(token.value.split()[0].lower()))
+            continue
+        if not token.is_word or place == part.verb_place:
+            continue
+        if wording.preposition(token):
+            in_tail = in_tail or bool(objects)
+            continue
+        if token.word in wording.language.naming:
+            after_naming = True
+            continue
+        if wording.is_filler(token.word):
+            continue
+        stems = frozenset(term for word in wording.nouns(token.word) for term in word_terms(word))
+        if not stems:
+            continue
+        is_name = after_naming or (place > 0 and token.value[:1].isupper() and wording.language.code != "de")
+        weight = _NAME if is_name else (_TAIL if in_tail else _OBJECT)
+        for term in stems:
+            query[term] = max(query.get(term, 0.0), weight)
+        if is_name:
+            continue
+        (tail if in_tail else objects).append(stems)
+    verbs: set[str] = set()
+    if part.verb and (not part.is_question or part.verb != "get"):
+        verbs.add(stem(part.verb))
+        for term in word_terms(part.verb):
+            query[term] = max(query.get(term, 0.0), _VERB)
+    return Weighted(frozenset(verbs), tuple(objects), tuple(tail), frozenset(hints), query)
+
+
+def _hints_of(token: Token) -> Sequence[str]:
+    if token.kind is Kind.PATH and "." not in token.value.rpartition("/")[2]:
+        return ("directory", "folder")
+    return _KIND_WORDS.get(token.kind, ())
+
+
+def choose(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles) -> Profile | None:
+    """Return the entry that does what a part requests; ``None`` if none does."""
+    weighted = weigh(part, wording)
+    scores = lexical.weighted_scores(weighted.query)
+    if not scores:
+        return None
+    best = max(scores.values())
+    leading = heapq.nlargest(_CANDIDATES, scores.items(), key=lambda row: (row[1], -row[0]))
+    found: list[tuple[float, int, Profile]] = []
+    for index, score in leading:
+        profile = profiles[index]
+        if is_allowed(part, profile) and is_covered(part, weighted, profile):
+            found.append((score / best + fit(part, weighted, profile), -index, profile))
+    return max(found, key=lambda row: row[:2])[2] if found else None
+
+
+# -- effects -----------------------------------------------------------------------------------------------
+
+
+def requested_actions(part: Part) -> frozenset[Action]:
+    """Return what the verb of a part does; reading for a question, and for a part without a verb."""
+    for token in part.tokens:
+        if token.kind is Kind.SQL:
+            return frozenset({Action.READ if _READING_SQL.match(token.value) else Action.UPDATE})
+    if part.is_question or not part.verb:
+        return frozenset({Action.READ})
+    return ACTIONS.get(part.verb, frozenset())
+
+
+def is_allowed(part: Part, profile: Profile) -> bool:
+    """Whether an entry does no more than a part requests: nothing that reads may write, and only deletions delete."""
+    actions = requested_actions(part)
+    names_verb = bool(part.verb) and stem(part.verb) in profile.verbs
+    if profile.deletes and Action.DELETE not in actions and not names_verb:
+        return False
+    if Action.DELETE in actions and not actions - {Action.DELETE} and not names_verb:
+        return profile.deletes
+    if actions and actions <= READING:
+        return not profile.writes or (names_verb and not ACTIONS.get(profile.verb, frozenset()) & WRITING)
+    if actions and actions <= WRITING and profile.writes is False:
+        return names_verb or bool(part.verb and stem(part.verb) in profile.opening)
+    return True
+
+
+# -- coverage ----------------------------------------------------------------------------------------------
+
+
+@lru_cache(4096)
+def _synonyms(term: str) -> frozenset[str]:
+    return frozenset(SYNONYMS_OF.get(term, ()))
+
+
+def _matches(stems: Iterable[str], known: frozenset[str]) -> float:
+    """Return how well a word is among known stems: 1 literally, less by a synonym."""
+    own = frozenset(stems)
+    if own & known:
+        return 1.0
+    return _SYNONYM if any(_synonyms(term) & known for term in own) else 0.0
+
+
+def _name_stems(profile: Profile) -> frozenset[str]:
+    return frozenset(profile.name) | profile.verbs
+
+
+def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
+    """Whether an entry is about the object of a part."""
+    if any(set(phrase) <= weighted.every for phrase in profile.phrases if len(phrase) > 1):
+        return True
+    if weighted.verbs and any(set(phrase) <= weighted.verbs for phrase in profile.phrases):
+        return True
+    if _connects_places(part, profile):
+        return True
+    has_verb = bool(weighted.verbs) and _matches(weighted.verbs, profile.verbs | profile.opening) > 0
+    if not weighted.objects:
+        return _takes_value(part, profile, has_verb=has_verb) or _is_about_tail(weighted, profile)
+    covered = [_matches(stems, profile.text) for stems in weighted.objects]
+    share = sum(covered) / len(covered)
+    in_opening = max(_matches(stems, profile.opening) for stems in weighted.objects)
+    if share >= _MIN_COVER and in_opening > 0:
+        return True
+    if _names_entry(weighted, profile) or _reads_value(part, weighted, profile):
+        return True
+    if part.verb in _SEARCHING and profile.takes(Role.QUERY) and _is_about_tail(weighted, profile):
+        return True
+    # "echo good morning", "search tides": the verb is the whole name, and its object a text.
+    is_whole_name = bool(weighted.verbs & profile.verbs) and not set(profile.name) - weighted.every
+    return is_whole_name and any(each.role in _FREE_TEXT for each in profile.required)
+
+
+def _names_entry(weighted: Weighted, profile: Profile) -> bool:
+    """Whether the words before and after prepositions contain the whole name."""
+    if not profile.name:
+        return False
+    words = [*weighted.objects, *weighted.tail]
+    return all(any(_matches(stems, frozenset({term})) == 1.0 for stems in words) for term in profile.name)
+
+
+def _reads_value(part: Part, weighted: Weighted, profile: Profile) -> bool:
+    """Whether the verb and the value fit an entry: "read every line of journal.txt" reads a file."""
+    kinds = {token.kind for token in part.tokens if token.is_value} & _KIND_ROLES.keys()
+    takes = any(each.role in _KIND_ROLES[kind] for kind in kinds for each in profile.required)
+    return takes and bool(weighted.verbs & profile.verbs) and not set(profile.name) - weighted.hints
+
+
+def _connects_places(part: Part, profile: Profile) -> bool:
+    """Whether "from X to Y" is what an entry takes, asked by a question: "how do I get from Leeds to York"."""
+    words = {token.word for token in part.tokens}
+    sides = {each.side for each in profile.required if each.role is Role.PLACE}
+    return part.is_question and {"from", "to"} <= words and {"source", "target"} <= sides and not profile.writes
+
+
+def _is_about_tail(weighted: Weighted, profile: Profile) -> bool:
+    return bool(weighted.tail) and any(_matches(stems, profile.opening) == 1.0 for stems in weighted.tail[:2])
+
+
+def _takes_value(part: Part, profile: Profile, *, has_verb: bool) -> bool:
+    kinds = {token.kind for token in part.tokens if token.is_value}
+    for kind in kinds & _KIND_ROLES.keys():
+        if profile.takes(*_KIND_ROLES[kind]):
+            return has_verb or kind in (Kind.SQL, Kind.EXPRESSION, Kind.URL)
+    return has_verb and not kinds & {Kind.SQL, Kind.URL}
+
+
+# -- fit ---------------------------------------------------------------------------------------------------
+
+
+def fit(part: Part, weighted: Weighted, profile: Profile) -> float:
+    """Return how well an entry fits a part beyond its score: its name, its verb, its inputs."""
+    every = weighted.every
+    total = 0.0
+    if profile.name:
+        covered = [_best_match(term, weighted) for term in profile.name]
+        total += 1.2 * sum(covered) / len(covered)
+        total -= 0.25 * sum(value == 0 for value in covered)
+        known = _name_stems(profile)
+    else:
+        # A name such as "git_log": what the description says first takes the place of the other words.
+        total += 0.3
+        known = profile.opening
+    in_name = [_matches(stems, known) for stems in weighted.objects]
+    if in_name:
+        total += 0.8 * sum(in_name) / len(in_name)
+    total += 0.3 * bool(profile.forms & {token.word for token in part.tokens if token.is_word})
+    total += _verb_fit(part, weighted, profile)
+    total += _input_fit(part.tokens, profile)
+    if every and any(set(phrase) <= every for phrase in profile.phrases):
+        total += 0.8
+    return total - (0.3 if profile.is_deprecated else 0.0)
+
+
+def _best_match(term: str, weighted: Weighted) -> float:
+    own = frozenset({term})
+    words = [*weighted.objects, *weighted.tail]
+    if any(term in stems for stems in words):
+        return 1.0
+    if any(any(term in _synonyms(each) for each in stems) for stems in words):
+        return _SYNONYM
+    return _SYNONYM if weighted.hints & own else 0.0
+
+
+def _verb_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
+    if weighted.verbs & profile.verbs:
+        return 0.8 if stem(profile.verb) in weighted.verbs or not profile.name else 0.5
+    actions, own = requested_actions(part), ACTIONS.get(profile.verb, frozenset())
+    if actions & own:
+        return 0.4
+    if weighted.verbs & profile.opening:
+        return 0.4
+    if any(_synonyms(term) & profile.verbs for term in weighted.verbs):
+        return 0.35
+    if actions <= READING and own & READING:
+        return 0.3
+    return -0.3 if own and (actions or part.verb) else 0.0
+
+
+def _input_fit(tokens: Sequence[Token], profile: Profile) -> float:
+    """Return whether the values of a part fit the inputs of an entry."""
+    total = 0.0
+    kinds = {token.kind for token in tokens if token.is_value}
+    for kind in kinds & _KIND_ROLES.keys():
+        total += 0.4 if profile.takes(*_KIND_ROLES[kind]) else -0.2
+    for each in profile.required:
+        wanted = [kind for kind, roles in _KIND_ROLES.items() if each.role in roles[:2]]
+        if each.role in (Role.URL, Role.EMAIL, Role.SQL, Role.EXPRESSION) and not kinds & set(wanted):
+            total -= 0.3
+        if each.role is Role.ID and not kinds & _ID_KINDS and not any(token.value.isupper() for token in tokens):
+            total -= 0.25
+        if each.role is Role.NUMBER and not kinds & {Kind.NUMBER, Kind.HASH, Kind.EXPRESSION}:
+            total -= 0.35
+    if any(token.word in _COUNTING for token in tokens) and Kind.NUMBER in kinds:
+        counts = any(each.role is Role.NUMBER and COUNT_WORDS & set(each.words) for each in profile.properties)
+        total += 0.5 if counts else -0.1
+    has_number = bool(kinds & {Kind.NUMBER, Kind.HASH})
+    if has_number and any(each.role is Role.NUMBER for each in profile.required):
+        total += 0.4
+    plural = sum(token.kind is Kind.PATH for token in tokens)
+    if plural > 1 and any(each.role is Role.PATH and each.is_list for each in profile.required):
+        total += 0.2
+    return total
