@@ -53,6 +53,8 @@ _KIND_ROLES: Final = {
     Kind.DATE: (Role.DATE,),
     Kind.ID: (Role.ID, Role.NAME, Role.TEXT),
 }
+_CLAUSE_STARTS: Final = frozenset("that dass que".split())
+_EMPTY_VERBS: Final = frozenset("get go do make have does did come".split())
 _ID_KINDS: Final = {Kind.ID, Kind.HASH, Kind.NUMBER, Kind.PATH, Kind.SLUG, Kind.QUOTE}
 _COUNTING: Final = frozenset("first last top latest recent most".split())
 _READING_SQL: Final = re.compile(r"\s*(?:select|with|pragma|explain|show)\b", re.IGNORECASE)
@@ -88,7 +90,7 @@ def weigh(part: Part, wording: Wording) -> Weighted:
     objects: list[frozenset[str]] = []
     tail: list[frozenset[str]] = []
     hints: set[str] = set()
-    in_tail = after_naming = False
+    in_tail = after_naming = in_clause = False
     for place, token in enumerate(part.tokens):
         if token.is_value:
             for word in _hints_of(token):
@@ -106,12 +108,18 @@ def weigh(part: Part, wording: Wording) -> Weighted:
         if token.word in wording.language.naming:
             after_naming = True
             continue
+        if token.word in _CLAUSE_STARTS and place == part.verb_place + 1 and part.verb_place >= 0:
+            # "remember that the room is locked": the text is no description of the tool.
+            in_clause = len(part.tokens) > place + 2
+            continue
+        if part.is_question and token.word in _EMPTY_VERBS:
+            continue
         if wording.is_filler(token.word):
             continue
         stems = frozenset(term for word in wording.nouns(token.word) for term in word_terms(word))
         if not stems:
             continue
-        is_name = after_naming or (place > 0 and token.value[:1].isupper() and wording.language.code != "de")
+        is_name = after_naming or in_clause or _is_name(place, token, stems, wording)
         weight = _NAME if is_name else (_TAIL if in_tail else _OBJECT)
         for term in stems:
             query[term] = max(query.get(term, 0.0), weight)
@@ -126,9 +134,15 @@ def weigh(part: Part, wording: Wording) -> Weighted:
     return Weighted(frozenset(verbs), tuple(objects), tuple(tail), frozenset(hints), query)
 
 
+def _is_name(place: int, token: Token, stems: frozenset[str], wording: Wording) -> bool:
+    """Whether a word in capitals is a name that the catalog does not contain; German nouns always have capitals."""
+    is_capital = place > 0 and token.value[:1].isupper() and wording.language.code != "de"
+    return is_capital and not stems & wording.vocabulary.stems
+
+
 def _hints_of(token: Token) -> Sequence[str]:
     if token.kind is Kind.PATH and "." not in token.value.rpartition("/")[2]:
-        return ("directory", "folder")
+        return ("directory", "folder") if token.value.endswith("/") else ("directory", "folder", "file")
     return _KIND_WORDS.get(token.kind, ())
 
 
@@ -271,14 +285,21 @@ def fit(part: Part, weighted: Weighted, profile: Profile) -> float:
         # A name such as "git_log": what the description says first takes the place of the other words.
         total += 0.3
         known = profile.opening
+        if weighted.objects:
+            total += 0.7 * sum(_matches(stems, known) for stems in weighted.objects) / len(weighted.objects)
     in_name = [_matches(stems, known) for stems in weighted.objects]
     if in_name:
         total += 0.8 * sum(in_name) / len(in_name)
     total += 0.3 * bool(profile.forms & {token.word for token in part.tokens if token.is_word})
+    if _connects_places(part, profile):
+        total += 0.8
     total += _verb_fit(part, weighted, profile)
     total += _input_fit(part.tokens, profile)
-    if every and any(set(phrase) <= every for phrase in profile.phrases):
-        total += 0.8
+    # The author of the catalog says so.
+    if any(set(phrase) <= every for phrase in profile.phrases if len(phrase) > 1):
+        total += 1.6
+    elif any(set(phrase) <= weighted.verbs for phrase in profile.phrases):
+        total += 1.6
     return total - (0.3 if profile.is_deprecated else 0.0)
 
 
@@ -302,8 +323,10 @@ def _verb_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
         return 0.4
     if any(_synonyms(term) & profile.verbs for term in weighted.verbs):
         return 0.35
-    if actions <= READING and own & READING:
-        return 0.3
+    if actions <= READING and own & READING and actions:
+        return 0.2
+    if part.verb and not part.is_question and not actions & READING and own and own <= READING:
+        return -0.7
     return -0.3 if own and (actions or part.verb) else 0.0
 
 
@@ -319,6 +342,10 @@ def _input_fit(tokens: Sequence[Token], profile: Profile) -> float:
             total -= 0.3
         if each.role is Role.ID and not kinds & _ID_KINDS and not any(token.value.isupper() for token in tokens):
             total -= 0.25
+        if each.role is Role.DATE and Kind.DATE not in kinds:
+            total -= 0.2
+        if each.role is Role.PATTERN and not kinds & {Kind.GLOB, Kind.QUOTE, Kind.CODE}:
+            total -= 0.3
         if each.role is Role.NUMBER and not kinds & {Kind.NUMBER, Kind.HASH, Kind.EXPRESSION}:
             total -= 0.35
     if any(token.word in _COUNTING for token in tokens) and Kind.NUMBER in kinds:

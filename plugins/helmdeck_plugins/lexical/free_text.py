@@ -6,7 +6,6 @@ from typing import Final
 
 from helmdeck_plugins.lexical.draft import Draft
 from helmdeck_plugins.lexical.index import SYNONYMS_OF
-from helmdeck_plugins.lexical.text import stem
 from helmdeck_plugins.lexical.tokens import Kind
 
 # English prepositions before a topic.
@@ -102,7 +101,7 @@ def _end(draft: Draft, start: int) -> int:
         ):
             rest = range(place + 1, end)
             meaning = [each for each in rest if not draft.is_filler(each)]
-            if meaning and all(stem(tokens[each].word) in draft.profile.name for each in meaning):
+            if meaning and all(describes_entry(draft, each) for each in meaning):
                 end = place
     return end
 
@@ -137,6 +136,12 @@ def stored_text(draft: Draft) -> list[int]:
     if not places or places != list(range(start, len(draft.tokens))):
         return []
     words = [place for place in places if not draft.is_filler(place)]
-    if (words and names_entry(draft, words[0])) or _is_reference(draft, start, len(draft.tokens)):
+    if (words and names_entry(draft, words[0])) or _is_pronoun(draft, places):
         return []
     return places
+
+
+def _is_pronoun(draft: Draft, places: list[int]) -> bool:
+    return all(
+        draft.tokens[place].is_word and draft.tokens[place].word in draft.wording.language.references for place in places
+    )

@@ -57,10 +57,19 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
         is_between = token.word in _BETWEEN or token.word in draft.wording.language.naming
         if is_between and token.word != "to":
             continue
-        if token.is_word and each.role in _WORD_ROLES and is_plain_word(draft, position):
+        if token.is_word and each.role in _WORD_ROLES and (
+            is_plain_word(draft, position) or _ends_phrase(draft, position)
+        ):
             return word_run(draft, position)
         return []
     return []
+
+
+def _ends_phrase(draft: Draft, place: int) -> bool:
+    """Whether a word that may be a verb is a name: "the branch develop in /srv"."""
+    if draft.is_filler(place) or draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs):
+        return False
+    return place + 1 >= len(draft.tokens) or bool(draft.wording.preposition(draft.tokens[place + 1]))
 
 
 def _takes(each: Property, kind: Kind) -> bool:

@@ -133,7 +133,7 @@ def _segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[
             continue
         if _is_joint(token, wording) and _content(current, wording) > 1:
             end, is_strong, is_bare_joint = _after_joints(tokens, place, wording)
-            is_repeated = end < len(tokens) and tokens[end].word in (each.word for each in current[:2] if each.is_word)
+            is_repeated = end + 1 < len(tokens) and tokens[end].word in _leading_verb(current, wording)
             is_command = is_repeated or _starts_command(tokens, end, wording, is_strong=is_strong)
             if is_command and not _counts_results(tokens, end):
                 yield current, is_bare
@@ -145,6 +145,12 @@ def _segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[
         place += 1
     if current:
         yield current, is_bare
+
+
+def _leading_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, ...]:
+    """Return the verb that a part starts with; "echo one and echo two" has two parts."""
+    first = next((token for token in _without_lead_ins(tokens, wording)), None)
+    return (first.word,) if first and first.is_word and wording.verb(first.word) else ()
 
 
 def _is_end(tokens: Sequence[Token], place: int, current: Sequence[Token]) -> bool:

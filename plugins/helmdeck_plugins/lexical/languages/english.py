@@ -52,7 +52,7 @@ ENGLISH: Final = Language(
     determiners=word_set(
         """
         a an the this that these those my our your his her its their some any every each all no another both it them
-        me us him one many more much
+        me us him one many more much following
         """
     ),
     lead_ins=word_set(
