@@ -104,6 +104,7 @@ def _fill_labelled_quotes(draft: Draft) -> None:
 
 
 def _fill_quotes(draft: Draft) -> None:
+    _fill_quotes_by_preposition(draft)
     for each in sorted(draft.open_inputs(), key=_quote_order):
         places = draft.free(Kind.QUOTE)
         if not places:
@@ -113,6 +114,24 @@ def _fill_quotes(draft: Draft) -> None:
         chosen = places if each.is_list else places[:1]
         values = [draft.tokens[place].value for place in chosen]
         draft.set(each, values if each.is_list else values[0], chosen)
+
+
+def _fill_quotes_by_preposition(draft: Draft) -> None:
+    """Set the inputs of several quoted strings: "fill 'name' with 'Ada'", "type 'Ada' into 'name'"."""
+    inputs = [each for each in draft.open_inputs() if each.is_required and each.role in _QUOTE_ROLES and not each.is_list]
+    if len(inputs) < 2 or len(draft.free(Kind.QUOTE)) < 2:
+        return
+    for place in draft.free(Kind.QUOTE):
+        preposition = draft.preposition_before(place)
+        left = [each for each in inputs if each.name not in draft.args]
+        if preposition == "with":
+            fitting = [each for each in left if each.side == "target" or each.role is Role.CONTENT]
+        elif preposition in ("to", "in", "on"):
+            fitting = [each for each in left if each.side == "target" or each.role is not Role.CONTENT]
+        else:
+            continue
+        if fitting:
+            draft.set(fitting[0], draft.tokens[place].value, [place])
 
 
 def _quote_order(each: Property) -> tuple[bool, int]:
@@ -138,6 +157,24 @@ def _fill_sides(draft: Draft) -> None:
             if is_target == (each.side == "target"):
                 draft.set(each, draft.tokens[place].value, [place])
                 break
+    _fill_words_beside_to(draft)
+
+
+def _fill_words_beside_to(draft: Draft) -> None:
+    """Set a new value from the words after "to", an old one from those before: "rename Old to New", "set key to 5"."""
+    to = next((place for place, token in enumerate(draft.tokens) if draft.wording.preposition(token) == "to"), -1)
+    if to < 1:
+        return
+    for each in list(draft.open_inputs()):
+        if not each.is_required or each.role not in (Role.NAME, Role.CONTENT, Role.TEXT):
+            continue
+        is_new = bool({"new", "value"} & set(each.words))
+        is_old = "old" in each.words
+        place = to + 1 if is_new else to - 1
+        if not (is_new or is_old) or place >= len(draft.tokens) or place in draft.taken or draft.is_filler(place):
+            continue
+        if draft.tokens[place].is_word or draft.tokens[place].is_value:
+            draft.set(each, draft.tokens[place].value, [place])
 
 
 def _fill_references(draft: Draft, sources: Sources) -> None:
@@ -172,8 +209,10 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
                     draft.set(each, document if whole else document.partition("\n")[0].strip(), [])
         elif each.role in (Role.CONTENT, Role.CODE, Role.SQL):
             _fill_content(draft, each, sources)
-        elif each.role is Role.NAME and "name" in each.words:
+        elif each.role is Role.NAME:
             _fill_name(draft, each)
+        elif each.role is Role.EXPRESSION or (each.role is Role.PLACE and draft.part.verb in draft.profile.verbs):
+            _fill_object(draft, each)
 
 
 def _fill_content(draft: Draft, each: Property, sources: Sources) -> None:
@@ -187,14 +226,38 @@ def _fill_content(draft: Draft, each: Property, sources: Sources) -> None:
         draft.set(each, draft.text(places[0], places[-1]), places)
 
 
+def _fill_object(draft: Draft, each: Property) -> None:
+    """Set an input of which the verb is the whole name: "geocode 10 Downing Street", "calculate 15% of 80"."""
+    places = topic(draft)
+    has_number = any(draft.tokens[place].kind is Kind.NUMBER for place in places)
+    starts_well = bool(places) and not draft.part.is_question and draft.tokens[places[0]].kind is not Kind.DATE
+    if starts_well and (has_number or each.role is Role.PLACE):
+        draft.set(each, draft.text(places[0], places[-1]), places)
+
+
 def _fill_name(draft: Draft, each: Property) -> None:
-    """Set a name from the words after the object: "look up the contact Hans Meier"."""
+    """Set a name from the words after the object: "look up the contact Hans Meier", "the article on bees"."""
+    texts = [other for other in draft.profile.required if other.role in (Role.NAME, Role.QUERY, Role.CONTENT)]
+    if texts != [each]:
+        return
+    if draft.part.verb == "add" and draft.profile.verb == "add":
+        # "add buy milk to my list"
+        places = topic(draft)
+        if places and places[0] == draft.part.verb_place + 1:
+            draft.set(each, draft.text(places[0], places[-1]), places)
+        return
+    if draft.profile.writes:
+        return
     places = [
         place
         for place in draft.free(Kind.WORD)
         if place != draft.part.verb_place and draft.tokens[place].value[:1].isupper() and not draft.is_filler(place)
     ]
     if places and places == list(range(places[0], places[-1] + 1)):
+        draft.set(each, draft.text(places[0], places[-1]), places)
+        return
+    places = topic(draft)
+    if places and places[0] > 0 and draft.preposition_before(places[0]) in ("about", "on", "of", "for"):
         draft.set(each, draft.text(places[0], places[-1]), places)
 
 

@@ -27,6 +27,7 @@ _TAIL: Final = 0.45
 _NAME: Final = 0.15
 _HINT: Final = 0.5
 _CANDIDATES: Final = 16
+_MIN_COMPOUND: Final = 5
 # Weight of a synonym, and of a word that a value stands for.
 _SYNONYM: Final = 0.7
 # Minimum share of the object that an entry covers.
@@ -57,7 +58,11 @@ _CLAUSE_STARTS: Final = frozenset("that dass que".split())
 _EMPTY_VERBS: Final = frozenset("get go do make have does did come".split())
 _ID_KINDS: Final = {Kind.ID, Kind.HASH, Kind.NUMBER, Kind.PATH, Kind.SLUG, Kind.QUOTE}
 _COUNTING: Final = frozenset("first last top latest recent most".split())
+# Words of any request that has a number of something.
+_COUNTED: Final = frozenset("first last top result results item items entry entries hit hits match matches".split())
+_OPENING_VERBS: Final = frozenset("read show get open view display fetch download load print".split())
 _READING_SQL: Final = re.compile(r"\s*(?:select|with|pragma|explain|show)\b", re.IGNORECASE)
+_WEB: Final = frozenset(stem(word) for word in "web internet online".split())
 _SEARCHING: Final = frozenset("search find look lookup query research google locate".split())
 _FREE_TEXT: Final = (Role.QUERY, Role.CONTENT, Role.EXPRESSION, Role.CODE, Role.SQL)
 
@@ -112,7 +117,7 @@ def weigh(part: Part, wording: Wording) -> Weighted:
             # "remember that the room is locked": the text is no description of the tool.
             in_clause = len(part.tokens) > place + 2
             continue
-        if part.is_question and token.word in _EMPTY_VERBS:
+        if (part.is_question and token.word in _EMPTY_VERBS) or token.word in _COUNTED:
             continue
         if wording.is_filler(token.word):
             continue
@@ -186,7 +191,7 @@ def is_allowed(part: Part, profile: Profile) -> bool:
     if actions and actions <= READING:
         return not profile.writes or (names_verb and not ACTIONS.get(profile.verb, frozenset()) & WRITING)
     if actions and actions <= WRITING and profile.writes is False:
-        return names_verb or bool(part.verb and stem(part.verb) in profile.opening)
+        return names_verb
     return True
 
 
@@ -203,6 +208,8 @@ def _matches(stems: Iterable[str], known: frozenset[str]) -> float:
     own = frozenset(stems)
     if own & known:
         return 1.0
+    if any(len(term) >= _MIN_COMPOUND and other.endswith(term) for term in own for other in known):
+        return _SYNONYM  # "sheet" and "worksheet"
     return _SYNONYM if any(_synonyms(term) & known for term in own) else 0.0
 
 
@@ -231,7 +238,8 @@ def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
     if part.verb in _SEARCHING and profile.takes(Role.QUERY) and _is_about_tail(weighted, profile):
         return True
     # "echo good morning", "search tides": the verb is the whole name, and its object a text.
-    is_whole_name = bool(weighted.verbs & profile.verbs) and not set(profile.name) - weighted.every
+    is_named = bool(weighted.verbs & profile.verbs) or (part.verb in _SEARCHING and profile.verb in _SEARCHING)
+    is_whole_name = is_named and not set(profile.name) - weighted.every - _WEB
     return is_whole_name and any(each.role in _FREE_TEXT for each in profile.required)
 
 
@@ -247,7 +255,12 @@ def _reads_value(part: Part, weighted: Weighted, profile: Profile) -> bool:
     """Whether the verb and the value fit an entry: "read every line of journal.txt" reads a file."""
     kinds = {token.kind for token in part.tokens if token.is_value} & _KIND_ROLES.keys()
     takes = any(each.role in _KIND_ROLES[kind] for kind in kinds for each in profile.required)
-    return takes and bool(weighted.verbs & profile.verbs) and not set(profile.name) - weighted.hints
+    if takes and weighted.verbs & profile.verbs and not set(profile.name) - weighted.hints:
+        return True
+    # "get the raw HTML of https://..."
+    is_filled = all(any(each.role in _KIND_ROLES[kind] for kind in kinds) for each in profile.required)
+    is_reading = ACTIONS.get(profile.verb, frozenset()) & READING and not profile.writes
+    return takes and is_filled and bool(is_reading) and part.verb in _OPENING_VERBS and Kind.URL in kinds
 
 
 def _connects_places(part: Part, profile: Profile) -> bool:
@@ -287,14 +300,14 @@ def fit(part: Part, weighted: Weighted, profile: Profile) -> float:
         known = profile.opening
         if weighted.objects:
             total += 0.7 * sum(_matches(stems, known) for stems in weighted.objects) / len(weighted.objects)
-    in_name = [_matches(stems, known) for stems in weighted.objects]
+    in_name = [max(_matches(stems, known), 0.5 * _matches(stems, profile.opening)) for stems in weighted.objects]
     if in_name:
         total += 0.8 * sum(in_name) / len(in_name)
     total += 0.3 * bool(profile.forms & {token.word for token in part.tokens if token.is_word})
     if _connects_places(part, profile):
         total += 0.8
     total += _verb_fit(part, weighted, profile)
-    total += _input_fit(part.tokens, profile)
+    total += _input_fit(part.tokens, profile) + _label_fit(part, weighted, profile)
     # The author of the catalog says so.
     if any(set(phrase) <= every for phrase in profile.phrases if len(phrase) > 1):
         total += 1.6
@@ -330,6 +343,15 @@ def _verb_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
     return -0.3 if own and (actions or part.verb) else 0.0
 
 
+def _label_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
+    """Return how many required inputs a part names: "latitude 48.85 and longitude 2.35"."""
+    if not any(token.is_value or token.value[:1].isupper() for token in part.tokens[1:]):
+        return 0.0
+    every = weighted.every
+    known = set(profile.name)
+    return min(0.9, 0.3 * sum(bool((each.labels - known) & every) for each in profile.required))
+
+
 def _input_fit(tokens: Sequence[Token], profile: Profile) -> float:
     """Return whether the values of a part fit the inputs of an entry."""
     total = 0.0
@@ -341,7 +363,7 @@ def _input_fit(tokens: Sequence[Token], profile: Profile) -> float:
         if each.role in (Role.URL, Role.EMAIL, Role.SQL, Role.EXPRESSION) and not kinds & set(wanted):
             total -= 0.3
         if each.role is Role.ID and not kinds & _ID_KINDS and not any(token.value.isupper() for token in tokens):
-            total -= 0.25
+            total -= 0.4
         if each.role is Role.DATE and Kind.DATE not in kinds:
             total -= 0.2
         if each.role is Role.PATTERN and not kinds & {Kind.GLOB, Kind.QUOTE, Kind.CODE}:

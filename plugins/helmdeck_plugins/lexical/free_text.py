@@ -81,6 +81,8 @@ def names_entry(draft: Draft, place: int) -> bool:
 
 def describes_entry(draft: Draft, place: int) -> bool:
     """Whether a word is one of the entry's name or of the first sentence of its description."""
+    if draft.is_filler(place):
+        return False
     return bool(draft.stems(place) & draft.profile.opening) or names_entry(draft, place)
 
 

@@ -30,7 +30,8 @@ def labels_of(draft: Draft, each: Property) -> frozenset[str]:
         return each.labels | _PATH_LABELS
     if each.labels:
         return each.labels
-    return frozenset(draft.profile.name)
+    # "key" is a label where it is the whole name; "id" and "name" are, beside the words for the object.
+    return frozenset(draft.profile.name) | frozenset(stem(word) for word in each.words)
 
 
 def labelled(draft: Draft, each: Property) -> list[int]:
@@ -47,16 +48,19 @@ def labelled(draft: Draft, each: Property) -> list[int]:
 
 
 def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
-    position = place + 1
+    is_named = False
     for position in range(place + 1, min(place + 2 + _MAX_BETWEEN, len(draft.tokens))):
         token = draft.tokens[position]
         if position in draft.taken:
             return []
         if token.is_value:
             return [position] if _takes(each, token.kind) else []
-        is_between = token.word in _BETWEEN or token.word in draft.wording.language.naming
-        if is_between and token.word != "to":
+        is_naming = token.word in draft.wording.language.naming
+        if (token.word in _BETWEEN or is_naming) and token.word != "to":
+            is_named = is_named or is_naming
             continue
+        if each.role is Role.ID and is_named:
+            return []
         if token.is_word and each.role in _WORD_ROLES and (
             is_plain_word(draft, position) or _ends_phrase(draft, position)
         ):

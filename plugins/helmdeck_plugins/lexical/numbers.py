@@ -43,7 +43,11 @@ def fill_numbers(draft: Draft) -> None:
 
 def _set(draft: Draft, each: Property, place: int) -> None:
     value = _number(draft, place)
-    draft.set(each, value, [place, place + 1] if _unit(draft, place) else [place])
+    places = [place]
+    if place + 1 < len(draft.tokens) and (_unit(draft, place) or draft.stems(place + 1) & _objects(draft)):
+        # "3 papers": the unit or what is counted belongs to the number.
+        places.append(place + 1)
+    draft.set(each, value, places)
 
 
 def _number(draft: Draft, place: int) -> int | float | None:
@@ -69,7 +73,8 @@ def _words_beside(draft: Draft, place: int) -> tuple[set[str], set[str], set[str
         before |= draft.stems(other)
         literal.add(tokens[other].word)
     for other in range(place + 1, min(place + 3, len(tokens))):
-        if not tokens[other].is_word or draft.wording.preposition(tokens[other]):
+        token = tokens[other]
+        if not token.is_word or draft.wording.preposition(token) or token.word in draft.wording.language.joints:
             break
         after |= draft.stems(other)
         literal.add(tokens[other].word)
@@ -98,6 +103,8 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
         total += 2.5
     if names & _COUNT_STEMS and after & _objects(draft):
         total += 2.5
+    if ("tail" in each.words and "first" in literal) or ("head" in each.words and "last" in literal):
+        total -= 5
     if literal & {"under", "below", "most"} and "max" in each.words:
         total += 1
     return total

@@ -95,6 +95,8 @@ class Profiles:
         ] or own
         in_name = [word for word in (tail[0], tail[-1], own[0]) if word in ENGLISH.verbs]
         acting = [word for word in in_name if word in ACTIONS] or in_name
+        # "API-post-search" searches: the description decides between two verbs.
+        acting = [first] if first in acting else acting
         verb = acting[0] if acting else (first if first in ENGLISH.verbs else "")
         found = properties_of(entry)
         choices = [str(choice) for each in found for choice in each.choices]

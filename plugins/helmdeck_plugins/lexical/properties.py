@@ -166,7 +166,8 @@ def _role(entry: Entry, name_words: tuple[str, ...], schema: Mapping[str, Any], 
 
 def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role:
     last = name_words[-1] if name_words else ""
-    known = {role for role, its_words in ROLE_WORDS.items() if last in its_words}
+    forms = {last, last.removesuffix("s")}
+    known = {role for role, its_words in ROLE_WORDS.items() if forms & its_words}
     every = set(name_words)
     if "currency" in every or (_CODES.search(text) and every & {"from", "to", "base", "target", "source"}):
         return Role.CURRENCY
@@ -197,7 +198,7 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
 
 
 def _side(name_words: tuple[str, ...]) -> str:
-    ends = {name_words[0], name_words[-1]} if name_words else set()
+    ends = {word for each in (name_words[:1], name_words[-1:]) for word in (*each, *(w.removesuffix("s") for w in each))}
     if "timestamp" in ends and len(name_words) == 1:
         return ""
     if ends & SOURCE_SIDE:

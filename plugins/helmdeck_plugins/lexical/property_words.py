@@ -11,7 +11,7 @@ ROLE_WORDS: Final[Mapping[str, frozenset[str]]] = {
         "url": "url urls uri uris link links href website webpage site",
         "email": "email emails recipient recipients attendee attendees invitee invitees cc bcc to mail",
         "path": "path paths file files filename filenames filepath filepaths dir directory folder recording attachment attachments",
-        "date": "date dates day checkin checkout deadline birthday since until departure datetime",
+        "date": "date dates day checkin checkout deadline birthday since until departure datetime due",
         "time": "time hour",
         "zone": "timezone tz zone timezones",
         "id": "id ids uuid sha hash ts timestamp ref revision commit symbol ticker tickers sku isbn code number no key handle slug identifier",
@@ -45,7 +45,7 @@ GENERIC_WORDS: Final = frozenset(
 """Words of names that do not label a value in a request."""
 
 COUNT_WORDS: Final = frozenset(
-    "limit count max num n top size maximum number results amount quantity per page total k".split()
+    "limit count max num n top size maximum number results amount quantity per page total k tail head lines".split()
 )
 """Words of names that take a number of items."""
 

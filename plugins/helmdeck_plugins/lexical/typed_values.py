@@ -265,9 +265,11 @@ def _id_text(draft: Draft, places: Sequence[int]) -> str:
 def fill_names(draft: Draft) -> None:
     """Set names and titles: the value after "called" or after a label."""
     for each in list(draft.open_inputs()):
-        if each.role not in (Role.NAME, Role.TEXT, Role.PATH, Role.PATTERN):
+        if each.role not in (Role.NAME, Role.TEXT, Role.PATH, Role.PATTERN, Role.CODE):
             continue
         places = labelled(draft, each)
+        if places and each.role is Role.CODE and draft.tokens[places[0]].is_word:
+            places = []
         if not places and each.role in (Role.NAME, Role.PATH) and each.is_required:
             places = named(draft, each)
         if places:
@@ -300,7 +302,8 @@ def _after_preposition(draft: Draft, each: Property, wanted: Sequence[str]) -> l
             while start < len(draft.tokens) and draft.tokens[start].word in draft.wording.language.determiners:
                 start += 1
             run = _place_run(draft, start, is_language=each.role is Role.LANGUAGE)
-            if run:
+            labels_number = run and run[-1] + 1 < len(draft.tokens) and draft.tokens[run[-1] + 1].kind is Kind.NUMBER
+            if run and not labels_number:
                 return run
     return []
 

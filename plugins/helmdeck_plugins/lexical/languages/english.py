@@ -82,7 +82,7 @@ ENGLISH: Final = Language(
         "under no circumstances|you must not|you should not|you must never|you should never|i don't want|"
         "i do not want|i don't want you to|i do not want you to|i dont want|i don't need|i do not need|we don't want|"
         "we do not want|make sure not to|make sure you don't|make sure that you don't|be careful not to|doesn't|"
-        "does not|can't|cannot|can not|leave out|by no means|in no case|stop|skip|without ever|it is not necessary to|"
+        "does not|can't|cannot|can not|leave out|by no means|in no case|without ever|it is not necessary to|"
         "i'd rather not|i would rather not|not even|please don't|please do not|exclude|excluding"
     ),
     positive=phrases(
