@@ -18,6 +18,7 @@ from helmdeck_plugins.lexical.numbers import fill_numbers
 from helmdeck_plugins.lexical.parts import Part
 from helmdeck_plugins.lexical.profiles import Profile
 from helmdeck_plugins.lexical.properties import Property, Role
+from helmdeck_plugins.lexical.text import stem
 from helmdeck_plugins.lexical.tokens import Kind
 from helmdeck_plugins.lexical.typed_values import fill_ids, fill_names, fill_places, fill_typed
 from helmdeck_plugins.lexical.verb_classes import ACTIONS, Action
@@ -79,6 +80,7 @@ def fill(part: Part, profile: Profile, sources: Sources) -> dict[str, Any]:
     fill_typed(draft)
     fill_ids(draft)
     fill_numbers(draft)
+    _fill_words_beside_to(draft)
     fill_names(draft)
     _fill_quotes(draft)
     _fill_sides(draft)
@@ -118,7 +120,9 @@ def _fill_quotes(draft: Draft) -> None:
 
 def _fill_quotes_by_preposition(draft: Draft) -> None:
     """Set the inputs of several quoted strings: "fill 'name' with 'Ada'", "type 'Ada' into 'name'"."""
-    inputs = [each for each in draft.open_inputs() if each.is_required and each.role in _QUOTE_ROLES and not each.is_list]
+    inputs = [
+        each for each in draft.open_inputs() if each.is_required and each.role in _QUOTE_ROLES and not each.is_list
+    ]
     if len(inputs) < 2 or len(draft.free(Kind.QUOTE)) < 2:
         return
     for place in draft.free(Kind.QUOTE):
@@ -157,7 +161,6 @@ def _fill_sides(draft: Draft) -> None:
             if is_target == (each.side == "target"):
                 draft.set(each, draft.tokens[place].value, [place])
                 break
-    _fill_words_beside_to(draft)
 
 
 def _fill_words_beside_to(draft: Draft) -> None:
@@ -211,7 +214,7 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
             _fill_content(draft, each, sources)
         elif each.role is Role.NAME:
             _fill_name(draft, each)
-        elif each.role is Role.EXPRESSION or (each.role is Role.PLACE and draft.part.verb in draft.profile.verbs):
+        elif each.role is Role.EXPRESSION or (each.role is Role.PLACE and stem(draft.part.verb) in draft.profile.verbs):
             _fill_object(draft, each)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -28,6 +28,8 @@ _NAME: Final = 0.15
 _HINT: Final = 0.5
 _CANDIDATES: Final = 16
 _MIN_COMPOUND: Final = 5
+# Larger catalogs are searched by their words only.
+_MAX_SEARCHED: Final = 300
 # Weight of a synonym, and of a word that a value stands for.
 _SYNONYM: Final = 0.7
 # Minimum share of the object that an entry covers.
@@ -95,7 +97,7 @@ def weigh(part: Part, wording: Wording) -> Weighted:
     objects: list[frozenset[str]] = []
     tail: list[frozenset[str]] = []
     hints: set[str] = set()
-    in_tail = after_naming = in_clause = False
+    in_tail = after_naming = in_clause = counted = False
     for place, token in enumerate(part.tokens):
         if token.is_value:
             for word in _hints_of(token):
@@ -108,7 +110,7 @@ def weigh(part: Part, wording: Wording) -> Weighted:
         if not token.is_word or place == part.verb_place:
             continue
         if wording.preposition(token):
-            in_tail = in_tail or bool(objects)
+            in_tail = in_tail or counted or bool(objects)
             continue
         if token.word in wording.language.naming:
             after_naming = True
@@ -118,6 +120,7 @@ def weigh(part: Part, wording: Wording) -> Weighted:
             in_clause = len(part.tokens) > place + 2
             continue
         if (part.is_question and token.word in _EMPTY_VERBS) or token.word in _COUNTED:
+            counted = counted or token.word in _COUNTED
             continue
         if wording.is_filler(token.word):
             continue
@@ -159,12 +162,22 @@ def choose(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profil
         return None
     best = max(scores.values())
     leading = heapq.nlargest(_CANDIDATES, scores.items(), key=lambda row: (row[1], -row[0]))
+    leading += _between_places(part, profiles, scores)
     found: list[tuple[float, int, Profile]] = []
     for index, score in leading:
         profile = profiles[index]
         if is_allowed(part, profile) and is_covered(part, weighted, profile):
             found.append((score / best + fit(part, weighted, profile), -index, profile))
     return max(found, key=lambda row: row[:2])[2] if found else None
+
+
+def _between_places(part: Part, profiles: Profiles, scores: Mapping[int, float]) -> list[tuple[int, float]]:
+    """Return entries that take "from X to Y", for a question that names no tool."""
+    words = {token.word for token in part.tokens}
+    if not part.is_question or not {"from", "to"} <= words or len(profiles.entries) > _MAX_SEARCHED:
+        return []
+    every = range(len(profiles.entries))
+    return [(index, 0.0) for index in every if index not in scores and _connects_places(part, profiles[index])]
 
 
 # -- effects -----------------------------------------------------------------------------------------------
@@ -240,7 +253,8 @@ def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
     # "echo good morning", "search tides": the verb is the whole name, and its object a text.
     is_named = bool(weighted.verbs & profile.verbs) or (part.verb in _SEARCHING and profile.verb in _SEARCHING)
     is_whole_name = is_named and not set(profile.name) - weighted.every - _WEB
-    return is_whole_name and any(each.role in _FREE_TEXT for each in profile.required)
+    texts = profile.required or profile.properties
+    return is_whole_name and any(each.role in _FREE_TEXT for each in texts)
 
 
 def _names_entry(weighted: Weighted, profile: Profile) -> bool:
@@ -309,15 +323,16 @@ def fit(part: Part, weighted: Weighted, profile: Profile) -> float:
     total += _verb_fit(part, weighted, profile)
     total += _input_fit(part.tokens, profile) + _label_fit(part, weighted, profile)
     # The author of the catalog says so.
-    if any(set(phrase) <= every for phrase in profile.phrases if len(phrase) > 1):
-        total += 1.6
-    elif any(set(phrase) <= weighted.verbs for phrase in profile.phrases):
+    is_keyword = any(set(phrase) <= every for phrase in profile.phrases if len(phrase) > 1)
+    if is_keyword or any(set(phrase) <= weighted.verbs for phrase in profile.phrases):
         total += 1.6
     return total - (0.3 if profile.is_deprecated else 0.0)
 
 
 def _best_match(term: str, weighted: Weighted) -> float:
     own = frozenset({term})
+    if term in weighted.verbs:
+        return 1.0
     words = [*weighted.objects, *weighted.tail]
     if any(term in stems for stems in words):
         return 1.0
@@ -338,18 +353,24 @@ def _verb_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
         return 0.35
     if actions <= READING and own & READING and actions:
         return 0.2
+    needs_id = any(each.role is Role.ID for each in profile.required)
+    if part.verb == "search" and Action.SEARCH not in own and needs_id:
+        return -1.0
     if part.verb and not part.is_question and not actions & READING and own and own <= READING:
         return -0.7
-    return -0.3 if own and (actions or part.verb) else 0.0
+    if not own:
+        return -0.5 if actions and not actions & READING else 0.0
+    return -0.3 if actions or part.verb else 0.0
 
 
 def _label_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
     """Return how many required inputs a part names: "latitude 48.85 and longitude 2.35"."""
-    if not any(token.is_value or token.value[:1].isupper() for token in part.tokens[1:]):
-        return 0.0
+    states_value = any(token.is_value or token.value[:1].isupper() for token in part.tokens[1:])
     every = weighted.every
     known = set(profile.name)
-    return min(0.9, 0.3 * sum(bool((each.labels - known) & every) for each in profile.required))
+    return min(
+        0.9, (0.4 if states_value else 0.2) * sum(bool((each.labels - known) & every) for each in profile.required)
+    )
 
 
 def _input_fit(tokens: Sequence[Token], profile: Profile) -> float:
@@ -366,13 +387,20 @@ def _input_fit(tokens: Sequence[Token], profile: Profile) -> float:
             total -= 0.4
         if each.role is Role.DATE and Kind.DATE not in kinds:
             total -= 0.2
+        if each.role is Role.TEXT and not kinds:
+            total -= 0.1
+        if each.role is Role.PLACE and sum(token.kind is Kind.NUMBER for token in tokens) > 1:
+            total -= 0.4
         if each.role is Role.PATTERN and not kinds & {Kind.GLOB, Kind.QUOTE, Kind.CODE}:
             total -= 0.3
         if each.role is Role.NUMBER and not kinds & {Kind.NUMBER, Kind.HASH, Kind.EXPRESSION}:
             total -= 0.35
     if any(token.word in _COUNTING for token in tokens) and Kind.NUMBER in kinds:
         counts = any(each.role is Role.NUMBER and COUNT_WORDS & set(each.words) for each in profile.properties)
-        total += 0.5 if counts else -0.1
+        total += 0.8 if counts else -0.1
+    numbers = sum(token.kind is Kind.NUMBER for token in tokens)
+    if numbers > 1 and numbers == sum(each.role is Role.NUMBER for each in profile.required):
+        total += 0.5
     has_number = bool(kinds & {Kind.NUMBER, Kind.HASH})
     if has_number and any(each.role is Role.NUMBER for each in profile.required):
         total += 0.4

@@ -145,5 +145,6 @@ def stored_text(draft: Draft) -> list[int]:
 
 def _is_pronoun(draft: Draft, places: list[int]) -> bool:
     return all(
-        draft.tokens[place].is_word and draft.tokens[place].word in draft.wording.language.references for place in places
+        draft.tokens[place].is_word and draft.tokens[place].word in draft.wording.language.references
+        for place in places
     )

@@ -14,6 +14,7 @@ _BETWEEN: Final = frozenset(":=#(") | frozenset(
     "number no nr id is as the with called named titled entitled to of name".split()
 )
 _MAX_BETWEEN: Final = 3
+_MIN_LABEL: Final = 5
 # Words before a text: "saying 'hello'".
 _SAYING: Final = frozenset("saying says stating reading text message body content disant diciendo".split())
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
@@ -38,13 +39,20 @@ def labelled(draft: Draft, each: Property) -> list[int]:
     """Return the places of the value after a label of an input; empty without one."""
     labels = labels_of(draft, each)
     for place in range(len(draft.tokens)):
-        if place == draft.part.verb_place or not draft.stems(place) & labels:
+        if place == draft.part.verb_place or not _is_label(draft.stems(place), labels):
             continue
         if value := _value_after(draft, each, place):
             return value
     if each.role is Role.NAME and not each.is_list:
         return _word_before_label(draft, labels)
     return []
+
+
+def _is_label(stems: frozenset[str], labels: frozenset[str]) -> bool:
+    """Whether a word is a label, or ends with one: "worksheet" for ``sheet_name``."""
+    return bool(stems & labels) or any(
+        len(label) >= _MIN_LABEL and term.endswith(label) for term in stems for label in labels
+    )
 
 
 def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
@@ -61,8 +69,10 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
             continue
         if each.role is Role.ID and is_named:
             return []
-        if token.is_word and each.role in _WORD_ROLES and (
-            is_plain_word(draft, position) or _ends_phrase(draft, position)
+        if (
+            token.is_word
+            and each.role in _WORD_ROLES
+            and (is_plain_word(draft, position) or _ends_phrase(draft, position))
         ):
             return word_run(draft, position)
         return []

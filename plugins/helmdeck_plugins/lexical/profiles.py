@@ -22,6 +22,8 @@ from helmdeck_plugins.lexical.words import STOP_WORDS
 _PREFIX_SHARE: Final = 0.6
 _MIN_PREFIXED: Final = 4
 _MAX_DESCRIPTION: Final = 400
+# Names made from HTTP methods: "API-post-search".
+_METHODS: Final = frozenset("get post put patch delete".split())
 
 
 @attrs.frozen
@@ -87,7 +89,8 @@ class Profiles:
 
     def _make(self, entry: Entry) -> Profile:
         own = [word for word in name_words(entry) if word not in self._prefixes] or name_words(entry)
-        opening = words(split_identifier(entry.description[:_MAX_DESCRIPTION].partition(". ")[0]))
+        sentence = entry.description[:_MAX_DESCRIPTION].partition(". ")[0]
+        opening = [*words(split_identifier(sentence)), *words(sentence)]
         first = next((_base_form(word) for word in opening[:1]), "")
         # The verb is at the start of a name, or at its end: "create_issue", "issue.create", "calendar.create_event".
         tail = [
@@ -97,6 +100,7 @@ class Profiles:
         acting = [word for word in in_name if word in ACTIONS] or in_name
         # "API-post-search" searches: the description decides between two verbs.
         acting = [first] if first in acting else acting
+        others = [word for word in in_name if acting == [first] and word in _METHODS]
         verb = acting[0] if acting else (first if first in ENGLISH.verbs else "")
         found = properties_of(entry)
         choices = [str(choice) for each in found for choice in each.choices]
@@ -105,7 +109,7 @@ class Profiles:
         return Profile(
             entry=entry,
             verb=verb,
-            name=tuple(dict.fromkeys(stem(word) for word in own if word != verb and word not in STOP_WORDS)),
+            name=tuple(dict.fromkeys(stem(word) for word in own if word not in (verb, *others, *STOP_WORDS))),
             verbs=frozenset(stem(word) for word in (*in_name, first) if word),
             opening=frozenset(stem(word) for word in (*own, *opening)),
             forms=frozenset(word for word in own if word != verb and word not in STOP_WORDS),

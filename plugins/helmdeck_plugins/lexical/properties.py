@@ -198,7 +198,9 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
 
 
 def _side(name_words: tuple[str, ...]) -> str:
-    ends = {word for each in (name_words[:1], name_words[-1:]) for word in (*each, *(w.removesuffix("s") for w in each))}
+    ends = {
+        word for each in (name_words[:1], name_words[-1:]) for word in (*each, *(w.removesuffix("s") for w in each))
+    }
     if "timestamp" in ends and len(name_words) == 1:
         return ""
     if ends & SOURCE_SIDE:

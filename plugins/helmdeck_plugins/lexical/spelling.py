@@ -22,6 +22,7 @@ class Speller:
     def correct(self, word: str) -> str | None:
         """Return a known word that differs by one missing, additional, replaced or swapped letter, never the first."""
         size = len(word)
+        other: str
         if size < _MIN_LETTERS or not word.isalpha():
             return None
         for other in self._words.get((word[0], size), ()):

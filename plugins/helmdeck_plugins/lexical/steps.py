@@ -10,6 +10,7 @@ import attrs
 from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, Entry, EntryKind
 from helmdeck_plugins.lexical.arguments import Earlier, Sources, fill
 from helmdeck_plugins.lexical.choice import choose
+from helmdeck_plugins.lexical.enumerations import one_value_each
 from helmdeck_plugins.lexical.index import LexicalIndex
 from helmdeck_plugins.lexical.languages import LANGUAGES, detect, knows
 from helmdeck_plugins.lexical.parts import Part, split_parts
@@ -70,8 +71,17 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
     language = detect(token.word for token in tokens if token.is_word)
     wording = Wording(language, profiles.vocabulary, lexical.verbs)
     parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
-    requested = _requested(parts)
-    picks = tuple(Pick(part, choose(part, wording, lexical, profiles)) for part in requested)
+    picks: tuple[Pick, ...] = ()
+    every: list[Part] = []
+    for part in parts:
+        if part.is_excluded:
+            every.append(part)
+            continue
+        profile = choose(part, wording, lexical, profiles)
+        single = [part] if profile is None else one_value_each(part, profile, wording)
+        every += single
+        picks += tuple(Pick(each, profile) for each in single)
+    parts = every
     picks = _without_background(picks)
     pipeline = covering_pipeline([pick.part for pick in picks], [pick.profile for pick in picks], wording, profiles)
     return Understood(
@@ -83,10 +93,6 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         pipeline=pipeline,
         is_foreign=all(pick.profile is None for pick in picks) and _is_foreign(tokens, wording),
     )
-
-
-def _requested(parts: Sequence[Part]) -> list[Part]:
-    return [part for part in parts if not part.is_excluded]
 
 
 def _without_background(picks: tuple[Pick, ...]) -> tuple[Pick, ...]:

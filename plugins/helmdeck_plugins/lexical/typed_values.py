@@ -95,7 +95,7 @@ def _for_list(draft: Draft, places: Sequence[int]) -> list[int]:
 
 def _belongs_elsewhere(draft: Draft, each: Property, places: Sequence[int]) -> bool:
     """Whether an optional input needs a label, because nothing else says that it is meant."""
-    if each.role in (Role.DATE, Role.TIME, Role.URL):
+    if each.role in (Role.DATE, Role.TIME, Role.URL, Role.PATTERN):
         return False
     if each.role is Role.EMAIL:
         if each.side == "" and "sender" in each.words:

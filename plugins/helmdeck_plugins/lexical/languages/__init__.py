@@ -14,6 +14,8 @@ from helmdeck_plugins.lexical.languages.spanish import SPANISH
 LANGUAGES: Final[Sequence[Language]] = (ENGLISH, GERMAN, FRENCH, SPANISH)
 """The known languages; the first one wins ties."""
 
+__all__ = ["ENGLISH", "LANGUAGES", "Language", "detect", "knows"]
+
 # A request is long enough to be identified: tens of thousands of words say nothing more.
 _READ_WORDS: Final = 400
 
