@@ -214,7 +214,9 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
             _fill_content(draft, each, sources)
         elif each.role is Role.NAME:
             _fill_name(draft, each)
-        elif each.role is Role.EXPRESSION or (each.role is Role.PLACE and stem(draft.part.verb) in draft.profile.verbs):
+        elif each.role is Role.EXPRESSION or (
+            each.role is Role.PLACE and (stem(draft.part.verb) in draft.profile.verbs or draft.part.verb_place < 0)
+        ):
             _fill_object(draft, each)
 
 

@@ -14,7 +14,7 @@ from helmdeck_plugins.lexical.index import SYNONYMS_OF, LexicalIndex
 from helmdeck_plugins.lexical.parts import Part
 from helmdeck_plugins.lexical.profiles import Profile, Profiles
 from helmdeck_plugins.lexical.properties import Role
-from helmdeck_plugins.lexical.property_words import COUNT_WORDS
+from helmdeck_plugins.lexical.property_words import COUNT_WORDS, UNITS
 from helmdeck_plugins.lexical.text import stem, word_terms
 from helmdeck_plugins.lexical.tokens import Kind, Token
 from helmdeck_plugins.lexical.verb_classes import ACTIONS, READING, WRITING, Action
@@ -62,6 +62,8 @@ _ID_KINDS: Final = {Kind.ID, Kind.HASH, Kind.NUMBER, Kind.PATH, Kind.SLUG, Kind.
 _COUNTING: Final = frozenset("first last top latest recent most".split())
 # Words of any request that has a number of something.
 _COUNTED: Final = frozenset("first last top result results item items entry entries hit hits match matches".split())
+_FILE: Final = (stem("file"),)
+_FOLDER_STEMS: Final = frozenset(stem(word) for word in ("directory", "folder", "directories", "folders", "tree"))
 _OPENING_VERBS: Final = frozenset("read show get open view display fetch download load print".split())
 _READING_SQL: Final = re.compile(r"\s*(?:select|with|pragma|explain|show)\b", re.IGNORECASE)
 _WEB: Final = frozenset(stem(word) for word in "web internet online".split())
@@ -100,7 +102,7 @@ def weigh(part: Part, wording: Wording) -> Weighted:
     in_tail = after_naming = in_clause = counted = False
     for place, token in enumerate(part.tokens):
         if token.is_value:
-            for word in _hints_of(token):
+            for word in _hints_of(token, part.verb):
                 hints.add(stem(word))
                 query.setdefault(stem(word), _HINT)
             if token.kind is Kind.SQL:
@@ -121,6 +123,9 @@ def weigh(part: Part, wording: Wording) -> Weighted:
             continue
         if (part.is_question and token.word in _EMPTY_VERBS) or token.word in _COUNTED:
             counted = counted or token.word in _COUNTED
+            continue
+        if place and part.tokens[place - 1].kind is Kind.NUMBER and token.word in UNITS:
+            counted = True
             continue
         if wording.is_filler(token.word):
             continue
@@ -148,10 +153,15 @@ def _is_name(place: int, token: Token, stems: frozenset[str], wording: Wording) 
     return is_capital and not stems & wording.vocabulary.stems
 
 
-def _hints_of(token: Token) -> Sequence[str]:
-    if token.kind is Kind.PATH and "." not in token.value.rpartition("/")[2]:
-        return ("directory", "folder") if token.value.endswith("/") else ("directory", "folder", "file")
+def _hints_of(token: Token, verb: str) -> Sequence[str]:
+    if token.kind is Kind.PATH and not _is_file(token):
+        is_folder = token.value.endswith("/") or verb == "list"
+        return ("directory", "folder") if is_folder else ("file", "directory", "folder")
     return _KIND_WORDS.get(token.kind, ())
+
+
+def _is_file(token: Token) -> bool:
+    return "." in token.value.rpartition("/")[2].lstrip(".")
 
 
 def choose(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profiles) -> Profile | None:
@@ -190,6 +200,8 @@ def requested_actions(part: Part) -> frozenset[Action]:
             return frozenset({Action.READ if _READING_SQL.match(token.value) else Action.UPDATE})
     if part.is_question or not part.verb:
         return frozenset({Action.READ})
+    if part.verb == "tell" and not {token.word for token in part.tokens[1:2]} & {"me", "us"}:
+        return frozenset({Action.SEND})  # "tell the team that ..."
     return ACTIONS.get(part.verb, frozenset())
 
 
@@ -197,6 +209,8 @@ def is_allowed(part: Part, profile: Profile) -> bool:
     """Whether an entry does no more than a part requests: nothing that reads may write, and only deletions delete."""
     actions = requested_actions(part)
     names_verb = bool(part.verb) and stem(part.verb) in profile.verbs
+    if not names_verb and not _is_related(part, actions, profile):
+        return False
     if profile.deletes and Action.DELETE not in actions and not names_verb:
         return False
     if Action.DELETE in actions and not actions - {Action.DELETE} and not names_verb:
@@ -206,6 +220,19 @@ def is_allowed(part: Part, profile: Profile) -> bool:
     if actions and actions <= WRITING and profile.writes is False:
         return names_verb
     return True
+
+
+def _is_related(part: Part, actions: frozenset[Action], profile: Profile) -> bool:
+    """Whether the verb of a part has anything to do with an entry: "push the branch" does not create one."""
+    own = ACTIONS.get(profile.verb, frozenset())
+    if part.is_question or not part.verb or not profile.verb or actions & own:
+        return True
+    verb = stem(part.verb)
+    if verb in profile.opening or _synonyms(verb) & profile.verbs:
+        return True
+    if any(verb in phrase for phrase in profile.phrases):
+        return True
+    return not own and not profile.writes and actions <= READING and bool(actions)
 
 
 # -- coverage ----------------------------------------------------------------------------------------------
@@ -240,6 +267,8 @@ def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
         return True
     has_verb = bool(weighted.verbs) and _matches(weighted.verbs, profile.verbs | profile.opening) > 0
     if not weighted.objects:
+        if part.is_question and _answers_with_file(part, profile):
+            return True
         return _takes_value(part, profile, has_verb=has_verb) or _is_about_tail(weighted, profile)
     covered = [_matches(stems, profile.text) for stems in weighted.objects]
     share = sum(covered) / len(covered)
@@ -251,6 +280,8 @@ def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
     if part.verb in _SEARCHING and profile.takes(Role.QUERY) and _is_about_tail(weighted, profile):
         return True
     # "echo good morning", "search tides": the verb is the whole name, and its object a text.
+    if weighted.verbs & profile.verbs and not profile.name and share >= _MIN_COVER:
+        return True
     is_named = bool(weighted.verbs & profile.verbs) or (part.verb in _SEARCHING and profile.verb in _SEARCHING)
     is_whole_name = is_named and not set(profile.name) - weighted.every - _WEB
     texts = profile.required or profile.properties
@@ -275,6 +306,13 @@ def _reads_value(part: Part, weighted: Weighted, profile: Profile) -> bool:
     is_filled = all(any(each.role in _KIND_ROLES[kind] for kind in kinds) for each in profile.required)
     is_reading = ACTIONS.get(profile.verb, frozenset()) & READING and not profile.writes
     return takes and is_filled and bool(is_reading) and part.verb in _OPENING_VERBS and Kind.URL in kinds
+
+
+def _answers_with_file(part: Part, profile: Profile) -> bool:
+    """Whether "what is in notes.txt" reads the file."""
+    has_file = any(token.kind is Kind.PATH and _is_file(token) for token in part.tokens)
+    takes = any(each.role is Role.PATH for each in profile.required)
+    return has_file and takes and profile.verb == "read" and profile.name == _FILE
 
 
 def _connects_places(part: Part, profile: Profile) -> bool:
@@ -342,6 +380,9 @@ def _best_match(term: str, weighted: Weighted) -> float:
 
 
 def _verb_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
+    if part.is_question and weighted.verbs & profile.verbs and not weighted.objects[:1] == ():
+        # "which columns does the table have" lists columns, not tables.
+        return 0.6 if _matches(weighted.objects[0], frozenset(profile.name)) else 0.2
     if weighted.verbs & profile.verbs:
         return 0.8 if stem(profile.verb) in weighted.verbs or not profile.name else 0.5
     actions, own = requested_actions(part), ACTIONS.get(profile.verb, frozenset())
@@ -378,7 +419,9 @@ def _input_fit(tokens: Sequence[Token], profile: Profile) -> float:
     total = 0.0
     kinds = {token.kind for token in tokens if token.is_value}
     for kind in kinds & _KIND_ROLES.keys():
-        total += 0.4 if profile.takes(*_KIND_ROLES[kind]) else -0.2
+        total += 0.4 if profile.takes(*_KIND_ROLES[kind]) else (-0.5 if kind is Kind.ID else -0.2)
+    if any(token.kind is Kind.PATH and _is_file(token) for token in tokens) and _FOLDER_STEMS & set(profile.name):
+        total -= 0.6
     for each in profile.required:
         wanted = [kind for kind, roles in _KIND_ROLES.items() if each.role in roles[:2]]
         if each.role in (Role.URL, Role.EMAIL, Role.SQL, Role.EXPRESSION) and not kinds & set(wanted):
@@ -387,6 +430,8 @@ def _input_fit(tokens: Sequence[Token], profile: Profile) -> float:
             total -= 0.4
         if each.role is Role.DATE and Kind.DATE not in kinds:
             total -= 0.2
+        if each.role in (Role.TIME, Role.ZONE) and not kinds & {Kind.TIME, Kind.SLUG}:
+            total -= 0.25
         if each.role is Role.TEXT and not kinds:
             total -= 0.1
         if each.role is Role.PLACE and sum(token.kind is Kind.NUMBER for token in tokens) > 1:

@@ -13,7 +13,7 @@ _CUES: Final = frozenset("for about on of matching".split())
 _PARTICLES: Final = frozenset("up out me us back down for".split())
 # Words that introduce another input at the end: "sorted by", "limited to".
 _TRAILERS: Final = frozenset(
-    "sorted sort ordered order limited limit ranked filtered return with using sortiert triées ordenados".split()
+    "sorted sort ordered order limited limit ranked filtered return with using cheaper less more than under below above over most least sortiert triées ordenados".split()
 )
 
 

@@ -95,7 +95,7 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
     unit = _unit(draft, place)
     if unit:
         takes = _UNIT_STEMS.get(unit, frozenset())
-        if takes & (names | each.hints):
+        if takes & names:
             total += 2
         elif takes and not telling & after:
             total -= 3

@@ -18,22 +18,28 @@ class Action(StrEnum):
     MOVE = "move"
     RUN = "run"
     PRODUCE = "produce"
+    GO = "go"
+    INPUT = "input"
+    BUY = "buy"
 
 
 _CLASSES: Final = {
     Action.READ: """
         read show list get view display see tell give look check describe fetch retrieve inspect count print return
         explain load preview query download browse examine monitor watch enumerate summarize compare diff resolve track
-        review recall ask know verify validate determine detect analyze identify stat head tail tree
+        review recall ask know verify validate determine detect analyze identify stat head tail tree open examine see survey
     """,
     Action.SEARCH: "search find locate discover lookup grep",
-    Action.CREATE: "create add new insert register schedule book reserve append fork clone open file initialize init allocate save store remember record",
-    Action.UPDATE: "update edit change modify set rename replace reopen mark assign toggle overwrite adjust patch merge commit resize close complete write upload put lock unlock label",
+    Action.CREATE: "create add new insert register schedule book reserve append fork clone open file initialize init allocate save store remember record remind note",
+    Action.UPDATE: "update edit change modify set rename replace reopen mark assign toggle overwrite adjust patch merge commit resize close complete write upload put lock unlock label turn switch enable disable revert undo restore insert attach move tag assign",
     Action.DELETE: "delete remove erase clear drop cancel purge wipe discard unstage reset revoke destroy uninstall refund truncate kill",
     Action.SEND: "send post email mail reply publish notify forward tweet submit share message respond announce",
     Action.MOVE: "move rename transfer copy",
-    Action.RUN: "run execute start launch trigger perform call invoke stop",
-    Action.PRODUCE: "translate draft generate convert transcribe render calculate compute outline draw make produce paint summarize echo format build take plot capture",
+    Action.RUN: "run execute start launch trigger perform call invoke stop play pause resume solve work use test",
+    Action.PRODUCE: "translate draft generate convert transcribe render calculate compute outline draw make produce paint summarize echo format build take plot capture rewrite condense build compose write simulate",
+    Action.GO: "navigate go open visit browse load",
+    Action.INPUT: "type fill enter write input press click tap select choose",
+    Action.BUY: "buy order purchase shop",
 }  # fmt: skip
 
 ACTIONS: Final = {
@@ -43,7 +49,7 @@ ACTIONS: Final = {
 """The classes of each verb; some verbs have two."""
 
 READING: Final = frozenset({Action.READ, Action.SEARCH})
-WRITING: Final = frozenset({Action.CREATE, Action.UPDATE, Action.DELETE, Action.SEND, Action.MOVE})
+WRITING: Final = frozenset({Action.CREATE, Action.UPDATE, Action.DELETE, Action.SEND, Action.MOVE, Action.BUY})
 
 DELETING_WORDS: Final = frozenset(verb for verb, actions in ACTIONS.items() if Action.DELETE in actions)
 
