@@ -17,7 +17,7 @@ from helmdeck_plugins.lexical.properties import Role
 from helmdeck_plugins.lexical.property_words import COUNT_WORDS, UNITS
 from helmdeck_plugins.lexical.text import stem, word_terms
 from helmdeck_plugins.lexical.tokens import Kind, Token
-from helmdeck_plugins.lexical.verb_classes import ACTIONS, READING, WRITING, Action
+from helmdeck_plugins.lexical.verb_classes import ACTIONS, GENERAL, READING, WRITING, Action
 from helmdeck_plugins.lexical.wording import Wording
 
 # Weights of the words of a part: the object of the verb counts more than what follows a preposition, a name hardly.
@@ -54,7 +54,7 @@ _KIND_ROLES: Final = {
     Kind.CODE: (Role.CODE, Role.SQL, Role.CONTENT, Role.EXPRESSION),
     Kind.EXPRESSION: (Role.EXPRESSION, Role.CODE),
     Kind.DATE: (Role.DATE,),
-    Kind.ID: (Role.ID, Role.NAME, Role.TEXT),
+    Kind.ID: (Role.ID, Role.NAME),
 }
 _CLAUSE_STARTS: Final = frozenset("that dass que".split())
 _EMPTY_VERBS: Final = frozenset("get go do make have does did come".split())
@@ -225,7 +225,11 @@ def is_allowed(part: Part, profile: Profile) -> bool:
 def _is_related(part: Part, actions: frozenset[Action], profile: Profile) -> bool:
     """Whether the verb of a part has anything to do with an entry: "push the branch" does not create one."""
     own = ACTIONS.get(profile.verb, frozenset())
-    if part.is_question or not part.verb or not profile.verb or actions & own:
+    if part.is_question or not part.verb or not profile.verb:
+        return True
+    if actions & own and (actions & own & READING or {part.verb, profile.verb} & GENERAL):
+        return True
+    if actions & READING and own & READING:
         return True
     verb = stem(part.verb)
     if verb in profile.opening or _synonyms(verb) & profile.verbs:
@@ -265,7 +269,10 @@ def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
         return True
     if _connects_places(part, profile):
         return True
-    has_verb = bool(weighted.verbs) and _matches(weighted.verbs, profile.verbs | profile.opening) > 0
+    has_verb = bool(weighted.verbs) and (
+        _matches(weighted.verbs, profile.verbs | profile.opening) > 0
+        or bool(requested_actions(part) & ACTIONS.get(profile.verb, frozenset()))
+    )
     if not weighted.objects:
         if part.is_question and _answers_with_file(part, profile):
             return True
@@ -330,7 +337,8 @@ def _takes_value(part: Part, profile: Profile, *, has_verb: bool) -> bool:
     kinds = {token.kind for token in part.tokens if token.is_value}
     for kind in kinds & _KIND_ROLES.keys():
         if profile.takes(*_KIND_ROLES[kind]):
-            return has_verb or kind in (Kind.SQL, Kind.EXPRESSION, Kind.URL)
+            is_telling = kind in (Kind.SQL, Kind.EXPRESSION) or len(part.tokens) == 1
+            return has_verb or is_telling
     return has_verb and not kinds & {Kind.SQL, Kind.URL}
 
 
@@ -380,6 +388,9 @@ def _best_match(term: str, weighted: Weighted) -> float:
 
 
 def _verb_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
+    needs_id = any(each.role is Role.ID for each in profile.required)
+    if part.verb == "search" and needs_id and Action.SEARCH not in ACTIONS.get(profile.verb, frozenset()):
+        return -1.0
     if part.is_question and weighted.verbs & profile.verbs and not weighted.objects[:1] == ():
         # "which columns does the table have" lists columns, not tables.
         return 0.6 if _matches(weighted.objects[0], frozenset(profile.name)) else 0.2
@@ -394,9 +405,6 @@ def _verb_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
         return 0.35
     if actions <= READING and own & READING and actions:
         return 0.2
-    needs_id = any(each.role is Role.ID for each in profile.required)
-    if part.verb == "search" and Action.SEARCH not in own and needs_id:
-        return -1.0
     if part.verb and not part.is_question and not actions & READING and own and own <= READING:
         return -0.7
     if not own:

@@ -26,6 +26,8 @@ def topic(draft: Draft) -> list[int]:
     start = _start(draft, draft.part.verb_place + 1)
     if start >= len(tokens):
         return []
+    if tokens[start].word in _TRAILERS:
+        return []
     end = _end(draft, start)
     while end > start and (draft.is_filler(end - 1) or not (tokens[end - 1].is_word or tokens[end - 1].is_value)):
         if tokens[end - 1].value in ")]}%?":

@@ -27,16 +27,16 @@ _CLASSES: Final = {
     Action.READ: """
         read show list get view display see tell give look check describe fetch retrieve inspect count print return
         explain load preview query download browse examine monitor watch enumerate summarize compare diff resolve track
-        review recall ask know verify validate determine detect analyze identify stat head tail tree open examine see survey
+        review recall ask know verify validate determine detect analyze identify stat head tail tree open examine survey
     """,
     Action.SEARCH: "search find locate discover lookup grep",
     Action.CREATE: "create add new insert register schedule book reserve append fork clone open file initialize init allocate save store remember record remind note",
-    Action.UPDATE: "update edit change modify set rename replace reopen mark assign toggle overwrite adjust patch merge commit resize close complete write upload put lock unlock label turn switch enable disable revert undo restore insert attach move tag assign",
+    Action.UPDATE: "update edit change modify set rename replace reopen mark assign toggle overwrite adjust patch merge commit resize close complete write upload put lock unlock label turn switch enable disable insert attach move tag assign",
     Action.DELETE: "delete remove erase clear drop cancel purge wipe discard unstage reset revoke destroy uninstall refund truncate kill",
     Action.SEND: "send post email mail reply publish notify forward tweet submit share message respond announce",
     Action.MOVE: "move rename transfer copy",
     Action.RUN: "run execute start launch trigger perform call invoke stop play pause resume solve work use test",
-    Action.PRODUCE: "translate draft generate convert transcribe render calculate compute outline draw make produce paint summarize echo format build take plot capture rewrite condense build compose write simulate",
+    Action.PRODUCE: "translate draft generate convert transcribe render calculate compute outline draw make produce paint summarize echo format build take plot capture rewrite condense build compose simulate",
     Action.GO: "navigate go open visit browse load",
     Action.INPUT: "type fill enter write input press click tap select choose",
     Action.BUY: "buy order purchase shop",
@@ -50,6 +50,14 @@ ACTIONS: Final = {
 
 READING: Final = frozenset({Action.READ, Action.SEARCH})
 WRITING: Final = frozenset({Action.CREATE, Action.UPDATE, Action.DELETE, Action.SEND, Action.MOVE, Action.BUY})
+
+GENERAL: Final = frozenset(
+    """
+    create add new make insert update edit change modify set write put delete remove erase clear cancel drop send post share
+    generate produce move rename transfer copy run execute go open buy order get type enter fill press
+    """.split()
+)
+"""Verbs that can stand for others of their class: "rename" for "move", but not "merge" for "commit"."""
 
 DELETING_WORDS: Final = frozenset(verb for verb, actions in ACTIONS.items() if Action.DELETE in actions)
 
@@ -68,7 +76,7 @@ NOUNS_TOO: Final = frozenset(
     score screen search select sense set shape share ship shop show sign signal snow solve sort sound source space split
     spot stage stamp star start state stay step stock stop store stream study style subject submit supply support
     surface survey switch table tag take talk target task teach test text tip title total touch trace track trade train
-    transfer transform travel treat trial trim trip try turn type update upgrade upload use value view visit vote wait
+    transfer transform travel treat tree tail stat use diff trial trim trip try turn type update upgrade upload use value view visit vote wait
     walk wash watch water weather weigh wipe work wrap write zip zone
     """.split()
 )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from helmdeck_plugins.lexical.languages.language import Language, by_english, phrases, word_set
+from helmdeck_plugins.lexical.verb_classes import ACTIONS
 from helmdeck_plugins.lexical.words import VERBS
 
 _MORE_VERBS: Final = """
+    overwrite undo revert restore ship deploy rollback reschedule unlock archive restock reassign approve reject
     append approximate ascend attach babysit bring buy capture checkout click comment compare contain count deploy descend
     describe diff discard dismiss drag drop duplicate erase evaluate exit expand feed fork geocode go google hover
     hang insert knit kill like look lookup mark mow navigate ping pin polish press push reload reopen reboot refresh
@@ -17,7 +19,7 @@ _MORE_VERBS: Final = """
 
 ENGLISH: Final = Language(
     code="en",
-    verbs={word: word for word in {*VERBS, *_MORE_VERBS.split()}},
+    verbs={word: word for word in {*VERBS, *_MORE_VERBS.split(), *ACTIONS}},
     words={},
     prepositions=by_english(
         """
