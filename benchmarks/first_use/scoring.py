@@ -85,7 +85,7 @@ def score(request: Request, plan: Plan, catalog: Catalog) -> Score:
     gaps = [step.rationale.casefold() for step in plan.steps if step.is_gap]
     wanted = [word.casefold() for word in request.gaps]
     reported = sum(any(word in gap for gap in gaps) for word in wanted)
-    advised = not planned and "language model" in f"{plan.reasoning} {' '.join(gaps)}".casefold()
+    advised = not planned and "language model" in plan.advice
     problems += [f"planned although excluded: {each}" for each in negated]
     problems += [f"gap {word!r} not reported" for word in wanted if not any(word in gap for gap in gaps)]
     if request.needs_model and not advised:

@@ -216,7 +216,7 @@ def is_allowed(part: Part, profile: Profile) -> bool:
     if Action.DELETE in actions and not actions - {Action.DELETE} and not names_verb:
         return profile.deletes
     if actions and actions <= READING:
-        return not profile.writes or (names_verb and not ACTIONS.get(profile.verb, frozenset()) & WRITING)
+        return not profile.writes
     if actions and actions <= WRITING and profile.writes is False:
         return names_verb
     return True
@@ -265,7 +265,7 @@ def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
     """Whether an entry is about the object of a part."""
     if any(set(phrase) <= weighted.every for phrase in profile.phrases if len(phrase) > 1):
         return True
-    if weighted.verbs and any(set(phrase) <= weighted.verbs for phrase in profile.phrases):
+    if weighted.verbs & profile.verb_phrases:
         return True
     if _connects_places(part, profile):
         return True
@@ -370,7 +370,7 @@ def fit(part: Part, weighted: Weighted, profile: Profile) -> float:
     total += _input_fit(part.tokens, profile) + _label_fit(part, weighted, profile)
     # The author of the catalog says so.
     is_keyword = any(set(phrase) <= every for phrase in profile.phrases if len(phrase) > 1)
-    if is_keyword or any(set(phrase) <= weighted.verbs for phrase in profile.phrases):
+    if is_keyword or weighted.verbs & profile.verb_phrases:
         total += 1.6
     return total - (0.3 if profile.is_deprecated else 0.0)
 

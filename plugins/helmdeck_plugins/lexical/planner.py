@@ -102,6 +102,8 @@ def _plan(understood: Understood, task: Task) -> dict[str, Any]:
         "complexity": _complexity(numbered),
         "reasoning": _reasoning(understood, numbered),
     }
+    if understood.is_foreign:
+        answer["advice"] = MODEL_ADVICE
     if task.variant == _SINGLE_PICK:
         answer |= {
             "steps": numbered[:1],
@@ -130,8 +132,6 @@ def _complexity(steps: Sequence[Mapping[str, Any]]) -> str:
 def _reasoning(understood: Understood, steps: Sequence[Mapping[str, Any]]) -> str:
     if not steps:
         return "every part of the request is done"
-    if understood.is_foreign:
-        return MODEL_ADVICE
     gaps = sum(step["tool"] == UNKNOWN_TOOL for step in steps)
     matched = f"matched by words: {len(steps) - gaps} of {len(steps)} parts of the request fit the catalog"
     excluded = [quoted(part.text) for part in understood.parts if part.is_excluded]

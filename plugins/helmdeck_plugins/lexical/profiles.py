@@ -35,6 +35,7 @@ class Profile:
     :ivar verbs: stems of all verbs of its name and of the first word of its description.
     :ivar text: stems of its name, description, keywords, inputs and choices.
     :ivar opening: stems of its name and the first sentence of its description.
+    :ivar phrases: stems of its keyword phrases; ``verb_phrases`` are those such as "remember this", which are one verb.
     :ivar forms: the words of its name as they are written, to tell "order" from "orders".
     :ivar writes: it changes something; ``None`` if nothing tells.
     """
@@ -47,6 +48,7 @@ class Profile:
     forms: frozenset[str]
     text: frozenset[str]
     phrases: tuple[tuple[str, ...], ...]
+    verb_phrases: frozenset[str]
     properties: tuple[Property, ...]
     writes: bool | None
     deletes: bool
@@ -122,6 +124,11 @@ class Profiles:
                 )
             ),
             phrases=tuple(parts for phrase in keywords if (parts := tuple(terms(phrase)))),
+            verb_phrases=frozenset(
+                stem(found_words[0])
+                for phrase in keywords
+                if (found_words := words(phrase)) and terms(phrase) == terms(found_words[0])
+            ),
             properties=found,
             writes=writes,
             deletes=deletes,

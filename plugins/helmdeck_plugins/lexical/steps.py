@@ -25,8 +25,8 @@ _MAX_QUOTE_CHARS: Final = 100
 _MAX_PARTS: Final = 50
 _MIN_WORDS: Final = 2
 MODEL_ADVICE: Final = (
-    "local/lexical knows English, German, French and Spanish words only: use a language model for this request, "
-    "with --model PROVIDER/MODEL"
+    "use a language model (--model PROVIDER/MODEL): local/lexical knows English, German, French and Spanish, "
+    "and hardly any word of this request"
 )
 
 
