@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -148,13 +149,33 @@ def test_a_negated_request_plans_nothing(catalog: Catalog, negation: str, verb: 
 @given(st.text(st.characters(exclude_categories=()), max_size=300))
 def test_tokens_are_slices_of_the_text_in_order(text: str) -> None:
     tokens = scan(text)
-    assert all(a.end <= b.start for a, b in zip(tokens, tokens[1:], strict=False))
+    assert all(a.end <= b.start for a, b in pairwise(tokens))
     assert all(token.value in text[token.start : token.end] for token in tokens)
 
 
 @pytest.mark.parametrize(
     "unit",
-    ["a", ".", "a ", "a, ", "and ", "1 ", "1*", "(", "'", '"', "`", "/", "a/", "@", "SELECT ", "don't ", "-", "\n", "1. "],
+    [
+        "a",
+        ".",
+        "a ",
+        "a, ",
+        "and ",
+        "1 ",
+        "1*",
+        "(",
+        "'",
+        '"',
+        "`",
+        "/",
+        "a/",
+        "@",
+        "SELECT ",
+        "don't ",
+        "-",
+        "\n",
+        "1. ",
+    ],
 )
 def test_work_grows_linearly_with_the_request(work_counter: WorkCounter, unit: str) -> None:
     work_counter.assert_linear(lambda length: scan(unit * (length // len(unit))), 8_000)

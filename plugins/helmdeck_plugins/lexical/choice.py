@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
 import attrs
 
+from helmdeck_core import EntryKind
+from helmdeck_plugins.lexical.fields import step_packs
 from helmdeck_plugins.lexical.index import SYNONYMS_OF, LexicalIndex
 from helmdeck_plugins.lexical.parts import Part
 from helmdeck_plugins.lexical.profiles import Profile, Profiles
@@ -62,6 +64,8 @@ _ID_KINDS: Final = {Kind.ID, Kind.HASH, Kind.NUMBER, Kind.PATH, Kind.SLUG, Kind.
 _COUNTING: Final = frozenset("first last top latest recent most".split())
 # Words of any request that has a number of something.
 _COUNTED: Final = frozenset("first last top result results item items entry entries hit hits match matches".split())
+_LIGHT: Final = frozenset("take make do perform have use start".split())
+_TURNING: Final = frozenset("turn make convert transform".split())
 _FILE: Final = (stem("file"),)
 _FOLDER_STEMS: Final = frozenset(stem(word) for word in ("directory", "folder", "directories", "folders", "tree"))
 _OPENING_VERBS: Final = frozenset("read show get open view display fetch download load print".split())
@@ -176,7 +180,9 @@ def choose(part: Part, wording: Wording, lexical: LexicalIndex, profiles: Profil
     found: list[tuple[float, int, Profile]] = []
     for index, score in leading:
         profile = profiles[index]
-        if is_allowed(part, profile) and is_covered(part, weighted, profile):
+        if not is_allowed(part, profile) or not is_covered(part, weighted, profile):
+            continue
+        if profile.entry.kind is not EntryKind.PIPELINE or does_only(profile, weighted.every, profiles):
             found.append((score / best + fit(part, weighted, profile), -index, profile))
     return max(found, key=lambda row: row[:2])[2] if found else None
 
@@ -190,11 +196,37 @@ def _between_places(part: Part, profiles: Profiles, scores: Mapping[int, float])
     return [(index, 0.0) for index in every if index not in scores and _connects_places(part, profiles[index])]
 
 
+def does_only(profile: Profile, words: frozenset[str], profiles: Profiles, chosen: Collection[str] = ()) -> bool:
+    """Whether a pipeline is what a request names, and every step of it that changes something is requested.
+
+    :param words: stems of the request.
+    :param chosen: the entries of its parts.
+    """
+    if not is_named(profile, words) and not chosen:
+        return False
+    for pack in step_packs(profile.entry):
+        step = profiles.of(pack)
+        if step is None or not step.writes or pack in chosen:
+            continue
+        if words.isdisjoint({*step.name, *step.verbs, *(term for phrase in step.phrases for term in phrase)}):
+            return False
+    return True
+
+
+def is_named(profile: Profile, words: frozenset[str]) -> bool:
+    """Whether a request contains a keyword phrase of an entry, or its whole name."""
+    return any(set(phrase) <= words for phrase in profile.phrases if len(phrase) > 1) or (
+        len(profile.name) > 1 and {stem(profile.verb), *profile.name} <= words
+    )
+
+
 # -- effects -----------------------------------------------------------------------------------------------
 
 
 def requested_actions(part: Part) -> frozenset[Action]:
     """Return what the verb of a part does; reading for a question, and for a part without a verb."""
+    if part.verb in _TURNING and any(token.word == "into" for token in part.tokens):
+        return frozenset({Action.PRODUCE})  # "turn the talk into slides"
     for token in part.tokens:
         if token.kind is Kind.SQL:
             return frozenset({Action.READ if _READING_SQL.match(token.value) else Action.UPDATE})
@@ -227,7 +259,7 @@ def _is_related(part: Part, actions: frozenset[Action], profile: Profile) -> boo
     own = ACTIONS.get(profile.verb, frozenset())
     if part.is_question or not part.verb or not profile.verb:
         return True
-    if actions & own and (actions & own & READING or {part.verb, profile.verb} & GENERAL):
+    if actions & own and (actions & own & READING or {part.verb, profile.verb} & (GENERAL | _TURNING)):
         return True
     if actions & READING and own & READING:
         return True
@@ -236,6 +268,9 @@ def _is_related(part: Part, actions: frozenset[Action], profile: Profile) -> boo
         return True
     if any(verb in phrase for phrase in profile.phrases):
         return True
+    if part.verb in _LIGHT and not profile.writes:
+        # "take a screenshot": the object is the action.
+        return any(stem(token.word) in profile.name for token in part.content if token.is_word)
     return not own and not profile.writes and actions <= READING and bool(actions)
 
 
@@ -391,7 +426,7 @@ def _verb_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
     needs_id = any(each.role is Role.ID for each in profile.required)
     if part.verb == "search" and needs_id and Action.SEARCH not in ACTIONS.get(profile.verb, frozenset()):
         return -1.0
-    if part.is_question and weighted.verbs & profile.verbs and not weighted.objects[:1] == ():
+    if part.is_question and weighted.verbs & profile.verbs and weighted.objects:
         # "which columns does the table have" lists columns, not tables.
         return 0.6 if _matches(weighted.objects[0], frozenset(profile.name)) else 0.2
     if weighted.verbs & profile.verbs:

@@ -35,6 +35,8 @@ def topic(draft: Draft) -> list[int]:
         end -= 1
     if end <= start or _is_reference(draft, start, end):
         return []
+    if end == start + 1 and tokens[start].kind in (Kind.URL, Kind.PATH, Kind.EMAIL, Kind.ID):
+        return []
     return list(range(start, end))
 
 

@@ -102,10 +102,13 @@ def _question_verb(tokens: Sequence[Token]) -> str:
 def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
     if tokens and tokens[0].is_word and (verb := wording.corrected_verb(tokens[0].word)):
         return verb, 0
-    if len(tokens) > 1 and tokens[0].is_word and not wording.is_filler(tokens[0].word):
-        # "tweet 'Hello'", "undo the commit": whatever stands before a text or an article is a verb.
-        if tokens[1].kind is Kind.QUOTE or (wording.language is ENGLISH and tokens[1].word in _OBJECT_STARTS):
-            return tokens[0].word, 0
+    # "tweet 'Hello'", "undo the commit": whatever stands before a text or an article is a verb.
+    starts = len(tokens) > 1 and tokens[0].is_word and not wording.is_filler(tokens[0].word)
+    has_object = starts and (
+        tokens[1].kind is Kind.QUOTE or (wording.language is ENGLISH and tokens[1].word in _OBJECT_STARTS)
+    )
+    if has_object:
+        return tokens[0].word, 0
     places = range(len(tokens))
     if wording.language is not ENGLISH:
         # "Kannst du die Datei lesen": the verb is at the end.
