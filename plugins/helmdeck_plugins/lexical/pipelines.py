@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from helmdeck_core import Entry, EntryKind
-from helmdeck_plugins.lexical.choice import does_only, is_named, weigh
+from helmdeck_plugins.lexical.effects import does_only, is_named
 from helmdeck_plugins.lexical.fields import step_packs
 from helmdeck_plugins.lexical.parts import Part
 from helmdeck_plugins.lexical.profiles import Profile, Profiles
+from helmdeck_plugins.lexical.weighing import weigh
 from helmdeck_plugins.lexical.wording import Wording
 
 

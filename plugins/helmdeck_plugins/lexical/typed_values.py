@@ -27,6 +27,7 @@ _KINDS: Final = {
 _TARGET: Final = ("to",)
 _SOURCE: Final = ("from",)
 _PLACES: Final = ("in", "at", "near", "for", "of", "to", "from", "on")
+_FOLDER_WORDS: Final = frozenset("repo repository dir directory folder root cwd workspace base project".split())
 _ZONES: Final = frozenset("UTC GMT CET CEST EST EDT PST PDT IST JST BST".split())
 _MAX_CURRENCY: Final = 3
 
@@ -41,11 +42,27 @@ def fill_typed(draft: Draft) -> None:
         places = [place for kind in kinds for place in draft.free(kind) if _is_value_of(draft, role, place)]
         if kinds[0] is Kind.PATH and any(draft.tokens[place].kind is Kind.PATH for place in places):
             places = [place for place in places if draft.tokens[place].kind is Kind.PATH]
+        if role is Role.PATH and len(inputs) > 1:
+            _assign_folders(draft, inputs, places)
+            inputs = [each for each in inputs if each.name not in draft.args]
+            places = [place for place in places if place not in draft.taken]
         _assign(draft, inputs, places)
     _fill_words(draft, Role.CURRENCY, lambda place: _is_currency(draft, place))
     _fill_words(draft, Role.ZONE, lambda place: draft.tokens[place].value in _ZONES)
     _fill_choices(draft)
     _fill_booleans(draft)
+
+
+def _assign_folders(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> None:
+    """Set inputs that take a folder or repository, beside others that take files."""
+    folders = [each for each in inputs if _FOLDER_WORDS & set(each.words)]
+    if len(folders) != 1 or len(inputs) == 1:
+        return
+    likely = [place for place in places if draft.preposition_before(place) in ("in", "of", "from", "to")]
+    unlike = [place for place in places if "." not in draft.tokens[place].value.rpartition("/")[2]]
+    both = [place for place in likely if place in unlike] or unlike or (likely if len(places) > 1 else [])
+    if len(both) == 1:
+        _set(draft, folders[0], both)
 
 
 def _is_value_of(draft: Draft, role: Role, place: int) -> bool:

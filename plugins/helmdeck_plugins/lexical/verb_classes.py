@@ -18,6 +18,7 @@ class Action(StrEnum):
     MOVE = "move"
     RUN = "run"
     PRODUCE = "produce"
+    CHANGE = "change"
     GO = "go"
     INPUT = "input"
     BUY = "buy"
@@ -30,9 +31,13 @@ _CLASSES: Final = {
         review recall ask know verify validate determine detect analyze identify stat head tail tree open examine survey
     """,
     Action.SEARCH: "search find locate discover lookup grep",
-    Action.CREATE: "create add new insert register schedule book reserve append fork clone open file initialize init allocate save store remember record remind note",
-    Action.UPDATE: "update edit change modify set rename replace reopen mark assign toggle overwrite adjust patch merge commit resize close complete write upload put lock unlock label turn switch enable disable insert attach move tag assign",
-    Action.DELETE: "delete remove erase clear drop cancel purge wipe discard unstage reset revoke destroy uninstall refund truncate kill",
+    Action.CREATE: "create add new insert register schedule book reserve append clone open file initialize init allocate save store remember record remind note",
+    Action.UPDATE: "update edit change modify set rename replace reopen mark assign toggle overwrite adjust patch resize close complete write upload put label turn switch insert attach move tag",
+    Action.CHANGE: """
+        refund unstage reset revoke undo revert restore pay charge deploy approve reject ban kick invite archive subscribe
+        unsubscribe follow unfollow star fork merge push commit stage lock unlock enable disable
+    """,
+    Action.DELETE: "delete remove erase clear drop cancel purge wipe discard destroy uninstall truncate kill",
     Action.SEND: "send post email mail reply publish notify forward tweet submit share message respond announce",
     Action.MOVE: "move rename transfer copy",
     Action.RUN: "run execute start launch trigger perform call invoke stop play pause resume solve work use test",
@@ -49,11 +54,13 @@ ACTIONS: Final = {
 """The classes of each verb; some verbs have two."""
 
 READING: Final = frozenset({Action.READ, Action.SEARCH})
-WRITING: Final = frozenset({Action.CREATE, Action.UPDATE, Action.DELETE, Action.SEND, Action.MOVE, Action.BUY})
+WRITING: Final = frozenset(
+    {Action.CREATE, Action.UPDATE, Action.DELETE, Action.SEND, Action.MOVE, Action.BUY, Action.CHANGE}
+)
 
 GENERAL: Final = frozenset(
     """
-    create add new make insert update edit change modify set write put delete remove erase clear cancel drop send post share
+    create add new make insert update edit change modify set write put delete remove erase send post share
     generate produce move rename transfer copy run execute go open buy order get type enter fill press
     """.split()
 )
