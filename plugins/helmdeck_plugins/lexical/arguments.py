@@ -39,6 +39,7 @@ _QUOTE_ROLES: Final = (
 )
 # Verbs that are followed by the text itself.
 _STORING: Final = frozenset("remember note echo say repeat store save remind record print add memorize".split())
+_NAMELIKE: Final = (Role.NAME, Role.QUERY, Role.CONTENT, Role.TEXT)
 _REFERRED: Final = {
     Role.PATH: (Kind.PATH,),
     Role.URL: (Kind.URL,),
@@ -212,7 +213,7 @@ def _fill_texts(draft: Draft, sources: Sources) -> None:
                     draft.set(each, document if whole else document.partition("\n")[0].strip(), [])
         elif each.role in (Role.CONTENT, Role.CODE, Role.SQL):
             _fill_content(draft, each, sources)
-        elif each.role is Role.NAME:
+        elif each.role in (Role.NAME, Role.TEXT):
             _fill_name(draft, each)
         elif each.role is Role.EXPRESSION or (
             each.role is Role.PLACE and (stem(draft.part.verb) in draft.profile.verbs or draft.part.verb_place < 0)
@@ -242,7 +243,7 @@ def _fill_object(draft: Draft, each: Property) -> None:
 
 def _fill_name(draft: Draft, each: Property) -> None:
     """Set a name from the words after the object: "look up the contact Hans Meier", "the article on bees"."""
-    texts = [other for other in draft.profile.required if other.role in (Role.NAME, Role.QUERY, Role.CONTENT)]
+    texts = [other for other in draft.profile.required if other.role in _NAMELIKE]
     if texts != [each]:
         return
     if draft.part.verb == "add" and draft.profile.verb == "add":

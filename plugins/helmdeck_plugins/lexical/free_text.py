@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from helmdeck_plugins.lexical.draft import Draft
-from helmdeck_plugins.lexical.index import SYNONYMS_OF
+from helmdeck_plugins.lexical.text import stem
 from helmdeck_plugins.lexical.tokens import Kind
+from helmdeck_plugins.lexical.words import SYNONYMS
 
+_NEAR: Final = {
+    stem(word): frozenset(stem(other) for group in SYNONYMS if word in group for other in group)
+    for word in {word for group in SYNONYMS for word in group}
+}
 # English prepositions before a topic.
 _CUES: Final = frozenset("for about on of matching".split())
+# Of these, the ones that are never followed by where to search: "search on the web".
+_TOPIC_CUES: Final = _CUES - {"on"}
 _PARTICLES: Final = frozenset("up out me us back down for".split())
 # Words that introduce another input at the end: "sorted by", "limited to".
 _TRAILERS: Final = frozenset(
@@ -51,7 +58,7 @@ def _start(draft: Draft, place: int) -> int:
                 return place + 1
             place += 1
         elif draft.wording.preposition(token):
-            cue_before = draft.wording.preposition(token) in _CUES
+            cue_before = draft.wording.preposition(token) in _TOPIC_CUES
             place += 1
         elif draft.is_filler(place) or token.word in _PARTICLES:
             place += 1
@@ -79,7 +86,8 @@ def _start(draft: Draft, place: int) -> int:
 def names_entry(draft: Draft, place: int) -> bool:
     """Whether a word is one of the entry's name, or a synonym."""
     stems = draft.stems(place)
-    related = {other for term in stems for other in SYNONYMS_OF.get(term, ())}
+    # Broader terms are left out: a quantum is a topic of papers, but no word for them.
+    related = {other for term in stems for other in _NEAR.get(term, ())}
     return bool((stems | related) & frozenset(draft.profile.name))
 
 

@@ -45,7 +45,7 @@ GENERIC_WORDS: Final = frozenset(
 """Words of names that do not label a value in a request."""
 
 COUNT_WORDS: Final = frozenset(
-    "limit count max num n top size maximum number results amount quantity per page total k tail head".split()
+    "limit count max num n top size maximum number results amount quantity per total k tail head".split()
 )
 """Words of names that take a number of items."""
 

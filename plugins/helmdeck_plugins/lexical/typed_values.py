@@ -96,12 +96,14 @@ def _assign(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> 
             continue
         if not each.is_required and _belongs_elsewhere(draft, each, left):
             continue
-        chosen = _for_list(draft, left) if each.is_list else left[:1]
+        chosen = left[:1]
+        if each.is_list:
+            chosen = _files(draft, left) if each.role is Role.PATH else left
         _set(draft, each, chosen)
         left = [place for place in left if place not in chosen]
 
 
-def _for_list(draft: Draft, places: Sequence[int]) -> list[int]:
+def _files(draft: Draft, places: Sequence[int]) -> list[int]:
     """Return the values that are joined to the first one; a folder after "in" or "of" is not one of the files."""
     if len(places) > 1:
         return [place for place in places if draft.preposition_before(place) not in ("in", "of", "from", "to")] or list(

@@ -66,6 +66,7 @@ def weigh(part: Part, wording: Wording) -> Weighted:
     in_tail = after_naming = in_clause = counted = False
     for place, token in enumerate(part.tokens):
         if token.is_value:
+            counted = True
             for word in _hints_of(token, part.verb):
                 hints.add(stem(word))
                 query.setdefault(stem(word), _HINT)
