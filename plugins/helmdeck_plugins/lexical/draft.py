@@ -29,6 +29,7 @@ class Draft:
     wording: Wording
     args: dict[str, Any] = attrs.Factory(dict)
     taken: set[int] = attrs.Factory(set)
+    _stems: dict[int, frozenset[str]] = attrs.field(factory=dict, init=False)
 
     @property
     def tokens(self) -> Sequence[Token]:
@@ -69,10 +70,12 @@ class Draft:
 
     def stems(self, place: int) -> frozenset[str]:
         """Return the stems of a word; of all its meanings."""
-        token = self.tokens[place]
-        if not token.is_word:
-            return frozenset()
-        return frozenset(stem(word) for word in (token.word, *self.wording.nouns(token.word)))
+        found = self._stems.get(place)
+        if found is None:
+            token = self.tokens[place]
+            own = (token.word, *self.wording.nouns(token.word)) if token.is_word else ()
+            found = self._stems[place] = frozenset(stem(word) for word in own)
+        return found
 
     def text(self, first: int, last: int) -> str:
         """Return the text from one token to another, both included; a single quoted string without its marks."""

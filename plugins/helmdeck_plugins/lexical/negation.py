@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from helmdeck_plugins.lexical.languages.language import Phrases
 from helmdeck_plugins.lexical.tokens import Token
 from helmdeck_plugins.lexical.wording import Wording
 
 
-def phrase_length(tokens: Sequence[Token], place: int, phrases: Sequence[Sequence[str]]) -> int:
+def phrase_length(tokens: Sequence[Token], place: int, phrases: Phrases) -> int:
     """Return the number of tokens of the longest phrase at a place; 0 without one."""
-    for phrase in phrases:
+    if place >= len(tokens):
+        return 0
+    for phrase in phrases.get(tokens[place].word.replace("\u2019", "'"), ()):
         end = place + len(phrase)
         if end <= len(tokens) and all(
             token.word.replace("\u2019", "'") == word for token, word in zip(tokens[place:end], phrase, strict=True)

@@ -9,6 +9,8 @@ from typing import Final
 # Shorter words have too many neighbours; a replaced letter needs one letter more than a missing one.
 _MIN_LETTERS: Final = 4
 _MIN_LETTERS_REPLACED: Final = 5
+# Size limit of the cache.
+_MAX_KNOWN: Final = 10_000
 
 
 class Speller:
@@ -18,9 +20,17 @@ class Speller:
         self._words: dict[tuple[str, int], list[str]] = defaultdict(list)
         for word in sorted({word for word in words if len(word) >= _MIN_LETTERS - 1 and word.isalpha()}):
             self._words[word[0], len(word)].append(word)
+        self._known: dict[str, str | None] = {}
 
     def correct(self, word: str) -> str | None:
         """Return a known word that differs by one missing, additional, replaced or swapped letter, never the first."""
+        if word not in self._known:
+            if len(self._known) > _MAX_KNOWN:
+                self._known.clear()
+            self._known[word] = self._correct(word)
+        return self._known[word]
+
+    def _correct(self, word: str) -> str | None:
         size = len(word)
         other: str
         if size < _MIN_LETTERS or not word.isalpha():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import attrs
 
@@ -27,10 +28,20 @@ def by_english(text: str) -> dict[str, str]:
     return found
 
 
-def phrases(text: str) -> tuple[tuple[str, ...], ...]:
-    """Read phrases separated by ``|``, longest first, as folded words."""
-    found = (tuple(fold(word) for word in phrase.split()) for phrase in text.split("|"))
-    return tuple(sorted(found, key=len, reverse=True))
+Phrases = Mapping[str, tuple[tuple[str, ...], ...]]
+"""Phrases as folded words, longest first, by their first word."""
+
+
+def phrases(text: str) -> Phrases:
+    """Read phrases separated by ``|``."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for phrase in text.split("|"):
+        own = tuple(fold(word) for word in phrase.split())
+        found.setdefault(own[0], []).append(own)
+    return {first: tuple(sorted(rows, key=len, reverse=True)) for first, rows in found.items()}
+
+
+_NONE: Final[Phrases] = {}
 
 
 @attrs.frozen(kw_only=True)
@@ -68,12 +79,12 @@ class Language:
     strong_joints: frozenset[str]
     references: frozenset[str]
     questions: frozenset[str]
-    negators: tuple[tuple[str, ...], ...]
-    exclusions: tuple[tuple[str, ...], ...]
+    negators: Phrases
+    exclusions: Phrases
     action_exclusions: frozenset[str]
     action_endings: tuple[str, ...]
     free_negators: frozenset[str] = frozenset()
-    positive: tuple[tuple[str, ...], ...] = ()
-    lead_in_phrases: tuple[tuple[str, ...], ...] = ()
+    positive: Phrases = _NONE
+    lead_in_phrases: Phrases = _NONE
     naming: frozenset[str] = frozenset()
     nothing: frozenset[str] = frozenset()
