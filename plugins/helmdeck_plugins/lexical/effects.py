@@ -44,6 +44,11 @@ def is_allowed(part: Part, profile: Profile) -> bool:
     """Whether an entry does no more than a part requests: nothing that reads may write, and only deletions delete."""
     actions = requested_actions(part)
     names_verb = bool(part.verb) and stem(part.verb) in profile.verbs
+    if not profile.writes or not actions <= READING:
+        # The author of the catalog says that the entry does what the request says.
+        words = frozenset(stem(token.word) for token in part.tokens if token.is_word) | {stem(part.verb)}
+        if any(len(phrase) > 1 and stem(part.verb) in phrase and set(phrase) <= words for phrase in profile.phrases):
+            return True
     if not names_verb and not _is_related(part, actions, profile):
         return False
     if profile.deletes and Action.DELETE not in actions and not names_verb:

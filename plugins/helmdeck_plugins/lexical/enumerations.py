@@ -73,9 +73,10 @@ def _is_value(tokens: Sequence[Token], place: int, kinds: Sequence[Kind]) -> boo
 
 def _are_joined(between: Sequence[Token], wording: Wording) -> bool:
     language = wording.language
-    has_joint = any(token.word in language.joints or token.value in ",&" for token in between)
+    joints = language.joints | language.strong_joints
+    has_joint = any(token.word in joints or token.value in ",&" for token in between)
     return has_joint and all(
-        token.word in language.joints
+        token.word in joints
         or token.value in ",&"
         or token.word in language.determiners
         or token.word in language.prepositions

@@ -42,7 +42,7 @@ def fill_typed(draft: Draft) -> None:
         places = [place for kind in kinds for place in draft.free(kind) if _is_value_of(draft, role, place)]
         if kinds[0] is Kind.PATH and any(draft.tokens[place].kind is Kind.PATH for place in places):
             places = [place for place in places if draft.tokens[place].kind is Kind.PATH]
-        if role is Role.PATH and len(inputs) > 1:
+        if role is Role.PATH:
             _assign_folders(draft, inputs, places)
             inputs = [each for each in inputs if each.name not in draft.args]
             places = [place for place in places if place not in draft.taken]
@@ -56,7 +56,7 @@ def fill_typed(draft: Draft) -> None:
 def _assign_folders(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> None:
     """Set inputs that take a folder or repository, beside others that take files."""
     folders = [each for each in inputs if _FOLDER_WORDS & set(each.words)]
-    if len(folders) != 1 or len(inputs) == 1:
+    if len(folders) != 1 or (len(inputs) == 1 and len(places) < 2):
         return
     likely = [place for place in places if draft.preposition_before(place) in ("in", "of", "from", "to")]
     unlike = [place for place in places if "." not in draft.tokens[place].value.rpartition("/")[2]]

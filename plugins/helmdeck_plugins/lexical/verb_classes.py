@@ -39,7 +39,7 @@ _CLASSES: Final = {
     """,
     Action.DELETE: "delete remove erase clear drop cancel purge wipe discard destroy uninstall truncate kill",
     Action.SEND: "send post email mail reply publish notify forward tweet submit share message respond announce",
-    Action.MOVE: "move rename transfer copy",
+    Action.MOVE: "move rename relocate",
     Action.RUN: "run execute start launch trigger perform call invoke stop play pause resume solve work use test",
     Action.PRODUCE: "translate draft generate convert transcribe render calculate compute outline draw make produce paint summarize echo format build take plot capture rewrite condense build compose simulate",
     Action.GO: "navigate go open visit browse load",
@@ -61,7 +61,7 @@ WRITING: Final = frozenset(
 GENERAL: Final = frozenset(
     """
     create add new make insert update edit change modify set write put delete remove erase send post share
-    generate produce move rename transfer copy run execute go open buy order get type enter fill press
+    generate produce move rename run execute go open buy order get type enter fill press
     """.split()
 )
 """Verbs that can stand for others of their class: "rename" for "move", but not "merge" for "commit"."""
