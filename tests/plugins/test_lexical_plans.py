@@ -231,3 +231,14 @@ def test_a_pipeline_with_a_step_that_was_not_requested_is_not_chosen() -> None:
             "text.summarize",
             "chat.post",
         ]
+
+
+def test_a_sentence_that_states_something_is_no_part_but_a_fragment_is() -> None:
+    assert tools("My harbour is full. Get ship S-100. Thanks!") == ["get_ship"]
+    assert tools("Get ship S-100. Also the football scores.") == ["get_ship", UNKNOWN_TOOL]
+
+
+def test_a_copy_does_not_move() -> None:
+    catalog = read_catalog({"tools": [tool("move_file", "Move or rename a file.", "source", source=TEXT)]}, "test")
+    assert plan("copy a.txt to b.txt", catalog) == [(UNKNOWN_TOOL, {})]
+    assert plan("rename a.txt to b.txt", catalog) == [("move_file", {"source": "a.txt"})]

@@ -12,7 +12,7 @@ from helmdeck_plugins.lexical.arguments import Earlier, Sources, fill
 from helmdeck_plugins.lexical.choice import choose
 from helmdeck_plugins.lexical.enumerations import one_value_each
 from helmdeck_plugins.lexical.index import LexicalIndex
-from helmdeck_plugins.lexical.languages import LANGUAGES, detect, knows
+from helmdeck_plugins.lexical.languages import LANGUAGES, STATEMENT_WORDS, detect, knows
 from helmdeck_plugins.lexical.parts import Part, split_parts
 from helmdeck_plugins.lexical.pasted_text import separate
 from helmdeck_plugins.lexical.pipelines import covering_pipeline
@@ -96,9 +96,14 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
 
 
 def _without_background(picks: tuple[Pick, ...]) -> tuple[Pick, ...]:
-    """Remove sentences that request nothing: no verb, no entry, beside parts that do."""
-    asking = tuple(pick for pick in picks if pick.part.verb or pick.profile is not None)
+    """Remove sentences that request nothing, beside parts that do, as in "My disk is full. List the files", and greetings."""
+    asking = tuple(pick for pick in picks if pick.part.verb or not _is_statement(pick.part))
     return asking or picks
+
+
+def _is_statement(part: Part) -> bool:
+    words = [token.word for token in part.tokens if token.is_word]
+    return not words or not STATEMENT_WORDS.isdisjoint(words) or len(part.tokens) == 1
 
 
 def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:

@@ -14,7 +14,17 @@ from helmdeck_plugins.lexical.languages.spanish import SPANISH
 LANGUAGES: Final[Sequence[Language]] = (ENGLISH, GERMAN, FRENCH, SPANISH)
 """The known languages; the first one wins ties."""
 
-__all__ = ["ENGLISH", "LANGUAGES", "Language", "detect", "knows"]
+__all__ = ["ENGLISH", "LANGUAGES", "STATEMENT_WORDS", "Language", "detect", "knows"]
+
+STATEMENT_WORDS: Final = frozenset(
+    """
+    is are was were am i'm have has had be been will i we they he she thanks thank hello hi hey sorry it's that's
+    ist sind war waren bin habe hat hatte ich wir danke hallo
+    est sont etait suis ai avons je nous merci bonjour
+    es son esta estan soy tengo hay yo gracias hola
+    """.split()
+)
+"""Words of sentences that state or greet rather than request."""
 
 # A request is long enough to be identified: tens of thousands of words say nothing more.
 _READ_WORDS: Final = 400
