@@ -119,9 +119,8 @@ def _next(plan: Plan, follow_up: Callable[[Step], str]) -> Iterator[str]:
     if plan.outcome is PlanOutcome.COMPLETE:
         yield labelled("next", "nothing: the executed steps already cover the whole request")
     elif plan.outcome is PlanOutcome.GAP:
-        yield labelled(
-            "next", "add a pack for this to the catalog, or use what `helmdeck catalog show` lists for the request"
-        )
+        add_pack = "add a pack for this to the catalog, or use what `helmdeck catalog show` lists for the request"
+        yield labelled("next", plan.advice or add_pack)
     elif plan.outcome is PlanOutcome.NO_STEPS:
         yield labelled("next", "the model returned no step; try another --model, or a more detailed request")
     elif plan.more_steps_likely and plan.steps:

@@ -52,12 +52,14 @@ class Reading:
     :ivar weights: terms with their weights, 0 to 1, in order of appearance.
     :ivar asking_words: folded words of the sentences of the request, in order.
     :ivar document: the remaining sentences, one per line; empty without a document.
+    :ivar asking: the sentences of the request, in order.
     """
 
     weights: Mapping[str, float]
     clauses: tuple[Clause, ...]
     asking_words: tuple[str, ...]
     document: str = ""
+    asking: tuple[str, ...] = ()
 
 
 def read(
@@ -84,6 +86,7 @@ def read(
         tuple([clause for sentence in asking for clause in _clauses(sentence, verbs)]),
         tuple([word for sentence in asking for word in sentence.words]),
         "\n".join(rest),
+        tuple([sentence.text for sentence in asking]),
     )
 
 
