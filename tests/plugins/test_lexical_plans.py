@@ -220,8 +220,8 @@ def test_a_gap_in_a_known_language_gives_no_such_advice() -> None:
 
 
 def test_a_text_after_a_colon_is_the_pasted_one_and_no_part() -> None:
-    found = read("Summarize this text: The ship sails. It carries salt. Send nobody.")
-    assert found.document == "The ship sails. It carries salt. Send nobody." and len(found.parts) == 1
+    found = read("Summarize this text: The ship sails. It carries salt. Send no one.")
+    assert found.document == "The ship sails. It carries salt. Send no one." and len(found.parts) == 1
 
 
 def test_a_pipeline_with_a_step_that_was_not_requested_is_not_chosen() -> None:

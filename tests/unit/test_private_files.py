@@ -84,8 +84,7 @@ def test_types_that_are_made_per_call_are_not_kept():
 
 
 def test_input_without_an_end_is_an_error(monkeypatch, tmp_path):
-    from helmdeck_command_kit import read_input
-    from helmdeck_command_kit import inputs
+    from helmdeck_command_kit import inputs, read_input
     from helmdeck_core.cli import UsageError
 
     monkeypatch.setattr(inputs, "MAX_INPUT_BYTES", 1_000)

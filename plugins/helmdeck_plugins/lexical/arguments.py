@@ -175,7 +175,7 @@ def _fill_words_beside_to(draft: Draft) -> None:
         is_new = bool({"new", "value"} & set(each.words))
         is_old = "old" in each.words
         place = to + 1 if is_new else to - 1
-        if not (is_new or is_old) or place >= len(draft.tokens) or place in draft.taken or draft.is_filler(place):
+        if not (is_new or is_old) or place >= len(draft.tokens) or place in draft.used_places or draft.is_filler(place):
             continue
         if draft.tokens[place].is_word or draft.tokens[place].is_value:
             draft.set(each, draft.tokens[place].value, [place])

@@ -190,7 +190,7 @@ def fit(part: Part, weighted: Weighted, profile: Profile) -> float:
         total += 0.8
     total += _verb_fit(part, weighted, profile)
     total += input_fit(part.tokens, profile) + _label_fit(part, weighted, profile)
-    # The author of the catalog says so.
+    # The author of the catalog declares it.
     is_keyword = any(set(phrase) <= every for phrase in profile.phrases if len(phrase) > 1)
     if is_keyword or weighted.verbs & profile.verb_phrases:
         total += 1.6

@@ -20,7 +20,7 @@ class Draft:
     """The arguments of a step, by input name.
 
     :ivar source: the whole request; values are slices of it.
-    :ivar taken: places of tokens whose text is an argument already, or says which one.
+    :ivar used_places: places of tokens whose text is an argument already, or says which one.
     """
 
     source: str
@@ -28,7 +28,7 @@ class Draft:
     profile: Profile
     wording: Wording
     args: dict[str, Any] = attrs.Factory(dict)
-    taken: set[int] = attrs.Factory(set)
+    used_places: set[int] = attrs.Factory(set)
     _stems: dict[int, frozenset[str]] = attrs.field(factory=dict, init=False)
 
     @property
@@ -47,11 +47,13 @@ class Draft:
         if each.is_list and not isinstance(value, list):
             value = [value]
         self.args[each.name] = value
-        self.taken.update(places)
+        self.used_places.update(places)
 
     def free(self, *kinds: Kind) -> list[int]:
         """Return the places of unused tokens of some kinds."""
-        return [place for place, token in enumerate(self.tokens) if token.kind in kinds and place not in self.taken]
+        return [
+            place for place, token in enumerate(self.tokens) if token.kind in kinds and place not in self.used_places
+        ]
 
     def is_filler(self, place: int) -> bool:
         """Whether a token is an article, a preposition or the like."""

@@ -53,7 +53,7 @@ def _start(draft: Draft, place: int) -> int:
     cue_before = False
     while place < len(tokens):
         token = tokens[place]
-        if place in draft.taken or (not token.is_word and not token.is_value):
+        if place in draft.used_places or (not token.is_word and not token.is_value):
             if token.value == ":":
                 return place + 1
             place += 1
@@ -65,7 +65,7 @@ def _start(draft: Draft, place: int) -> int:
         elif describes_entry(draft, place):
             end = place + 1
             is_name = names_entry(draft, place)
-            while end < len(tokens) and (describes_entry(draft, end) or end in draft.taken):
+            while end < len(tokens) and (describes_entry(draft, end) or end in draft.used_places):
                 is_name = is_name and names_entry(draft, end)
                 end += 1
             follows_cue = end < len(tokens) and (
@@ -102,7 +102,7 @@ def _end(draft: Draft, start: int) -> int:
     """Return the place after the topic: before words that belong to other inputs."""
     tokens = draft.tokens
     end = len(tokens)
-    taken = [place for place in draft.taken if place > start]
+    taken = [place for place in draft.used_places if place > start]
     if taken:
         end = min(taken)
         while end > start + 1 and (draft.is_filler(end - 1) or tokens[end - 1].word in _TRAILERS):
@@ -146,7 +146,7 @@ def stored_text(draft: Draft) -> list[int]:
         draft.tokens[start].word in ("that", "to", "dass", "que") or draft.tokens[start].kind is Kind.MARK
     ):
         start += 1
-    places = [place for place in range(start, len(draft.tokens)) if place not in draft.taken]
+    places = [place for place in range(start, len(draft.tokens)) if place not in draft.used_places]
     if not places or places != list(range(start, len(draft.tokens))):
         return []
     words = [place for place in places if not draft.is_filler(place)]

@@ -248,7 +248,7 @@ class LexicalIndex:
 
         :returns: the best entry of each clause, and its margin.
         """
-        voters = [clause for clause in clauses if clause.asks]
+        voters = [clause for clause in clauses if clause.is_request]
         if len(voters) < 2 or not scores:
             return (), ()
         worth = self._clause_vote * max(scores.values())

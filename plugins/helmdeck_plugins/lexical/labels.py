@@ -59,7 +59,7 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
     is_named = False
     for position in range(place + 1, min(place + 2 + _MAX_BETWEEN, len(draft.tokens))):
         token = draft.tokens[position]
-        if position in draft.taken:
+        if position in draft.used_places:
             return []
         if token.is_value:
             return [position] if _takes(each, token.kind) else []
@@ -101,7 +101,7 @@ def _takes(each: Property, kind: Kind) -> bool:
 def is_plain_word(draft: Draft, place: int) -> bool:
     """Whether a word can be a value: it has a meaning of its own and is not a word of the entry's name."""
     token = draft.tokens[place]
-    if not token.is_word or place in draft.taken or draft.is_filler(place):
+    if not token.is_word or place in draft.used_places or draft.is_filler(place):
         return False
     if draft.wording.verb(token.word) and not token.value[:1].isupper() and place + 1 < len(draft.tokens):
         return False
@@ -147,7 +147,7 @@ def named(draft: Draft, each: Property) -> list[int]:
         ):
             start += 1
         following = draft.tokens[start]
-        if start in draft.taken:
+        if start in draft.used_places:
             continue
         if following.is_value and following.kind is not Kind.NUMBER:
             return [start]
@@ -160,7 +160,7 @@ def _until_preposition(draft: Draft, start: int) -> list[int]:
     run = [start]
     while run[-1] + 1 < len(draft.tokens):
         token = draft.tokens[run[-1] + 1]
-        if not token.is_word or draft.wording.preposition(token) or run[-1] + 1 in draft.taken:
+        if not token.is_word or draft.wording.preposition(token) or run[-1] + 1 in draft.used_places:
             break
         run.append(run[-1] + 1)
     return run

@@ -31,9 +31,9 @@ def fill_numbers(draft: Draft) -> None:
     rows = [(_evidence(draft, each, place), each, place) for each in inputs for place in places]
     rows.sort(key=lambda row: (-row[0], row[2]))
     for evidence, each, place in rows:
-        if evidence >= _ENOUGH and each.name not in draft.args and place not in draft.taken:
+        if evidence >= _ENOUGH and each.name not in draft.args and place not in draft.used_places:
             _set(draft, each, place)
-    left = [place for place in places if place not in draft.taken]
+    left = [place for place in places if place not in draft.used_places]
     needed = [each for each in inputs if each.is_required and each.name not in draft.args]
     if needed and len(left) == len(needed):
         for each, place in zip(needed, left, strict=True):

@@ -67,7 +67,7 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
             continue
         made = _part(text, _without_trailing(own[:cut], wording), wording, is_excluded=False)
         if parts and parts[-1].is_excluded and is_bare and made.verb:
-            # "don't move or delete it": the exclusion goes on.
+            # "don't move or delete it": the exclusion continues.
             made = attrs.evolve(made, is_excluded=True)
         parts.append(made)
         if cut < len(own):
@@ -102,7 +102,7 @@ def _question_verb(tokens: Sequence[Token]) -> str:
 def _find_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
     if tokens and tokens[0].is_word and (verb := wording.corrected_verb(tokens[0].word)):
         return verb, 0
-    # "tweet 'Hello'", "undo the commit": whatever stands before a text or an article is a verb.
+    # "tweet 'Hello'", "undo the commit": any word before a text or an article is a verb.
     starts = len(tokens) > 1 and tokens[0].is_word and not wording.is_filler(tokens[0].word)
     has_object = starts and (
         tokens[1].kind is Kind.QUOTE or (wording.language is ENGLISH and tokens[1].word in _OBJECT_STARTS)
@@ -172,7 +172,7 @@ def _is_end(tokens: Sequence[Token], place: int, current: Sequence[Token]) -> bo
         return not _is_list_number(current)
     if token.value == "." and (_is_list_number(current) or following.start == token.end):
         return False
-    # "e.g. this" goes on; "Read it. then stop" does not.
+    # "e.g. this" continues; "Read it. then stop" does not.
     is_abbreviated = bool(current) and "." in current[-1].value and current[-1].is_word
     return token.value != "." or not (is_abbreviated and following.value[:1].islower())
 
@@ -308,7 +308,7 @@ def _without_trailing(tokens: Sequence[Token], wording: Wording) -> list[Token]:
 
 
 def _after_leading_exclusion(tokens: Sequence[Token], wording: Wording) -> int:
-    """Return where the request goes on after "Instead of reading it, list ..."; 0 if it does not."""
+    """Return where the request continues after "Instead of reading it, list ..."; 0 if it does not."""
     language = wording.language
     if not phrase_length(tokens, 0, language.exclusions) and tokens[0].word not in language.action_exclusions:
         return 0

@@ -37,7 +37,7 @@ class Profile:
     :ivar opening: stems of its name and the first sentence of its description.
     :ivar phrases: stems of its keyword phrases; ``verb_phrases`` are those such as "remember this", which are one verb.
     :ivar forms: the words of its name as they are written, to tell "order" from "orders".
-    :ivar writes: it changes something; ``None`` if nothing tells.
+    :ivar writes: it changes something; ``None`` if it is unknown.
     """
 
     entry: Entry

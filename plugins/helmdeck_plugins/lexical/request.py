@@ -31,12 +31,12 @@ class Clause:
     """A part of the request with one subject.
 
     :ivar terms: unique terms in order.
-    :ivar asks: the clause requests an action, so it can become a step.
+    :ivar is_request: the clause requests an action, so it can become a step.
     """
 
     text: str
     terms: tuple[str, ...]
-    asks: bool
+    is_request: bool
 
 
 def asked_terms(clause: Clause) -> tuple[str, ...]:
@@ -126,10 +126,10 @@ def _clause(piece: str, words: Sequence[str], verbs: AbstractSet[str]) -> Clause
     text = piece.strip(" ,;:\t")
     if words and words[0] in JOINTS:
         text = _LEADING_JOINT.sub("", text)
-    return Clause(text, tuple(ordered), _asks(words, piece, verbs))
+    return Clause(text, tuple(ordered), _is_request(words, piece, verbs))
 
 
-def _asks(found: Sequence[str], piece: str, verbs: AbstractSet[str]) -> bool:
+def _is_request(found: Sequence[str], piece: str, verbs: AbstractSet[str]) -> bool:
     """Whether a clause starts with a verb, expresses a wish, or is a question."""
     lead = next((word for word in found if word not in BEFORE_VERB and word not in JOINTS), "")
     if lead in verbs or not WISHES.isdisjoint(found) or not PLEASE.isdisjoint(found) or is_question(piece):

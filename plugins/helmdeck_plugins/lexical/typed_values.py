@@ -45,7 +45,7 @@ def fill_typed(draft: Draft) -> None:
         if role is Role.PATH:
             _assign_folders(draft, inputs, places)
             inputs = [each for each in inputs if each.name not in draft.args]
-            places = [place for place in places if place not in draft.taken]
+            places = [place for place in places if place not in draft.used_places]
         _assign(draft, inputs, places)
     _fill_words(draft, Role.CURRENCY, lambda place: _is_currency(draft, place))
     _fill_words(draft, Role.ZONE, lambda place: draft.tokens[place].value in _ZONES)
@@ -164,7 +164,7 @@ def _fill_choices(draft: Draft) -> None:
         if len(found) == 1:
             value, place = found[0]
             draft.set(each, value, [place] if place >= 0 else [])
-            draft.taken.update(_choice_places(draft, value))
+            draft.used_places.update(_choice_places(draft, value))
 
 
 def _longest(found: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
@@ -237,7 +237,7 @@ def _fill_booleans(draft: Draft) -> None:
         places = [
             place
             for place in range(len(draft.tokens))
-            if place != draft.part.verb_place and draft.stems(place) & wanted and place not in draft.taken
+            if place != draft.part.verb_place and draft.stems(place) & wanted and place not in draft.used_places
         ]
         if wanted <= {term for place in places for term in draft.stems(place)}:
             draft.set(each, True, places)
@@ -252,7 +252,7 @@ def fill_ids(draft: Draft) -> None:
     for each in inputs:
         if places := labelled(draft, each):
             draft.set(each, _id_text(draft, places), places)
-    left = [place for place in draft.free(Kind.ID) if place not in draft.taken]
+    left = [place for place in draft.free(Kind.ID) if place not in draft.used_places]
     needed = [each for each in inputs if each.is_required and each.name not in draft.args]
     if len(left) == 1 and len(needed) == 1:
         draft.set(needed[0], draft.tokens[left[0]].value, left)
@@ -300,20 +300,20 @@ def fill_places(draft: Draft) -> None:
     inputs = [each for each in draft.open_inputs() if each.role in (Role.PLACE, Role.LANGUAGE)]
     for each in inputs:
         if each.role is Role.LANGUAGE:
-            wanted: Sequence[str] = ("to", "in") if each.side != "source" else _SOURCE
+            prepositions: Sequence[str] = ("to", "in") if each.side != "source" else _SOURCE
         elif len(inputs) > 1 and each.side:
-            wanted = _SOURCE if each.side == "source" else _TARGET
+            prepositions = _SOURCE if each.side == "source" else _TARGET
         else:
-            wanted = _PLACES
-        places = _after_preposition(draft, each, wanted)
+            prepositions = _PLACES
+        places = _after_preposition(draft, each, prepositions)
         if not places and each.role is Role.PLACE and each.is_required and len(inputs) == 1:
             places = _capitalised(draft)
         if places:
             draft.set(each, draft.text(places[0], places[-1]), places)
 
 
-def _after_preposition(draft: Draft, each: Property, wanted: Sequence[str]) -> list[int]:
-    for preposition in wanted:
+def _after_preposition(draft: Draft, each: Property, prepositions: Sequence[str]) -> list[int]:
+    for preposition in prepositions:
         for place, token in enumerate(draft.tokens):
             if draft.wording.preposition(token) != preposition or place == draft.part.verb_place:
                 continue
@@ -331,7 +331,7 @@ def _place_run(draft: Draft, start: int, *, is_language: bool) -> list[int]:
     run: list[int] = []
     for place in range(start, len(draft.tokens)):
         token = draft.tokens[place]
-        if place in draft.taken or draft.wording.preposition(token) or token.kind not in (Kind.WORD, Kind.QUOTE):
+        if place in draft.used_places or draft.wording.preposition(token) or token.kind not in (Kind.WORD, Kind.QUOTE):
             break
         if token.word in draft.wording.language.joints or (run and draft.is_filler(place)):
             break
