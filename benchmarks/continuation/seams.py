@@ -164,7 +164,7 @@ def exact(part: str) -> Iterator[Case]:
 
 
 LEGITIMATE = (
-    ("It was a very", " very long night, and nobody slept."),
+    ("It was a very", " very long night, and no one slept."),
     ("She said that", " that was the reason for the delay."),
     ("By then he had", " had enough of the noise."),
     ("Demain nous", " nous levons avant le soleil."),
