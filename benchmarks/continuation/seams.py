@@ -56,8 +56,11 @@ def documents(part: str) -> Iterator[Document]:
 
 
 def _phrase(part: str, rng: random.Random, words: int) -> str:
-    fillers = ("of", "the", "and", "near", "a", "with", "under", "from", "two", "old")
-    return " ".join(rng.choice(_NAMES[part] if at % 3 == 0 else fillers) for at in range(words))
+    fillers, words_so_far = ("of", "the", "and", "near", "a", "with", "under", "from", "two", "old"), [""]
+    for at in range(words):
+        candidates = _NAMES[part] if at % 3 == 0 else fillers
+        words_so_far.append(rng.choice([word for word in candidates if word != words_so_far[-1]]))
+    return " ".join(words_so_far[1:])
 
 
 def _record(part: str, number: int, rng: random.Random) -> dict[str, object]:

@@ -95,15 +95,13 @@ def _is_evident(ending: Ending, rest: str, size: int, blank: str) -> bool:
         return True  # a line marker inside a line
     ends_line = answer[-1] == "\n" or following in ("", "\n")
     if not is_fused and ends_line and (opens_line or (starts_line and size < _LONG and repeated.count("\n") == 1)):
-        return False  # complete lines are repeated in a refrain, not by a restart
-    if size < _ANCHORS[-1]:
+        # Complete lines are repeated in a refrain, and rarely elsewhere.
+        return sum(map(str.isalnum, repeated)) > 1 and not ending.doubles_lines
+    if size < _ANCHORS[-1] or sum(map(str.isalnum, repeated)) < _FEWEST_LETTERS:
         return is_short_restart(ending, rest, size)
-    if size < _LONG and ending.has_doubles:
+    if size < _LONG and ending.has_doubles and ("\n" in (repeated[0], answer[-1]) or ending.flows_into(rest)):
         return False
-    letters = sum(map(str.isalnum, repeated))
-    if not is_fused and is_doubled_word(ending, rest, size):
-        return not may_double(ending, repeated.strip())
-    return letters >= _FEWEST_LETTERS
+    return is_fused or not is_doubled_word(ending, rest, size) or not may_double(ending, repeated.strip())
 
 
 def _runs_on(answer: str, repeated: str) -> bool:

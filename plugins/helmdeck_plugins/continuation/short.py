@@ -24,7 +24,8 @@ _STOPS = ",،、，。；;"
 """Marks that are never doubled in prose."""
 _TRIVIAL = re.compile(r"\d|true|false|null|none|nil", re.IGNORECASE)
 """Values that often occur twice in a row."""
-_ALNUMS = re.compile(r"[^\W_]+")
+_ALNUMS = re.compile(r"[^\W_]+(?:[.,]\d+)*")
+_INSIDE = re.compile(r"[.,:'’-]?[^\W_]")
 _DOUBLED_WORD = re.compile(r"\b([^\W\d_]+)[ \t]+\1\b", re.IGNORECASE)
 _SPACES = re.compile(r"\S {2,}\S")
 _BREAKS = re.compile(r"\n{2,}")
@@ -32,9 +33,8 @@ _BLANK_LINE = re.compile(r"\n[ \t]+\n")
 _ONE_LETTER_WORDS = frozenset("aeiouyàáâèéêìíòóùúkswvzаиоуяквсіў")
 
 _DOUBLE_WORDS = frozenset(
-    """very had that so no ha ho la bye now many more much far long really never again again
-    sehr ganz die der das sie viel nie nein ja nous vous très non oui bien muy más que mucho sí não muito molto piano così bene
-    очень да нет ну еле чуть""".split()
+    """very had that so no ha ho la bye more sehr die der das sie ja nous vous très non oui muy que sí não muito molto piano
+    очень да нет чуть""".split()
 )
 """Words that are doubled on purpose or by grammar: "a very, very long night" without its comma, "had had", "nous nous levons"."""
 
@@ -81,7 +81,7 @@ def _is_fused_restart(ending: Ending, rest: str, size: int) -> bool:
         return size >= _CERTAIN or (size == _FEWEST and repeated.isdigit())
     known = ending.words | set(_word_list(rest[following.end() :]))
     kept = (begun.group() + following.group()).casefold()
-    if kept in known:
+    if kept in known and (repeated.isalpha() or size < _CERTAIN):
         return False  # "coco" + "conut" in a text about coconuts
     if not repeated.isalpha():
         return size >= _CERTAIN or (size == _FEWEST and " " in repeated and not any(map(str.isdigit, repeated)))
@@ -99,8 +99,10 @@ def _is_separate_restart(ending: Ending, rest: str, size: int) -> bool:
     answer, repeated = ending.text, rest[:size]
     values = _ALNUMS.findall(repeated)
     before, after = answer[-size - 1 : -size], rest[size : size + 1]
-    cuts_start = before.isalnum() and repeated[0].isalnum()
+    cuts_start = before.isalnum() and _INSIDE.match(repeated) is not None
     cuts_end = after.isalnum() and repeated[-1].isalnum()
+    if repeated[0] == answer[-1] == " " and not _SPACES.search(ending.recent):
+        return True
     if not (cuts_start or cuts_end):
         if all(map(_TRIVIAL.fullmatch, values)) or ending.doubles_items:
             return False
@@ -120,8 +122,7 @@ def _is_separate_restart(ending: Ending, rest: str, size: int) -> bool:
 
 def _is_repeated_mark(ending: Ending, rest: str, size: int) -> bool:
     """Decide about punctuation without letters and digits."""
-    answer, repeated = ending.text, rest[:size]
-    line = ending.last_line
+    repeated, line = rest[:size], ending.last_line
     if line.strip() == repeated.strip() and size < _CERTAIN:
         starts = [text.lstrip()[:2] for text in ending.recent.splitlines()[:-1]]
         with_mark, without = (line + rest).lstrip()[:2], (line + rest[size:]).lstrip()[:2]
@@ -136,13 +137,13 @@ def _is_repeated_mark(ending: Ending, rest: str, size: int) -> bool:
         )
     if _PAUSE.fullmatch(repeated):
         return True
-    return size >= _CERTAIN and answer[-2:] + repeated[:2] not in ending.recent
+    return size >= _CERTAIN and not ending.flows_into(repeated)
 
 
 def _is_repeated_space(ending: Ending, rest: str, size: int) -> bool:
     """Decide about whitespace: it is doubled only in texts that have such whitespace elsewhere."""
     repeated, following = rest[:size], rest[size : size + 1]
-    if not following or following.isspace():
+    if not following:
         return False
     if "\n" not in repeated:
         is_inside_line = bool(ending.last_line.strip()) and following.isalnum()
@@ -150,10 +151,10 @@ def _is_repeated_space(ending: Ending, rest: str, size: int) -> bool:
             size == 1 and is_inside_line and ending.recent.count(" ") > _CERTAIN and not _SPACES.search(ending.recent)
         )
     if repeated.strip("\n"):
-        return repeated[0] == "\n" and not _BLANK_LINE.search(ending.recent)
+        return repeated[0] == "\n" != following and not _BLANK_LINE.search(ending.recent)
     breaks = len(ending.text) - len(ending.text.rstrip("\n")) + size
     runs = [len(run) for run in _BREAKS.findall(ending.text[:-size].rstrip("\n")[-3_000:])]
-    return breaks > 2 and runs.count(breaks - size) >= _FEWEST and max(runs) < breaks
+    return breaks > 2 and not following.isspace() and runs.count(breaks - size) >= _FEWEST and max(runs) < breaks
 
 
 def _word_list(text: str) -> list[str]:

@@ -18,6 +18,7 @@ _RECENT = 20_000
 """Characters at the end of the answer from which its habits are learned."""
 _NEAR = 400
 _DOUBLES_WITHIN = 3_000
+_FEW_LINES = 5
 _FEWEST = 3
 """Examples from which a habit is recognised."""
 
@@ -32,7 +33,7 @@ _TOKEN_HEAD = re.compile(r"[\w.,:/%+-]*")
 _WORD = re.compile(r"[^\W\d_]+")
 _TOKEN = re.compile(r"[\w.,:/%+-]*\d[\w.,:/%+-]*")
 _DECIMAL = re.compile(r"(\d+)((?:[.,]\d+)+)")
-_OPENERS = ":{([,=\\|&>+"
+_OPENERS, _CLOSERS = ":{([=", "])}"
 _BREAK_WITH_INDENT = re.compile(r"\n([ \t]*)\Z")
 _INDENT = re.compile(r"[ \t]*")
 
@@ -81,6 +82,21 @@ class Ending:
     def doubles_items(self) -> bool:
         """The same for short items, such as numbers."""
         return self._doubles(1)
+
+    @cached_property
+    def doubles_lines(self) -> bool:
+        """Whether lines may be doubled: one is, or the lines are too few to tell."""
+        lines = [line.strip().casefold() for line in self.text[-_DOUBLES_WITHIN:].splitlines() if line.strip()]
+        return len(lines) <= _FEW_LINES or any(first == second for first, second in pairwise(lines))
+
+    @cached_property
+    def squashed(self) -> str:
+        """The recent text without whitespace."""
+        return "".join(self.recent.split())
+
+    def flows_into(self, more: str) -> bool:
+        """Whether the last character is followed by the first one of the continuation elsewhere too, whitespace aside."""
+        return self.squashed[-1:] + more.lstrip()[:1] in self.squashed
 
     def _doubles(self, fewest: int) -> bool:
         recent = self.text[-_DOUBLES_WITHIN:].casefold()
@@ -238,9 +254,14 @@ def _indentation(ending: Ending, rest: str, size: int) -> bool | None:
     line = before[before.rfind("\n") + 1 :]
     if not line or not ending.indent_unit:
         return None
-    most = len(line) - len(line.lstrip()) + (ending.indent_unit if line[-1] in _OPENERS else 0)
-    here = len(begun[1])
-    return True if here + following.end() > most >= here + following.end() - size else None
+    is_open = line[-1] in _OPENERS
+    if not is_open and sum(map(line.count, "([{")) > sum(map(line.count, ")]}")):
+        return None  # aligned with a bracket
+    most = len(line) - len(line.lstrip()) + (ending.indent_unit if is_open else 0)
+    if rest[following.end()] in _CLOSERS:
+        most -= ending.indent_unit
+    surplus = len(begun[1]) + following.end() - max(0, most)
+    return size == surplus if surplus > 0 else None
 
 
 _CHECKS: tuple[Check, ...] = (_json, _table, _numbers_in_order, _number_shapes, _indentation)
