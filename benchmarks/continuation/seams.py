@@ -180,7 +180,7 @@ LEGITIMATE = (
     ("if (a &", "& b) {\n  run();\n}\n"),
     ("std:", ":vector<int> values;\n"),
     ("x = f(g(1)", ") + 2\n"),
-    ("| a | b |\n|---|---|\n| 1 |", " | 3 |\n"),
+    ("| a | b | c |\n|---|---|---|\n| 1 |", " | 3 |\n"),
     ("The code is 20", "20 and the gate opens."),
     ("Wait for it.", ".. and there it is."),
     ("1. one\n2. two\n1", "1. eleven\n"),

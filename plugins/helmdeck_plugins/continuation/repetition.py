@@ -42,7 +42,8 @@ def repeated_length(ending: Ending, rest: str, blank: str, *, is_truncated: bool
         return other
     if not length or (blank and length < _ANCHORS[-1]):
         return 0  # "only be", " besides"
-    sizes = [length, *(size for size in range(min(length, _ANCHORS[-1]) - 1, 0, -1) if answer.endswith(rest[:size]))]
+    most = length if rest[:length].isspace() else _ANCHORS[-1]
+    sizes = [length, *(size for size in range(min(length, most, _LONG) - 1, 0, -1) if answer.endswith(rest[:size]))]
     for size in sizes:
         verdict = structural_verdict(ending, rest, size)
         if verdict:
@@ -111,7 +112,8 @@ def _runs_on(answer: str, repeated: str) -> bool:
         return True
     # Compare the ends of the last two rounds: without repetition they differ.
     shared = min(size, max(2, size // 2 + 1))
-    return answer[:-size].endswith(repeated[-shared:])
+    last = repeated[-shared:]
+    return answer[:-size].endswith(last) and (not last.isspace() or repeated.isspace())
 
 
 def _is_periodic(text: str) -> bool:

@@ -15,25 +15,28 @@ from helmdeck_plugins.continuation.structure import Ending
 _CERTAIN = 4
 """Characters from which an overlap is a repetition unless something else explains it."""
 _FEWEST = 3
-_LETTERS_END = re.compile(r"[^\W\d_]+\Z")
+_NAME_END, _NAME = re.compile(r"\w+\Z"), re.compile(r"\w+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _UNSPACED_SCRIPTS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _LINE_MARKER = re.compile(r"[ \t]*(?:[-*+]|#{1,6}|\d+[.)])[ \t]+")
 _PAUSE = re.compile(r"[,;:.!?،؛。、，；！？]\s+")
 _STOPS = ",،、，。；;"
 """Marks that are never doubled in prose."""
-_TRIVIAL = re.compile(r"\d|true|false|null|none|nil", re.IGNORECASE)
-"""Values that often occur twice in a row."""
+_TRIVIAL = re.compile(r"(?:[\s,;|]*(?:\d|true|false|null|none|nil)\b)+[\s,;|]*", re.IGNORECASE)
+"""Items that often occur twice in a row."""
 _ALNUMS = re.compile(r"[^\W_]+(?:[.,]\d+)*")
-_INSIDE = re.compile(r"[.,:'’-]?[^\W_]")
+_INNER_MARKS = ".:'’-"
+"""Marks inside words and numbers."""
+_INNER_START = re.compile(rf"[{_INNER_MARKS}]?[^\W_]")
 _DOUBLED_WORD = re.compile(r"\b([^\W\d_]+)[ \t]+\1\b", re.IGNORECASE)
+_INDENTS = re.compile(r"\s{2,}")
 _SPACES = re.compile(r"\S {2,}\S")
 _BREAKS = re.compile(r"\n{2,}")
 _BLANK_LINE = re.compile(r"\n[ \t]+\n")
 _ONE_LETTER_WORDS = frozenset("aeiouyàáâèéêìíòóùúkswvzаиоуяквсіў")
 
 _DOUBLE_WORDS = frozenset(
-    """very had that so no ha ho la bye more sehr die der das sie ja nous vous très non oui muy que sí não muito molto piano
+    """very had that so no ha ho la bye sehr die der das sie ja nous vous très non oui muy que sí não muito molto piano
     очень да нет чуть""".split()
 )
 """Words that are doubled on purpose or by grammar: "a very, very long night" without its comma, "had had", "nous nous levons"."""
@@ -52,6 +55,8 @@ def is_short_restart(ending: Ending, rest: str, size: int) -> bool:
         return _is_repeated_space(ending, rest, size)
     if not any(map(str.isalnum, repeated)):
         return _is_repeated_mark(ending, rest, size)
+    if size > 1 and repeated[0] == answer[-1] == " " and not _SPACES.search(ending.recent):
+        return True
     if _UNSPACED_SCRIPTS.search(repeated):
         return size >= _CERTAIN
     if answer[-1].isalnum() and repeated[0].isalnum():
@@ -76,9 +81,12 @@ def may_double(ending: Ending, word: str) -> bool:
 def _is_fused_restart(ending: Ending, rest: str, size: int) -> bool:
     """Decide about "harb" + "bour", where both joins form one word or number."""
     answer, repeated = ending.text, rest[:size]
-    begun, following = _LETTERS_END.search(answer[-64:]), _LETTERS.match(rest[:64])
-    if begun is None or following is None:  # a number
-        return size >= _CERTAIN or (size == _FEWEST and repeated.isdigit())
+    begun, following = _NAME_END.search(answer[-64:]), _NAME.match(rest[:64])
+    if (
+        begun is None or following is None or not (begun.group() + following.group()).isalpha()
+    ):  # a number, an identifier
+        # The indentation between numbers is no evidence.
+        return len(_INDENTS.sub("", repeated)) >= _CERTAIN or (size == _FEWEST and repeated.isdigit())
     known = ending.words | set(_word_list(rest[following.end() :]))
     kept = (begun.group() + following.group()).casefold()
     if kept in known and (repeated.isalpha() or size < _CERTAIN):
@@ -99,12 +107,12 @@ def _is_separate_restart(ending: Ending, rest: str, size: int) -> bool:
     answer, repeated = ending.text, rest[:size]
     values = _ALNUMS.findall(repeated)
     before, after = answer[-size - 1 : -size], rest[size : size + 1]
-    cuts_start = before.isalnum() and _INSIDE.match(repeated) is not None
+    cuts_start = before.isalnum() and _INNER_START.match(repeated) is not None
+    if before and before in _INNER_MARKS:
+        cuts_start = answer[-size - 2 : -size - 1].isalnum() and repeated[0].isalnum()
     cuts_end = after.isalnum() and repeated[-1].isalnum()
-    if repeated[0] == answer[-1] == " " and not _SPACES.search(ending.recent):
-        return True
     if not (cuts_start or cuts_end):
-        if all(map(_TRIVIAL.fullmatch, values)) or ending.doubles_items:
+        if _TRIVIAL.fullmatch(repeated) or ending.doubles_items:
             return False
         if is_doubled_word(ending, rest, size):
             return not may_double(ending, values[0])
@@ -137,7 +145,12 @@ def _is_repeated_mark(ending: Ending, rest: str, size: int) -> bool:
         )
     if _PAUSE.fullmatch(repeated):
         return True
-    return size >= _CERTAIN and not ending.flows_into(repeated)
+    if size < _CERTAIN:
+        return False
+    start = repeated.lstrip()
+    if "\n" in start and not line.strip() and start[0] not in "])}":  # it would begin a line
+        return not any(each.lstrip().startswith(start[:2]) for each in ending.recent.splitlines())
+    return not ending.flows_into(repeated)
 
 
 def _is_repeated_space(ending: Ending, rest: str, size: int) -> bool:

@@ -76,12 +76,12 @@ class Ending:
     @cached_property
     def has_doubles(self) -> bool:
         """Whether lines, items or phrases near the end occur twice in a row, as in a song or a table of zeros."""
-        return self._doubles(4)
+        return self._doubles(4, "\n") or self._doubles(4, "\n,;.!?|[]{}")
 
     @cached_property
     def doubles_items(self) -> bool:
         """The same for short items, such as numbers."""
-        return self._doubles(1)
+        return self._doubles(1, "\n,;|[]{}")
 
     @cached_property
     def doubles_lines(self) -> bool:
@@ -98,13 +98,10 @@ class Ending:
         """Whether the last character is followed by the first one of the continuation elsewhere too, whitespace aside."""
         return self.squashed[-1:] + more.lstrip()[:1] in self.squashed
 
-    def _doubles(self, fewest: int) -> bool:
+    def _doubles(self, fewest: int, separators: str) -> bool:
         recent = self.text[-_DOUBLES_WITHIN:].casefold()
-        for separators in ("\n", "\n,;.!?|[]{}"):
-            parts = [part.strip() for part in re.split(f"[{re.escape(separators)}]", recent)]
-            if any(first == second and len(first) >= fewest for first, second in pairwise(parts)):
-                return True
-        return False
+        parts = [part.strip() for part in re.split(f"[{re.escape(separators)}]", recent)]
+        return any(first == second and len(first) >= fewest for first, second in pairwise(parts))
 
     @cached_property
     def last_line(self) -> str:
@@ -264,4 +261,4 @@ def _indentation(ending: Ending, rest: str, size: int) -> bool | None:
     return size == surplus if surplus > 0 else None
 
 
-_CHECKS: tuple[Check, ...] = (_json, _table, _numbers_in_order, _number_shapes, _indentation)
+_CHECKS: tuple[Check, ...] = (_indentation, _json, _table, _numbers_in_order, _number_shapes)
