@@ -95,7 +95,11 @@ def _is_evident(ending: Ending, rest: str, size: int, blank: str) -> bool:
     if starts_line and is_fused and "\n" not in repeated and LINE_MARK.match(repeated):
         return True  # a line marker inside a line
     ends_line = answer[-1] == "\n" or following in ("", "\n")
-    if not is_fused and ends_line and (opens_line or (starts_line and size < _LONG and repeated.count("\n") == 1)):
+    if (
+        not (is_fused or repeated.isspace())
+        and ends_line
+        and (opens_line or (starts_line and size < _LONG and repeated.count("\n") == 1))
+    ):
         # Complete lines are repeated in a refrain, and rarely elsewhere.
         return sum(map(str.isalnum, repeated)) > 1 and not ending.doubles_lines
     if size < _ANCHORS[-1] or sum(map(str.isalnum, repeated)) < _FEWEST_LETTERS:

@@ -29,6 +29,8 @@ _INNER_MARKS = ".:'’-"
 """Marks inside words and numbers."""
 _INNER_START = re.compile(rf"[{_INNER_MARKS}]?[^\W_]")
 _DOUBLED_WORD = re.compile(r"\b([^\W\d_]+)[ \t]+\1\b", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+")
+_ITEM = re.compile(r"[ \t]*([-*+|>]|\d+[.)])")
 _INDENTS = re.compile(r"\s{2,}")
 _SPACES = re.compile(r"\S {2,}\S")
 _BREAKS = re.compile(r"\n{2,}")
@@ -85,6 +87,8 @@ def _is_fused_restart(ending: Ending, rest: str, size: int) -> bool:
     if (
         begun is None or following is None or not (begun.group() + following.group()).isalpha()
     ):  # a number, an identifier
+        if repeated.isdigit() and begun is not None and begun.group() == repeated and size > 1:
+            return size >= _FEWEST or _is_too_long(ending, 2 * size)
         # The indentation between numbers is no evidence.
         return len(_INDENTS.sub("", repeated)) >= _CERTAIN or (size == _FEWEST and repeated.isdigit())
     known = ending.words | set(_word_list(rest[following.end() :]))
@@ -102,6 +106,12 @@ def _is_fused_restart(ending: Ending, rest: str, size: int) -> bool:
     return without in known and len(without) >= _CERTAIN + (size == 1)
 
 
+def _is_too_long(ending: Ending, digits: int) -> bool:
+    """Whether all other numbers of the text have fewer digits."""
+    sizes = [len(number) for number in _DIGITS.findall(ending.recent)][:-1]
+    return len(sizes) > 1 and max(sizes) < digits
+
+
 def _is_separate_restart(ending: Ending, rest: str, size: int) -> bool:
     """Decide about " mirror" + " mirror", "49, " + "49, ", and parts of words with a space or a mark."""
     answer, repeated = ending.text, rest[:size]
@@ -116,6 +126,8 @@ def _is_separate_restart(ending: Ending, rest: str, size: int) -> bool:
             return False
         if is_doubled_word(ending, rest, size):
             return not may_double(ending, values[0])
+        if len(values) == 1 and len(values[0]) > 1:  # a whole item: "49," + "49, 50"
+            return True
     if size >= _CERTAIN:
         return True
     if any(map(str.isdigit, repeated)):
@@ -165,6 +177,9 @@ def _is_repeated_space(ending: Ending, rest: str, size: int) -> bool:
         )
     if repeated.strip("\n"):
         return repeated[0] == "\n" != following and not _BLANK_LINE.search(ending.recent)
+    items = [_ITEM.match(line) for line in (*ending.text[-3_000:].splitlines()[-2:], rest[size:])]
+    if size == 1 and all(items) and ending.text[-1] == "\n":  # a blank line between the items of a list
+        return True
     breaks = len(ending.text) - len(ending.text.rstrip("\n")) + size
     runs = [len(run) for run in _BREAKS.findall(ending.text[:-size].rstrip("\n")[-3_000:])]
     return breaks > 2 and not following.isspace() and runs.count(breaks - size) >= _FEWEST and max(runs) < breaks

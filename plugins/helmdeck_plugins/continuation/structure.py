@@ -101,7 +101,10 @@ class Ending:
     def _doubles(self, fewest: int, separators: str) -> bool:
         recent = self.text[-_DOUBLES_WITHIN:].casefold()
         parts = [part.strip() for part in re.split(f"[{re.escape(separators)}]", recent)]
-        return any(first == second and len(first) >= fewest for first, second in pairwise(parts))
+        return any(
+            first == second and len(first) >= fewest and any(map(str.isalnum, first))
+            for first, second in pairwise(parts)
+        )
 
     @cached_property
     def last_line(self) -> str:
@@ -156,15 +159,11 @@ def _table(ending: Ending, rest: str, size: int) -> bool | None:
 
 def _numbers_in_order(ending: Ending, rest: str, size: int) -> bool | None:
     """Numbers in a row and the numbers of list items continue with the same step."""
-    return next(
-        (
-            verdict
-            for numbers in (_row_of_numbers, _item_numbers, _slot_numbers)
-            if (verdict := _compared(_has_step(numbers(ending, rest)), _has_step(numbers(ending, rest[size:]))))
-            is not None
-        ),
-        None,
-    )
+    for numbers, fewest in ((_row_of_numbers, 4), (_item_numbers, 2), (_slot_numbers, 4)):
+        with_overlap, without = (_has_step(numbers(ending, more), fewest) for more in (rest, rest[size:]))
+        if with_overlap is not without:
+            return without
+    return None
 
 
 def _row_of_numbers(ending: Ending, more: str) -> Sequence[int]:
@@ -182,7 +181,11 @@ def _item_numbers(ending: Ending, more: str) -> Sequence[int]:
     window = ending.text[-_NEAR * 5 :]
     if not ending.last_line.strip(" \t").rstrip(".) ").isdigit() and ending.last_line.strip():
         return ()
-    return [int(match[1]) for match in _ITEM_NUMBER.finditer(window + more) if len(match[1]) <= 18][-8:]
+    if not _ITEM_NUMBER.match(ending.last_line + more):
+        return ()
+    items = [int(match[1]) for match in _ITEM_NUMBER.finditer(window + more) if len(match[1]) <= 18]
+    start = next((at for at in range(len(items) - 1, -1, -1) if items[at] == 1), 0)
+    return items[start:]
 
 
 def _slot_numbers(ending: Ending, more: str) -> Sequence[int]:
@@ -208,10 +211,10 @@ def _slot(ending: Ending, more: str) -> Sequence[str]:
     return [*earlier, number]
 
 
-def _has_step(numbers: Sequence[int]) -> bool:
+def _has_step(numbers: Sequence[int], fewest: int) -> bool:
     """Whether numbers form a sequence with a constant step."""
     steps = {second - first for first, second in pairwise(numbers)}
-    return len(numbers) > _FEWEST and len(steps) == 1 and steps != {0}
+    return len(numbers) >= fewest and len(steps) == 1 and steps != {0}
 
 
 def _number_shapes(ending: Ending, rest: str, size: int) -> bool | None:
