@@ -101,7 +101,8 @@ def _is_evident(ending: Ending, rest: str, size: int, blank: str) -> bool:
         and (opens_line or (starts_line and size < _LONG and repeated.count("\n") == 1))
     ):
         # Complete lines are repeated in a refrain, and rarely elsewhere.
-        return sum(map(str.isalnum, repeated)) > 1 and not ending.doubles_lines
+        if ending.json is None:
+            return sum(map(str.isalnum, repeated)) > 1 and not ending.doubles_lines
     if size < _ANCHORS[-1] or sum(map(str.isalnum, repeated)) < _FEWEST_LETTERS:
         return is_short_restart(ending, rest, size)
     if size < _LONG and ending.has_doubles and ("\n" in (repeated[0], answer[-1]) or ending.flows_into(rest)):
