@@ -15,6 +15,7 @@ import attrs
 
 from helmdeck_core import ContinuationAnnouncement, Merged
 from helmdeck_plugins.continuation.repetition import LINE_MARK, SURE, longest_repetition, repeated_length, squashed
+from helmdeck_plugins.continuation.structure import Ending
 
 HEAD = 400
 """Characters at the start of a continuation that are searched for an announcement, a fence or a repeated line."""
@@ -65,17 +66,15 @@ class Merger:
         return announcement_pattern(self._announcements)
 
     def merge(self, answer: str, more: str, *, is_truncated: bool = False) -> Merged:
-        """Join a truncated answer with its continuation; the answer itself is not changed.
+        """Join a truncated answer with its continuation: a stream of one chunk, so that streams cannot differ.
 
         :param answer: the text joined so far.
         :param more: the visible text of the continuation.
         :param is_truncated: whether the continuation is truncated too.
         """
-        seam = self.find_seam(answer, more, is_truncated=is_truncated)
-        added = more[seam.start :]
-        if seam.has_foreign_fence:
-            added = without_closing_fence(added)
-        return Merged(answer + added, added, len(more) - len(added), seam.kinds)
+        stream = self.stream(answer)
+        added = stream.feed(more) + stream.finish(is_truncated=is_truncated)
+        return Merged(answer + added, added, len(more) - len(added), stream.seam.kinds if stream.seam else ())
 
     def alternatives(self, answer: str, more: str) -> tuple[Merged, ...]:
         """The texts as they are, without the longest repetition, and the continuation as the whole answer."""
@@ -92,15 +91,16 @@ class Merger:
         """
         return SeamStream(self, answer)
 
-    def find_seam(self, answer: str, more: str, *, is_truncated: bool = False) -> Seam:
+    def find_seam(self, ending: Ending, more: str, *, is_truncated: bool = False) -> Seam:
         """Find where a continuation continues the answer; linear in the length of both."""
+        answer = ending.text
         if not answer or not more:
             return Seam()
         begun = _fence_again(answer, more)
         if begun and longest_repetition(answer, more) <= begun:
             return Seam(begun, ("repetition",))
         for start, blank, kinds in self._heads(answer, more):
-            length = repeated_length(answer, more[start:], blank, is_truncated=is_truncated)
+            length = repeated_length(ending, more[start:], blank, is_truncated=is_truncated)
             if length:
                 stop = start + length
                 foreign = "fence" in kinds and not _open_fence(answer)
@@ -157,7 +157,7 @@ class SeamStream:
 
     def __init__(self, merger: Merger, answer: str) -> None:
         self._merger = merger
-        self._answer = answer
+        self._ending = Ending(answer)
         self._held: list[str] = []
         self._size = 0
         self._next_look = HEAD
@@ -170,24 +170,24 @@ class SeamStream:
             return self._pass(chunk)
         self._held.append(chunk)
         self._size += len(chunk)
-        if self._size < self._next_look:
-            return ""
-        more = "".join(self._held)
-        # A repetition that has not ended gives no seam yet; the interval between searches doubles.
-        if self._merger.may_still_repeat(self._answer, more):
-            self._next_look = 2 * self._size
-            return ""
-        seam = self._merger.find_seam(self._answer, more)
-        if seam.is_open:
-            self._next_look = 2 * self._size
-            return ""
-        return self._settle(seam, more)
+        # The seam is looked for in the same text however it is cut into chunks. A repetition that has not ended gives no seam
+        # yet; the interval between searches doubles.
+        while self._size >= self._next_look:
+            more = "".join(self._held)
+            known = more[: self._next_look]
+            if not self._merger.may_still_repeat(self._ending.text, known):
+                seam = self._merger.find_seam(self._ending, known)
+                if not seam.is_open:
+                    return self._settle(seam, more)
+            self._held = [more]
+            self._next_look *= 2
+        return ""
 
     def finish(self, *, is_truncated: bool = False) -> str:
         """End the stream and return the text that was held back."""
         if self.seam is None:
             more = "".join(self._held)
-            released = self._settle(self._merger.find_seam(self._answer, more, is_truncated=is_truncated), more)
+            released = self._settle(self._merger.find_seam(self._ending, more, is_truncated=is_truncated), more)
         else:
             released = ""
         rest, self._tail = self._tail, ""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import pairwise
+
+from helmdeck_plugins.continuation.short import is_doubled_word, is_short_restart, may_double
+from helmdeck_plugins.continuation.structure import Ending, structural_verdict
 
 _ANCHORS = (200, 48, 12)
 """Lengths of the ends by which repetitions are found, longest and rarest first; shorter repetitions are tried at the seam
@@ -18,35 +20,37 @@ _MAX_PLACES = 32
 _RECENT = 3_000
 _LONG = 200
 """A repetition of this length is no coincidence, even in a text with repeated lines or rows."""
-_BEGUN_WORD = 2
-"""Letters from which a restarted word is recognised; doubled first letters are too common."""
-_INSIDE_WORD = 4
-"""A shorter repetition that starts inside a word is a coincidence."""
-_UNSPACED = 6
-"""The same for scripts without spaces, where doubled words are common."""
+_FEWEST_LETTERS = 3
 _MIN_SQUASHED = 8
 SURE = 40
 """A truncated continuation of this length that only repeats the start of the answer is an unfinished restart."""
 
 LINE_MARK = re.compile(r"[ \t]*(?:\|[ \t]*\S|[-*+] \S|\d+[.)] \S|#+ \S|> \S)")
 _WORD = re.compile(r"\S+")
-_UNSPACED_SCRIPTS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
-def repeated_length(answer: str, rest: str, blank: str, *, is_truncated: bool) -> int:
+def repeated_length(ending: Ending, rest: str, blank: str, *, is_truncated: bool) -> int:
     """Return the number of characters of ``rest`` that repeat the end of the answer; 0 if it is uncertain.
 
     :param blank: the whitespace before ``rest`` in the continuation.
     """
+    answer = ending.text
     length = longest_repetition(answer, rest)
     if is_truncated and len(rest) >= SURE and answer.startswith(rest):
         return len(rest)
-    if length < _ANCHORS[-1] and (other := _in_other_form(answer, rest)):
+    if length < _ANCHORS[-1] and (other := _in_other_form(ending, rest)):
         return other
-    repeated = rest[:length]
-    if not repeated or rest.startswith(repeated, length):  # ding, ding, ding
-        return 0
-    return length if _is_evident(answer, repeated, rest[length : length + 1], blank) else 0
+    if not length or (blank and length < _ANCHORS[-1]):
+        return 0  # "only be", " besides"
+    most = length if rest[:length].isspace() else _ANCHORS[-1]
+    sizes = [length, *(size for size in range(min(length, most, _LONG) - 1, 0, -1) if answer.endswith(rest[:size]))]
+    for size in sizes:
+        verdict = structural_verdict(ending, rest, size)
+        if verdict:
+            return size
+        if verdict is None:
+            return size if _is_evident(ending, rest, size, blank) else 0
+    return 0
 
 
 def longest_repetition(answer: str, more: str) -> int:
@@ -74,15 +78,14 @@ def _anchored(answer: str, more: str, anchor: int) -> int:
     return longest
 
 
-def _is_evident(answer: str, repeated: str, following: str, blank: str) -> bool:
+def _is_evident(ending: Ending, rest: str, size: int, blank: str) -> bool:
     """Whether a repetition is a restart of the model, not a repetition of the text.
 
-    :param following: the character after the repetition.
-    :param blank: the whitespace before it in the continuation.
+    :param blank: the whitespace before the repetition in the continuation.
     """
-    size = len(repeated)
-    if blank and size < _ANCHORS[-1]:
-        return False  # "only be", " besides"
+    answer, repeated, following = ending.text, rest[:size], rest[size : size + 1]
+    if rest.startswith(repeated, size):  # ding, ding, ding
+        return False
     if _runs_on(answer, repeated):
         return False
     before = answer[-size - 1 : -size]
@@ -92,26 +95,19 @@ def _is_evident(answer: str, repeated: str, following: str, blank: str) -> bool:
     if starts_line and is_fused and "\n" not in repeated and LINE_MARK.match(repeated):
         return True  # a line marker inside a line
     ends_line = answer[-1] == "\n" or following in ("", "\n")
-    if not is_fused and ends_line and (opens_line or (starts_line and size < _LONG and repeated.count("\n") == 1)):
-        return False  # complete lines are repeated in a refrain, not by a restart
-    if size < _LONG and _has_doubles(answer):
+    if (
+        not (is_fused or repeated.isspace())
+        and ends_line
+        and (opens_line or (starts_line and size < _LONG and repeated.count("\n") == 1))
+    ):
+        # Complete lines are repeated in a refrain, and rarely elsewhere.
+        if ending.json is None:
+            return sum(map(str.isalnum, repeated)) > 1 and not ending.doubles_lines
+    if size < _ANCHORS[-1] or sum(map(str.isalnum, repeated)) < _FEWEST_LETTERS:
+        return is_short_restart(ending, rest, size)
+    if size < _LONG and ending.has_doubles and ("\n" in (repeated[0], answer[-1]) or ending.flows_into(rest)):
         return False
-    letters = sum(map(str.isalnum, repeated))
-    if not is_fused and repeated.strip().isalnum() and not (starts_line or _cuts_a_word(before, repeated, following)):
-        return False  # a very, very good word
-    if size >= _ANCHORS[-1]:
-        return letters >= _INSIDE_WORD - 1
-    if _UNSPACED_SCRIPTS.search(repeated):
-        return size >= _UNSPACED
-    if repeated.isalpha() and not (before.isalnum() or before == "_"):
-        # Joined unchanged, they would form one word with a doubled start.
-        return size >= _BEGUN_WORD
-    return size >= _INSIDE_WORD and letters >= _INSIDE_WORD - 1
-
-
-def _cuts_a_word(before: str, repeated: str, following: str) -> bool:
-    """Whether a repetition starts or ends inside a word."""
-    return (before.isalnum() and repeated[0].isalnum()) or (repeated[-1].isalnum() and following.isalnum())
+    return is_fused or not is_doubled_word(ending, rest, size) or not may_double(ending, repeated.strip())
 
 
 def _runs_on(answer: str, repeated: str) -> bool:
@@ -121,17 +117,8 @@ def _runs_on(answer: str, repeated: str) -> bool:
         return True
     # Compare the ends of the last two rounds: without repetition they differ.
     shared = min(size, max(2, size // 2 + 1))
-    return answer[:-size].endswith(repeated[-shared:])
-
-
-def _has_doubles(answer: str) -> bool:
-    """Whether lines, items or phrases near the end occur twice in a row, as in a song or a table of zeros."""
-    recent = answer[-_RECENT:].casefold()
-    for separators in ("\n", "\n,;.!?|[]{}"):
-        parts = [part.strip() for part in re.split(f"[{re.escape(separators)}]", recent)]
-        if any(first == second and len(first) >= _INSIDE_WORD for first, second in pairwise(parts)):
-            return True
-    return False
+    last = repeated[-shared:]
+    return answer[:-size].endswith(last) and (not last.isspace() or repeated.isspace())
 
 
 def _is_periodic(text: str) -> bool:
@@ -148,8 +135,9 @@ def _is_periodic(text: str) -> bool:
 # -- repetitions with other whitespace or normal form ---------------------------------------------------------
 
 
-def _in_other_form(answer: str, rest: str) -> int:
+def _in_other_form(ending: Ending, rest: str) -> int:
     """Return the length of a repetition that differs in whitespace or Unicode normal form."""
+    answer = ending.text
     window = answer[-2 * len(rest) - _RECENT :]
     ours, theirs = squashed(window), squashed(rest)
     size = longest_repetition(ours, theirs)
@@ -162,7 +150,7 @@ def _in_other_form(answer: str, rest: str) -> int:
         or not _begins_a_word(window, repeated)
     ):
         return 0
-    if size < _LONG and _has_doubles(answer):
+    if size < _LONG and ending.has_doubles:
         return 0
     end = _place_of(rest, size)
     return end + _shared_blank(answer, rest[end:])
