@@ -22,7 +22,7 @@ from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, PluginError
-from helmdeck_core.json_schema import schema_problems
+from helmdeck_core.json_schema import MAX_WORK, schema_problems
 from helmdeck_core.redaction import Secrets, url_secrets, without
 
 T = TypeVar("T")
@@ -31,6 +31,8 @@ U = TypeVar("U")
 HISTORY_RETRY_S = 30.0
 """Seconds after which a failed history store is used again."""
 
+MAX_CHECK_WORK = 100 * MAX_WORK
+"""Work of the check of a pack's input and output, which no model limits."""
 
 GRACE_S = 1.0
 """Seconds that a pack may exceed its deadline: the failure of a call at the deadline says more than ``timeout``."""
@@ -153,7 +155,7 @@ def _checked_input(pack: Pack, arguments: Mapping[str, Any] | PackInput) -> Any:
     if kind is not None and isinstance(arguments, kind):
         return arguments
     data = arguments if isinstance(arguments, Mapping) else arguments.to_dict()
-    if problems := schema_problems(pack.input_schema, data, is_trusted=True):
+    if problems := schema_problems(pack.input_schema, data, is_trusted=True, max_work=MAX_CHECK_WORK):
         raise PackError(pack.name, PackErrorCode.INVALID_INPUT, "; ".join(problems))
     return data if kind is None else kind.from_dict(data)
 
@@ -168,7 +170,7 @@ def _check_output(pack: Pack, output: Mapping[str, Any] | PackOutput) -> None:
     except Exception as exc:
         detail = f"to_dict failed: {_describe_error(exc)}"
         raise PackError(pack.name, PackErrorCode.INVALID_OUTPUT, detail) from exc
-    if problems := schema_problems(pack.output_schema, wire, is_trusted=True):
+    if problems := schema_problems(pack.output_schema, wire, is_trusted=True, max_work=MAX_CHECK_WORK):
         raise PackError(pack.name, PackErrorCode.INVALID_OUTPUT, "; ".join(problems))
 
 
