@@ -93,9 +93,11 @@ class Inspection:
         return self.runtime.budgets.find(name, lists_prices=True)
 
     def plan_history(self, caller: str = LOCAL_CALLER, *, limit: int = 100) -> tuple[PlanRecord, ...]:
-        """Return a caller's recorded plans, newest first; empty when no history is configured."""
-        store = self._runner.history()
-        return store.plans(caller, limit) if store is not None else ()
+        """Return a caller's recorded plans, newest first; empty when no history is configured.
+
+        :raises PluginError: the history store failed.
+        """
+        return self._runner.plans(caller, limit)
 
     def sink(self, name: str) -> Any:
         """Return the open sink of this deck, such as the one whose ``render`` serves a metrics page; ``None`` if it is off.

@@ -23,7 +23,7 @@ from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, PluginError
 from helmdeck_core.json_schema import MAX_WORK, schema_problems
-from helmdeck_core.redaction import Secrets, url_secrets, without
+from helmdeck_core.redaction import Secrets, url_secrets
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -46,7 +46,8 @@ class Runner:
         self.runtime = engine.runtime
         self._lock = threading.Lock()
         self._history: HistoryStore | None = None
-        self._history_disabled_until_s = 0.0
+        self._history_disabled_until_s: dict[str | None, float] = {}  # by caller; None for all of them
+        self._history_failures = 0
 
     async def run(
         self,
@@ -115,8 +116,32 @@ class Runner:
         owned = self.runtime.contributed(HistoryStoreSpec)[scheme]
         try:
             return owned.value.open(target, config.keep_days)
-        except Exception as exc:
-            return owned.crash(f"{scheme}:", exc, Secrets(url_secrets(config.url or "")))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:
+            return self._history_crash(exc)
+
+    def _history_crash(self, exc: BaseException) -> PluginError:
+        """The error for an exception of the store, or of the code that opens it."""
+        url = self.runtime.config.history.url or ""
+        scheme = url.partition(":")[0]
+        return self.runtime.contributed(HistoryStoreSpec)[scheme].crash(f"{scheme}:", exc, Secrets(url_secrets(url)))
+
+    def plans(self, caller: str, limit: int) -> tuple[PlanRecord, ...]:
+        """Return a caller's records, newest first; empty when no history is configured.
+
+        :raises PluginError: the store cannot be opened, or failed.
+        """
+        store = self.history()
+        if store is None:
+            return ()
+        try:
+            return tuple(store.plans(caller, limit))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:
+            failure = self._history_crash(exc)
+        raise failure  # raised here, where the exception is not its context
 
     async def remember(self, record: PlanRecord) -> None:
         """Store a record in a worker thread; a failure is only an event."""
@@ -130,23 +155,38 @@ class Runner:
         )
 
     async def _with_history(self, caller: str, use: Callable[[HistoryStore], U]) -> U | None:
-        url = self.runtime.config.history.url
-        if url is None or time.monotonic() < self._history_disabled_until_s:
+        if self.runtime.config.history.url is None:
+            return None
+        now_s, until_s = time.monotonic(), self._history_disabled_until_s
+        if now_s < max(until_s.get(caller, 0.0), until_s.get(None, 0.0)):
             return None
 
-        def call_store() -> U | None:
-            store = self.history()
-            return None if store is None else use(store)
+        def call_store() -> tuple[U | None, PluginError | None]:
+            # Returned, since a future cannot raise every exception.
+            try:
+                store = self.history()
+                return (None if store is None else use(store)), None
+            except PluginError as exc:
+                return None, exc
+            except BaseException as exc:
+                return None, self._history_crash(exc)
 
-        try:
-            return await asyncio.to_thread(call_store)
-        except Exception as exc:
-            # A store that is locked or missing takes seconds to fail; plans must not wait for that every time.
-            self._history_disabled_until_s = time.monotonic() + HISTORY_RETRY_S
-            if self.runtime.sinks:
-                detail = without(url_secrets(url), f"{type(exc).__name__}: {exc}")
-                self.runtime.emit(HistoryFailed(caller=caller, detail=detail))
-            return None
+        value, failure = await asyncio.to_thread(call_store)
+        if failure is None:
+            self._history_failures = 0
+            return value
+        # A store that is locked or missing takes seconds to fail; plans must not wait for that every time. What fails for
+        # one caller may be its id; when it fails for the next one as well, it is the store.
+        self._history_failures += 1
+        end_s = time.monotonic() + HISTORY_RETRY_S
+        disabled = {key: until for key, until in until_s.items() if until > now_s}
+        self._history_disabled_until_s = {
+            **disabled,
+            caller: end_s,
+            **({None: end_s} if self._history_failures > 1 else {}),
+        }
+        self.runtime.emit(HistoryFailed(caller=caller, detail=failure.detail))
+        return None
 
 
 def _checked_input(pack: Pack, arguments: Mapping[str, Any] | PackInput) -> Any:
