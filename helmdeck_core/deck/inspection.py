@@ -23,6 +23,7 @@ from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.domain.tasks import CompletedStep
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.domain.traces import CallTrace, TraceStore
+from helmdeck_core.hooks.calls import describe_error
 from helmdeck_core.packs.runner import Runner
 from helmdeck_core.resolve.runtime import Runtime
 
@@ -124,8 +125,10 @@ class Inspection:
             if isinstance(owned.value.opened, TraceStore):
                 try:
                     return read(owned.value.opened)
-                except Exception as exc:
-                    raise owned.fault(f"{type(exc).__name__}: {exc}") from exc
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as exc:
+                    raise owned.fault(describe_error(exc)) from exc
         return None
 
     def budgets(self) -> list[BudgetLookup]:

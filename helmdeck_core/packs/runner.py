@@ -22,6 +22,7 @@ from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, PluginError
+from helmdeck_core.hooks.calls import describe_error
 from helmdeck_core.json_schema import MAX_WORK, schema_problems
 from helmdeck_core.redaction import Secrets, url_secrets
 
@@ -76,9 +77,9 @@ class Runner:
         try:
             async with asyncio.timeout(timeout_s):
                 output = await pack.run(context, checked)
-        except HelmdeckError:
+        except (HelmdeckError, KeyboardInterrupt, GeneratorExit):
             raise
-        except (Exception, SystemExit, asyncio.CancelledError) as exc:
+        except BaseException as exc:
             if _is_own_cancellation(exc):
                 raise
             raise _handler_error(name, exc, context.start_s) from exc
@@ -208,7 +209,7 @@ def _check_output(pack: Pack, output: Mapping[str, Any] | PackOutput) -> None:
     try:
         wire = output if isinstance(output, Mapping) else output.to_dict()
     except Exception as exc:
-        detail = f"to_dict failed: {_describe_error(exc)}"
+        detail = f"to_dict failed: {describe_error(exc)}"
         raise PackError(pack.name, PackErrorCode.INVALID_OUTPUT, detail) from exc
     if problems := schema_problems(pack.output_schema, wire, is_trusted=True, max_work=MAX_CHECK_WORK):
         raise PackError(pack.name, PackErrorCode.INVALID_OUTPUT, "; ".join(problems))
@@ -223,25 +224,16 @@ def _is_own_cancellation(exc: BaseException) -> bool:
 
 def _handler_error(pack: str, exc: BaseException, start_s: float) -> PackError:
     if isinstance(exc, TimeoutError):
-        return PackError(pack, PackErrorCode.TIMEOUT, _describe_error(exc, time.monotonic() - start_s))
-    return PackError(pack, PackErrorCode.HANDLER_FAILED, _describe_error(exc))
+        return PackError(
+            pack, PackErrorCode.TIMEOUT, f"after {time.monotonic() - start_s:.1f} s, {describe_error(exc)}"
+        )
+    return PackError(pack, PackErrorCode.HANDLER_FAILED, describe_error(exc))
 
 
 def planned_tools(records: Iterable[PlanRecord], sha: str) -> tuple[str, ...]:
     """Return the tools of the plans for one request, the most frequent first; of equals, those of the newest plan."""
     tools = (step.tool for record in records if record.intent_sha == sha and not record.cause for step in record.steps)
     return tuple(tool for tool, _ in Counter(tools).most_common())
-
-
-def _describe_error(exc: BaseException, elapsed_s: float | None = None) -> str:
-    """Describe an exception, also one whose ``str`` fails."""
-    try:
-        message = str(exc)
-    except Exception:
-        message = "its message cannot be read"
-    name = type(exc).__name__
-    where = f" after {elapsed_s:.1f} s" if elapsed_s is not None else ""
-    return f"{name}{where}: {message}" if message else f"{name}{where}"
 
 
 def _no_progress(message: str) -> None:

@@ -39,7 +39,7 @@ from helmdeck_core.domain.tool_calls import ToolCallReader
 from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.domain.weights import WEIGHTS, Weight
 from helmdeck_core.errors import ConfigError, PluginError
-from helmdeck_core.hooks.calls import Contribution, attributed
+from helmdeck_core.hooks.calls import Contribution, attributed, describe_error
 from helmdeck_core.hooks.contributions import Contributions, Named, collect_all
 from helmdeck_core.hooks.manager import Plugins
 from helmdeck_core.resolve.budgets import BudgetResolver
@@ -92,9 +92,11 @@ class Runtime:
         for sink in self.sinks:
             try:
                 sink.value.handle(event)
-            except (Exception, SystemExit) as exc:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as exc:
                 with contextlib.suppress(RuntimeWarning):  # a filter may turn warnings into errors
-                    warnings.warn(str(sink.fault(f"{type(exc).__name__}: {exc}")), RuntimeWarning, stacklevel=2)
+                    warnings.warn(str(sink.fault(f"{describe_error(exc)}")), RuntimeWarning, stacklevel=2)
 
     def ladder(self, tier: Tier, model: str) -> tuple[Contribution[TrimStep], ...]:
         """Return the trim steps for a model in order: by its own rule, its tier's, the global one, or all of them."""
