@@ -42,7 +42,26 @@ ANSWERS = (
     ScriptedAnswer(text='{"steps": [{"tool": "a", "args": {"b": 1}}]}'),
     ScriptedAnswer(text=""),
 )
-NUMBERS = (0, -1, 1, 2**53, 2**63, 10**30, -(10**30), 1.5, -0.0, 1e308, True, "12", "", None, [], {}, [1], {"a": 1})
+NUMBERS: tuple[Any, ...] = (
+    0,
+    -1,
+    1,
+    2**53,
+    2**63,
+    10**30,
+    -(10**30),
+    1.5,
+    -0.0,
+    1e308,
+    True,
+    "12",
+    "",
+    None,
+    [],
+    {},
+    [1],
+    {"a": 1},
+)
 VALUES = (*NUMBERS, "x", "\ud800", "\0", "[DONE]", "stop", "length", "tool_calls", "a" * 300)
 BYTES = (
     b"\n",

@@ -180,7 +180,6 @@ class Helmdeck(Inspection):
     async def aask(self, request: ChatInput, type: type[T], **options: Unpack[AskOptions]) -> Answer[T]: ...
     @overload
     async def aask(self, request: ChatInput, type: object, **options: Unpack[AskOptions]) -> Answer[Any]: ...
-    @stops_at_close
     async def aask(self, request: ChatInput, type: Any = str, **options: Unpack[AskOptions]) -> Answer[Any]:
         """Ask a model; the value of the answer has the requested type.
 
@@ -197,6 +196,10 @@ class Helmdeck(Inspection):
         :raises TypeError: the type is not supported; the message lists the supported ones.
         :raises CallFailed: there is no usable answer; the subclass is the cause.
         """
+        return await self._ask(request, type, options)
+
+    @stops_at_close
+    async def _ask(self, request: ChatInput, type: Any, options: AskOptions) -> Answer[Any]:
         caller, limits = options.get("caller", LOCAL_CALLER), options.get("limits", NO_LIMITS)
         chat = make_request(self.runtime, request, options)
         if (role := chat.messages[-1].role) is not Role.USER:

@@ -143,11 +143,12 @@ def attributed(
     :param passed_on: exceptions that are caused by the input, and not by the plugin.
     """
     label = f"{type(contribution.value).__name__} {getattr(contribution.value, 'name', '?')!r}"
+    not_faults: tuple[type[BaseException], ...] = (HelmdeckError, *PASSED_ON, *passed_on)
 
     def call(*arguments: Any, **named: Any) -> R:
         try:
             result = function(*arguments, **named)
-        except (HelmdeckError, *PASSED_ON, *passed_on):
+        except not_faults:
             raise
         except BaseException as exc:
             raise contribution.fault(f"{label} raised {describe_error(exc)}") from exc
