@@ -218,31 +218,31 @@ def _counted(name: str, keyword: Callable[..., Iterable[Any] | None]) -> Callabl
     """A keyword that takes from the work of the check, in proportion to what it reads."""
     units = _REFERENCE_WORK if name.lower().endswith("ref") else 1
 
-    def check(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        sizes = (len(each) for each in (wanted, instance) if isinstance(each, (dict, list)))
+    def check(validator: Any, expected: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        sizes = (len(each) for each in (expected, instance) if isinstance(each, (dict, list)))
         _spend(units + sum(sizes) // _ITEMS_PER_UNIT)
-        for error in keyword(validator, wanted, instance, schema) or ():
+        for error in keyword(validator, expected, instance, schema) or ():
             _spend(_ERROR_WORK + len(error.message) // _CHARS_PER_UNIT)
             yield error
 
     return check
 
 
-def _unique_items(_validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+def _unique_items(_validator: Any, expected: Any, instance: Any, _schema: Any) -> Iterator[Any]:
     """``uniqueItems`` in linear time; the library compares every item with every other."""
-    if wanted and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
+    if expected and isinstance(instance, list) and len(set(map(_canonical, instance))) < len(instance):
         yield _error("has non-unique elements")
 
 
-def _enum(_validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Any]:
-    found = instance in wanted if isinstance(instance, str) else _canonical(instance) in map(_canonical, wanted)
+def _enum(_validator: Any, expected: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    found = instance in expected if isinstance(instance, str) else _canonical(instance) in map(_canonical, expected)
     if not found:
-        yield _error(f"{_shown(instance)} is not one of {_shown(wanted)}")
+        yield _error(f"{_shown(instance)} is not one of {_shown(expected)}")
 
 
-def _const(_validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Any]:
-    if _canonical(instance) != _canonical(wanted):
-        yield _error(f"{_shown(wanted)} was expected")
+def _const(_validator: Any, expected: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    if _canonical(instance) != _canonical(expected):
+        yield _error(f"{_shown(expected)} was expected")
 
 
 _OWN_KEYWORDS = {"uniqueItems": _unique_items, "enum": _enum, "const": _const}

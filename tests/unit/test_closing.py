@@ -71,7 +71,7 @@ def test_aclose_ends_the_calls_under_way_without_another_request(start):
     assert requests == 1
 
 
-def test_aclose_ends_a_stream_that_nobody_is_reading():
+def test_aclose_ends_a_stream_between_two_chunks():
     async def run():
         async with Server(saying(chunked(EVENT, ends=False, **EVENTS), Step.STALL)) as server, deck_at(server) as deck:
             stream = deck.astream(request("p/any"))
