@@ -16,6 +16,7 @@ from helmdeck_core.domain.encoding import without_byte_order_mark
 from helmdeck_core.domain.packs import Pack
 from helmdeck_core.domain.suggestions import ALMOST_EQUAL, similar
 from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake
+from helmdeck_core.hooks.calls import PASSED_ON, describe_error
 from helmdeck_core.hooks.type_check import misfit
 from helmdeck_core.json_schema import TYPES
 from helmdeck_core.resolve.runtime import Runtime
@@ -68,8 +69,10 @@ def _load(runtime: Runtime, name: str) -> Catalog:
                 raise TypeError(f"source {name!r} gave an entry whose {problem}")
     except HelmdeckError:
         raise
-    except (Exception, SystemExit) as exc:
-        raise owned.fault(f"source {name!r}: {type(exc).__name__}: {exc}") from exc
+    except PASSED_ON:
+        raise
+    except BaseException as exc:
+        raise owned.fault(f"source {name!r}: {describe_error(exc)}") from exc
     return catalog
 
 

@@ -39,7 +39,7 @@ from helmdeck_core.domain.tool_calls import ToolCallReader
 from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.domain.weights import WEIGHTS, Weight
 from helmdeck_core.errors import ConfigError, PluginError
-from helmdeck_core.hooks.calls import Contribution, attributed
+from helmdeck_core.hooks.calls import Contribution, attributed, describe_error
 from helmdeck_core.hooks.contributions import Contributions, Named, collect_all
 from helmdeck_core.hooks.manager import Plugins
 from helmdeck_core.resolve.budgets import BudgetResolver
@@ -92,8 +92,10 @@ class Runtime:
         for sink in self.sinks:
             try:
                 sink.value.handle(event)
-            except (Exception, SystemExit) as exc:
-                fault = sink.fault(f"EventSink {sink.value.name!r} raised {type(exc).__name__}: {exc}")
+            except KeyboardInterrupt:
+                raise
+            except BaseException as exc:
+                fault = sink.fault(f"EventSink {sink.value.name!r} raised {describe_error(exc)}")
                 with contextlib.suppress(EventSinkWarning):  # a filter may turn warnings into errors
                     warnings.warn(str(fault), EventSinkWarning, stacklevel=2)
 

@@ -14,7 +14,7 @@ from helmdeck_testing import Reply, make_deck, scripted_provider
 from tests.unit.adapters_support import KEYS, ask, request
 from tests.unit.http_support import Server, chunked, http
 
-pytestmark = pytest.mark.usefixtures("transport")
+pytestmark = pytest.mark.usefixtures("transport", "loop_lag")
 
 JSON, EVENTS = {"content_type": "application/json"}, {"content_type": "text/event-stream"}
 MANY = b"[[]" + b",[]" * 6_600_000
