@@ -237,7 +237,7 @@ def test_empty_answer_message_starts_with_a_stable_text_and_a_hint(answering):
 
 
 def test_each_of_the_four_causes_has_a_next_action_of_its_own():
-    actions = {cls.next_action for cls in (SafetyFiltered, LengthTruncated, ConstrainedDeadlock, LikelyTimeout)}
+    actions = {cls("x").next_action for cls in (SafetyFiltered, LengthTruncated, ConstrainedDeadlock, LikelyTimeout)}
     assert len(actions) == 4
 
 

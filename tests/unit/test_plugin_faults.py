@@ -10,6 +10,7 @@ from helmdeck_core import (
     Catalog,
     CatalogSource,
     EventSink,
+    EventSinkWarning,
     Pack,
     PackError,
     PluginError,
@@ -100,7 +101,7 @@ def test_a_fault_of_a_sink_is_a_warning_and_changes_no_call(fault):
     sink = EventSink(name="bad", handle=raising(fault))
     with (
         make_deck(Contributing("helmdeck_event_sinks", sink), scripted_provider([Reply("hello")], "p")) as deck,
-        pytest.warns(RuntimeWarning, match=f"failed in helmdeck_event_sinks: {type(fault).__name__}"),
+        pytest.warns(EventSinkWarning, match=f"EventSink .* raised {type(fault).__name__}"),
     ):
         assert deck.complete(request("p/any")).text == "hello"
 
