@@ -393,7 +393,7 @@ def public_api() -> str:
     parts = [
         (
             "Import these names from `helmdeck_core`. Other public modules: `helmdeck_core.log` enables and disables log lines, "
-            "`helmdeck_core.redaction` redacts secrets, and `helmdeck_testing` is the test kit. At the end of this page, "
+            "`helmdeck_guards.redaction` redacts secrets, and `helmdeck_testing` is the test kit. At the end of this page, "
             "`helmdeck_core.cli` and `helmdeck_command_kit` are for commands, `helmdeck_provider_kit` for HTTP providers. Everything else is private."
         ),
     ]

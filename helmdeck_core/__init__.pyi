@@ -228,14 +228,14 @@ from helmdeck_core.hooks.contributions import hook_specifications as hook_specif
 from helmdeck_core.hooks.manager import PluginInfo as PluginInfo
 from helmdeck_core.hooks.manager import Plugins as Plugins
 from helmdeck_core.hookspecs import hookimpl as hookimpl
-from helmdeck_core.json_schema import SchemaProblem as SchemaProblem
-from helmdeck_core.json_schema import find_problems as find_problems
-from helmdeck_core.json_schema import schema_problems as schema_problems
 from helmdeck_core.resolve.inventory import PluginInventory as PluginInventory
 from helmdeck_core.resolve.inventory import list_plugins as list_plugins
 from helmdeck_core.resolve.inventory import value_name as value_name
 from helmdeck_core.resolve.runtime import Runtime as Runtime
-from helmdeck_core.timeouts import Deadline as Deadline
-from helmdeck_core.timeouts import Limited as Limited
+from helmdeck_guards.json_schema import SchemaProblem as SchemaProblem
+from helmdeck_guards.json_schema import find_problems as find_problems
+from helmdeck_guards.json_schema import schema_problems as schema_problems
+from helmdeck_guards.timeouts import Deadline as Deadline
+from helmdeck_guards.timeouts import Limited as Limited
 
 __version__: str

@@ -38,7 +38,7 @@ from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.recovery import CallLimits
 from helmdeck_core.errors import CallFailed, LengthTruncated, LikelyTimeout, QuotaExhausted, RequestKind, Usage
 from helmdeck_core.resolve.runtime import Runtime
-from helmdeck_core.timeouts import Deadline, Limited
+from helmdeck_guards.timeouts import Deadline, Limited
 
 T = TypeVar("T")
 

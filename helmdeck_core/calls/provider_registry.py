@@ -17,7 +17,8 @@ from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
 from helmdeck_core.hooks.calls import PASSED_ON, Contribution
-from helmdeck_core.redaction import (
+from helmdeck_core.resolve.runtime import Runtime
+from helmdeck_guards.redaction import (
     MIN_TELLING_CHARS,
     REDACTED,
     Secrets,
@@ -27,7 +28,6 @@ from helmdeck_core.redaction import (
     without_cut_secret,
     without_scheme,
 )
-from helmdeck_core.resolve.runtime import Runtime
 
 _MIN_UNIQUE_CHARS = 8
 """A shorter secret may occur in unrelated text."""

@@ -15,7 +15,7 @@ from helmdeck_core.config.types import Config, SecretRef, is_hidden
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import ConfigError, Mistake
-from helmdeck_core.redaction import NOT_SHOWN, shown_url
+from helmdeck_guards.redaction import NOT_SHOWN, shown_url
 
 KeyPath = tuple[str, ...]
 Origins = Mapping[KeyPath, str]

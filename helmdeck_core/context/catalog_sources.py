@@ -18,8 +18,8 @@ from helmdeck_core.domain.suggestions import ALMOST_EQUAL, similar
 from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake
 from helmdeck_core.hooks.calls import PASSED_ON, describe_error
 from helmdeck_core.hooks.type_check import misfit
-from helmdeck_core.json_schema import TYPES
 from helmdeck_core.resolve.runtime import Runtime
+from helmdeck_guards.json_schema import TYPES
 
 PACKS_SOURCE = "packs"
 """The source of the installed packs."""

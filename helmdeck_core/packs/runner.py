@@ -23,8 +23,8 @@ from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, PluginError
 from helmdeck_core.hooks.calls import describe_error
-from helmdeck_core.json_schema import MAX_WORK, schema_problems
-from helmdeck_core.redaction import Secrets, url_secrets
+from helmdeck_guards.json_schema import MAX_WORK, schema_problems
+from helmdeck_guards.redaction import Secrets, url_secrets
 
 T = TypeVar("T")
 U = TypeVar("U")

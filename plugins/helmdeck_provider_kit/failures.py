@@ -29,7 +29,7 @@ from helmdeck_core import (
     SafetyFiltered,
     TransientUnknown,
 )
-from helmdeck_core.redaction import MAX_EXCERPT_CHARS, MAX_READ_CHARS, Secrets, echoed, quoted
+from helmdeck_guards.redaction import MAX_EXCERPT_CHARS, MAX_READ_CHARS, Secrets, echoed, quoted
 
 MILLISECONDS_HEADER = "retry-after-ms"
 """Default header with the retry delay in milliseconds; ``ErrorRules`` can name another one."""

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmdeck_core.redaction import (
+from helmdeck_guards.redaction import (
     Hidden,
     Secrets,
     header_secrets,

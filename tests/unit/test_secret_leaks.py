@@ -28,7 +28,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import helmdeck_provider_tape
 from helmdeck_core import CallFailed, ChatResponse, log
-from helmdeck_core.redaction import Secrets
+from helmdeck_guards.redaction import Secrets
 from helmdeck_testing import EventRecorder, ScriptedAnswer, failing_server, make_deck
 from helmdeck_testing.byte_server import turns
 from tests.unit.adapters_support import ADAPTERS, KEY, KEYS, PLACES, PLUGINS, ask, request
