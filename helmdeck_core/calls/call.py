@@ -134,6 +134,7 @@ class Call(Generic[T]):
         self._reason = ""
         # Models that only repeated a response when it was to be continued.
         self._repeating: set[str] = set()
+        self._counted: set[str] = set()
         self.result: CallResult[T] | None = None
 
     def __enter__(self) -> Self:
@@ -148,6 +149,7 @@ class Call(Generic[T]):
         self._events.call_started(self._options.parent)
         step: Decision = self._policy.begin(self._start_s, self.services.circuit_breaker.open_circuits(self._start_s))
         while isinstance(step, NextAttempt):
+            self.services.circuit_breaker.record_attempt(step.model, self.services.clock())
             this = AttemptState(step, self._ref if self._number == 1 else attrs.evolve(self._ref, attempt=self._number))
             yield this
             if self.result is not None:
@@ -267,7 +269,7 @@ class Call(Generic[T]):
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:
             raise self.timeout(this)
-        self.services.circuit_breaker.record_success(ModelId.provider_of(this.step.model))
+        self.services.circuit_breaker.record_success(this.step.model)
         self.result = CallResult(
             value=value,
             call=this.call,
@@ -398,14 +400,16 @@ class Call(Generic[T]):
         )
 
     def _count_failure(self, failed: AttemptFailure, now_s: float) -> None:
-        """Count a failure against the provider if its rule counts it."""
+        """Count a failure against the model, once per call, if its rule counts it."""
         rule = rule_for(self.services.recovery.rules, failed.failure, failed.disposition)
-        if rule is None or not rule.counts_against_provider:
+        model, cause = failed.attempt.model, failed.failure.failure_class
+        if rule is None or not rule.counts_against_provider or model in self._counted:
             return
+        self._counted.add(model)
         runtime, breaker = self.services.runtime, self.services.circuit_breaker
-        provider, cause = ModelId.provider_of(failed.attempt.model), failed.failure.failure_class
-        if breaker.record_failure(provider, now_s) and runtime.sinks:
-            runtime.emit(CooldownStarted(provider=provider, seconds=breaker.cooldown_s, cause=cause))
+        if breaker.record_failure(model, now_s) and runtime.sinks:
+            provider, seconds = ModelId.provider_of(model), breaker.cooldown_s
+            runtime.emit(CooldownStarted(provider=provider, model=model, seconds=seconds, cause=cause))
 
     async def fail(self) -> CallResult[T]:
         """Raise the last failure with all attempts.

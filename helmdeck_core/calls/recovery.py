@@ -166,7 +166,10 @@ class RecoveryPolicy:
         self.attempts: tuple[Attempt, ...] = ()
 
     def begin(self, now_s: float, cooling: Collection[str] = ()) -> NextAttempt:
-        """Return the first attempt: the first model whose provider is not in cooldown, else the first one."""
+        """Return the first attempt: the first model that is not in cooldown, else the first one.
+
+        :param cooling: models and providers in cooldown.
+        """
         self._index = self._next_index(0, cooling) or 0
         return self._attempt(now_s, 0.0, self._passed_over(0))
 
@@ -233,7 +236,7 @@ class RecoveryPolicy:
             if isinstance(action, NextModel):
                 step = self._next_model(action, now_s, cooling)
             else:
-                step = self._retry(action, now_s, left_s, cooling)
+                step = self._retry(action, now_s, left_s)
             if step is not None:
                 return step
         return GiveUp("; ".join(self._skip_reasons) or NO_ACTION_LEFT)
@@ -256,12 +259,10 @@ class RecoveryPolicy:
         )
         return rule.decide(context)
 
-    def _retry(self, action: Retry, now_s: float, left_s: float | None, cooling: Collection[str]) -> NextAttempt | None:
+    def _retry(self, action: Retry, now_s: float, left_s: float | None) -> NextAttempt | None:
         self._index, self._fallback = self._failed_index, None
         if (action.changes.history_factor != 1.0 and not self._settings.drops_turns) or self.left_usd == 0.0:
             return None
-        if self._should_leave(cooling):
-            return self._skip("the provider is cooling down")
         retries = self._retries.get((self._index, action), 0)
         if retries >= action.times:
             return None
@@ -274,12 +275,6 @@ class RecoveryPolicy:
         self._retries[self._index, action] = retries + 1
         self._changes = self._changes.and_then(action.changes)
         return self._attempt(now_s, wait_s)
-
-    def _should_leave(self, cooling: Collection[str]) -> bool:
-        """Whether the provider is in cooldown, and a fallback to a model of another provider is possible."""
-        others = [model for model in self._chain[self._index + 1 :] if _provider(model) not in cooling]
-        has_fallback = any(isinstance(action, NextModel) for action in self._actions)
-        return has_fallback and bool(others) and _provider(self._chain[self._index]) in cooling
 
     def _wait_s(self, wait: Wait, retries: int) -> float:
         assert self._failed is not None
@@ -322,11 +317,11 @@ class RecoveryPolicy:
     # -- chain and time ------------------------------------------------------------------------------------
 
     def _next_index(self, start: int, avoided: Collection[str]) -> int | None:
-        """The first model from ``start`` whose provider is not avoided; when all are, the first one."""
+        """The first model from ``start`` that is not avoided, nor its provider; when all are, the first one."""
         indexes = range(start, len(self._chain))
         if not avoided:
             return start if indexes else None
-        allowed = (index for index in indexes if _provider(self._chain[index]) not in avoided)
+        allowed = (index for index in indexes if not _is_in(self._chain[index], avoided))
         return next(allowed, start if indexes else None)
 
     def _larger_index(self) -> int:
@@ -357,6 +352,11 @@ class RecoveryPolicy:
 
     def _left_s(self, now_s: float) -> float | None:
         return None if self.deadline_s is None else self.deadline_s - now_s
+
+
+def _is_in(model: str, names: Collection[str]) -> bool:
+    """Whether names of models and providers include a model."""
+    return model in names or _provider(model) in names
 
 
 def rule_for(rules: Rules, failure: CallFailed, disposition: Disposition | None) -> RecoveryRule | None:

@@ -198,8 +198,8 @@ class RecoveryConfig:
         text, 0 to 1.
     :ivar drop_turns: whether the oldest turns of a conversation are removed if it does not fit the context window.
     :ivar fallback_on: the causes after which a fallback model is called; left out: as the rules say.
-    :ivar cool_down_after: consecutive failures that open the circuit breaker of a provider; 0 is never.
-    :ivar cool_down_s: seconds of the cooldown.
+    :ivar cool_down_after: consecutive failed calls that open the circuit of a model; 0 is never.
+    :ivar cool_down_s: seconds of the cooldown; then one call tests the model.
     """
 
     max_attempts: int = 8
@@ -212,7 +212,7 @@ class RecoveryConfig:
     drop_turns: bool = True
     fallback_on: tuple[str, ...] | None = None
     cool_down_after: int = 3
-    cool_down_s: float = 30.0
+    cool_down_s: float = 8.0
 
 
 @attrs.frozen(kw_only=True)

@@ -146,7 +146,7 @@ class RecoveryRule:
     :ivar actions: actions in order of preference; an action is skipped if a limit forbids it or no model is left. Empty:
         the failure is raised.
     :ivar decide: returns the actions for a failure, instead of ``actions``. It must be pure and fast.
-    :ivar counts_against_provider: consecutive failures of this kind open the circuit breaker of the provider.
+    :ivar counts_against_provider: calls in a row that fail in this way open the circuit of the model.
     """
 
     name: str

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from helmdeck_core import Action, NextModel, RecoveryRule, RequestChanges, Retry, Wait, hookimpl
 
 RETRIES = 2
-"""Retries for a busy or unavailable provider; three attempts with the first one."""
+"""Retries for a busy or unavailable provider where no fallback is left. With one, a wait would only cost time: it is not
+known whether the provider recovers, and the next call starts with the first model again."""
 
 _RETRY = Retry(wait=Wait.BACKOFF, times=RETRIES)
 _MORE_OUTPUT = Retry(changes=RequestChanges(output_factor=2.0))
@@ -38,11 +39,11 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "constrained_deadlock/wrong_shape": (_WITH_PROBLEM, NextModel()),
     "likely_timeout": (NextModel(),),
     "likely_timeout/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
-    "rate_limited": (Retry(wait=Wait.AS_TOLD, times=RETRIES), NextModel()),
+    "rate_limited": (NextModel(), Retry(wait=Wait.AS_TOLD, times=RETRIES)),
     "quota_exhausted": (NextModel(),),
     "context_window_exceeded": (_OLDEST_TURNS_OUT, _SMALLER_CATALOG, _LARGER),
-    "provider_unavailable": (_RETRY, NextModel()),
-    "transient_unknown": (_RETRY, NextModel()),
+    "provider_unavailable": (NextModel(), _RETRY),
+    "transient_unknown": (NextModel(), _RETRY),
     # The provider marked the request as not retryable.
     "rate_limited/not_retryable": (NextModel(),),
     "provider_unavailable/not_retryable": (NextModel(),),
