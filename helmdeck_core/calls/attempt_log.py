@@ -12,7 +12,7 @@ from helmdeck_core.calls.call_events import CallEvents
 from helmdeck_core.calls.operation import Prepared
 from helmdeck_core.calls.recovery import NextAttempt, RecoveryPolicy
 from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN, ReasoningWatchdog
-from helmdeck_core.domain.chat import ChatResponse
+from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import Attempt, AttemptRequest, CallFailed, FailureClass, Usage, total_cost
@@ -34,6 +34,12 @@ class RequestRefused(Exception):
 class AttemptState:
     """One attempt while it runs; as a context manager it keeps the failure that ends the attempt.
 
+    :ivar request: what is sent; it differs from the prepared request where it continues an interrupted answer.
+    :ivar chunks: what was delivered of the response.
+    :ivar silence_s: the longest silence before a token; ``None`` for no limit.
+    :ivar is_silent: whether the current limit is that of silence.
+    :ivar has_tokens: whether any token arrived.
+    :ivar has_output: whether anything visible arrived.
     :ivar error: the failure, or the refusal to send; ``None`` while there is none.
     :ivar estimated: estimated usage of a response that was aborted before the provider reported it.
     """
@@ -41,8 +47,13 @@ class AttemptState:
     step: NextAttempt
     call: CallRef
     prepared: Prepared | None = attrs.field(default=None, repr=False)
+    request: ChatRequest | None = attrs.field(default=None, repr=False)
     sent_s: float | None = None
+    silence_s: float | None = None
+    is_silent: bool = False
+    has_tokens: bool = False
     has_output: bool = False
+    chunks: list[Sequence[ChatDelta]] = attrs.field(factory=list, repr=False)
     response: ChatResponse | None = attrs.field(default=None, repr=False)
     estimated: Usage = NO_USAGE
     error: CallFailed | RequestRefused | None = None
@@ -60,6 +71,23 @@ class AttemptState:
         """The prepared request of an attempt that got that far."""
         assert self.prepared is not None
         return self.prepared
+
+    def chunk_deadline(self, clock: Callable[[], float], think_share: float) -> float | None:
+        """Return when the next chunk must be there.
+
+        A reasoning model has a share of its time until the first visible output. A silent model has less time; one that may
+        write a tool call, which some servers deliver whole, only until its first token.
+        """
+        until_s, sent_s = self.step.until_s, self.sent_s
+        assert sent_s is not None
+        if until_s is not None and not self.has_output and self.ready.budget.is_hybrid_reasoning:
+            until_s = sent_s + (until_s - sent_s) * think_share
+        self.is_silent = False
+        if self.silence_s is None or (self.has_tokens and self.ready.request.tools):
+            return until_s
+        limit_s = (clock() if self.has_tokens else sent_s) + self.silence_s
+        self.is_silent = until_s is None or limit_s < until_s
+        return limit_s if self.is_silent else until_s
 
     def estimate(self, watchdog: ReasoningWatchdog) -> None:
         """Estimate the usage of an aborted response, from the prompt and the text so far."""

@@ -9,7 +9,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from helmdeck_core.calls.call import Call, CallOptions, CallServices, TimeLimit
+from helmdeck_core.calls.call import Call, TimeLimit
+from helmdeck_core.calls.call_services import CallOptions, CallServices
 from helmdeck_core.calls.circuit_breaker import CircuitBreaker
 from helmdeck_core.calls.completer import Completer
 from helmdeck_core.calls.operation import CallResult, Operation

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from helmdeck_core.calls.call import CallOptions
+from helmdeck_core.calls.call_services import CallOptions
 from helmdeck_core.calls.chat_operation import ChatOperation
 from helmdeck_core.calls.dispatcher import Dispatcher
 from helmdeck_core.calls.operation import CallResult, copy_response

@@ -14,6 +14,7 @@ from helmdeck_core.domain.chat import Disposition, StopReason
 from helmdeck_core.domain.models import Budget, ModelId
 from helmdeck_core.domain.recovery import (
     NO_REQUEST_CHANGES,
+    PARTIAL_ANSWER,
     UNKNOWN_STOP,
     Action,
     CallLimits,
@@ -126,6 +127,7 @@ class AttemptFailure:
     :ivar disposition: what the provider's stop reason allows; ``None`` where no response arrived.
     :ivar fingerprint: of the request; empty when none was sent.
     :ivar side_attempts: attempts of side calls that were made for this attempt.
+    :ivar is_partial: a part of the answer was delivered, and the next attempt continues it.
     :ivar final_reason: why nothing else may be tried, whatever the rules say; empty where it may.
     """
 
@@ -135,6 +137,7 @@ class AttemptFailure:
     disposition: Disposition | None = None
     fingerprint: str = ""
     side_attempts: tuple[Attempt, ...] = ()
+    is_partial: bool = False
     final_reason: str = ""
 
 
@@ -176,6 +179,11 @@ class RecoveryPolicy:
     def is_repeat(self, fingerprint: str) -> bool:
         """Whether the request is known to fail, or was to differ from an earlier one and does not."""
         return fingerprint in self._failing or (self._changes != self._failed_changes and fingerprint in self._sent)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the chain has a single model."""
+        return len(self._chain) == 1
 
     @property
     def has_sent(self) -> bool:
@@ -244,9 +252,12 @@ class RecoveryPolicy:
     # -- actions -------------------------------------------------------------------------------------------
 
     def _rule_actions(self, failed: AttemptFailure, now_s: float) -> Sequence[Action]:
-        rule = rule_for(self._settings.rules, failed.failure, failed.disposition)
-        if rule is None:
+        rules, cause = self._settings.rules, failed.failure.failure_class.value
+        rule = rule_for(rules, failed.failure, failed.disposition)
+        if rule is None or not (rule.actions or rule.decide):
             return ()
+        if failed.is_partial and (named := rules.get(f"{PARTIAL_ANSWER}/{cause}") or rules.get(PARTIAL_ANSWER)):
+            rule = named.value
         if rule.decide is None:
             return rule.actions
         context = FailureContext(

@@ -250,6 +250,8 @@ class ProviderConfig:
     :ivar base_url: the URL of the server.
     :ivar api_key: reference to the API key: ``env:NAME`` or ``file:PATH``.
     :ivar headers: sent with every request; always redacted.
+    :ivar first_token_timeout_s: seconds until the first token of a model, and between two tokens of a text; left out: that
+        of the model's tier, if the model is part of a fallback chain.
     :ivar transport: the HTTP transport; left out: ``[http] transport``.
     :ivar options: options of this kind of provider.
     """
@@ -261,6 +263,7 @@ class ProviderConfig:
     timeout_s: float | None = None
     connect_timeout_s: float | None = None
     idle_timeout_s: float | None = None
+    first_token_timeout_s: float | None = None
     max_response_bytes: int | None = None
     transport: str | None = None
     options: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
@@ -287,6 +290,7 @@ class BudgetConfig:
     input_cost_usd_per_mtok: float | None = None
     output_cost_usd_per_mtok: float | None = None
     cached_input_cost_usd_per_mtok: float | None = None
+    first_token_timeout_s: float | None = None
     prompt_variant: str | None = None
     evidence: str | None = None
 

@@ -182,7 +182,7 @@ class LikelyTimeout(CallFailed):
     failure_class = FailureClass.LIKELY_TIMEOUT
     retryable = True
     sub_codes: ClassVar[Mapping[str, PackErrorCode]] = dict.fromkeys(
-        ("deadline", "deadline_share", "timeout", "idle"), PackErrorCode.TIMEOUT
+        ("deadline", "deadline_share", "timeout", "idle", "first_token"), PackErrorCode.TIMEOUT
     )
     hint = "an empty answer usually means an upstream timeout or a prompt that is too large for the model"
     next_action = "choose another model, or shorten the request or the catalog (max_catalog_bytes)"

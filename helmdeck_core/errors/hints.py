@@ -126,6 +126,10 @@ SUB_CAUSE_ADVICE: Mapping[FailureClass, Mapping[str, Advice]] = {
             "the idle timeout of the stream was exceeded",
             f"retry; for a model that streams nothing while it reasons, raise {ANY_PROVIDER}.idle_timeout_s",
         ),
+        "first_token": Advice(
+            "the model sent no first token in time: it hangs, is overloaded, or streams nothing while it reasons",
+            f"raise {ANY_PROVIDER}.first_token_timeout_s, or that of the model's budget",
+        ),
         "deadline": Advice(
             "the deadline of the call was exceeded",
             "raise deadline_s under [recovery], choose a faster model, or request less",

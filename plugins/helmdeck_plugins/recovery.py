@@ -38,6 +38,8 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "constrained_deadlock": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock/wrong_shape": (_WITH_PROBLEM, NextModel()),
     "likely_timeout": (NextModel(),),
+    "likely_timeout/first_token": (NextModel(),),
+    "likely_timeout/idle": (NextModel(),),
     "likely_timeout/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
     "rate_limited": (NextModel(), Retry(wait=Wait.AS_TOLD, times=RETRIES)),
     "quota_exhausted": (NextModel(),),
@@ -58,6 +60,10 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "invalid_request/schema_refused": (_WITHOUT_GRAMMAR, NextModel()),
     "cancelled": (),
     "artifact_invalid": (),
+    # The reader has seen a part: a new connection to the same model most probably completes it in the same style.
+    "partial_answer": (Retry(), NextModel(), _RETRY),
+    "partial_answer/rate_limited": (NextModel(), Retry(wait=Wait.AS_TOLD, times=RETRIES)),
+    "partial_answer/quota_exhausted": (NextModel(),),
     # By the disposition of a native stop reason that has no normalised reason.
     "unknown_stop/retry": (Retry(wait=Wait.BACKOFF), _WITHOUT_GRAMMAR, NextModel()),
     "unknown_stop/stop": (NextModel(),),
@@ -66,8 +72,16 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
 }
 """Cause, or cause/sub-cause, to the actions in the order in which they are tried."""
 
-PROVIDER_FAULTS = frozenset(("provider_unavailable", "provider_unavailable/not_retryable", "transient_unknown"))
-"""Causes that open the circuit breaker of a provider when they occur several times in a row."""
+PROVIDER_FAULTS = frozenset(
+    (
+        "provider_unavailable",
+        "provider_unavailable/not_retryable",
+        "transient_unknown",
+        "likely_timeout/first_token",
+        "likely_timeout/idle",
+    )
+)
+"""Causes that open the circuit of a model when several calls in a row fail with them."""
 
 
 @hookimpl

@@ -22,6 +22,7 @@ from helmdeck_core import (
 )
 from helmdeck_testing import MODES, OPENAI_CHAT, Chunks, FailingServer, ScriptedAnswer, make_deck
 from helmdeck_testing.fault_server import RETRY_AFTER_S
+from helmdeck_testing.scripted import CUT_JSON
 
 PLAN = '{"steps": [{"tool": "blog.draft", "args": {"brief": "b"}}]}'
 ASK = "draft a blog post"
@@ -54,10 +55,10 @@ WRITTEN_ONES = {
     "empty_error": ["", ""],
 }
 """The same for a request that a caller wrote, of which nothing is changed."""
-ANSWERS = ("cut_json_length", "cut_json_stop", "no_end", "whitespace_loop")
+ANSWERS = ("cut_json_length", "cut_json_stop", "whitespace_loop")
 """What is an answer to a request that wants plain text: as it is, with its stop reason."""
-SPOKEN = ("error_in_200", "cut_body")
-"""Modes that disconnect in the middle of a stream, after some text was delivered."""
+INTERRUPTED = {"error_in_200": '{"answer": ', "cut_body": '{"answer": ', "no_end": CUT_JSON}
+"""Modes that interrupt a stream after some text, and the text."""
 
 
 @pytest.fixture
@@ -106,21 +107,30 @@ def test_plan_recovers_as_the_table_defines(servers, mode, thinks):
         assert len(set(sent)) == len(sent), "no request that was truncated or exhausted is sent twice"
 
 
-@pytest.mark.parametrize("mode", [mode for mode in PLANS if mode not in ANSWERS])
+@pytest.mark.parametrize("mode", [mode for mode in PLANS if mode not in ANSWERS and mode not in INTERRUPTED])
 @pytest.mark.parametrize("streams", [False, True])
 def test_fallback_gets_a_written_request_unchanged(servers, mode, streams):
-    deck, bad, good = servers(mode)
-    if streams and mode in SPOKEN:
-        pieces = deck.stream(WRITTEN)
-        with pytest.raises(CallFailed, match="given on already"):
-            list(pieces)
-        assert len(bad.requests) == 1 and good.requests == []
-        return
+    deck, bad, _ = servers(mode)
     *pieces, response = deck.stream(WRITTEN) if streams else [deck.complete(WRITTEN)]
     assert response.text == PLAN and tried(response.attempts) == WRITTEN_ONES[mode]
     assert len(set(fingerprints(bad))) == 1
     if streams:
         assert "".join(piece.text for piece in pieces) == PLAN, "of the failed one nothing was given on"
+
+
+@pytest.mark.parametrize("mode", INTERRUPTED)
+@pytest.mark.parametrize("streams", [False, True])
+def test_interrupted_answer_is_continued_by_the_same_model_then_by_the_fallback(servers, mode, streams):
+    deck, bad, good = servers(mode)
+    *pieces, response = deck.stream(WRITTEN) if streams else [deck.complete(WRITTEN)]
+    assert response.text == INTERRUPTED[mode] + PLAN and response.is_complete
+    assert response.continuation.models == ("vllm/m", "lmstudio/m")
+    assert response.continuation.parts == (len(INTERRUPTED[mode]), len(PLAN))
+    assert (len(bad.requests), len(good.requests)) == (2, 1) and "".join(
+        piece.text for piece in pieces
+    ) in response.text
+    if streams:
+        assert "".join(piece.text for piece in pieces) == response.text
 
 
 @pytest.mark.parametrize("mode", ANSWERS)

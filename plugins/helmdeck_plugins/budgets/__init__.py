@@ -31,11 +31,15 @@ THINKING = re.compile(
 )
 
 
+# A silent model and its continuation leave time for a fallback within half a minute. The hidden reasoning of some models
+# takes a minute.
+_SILENCE: Mapping[str, float] = {"first_token_timeout_s": 12.0, "reasoning_first_token_timeout_s": 60.0}
+
 TIERS = (
     # Reliable on catalogs above 50 KB.
-    TierDefaults(tier=Tier.A, prompt_variant="full_steps"),
+    TierDefaults(tier=Tier.A, prompt_variant="full_steps", **_SILENCE),
     # Reliable to about 25 KB.
-    TierDefaults(tier=Tier.B, max_catalog_bytes=22_000, prompt_variant="full_steps", max_entries=25),
+    TierDefaults(tier=Tier.B, max_catalog_bytes=22_000, prompt_variant="full_steps", max_entries=25, **_SILENCE),
     # Returns empty responses for 35 KB, works best with few entries, and stops early in JSON mode.
     TierDefaults(
         tier=Tier.C,
@@ -44,6 +48,7 @@ TIERS = (
         max_entries=12,
         has_prefix_index=False,
         allows_json_mode=False,
+        **_SILENCE,
     ),
 )
 
