@@ -106,7 +106,9 @@ class Engine:
     ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Send a request that the caller wrote: yield the chunks in batches as they arrive, and last the response.
 
-        :raises CallFailed: as for ``complete``; there is no fallback once a visible chunk was yielded.
+        A text that is interrupted is continued; tool calls of a continuation come with the response only.
+
+        :raises CallFailed: as for ``complete``.
         """
         request = self._named(request)
         operation = ChatOperation(request, allows_empty, self.runtime.budgets, self.pool.registry)
