@@ -14,7 +14,7 @@ class Case(NamedTuple):
     :ivar primary: faults of the first model, by request; the last one applies again and again.
     :ivar fallback: likewise of the fallback.
     :ivar extra: requests that are enough beyond the first one.
-    :ivar is_answered: whether anybody can answer.
+    :ivar is_answered: whether a server can answer.
     :ivar refuses_prefill: whether the first model is one that is known for prefill, and rejects it.
     """
 
@@ -29,7 +29,7 @@ CASES: Mapping[str, Case] = {
     "none": Case(("good",), extra=0),
     "refused": Case(("refused",)),
     **{fault: Case((fault,)) for fault in AT_ONCE},
-    # The same model is asked once more, for its own style; then the fallback.
+    # The same model is called once more, to keep the style; then the fallback.
     **{f"{fault} in mid-stream": Case((fault,), extra=2) for fault in IN_MID_STREAM},
     **{f"{fault} in mid-stream, once": Case((fault, "good")) for fault in IN_MID_STREAM},
     "503, once": Case(("503", "good")),

@@ -1,7 +1,7 @@
 """An upstream that speaks chat completions and fails as scripted; standard library only.
 
-Its model knows one answer. Asked to continue a beginning of it, it goes on from there, after the last words once more, as
-many models do.
+Its model has one answer. When a request contains the beginning of it, the response is the rest, with the last words once more,
+as many models do.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ async def _end(fault: Fault, writer: asyncio.StreamWriter) -> bool:
 
 
 async def _delivered(writer: asyncio.StreamWriter) -> None:
-    """Let the client read what was sent, which a reset would discard."""
+    """Let the client read the response so far, which a reset would discard."""
     await writer.drain()
     for _ in range(50):
         await asyncio.sleep(0)

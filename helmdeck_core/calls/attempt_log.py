@@ -34,7 +34,7 @@ class RequestRefused(Exception):
 class AttemptState:
     """One attempt while it runs; as a context manager it keeps the failure that ends the attempt.
 
-    :ivar request: what is sent; it differs from the prepared request where it continues an interrupted answer.
+    :ivar request: the request as sent; it differs from the prepared one where it continues an interrupted answer.
     :ivar chunks: what was delivered of the response.
     :ivar silence_s: the longest silence before a token; ``None`` for no limit.
     :ivar is_silent: whether the current limit is that of silence.

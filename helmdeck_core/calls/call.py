@@ -22,14 +22,7 @@ from helmdeck_core.calls.models import suggest_models
 from helmdeck_core.calls.operation import CallResult, Operation, copy_response, fingerprint
 from helmdeck_core.calls.partial_answer import PartialAnswer
 from helmdeck_core.calls.provider_client import Chunks
-from helmdeck_core.calls.recovery import (
-    SENT_BEFORE,
-    AttemptFailure,
-    Decision,
-    NextAttempt,
-    RecoveryPolicy,
-    rule_for,
-)
+from helmdeck_core.calls.recovery import SENT_BEFORE, AttemptFailure, Decision, NextAttempt, RecoveryPolicy, rule_for
 from helmdeck_core.calls.response_failures import interrupted_failure
 from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, silence_failure, timeout_failure
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason

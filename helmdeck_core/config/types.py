@@ -290,8 +290,8 @@ class BudgetConfig:
     input_cost_usd_per_mtok: float | None = None
     output_cost_usd_per_mtok: float | None = None
     cached_input_cost_usd_per_mtok: float | None = None
-    first_token_timeout_s: float | None = None
     prompt_variant: str | None = None
+    first_token_timeout_s: float | None = None
     evidence: str | None = None
 
 

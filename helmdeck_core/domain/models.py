@@ -83,9 +83,9 @@ class Budget:
     :ivar input_cost_usd_per_mtok: US dollars per million input tokens, where known.
     :ivar output_cost_usd_per_mtok: US dollars per million output tokens, where known.
     :ivar cached_input_cost_usd_per_mtok: US dollars per million cached input tokens, where known.
+    :ivar prompt_variant: name of the prompt variant; ``None`` is the tier's default.
     :ivar first_token_timeout_s: seconds until the first token, and between two tokens of a text; ``None`` is the provider's
         or the tier's limit.
-    :ivar prompt_variant: name of the prompt variant; ``None`` is the tier's default.
     :ivar evidence: the source of the figures.
     """
 
@@ -103,8 +103,8 @@ class Budget:
     input_cost_usd_per_mtok: float | None = None
     output_cost_usd_per_mtok: float | None = None
     cached_input_cost_usd_per_mtok: float | None = None
-    first_token_timeout_s: float | None = None
     prompt_variant: str | None = None
+    first_token_timeout_s: float | None = None
     evidence: str = ""
 
     @property

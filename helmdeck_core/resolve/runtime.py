@@ -119,8 +119,8 @@ class Runtime:
         :param is_alone: no other model could answer in its place.
         """
         provider = self.config.providers.get(ModelId.provider_of(budget.model))
-        limit_s = budget.first_token_timeout_s or (provider and provider.first_token_timeout_s)
-        if limit_s or is_alone:
+        limit_s = budget.first_token_timeout_s or (provider.first_token_timeout_s if provider else None)
+        if limit_s is not None or is_alone:
             return limit_s
         tier = self.budgets.tiers[budget.tier]
         return tier.reasoning_first_token_timeout_s if budget.is_hybrid_reasoning else tier.first_token_timeout_s

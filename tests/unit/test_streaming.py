@@ -174,7 +174,7 @@ def test_every_model_may_write_a_part(deck_of):
     assert sum(response.continuation.parts) == len(response.text)
 
 
-def test_stream_that_nobody_can_continue_is_an_error(deck_of):
+def test_stream_that_no_model_can_continue_is_an_error(deck_of):
     pieces, failure = streamed(deck_of([BROKEN] * 9, fallback={}, recovery={"backoff_s": 0}))
     assert isinstance(failure, ProviderUnavailable) and text(pieces) == SO_FAR
     assert len(failure.attempts) == 4

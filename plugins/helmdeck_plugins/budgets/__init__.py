@@ -31,15 +31,11 @@ THINKING = re.compile(
 )
 
 
-# A silent model and its continuation leave time for a fallback within half a minute. The hidden reasoning of some models
-# takes a minute.
-_SILENCE: Mapping[str, float] = {"first_token_timeout_s": 12.0, "reasoning_first_token_timeout_s": 60.0}
-
 TIERS = (
     # Reliable on catalogs above 50 KB.
-    TierDefaults(tier=Tier.A, prompt_variant="full_steps", **_SILENCE),
+    TierDefaults(tier=Tier.A, prompt_variant="full_steps"),
     # Reliable to about 25 KB.
-    TierDefaults(tier=Tier.B, max_catalog_bytes=22_000, prompt_variant="full_steps", max_entries=25, **_SILENCE),
+    TierDefaults(tier=Tier.B, max_catalog_bytes=22_000, prompt_variant="full_steps", max_entries=25),
     # Returns empty responses for 35 KB, works best with few entries, and stops early in JSON mode.
     TierDefaults(
         tier=Tier.C,
@@ -48,15 +44,22 @@ TIERS = (
         max_entries=12,
         has_prefix_index=False,
         allows_json_mode=False,
-        **_SILENCE,
     ),
 )
+
+
+FIRST_TOKEN_S, REASONING_FIRST_TOKEN_S = 12.0, 60.0
+"""A silent model and its silent continuation leave time for a fallback within half a minute. Some models stream nothing while
+they reason, for up to a minute."""
 
 
 @hookimpl
 def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
     """Measured defaults of each tier."""
-    return TIERS
+    return [
+        attrs.evolve(each, first_token_timeout_s=FIRST_TOKEN_S, reasoning_first_token_timeout_s=REASONING_FIRST_TOKEN_S)
+        for each in TIERS
+    ]
 
 
 @hookimpl
