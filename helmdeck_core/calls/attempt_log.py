@@ -11,7 +11,7 @@ import attrs
 from helmdeck_core.calls.call_events import CallEvents
 from helmdeck_core.calls.operation import Prepared
 from helmdeck_core.calls.recovery import NextAttempt, RecoveryPolicy
-from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN, ReasoningWatchdog
+from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import ModelId
@@ -89,11 +89,12 @@ class AttemptState:
         self.is_silent = until_s is None or limit_s < until_s
         return limit_s if self.is_silent else until_s
 
-    def estimate(self, watchdog: ReasoningWatchdog) -> None:
-        """Estimate the usage of an aborted response, from the prompt and the text so far."""
-        output = watchdog.reasoning_tokens + len(watchdog.text) // CHARS_PER_TOKEN
-        prompt = sum(len(message.text) for message in self.ready.request.messages) // CHARS_PER_TOKEN
-        self.estimated = Usage(input_tokens=prompt, output_tokens=output, reasoning_tokens=watchdog.reasoning_tokens)
+    def estimate(self, reasoning_tokens: int = 0) -> None:
+        """Estimate the usage of an aborted response, from the prompt and the chunks so far."""
+        chars = sum(len(delta.text) + len(delta.reasoning_content) for batch in self.chunks for delta in batch)
+        prompt = sum(len(message.text) for message in (self.request or self.ready.request).messages) // CHARS_PER_TOKEN
+        output = max(reasoning_tokens, chars // CHARS_PER_TOKEN)
+        self.estimated = Usage(input_tokens=prompt, output_tokens=output, reasoning_tokens=reasoning_tokens)
 
 
 class AttemptLog:

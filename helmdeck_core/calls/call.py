@@ -164,7 +164,8 @@ class Call(Generic[T]):
         assert this.request is not None
         watchdog, part, send = self._watchdog(this), None, self.services.client.stream(this.request)
         if self._partial.is_begun:
-            part = self.services.completer.part_after(self._check(this).visible(self._partial.text))
+            so_far = self._check(this).visible(self._partial.text)
+            part = self.services.completer.part_after(so_far, is_native=this.request.continues)
             send = self._resend(this, this.request)
         async with contextlib.aclosing(send) as batches:
             while this.response is None:
@@ -321,7 +322,7 @@ class Call(Generic[T]):
             raise self._reasoning_failure(this, watchdog, LengthTruncated)
         if watchdog.is_blank_loop:
             # The same response as at the output limit, without paying for the rest.
-            this.estimate(watchdog)
+            this.estimate()
             this.response = ChatResponse(
                 text=self._partial.text + watchdog.text,
                 stop_reason=StopReason.MAX_TOKENS,
@@ -336,20 +337,16 @@ class Call(Generic[T]):
         """Return the failure of an attempt whose time is over, or only the time for its reasoning."""
         now_s, deadline_s, until_s = self.services.clock(), self._policy.deadline_s, this.step.until_s
         if this.is_silent and this.silence_s is not None and (until_s is None or now_s < until_s):
-            if watchdog is not None:
-                this.estimate(watchdog)
             return silence_failure(this.step.model, self._elapsed_s(this), this.silence_s, is_first=not this.has_tokens)
         if watchdog is not None and watchdog.reasoning_tokens and until_s is not None and now_s < until_s:
             return self._reasoning_failure(this, watchdog, LikelyTimeout)
-        if watchdog is not None and (watchdog.reasoning_tokens or watchdog.has_output):
-            this.estimate(watchdog)
         share = self.services.recovery.waits.attempt_share if deadline_s is not None and now_s < deadline_s else None
         return timeout_failure(
             this.step.model, self._elapsed_s(this), now_s - self._start_s, self._policy.limits.deadline_s, share
         )
 
     def _reasoning_failure(self, this: AttemptState, watchdog: ReasoningWatchdog, kind: type[CallFailed]) -> CallFailed:
-        this.estimate(watchdog)
+        this.estimate(watchdog.reasoning_tokens)
         return reasoning_failure(kind, this.step.model, self._elapsed_s(this), watchdog, self.services.think_share)
 
     # -- after a failure -----------------------------------------------------------------------------------
@@ -372,6 +369,8 @@ class Call(Generic[T]):
         return decision
 
     def _attempt_failure(self, this: AttemptState, failure: CallFailed) -> AttemptFailure:
+        if this.chunks and this.response is None and failure.usage == NO_USAGE and this.estimated == NO_USAGE:
+            this.estimate()
         attempt = self._log.record_failure(this, failure, self._elapsed_s(this))
         runtime, prepared = self.services.runtime, this.prepared
         final_reason = "the caller takes an empty answer" if self._operation.is_final(failure) else ""

@@ -109,7 +109,7 @@ class Completer:
         start_s, number, is_continued = self._clock(), 1, isinstance(action, SendRequest)
         while isinstance(action, SendRequest):
             number += 1
-            part = self.part_after(turn.answer, is_silent=action.is_repair)
+            part = self.part_after(turn.answer, is_native=action.is_native, is_silent=action.is_repair)
             async with contextlib.aclosing(
                 self._continue_in_chunks(turn, action, part, call, number, until_s)
             ) as steps:
@@ -136,12 +136,15 @@ class Completer:
         self._without_native.add(request.model)
         return bool(self._runtime.texts["continuation.hint"])
 
-    def part_after(self, so_far: str, *, is_silent: bool = False) -> StreamedPart:
+    def part_after(self, so_far: str, *, is_native: bool = False, is_silent: bool = False) -> StreamedPart:
         """Return the filter of a streamed part that continues a text.
 
+        :param is_native: the model did not see whitespace at the end of the text, and may repeat it.
         :param is_silent: nothing is passed on, because only the tool calls are wanted.
         """
-        return StreamedPart(self._runtime.merger.stream(so_far), self._runtime.decoder.stream(), is_silent=is_silent)
+        unseen = so_far[len(so_far.rstrip()) :] if is_native else ""
+        seam, stripper = self._runtime.merger.stream(so_far), self._runtime.decoder.stream()
+        return StreamedPart(seam, stripper, unseen, is_silent=is_silent)
 
     # -- one continuation ----------------------------------------------------------------------------------
 
@@ -282,12 +285,14 @@ class Completer:
 class StreamedPart:
     """A continuation that is streamed: filters what is passed on of it.
 
+    :param unseen: whitespace before the part, of which a repetition is dropped.
     :param is_silent: nothing is passed on, because only the tool calls are wanted.
     :ivar action: what the turn does after it.
     """
 
-    def __init__(self, seam: MergeStream, stripper: StreamStripper, *, is_silent: bool) -> None:
+    def __init__(self, seam: MergeStream, stripper: StreamStripper, unseen: str = "", *, is_silent: bool) -> None:
         self._seam = seam
+        self._unseen = unseen
         self._stripper = stripper
         self._is_silent = is_silent
         self._shown: list[str] = []
@@ -310,8 +315,15 @@ class StreamedPart:
         text = ""
         if delta.text and not self._is_silent:
             visible, _ = self._stripper.feed(delta.text)
-            text = self._pass_on(self._seam.feed(visible))
+            text = self._pass_on(self._seam.feed(self._without_unseen(visible) if self._unseen else visible))
         return ChatDelta(text, delta.reasoning_content) if text or delta.reasoning_content else None
+
+    def _without_unseen(self, text: str) -> str:
+        while text and self._unseen.startswith(text[0]):
+            text, self._unseen = text[1:], self._unseen[1:]
+        if text:
+            self._unseen = ""
+        return text
 
     def finish(self) -> str:
         """End the continuation; return the text that was held back."""

@@ -237,6 +237,13 @@ def test_prefill_is_used_where_supported_and_replaced_by_a_hint_where_it_is_reje
     assert [request.continues for request in deck.a.requests] == [False, True, False, False, False]
 
 
+@pytest.mark.parametrize("more", [" three four five six", "three four five six"])
+def test_prefill_without_trailing_whitespace_gives_no_double_whitespace(deck_of, more):
+    native = plugin_with(helmdeck_native_continuations=[NativeContinuation(prefix="a/")])
+    deck = deck_of([Reply(WHOLE, piece_chars=4, breaks_after=2), more], beside=(native,))
+    assert continued(deck).text == WHOLE and deck.a.requests[1].messages[-1].text == "one two"
+
+
 # -- silence -----------------------------------------------------------------------------------------------------
 
 
