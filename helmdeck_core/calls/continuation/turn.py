@@ -143,6 +143,7 @@ class Turn:
         self._latency_s = 0.0
         self._calls: tuple[ToolCall, ...] = ()
         self._broken: tuple[str, ...] = ()
+        self._withheld: tuple[str, ...] = ()
         self._issue = ""
         self._parts: list[int] = []
         self._more: list[AttemptRequest] = []
@@ -286,6 +287,9 @@ class Turn:
             return Trigger.TOOL_CALLS
         self._calls = ()
         self._broken = tuple(each.error for each in judged.broken)
+        self._withheld = tuple(
+            f"{found.call.name}({found.call.arguments})" for found in (*judged.calls, *judged.withheld)
+        )
         self._issue = self._issue or next((each.problem for each in judged.broken), "cut")
         if response.stop_reason in (StopReason.SAFETY_BLOCKED, StopReason.CANCELLED):
             return Trigger.FATAL
@@ -322,7 +326,11 @@ class Turn:
             return self._partial(TerminalReason.TOOL_REPAIR_FAILED, Trigger.LIMIT)
         if self._left() <= 0:
             return self._partial(TerminalReason.BUDGET_EXHAUSTED, Trigger.LIMIT)
-        hint = " ".join(filter(None, [hint, *(error.format(error=each) for each in self._broken[:3])]))
+        # The model does not see its complete calls either, and would leave them out.
+        calls = (
+            self._texts["continuation.repair_calls"].format(calls="; ".join(self._withheld)) if self._withheld else ""
+        )
+        hint = " ".join(filter(None, [hint, calls, *(error.format(error=each) for each in self._broken[:3])]))
         # The payload exceeded the limit before.
         limit = min(2 * (self._request.max_tokens or self._left()), self._left())
         request = self._hinted(hint, limit, has_tools=True)
