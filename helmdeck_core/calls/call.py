@@ -336,7 +336,7 @@ class Call(Generic[T]):
     def timeout(self, this: AttemptState, watchdog: ReasoningWatchdog | None = None) -> CallFailed:
         """Return the failure of an attempt whose time is over, or only the time for its reasoning."""
         now_s, deadline_s, until_s = self.services.clock(), self._policy.deadline_s, this.step.until_s
-        if this.is_silent and this.silence_s is not None and (until_s is None or now_s < until_s):
+        if watchdog is not None and this.is_silent and this.silence_s is not None:
             return silence_failure(this.step.model, self._elapsed_s(this), this.silence_s, is_first=not this.has_tokens)
         if watchdog is not None and watchdog.reasoning_tokens and until_s is not None and now_s < until_s:
             return self._reasoning_failure(this, watchdog, LikelyTimeout)
