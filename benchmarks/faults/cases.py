@@ -15,14 +15,14 @@ class Case(NamedTuple):
     :ivar fallback: likewise of the fallback.
     :ivar extra: requests that are enough beyond the first one.
     :ivar is_answered: whether a server can answer.
-    :ivar refuses_prefill: whether the first model is one that is known for prefill, and rejects it.
+    :ivar prefill_status: status of the response to prefill, of a first model that is known to support it; ``None`` for others.
     """
 
     primary: Sequence[str]
     fallback: Sequence[str] = ("good",)
     extra: int = 1
     is_answered: bool = True
-    refuses_prefill: bool = False
+    prefill_status: int | None = None
 
 
 CASES: Mapping[str, Case] = {
@@ -35,7 +35,8 @@ CASES: Mapping[str, Case] = {
     "503, once": Case(("503", "good")),
     "silent, once": Case(("silent", "good")),
     "fallback breaks as well": Case(("reset",), ("reset", "good"), extra=3),
-    "prefill rejected": Case(("reset", "good"), extra=2, refuses_prefill=True),
+    "prefill rejected": Case(("reset", "good"), extra=2, prefill_status=400),
+    "prefill accepted": Case(("reset", "good"), prefill_status=200),
     "both refused": Case(("refused",), ("refused",), extra=3, is_answered=False),
     "both silent": Case(("silent",), ("silent",), is_answered=False),
     "both 503": Case(("503",), ("503",), extra=3, is_answered=False),

@@ -68,7 +68,7 @@ async def helmdeck(primary: str, fallback: str, case: Case) -> AsyncIterator[Ask
         "vllm": {"base_url": primary},
         "backup": {"kind": "openai", "base_url": fallback},
     }
-    model = "vllm/m" if case.refuses_prefill else "first/m"
+    model = "first/m" if case.prefill_status is None else "vllm/m"
     request = core.ChatRequest(model=model, messages=(core.Message(core.Role.USER, (core.TextPart(ASK),)),))
     async with make_deck(config={"providers": providers, "fallback": {"": ["backup/m"]}}) as deck:
 
@@ -102,9 +102,8 @@ async def outcome(
     :param ready: all cases start when all clients exist, whose imports and set-up are not part of a case.
     """
     text, error = "", ""
-    prefill_status = 400 if case.refuses_prefill else 200
     async with (
-        Upstream(case.primary, prefill_status=prefill_status) as one,
+        Upstream(case.primary, prefill_status=case.prefill_status or 200) as one,
         Upstream(case.fallback) as two,
         contestant(one.base_url, two.base_url, case) as ask,
     ):

@@ -43,9 +43,9 @@ def test_call_is_answered_completely_in_time_without_repetition(virtual_time_wit
     case = CASES[name]
 
     async def run():
-        prefill = 400 if case.refuses_prefill else 200
-        async with Upstream(case.primary, prefill_status=prefill) as one, Upstream(case.fallback) as two:
-            deck, model = deck_at(one, two, is_native=case.refuses_prefill)
+        status = case.prefill_status or 200
+        async with Upstream(case.primary, prefill_status=status) as one, Upstream(case.fallback) as two:
+            deck, model = deck_at(one, two, is_native=case.prefill_status is not None)
             async with deck:
                 if not case.is_answered:
                     with pytest.raises(CallFailed):

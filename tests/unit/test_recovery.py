@@ -589,6 +589,8 @@ def test_rule_for_an_unknown_cause_is_rejected():
         ({"recovery": {"fallback_on": ["rate_limit"]}}, "did you mean 'rate_limited'"),
         ({"recovery": {"max_attempts": 0}}, "no model would be called at 0"),
         ({"recovery": {"attempt_share": 1.5}}, "not a share"),
+        ({"providers": {"local": {"first_token_timeout_s": 0}}}, "providers.local.first_token_timeout_s"),
+        ({"budgets": {"local/": {"first_token_timeout_s": 0}}}, "first_token_timeout_s"),
     ],
 )
 def test_mistakes_of_the_configuration_are_found_when_a_deck_is_made(config, words):
