@@ -14,6 +14,7 @@ from helmdeck_core.resolve.transports import TransportChooser
 from helmdeck_testing import StubProvider
 from tests.loop_lag_support import loop_lag as loop_lag
 from tests.virtual_time_support import virtual_time as virtual_time
+from tests.virtual_time_support import virtual_time_with_sockets as virtual_time_with_sockets
 from tests.work_support import work_counter as work_counter
 
 FREE = "openrouter/openrouter/free"

@@ -1,6 +1,7 @@
 """Time that passes at once: a wait of an event loop moves the clock on instead of waiting.
 
-For decks with scripted providers. Sockets and threads know nothing of this clock.
+For decks with scripted providers. Sockets and threads know nothing of this clock; ``virtual_time_with_sockets`` is for
+servers on the loop of the test.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ START_S = 1_000.0
 class VirtualTime:
     """The clock of all loops and decks that are made while it is installed."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, grace_s: float = 0.0) -> None:
         self._now_s = START_S
+        self.grace_s = grace_s
         monkeypatch.setattr(time, "monotonic", self)
         monkeypatch.setattr(time, "perf_counter", self)
         monkeypatch.setitem(Dispatcher.__init__.__kwdefaults__, "clock", self)
@@ -49,6 +51,8 @@ class _Selector(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> Any:
         ready = super().select(None if timeout is None else 0)
+        if not ready and timeout and self._clock.grace_s:
+            ready = super().select(self._clock.grace_s)
         if not ready and timeout:
             self._clock.advance(timeout)
         return ready
@@ -70,3 +74,10 @@ def virtual_time() -> Iterator[VirtualTime]:
     """Let waits of scripted decks pass at once, until the test ends."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         yield VirtualTime(monkeypatch)
+
+
+@pytest.fixture
+def virtual_time_with_sockets() -> Iterator[VirtualTime]:
+    """The same; before the clock moves on, what is on its way between two sockets of the loop arrives."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        yield VirtualTime(monkeypatch, grace_s=0.02)

@@ -40,11 +40,13 @@ TITLES = {
 }
 REPORTED: Mapping[str, Sequence[str]] = {
     "whole": ("empty_content_filter",),
-    "streamed": ("empty_content_filter", "error_in_200", "no_end", "cut_body"),
+    "streamed": ("empty_content_filter",),
 }
-"""Modes in which no fallback may be used: refusals, and streams whose deltas were already yielded."""
+"""Modes in which no fallback may be used: refusals."""
 OBJECT_MODES = ("cut_json_length", "cut_json_stop", "whitespace_loop")
 """Modes that do not apply to plain text."""
+INTERRUPTED_MODES = ("error_in_200", "no_end", "cut_body")
+"""Modes that interrupt a stream; ``benchmarks.faults`` measures whether it is continued."""
 ENDED = ("stop", "EndTurn", None)
 """Finish reasons of a complete or unknown end."""
 TEXT = '{"city": "Oslo", "celsius": 3}'
@@ -212,7 +214,10 @@ def main() -> None:
     arguments = parser.parse_args()
     modes = [name for name, mode in MODES.items() if mode.cause is not None and name not in EXCLUDED_MODES]
     versions: dict[str, Mapping[str, str]] = {}
-    for way, known, left_out in (("whole", CONTESTANTS, ()), ("streamed", STREAMS, OBJECT_MODES)):
+    for way, known, left_out in (
+        ("whole", CONTESTANTS, ()),
+        ("streamed", STREAMS, (*OBJECT_MODES, *INTERRUPTED_MODES)),
+    ):
         with failing_server(OPENAI_CHAT, mode_of, text=TEXT) as server:
             selected = [mode for mode in modes if mode not in left_out]
             found = {

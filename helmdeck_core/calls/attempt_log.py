@@ -11,8 +11,8 @@ import attrs
 from helmdeck_core.calls.call_events import CallEvents
 from helmdeck_core.calls.operation import Prepared
 from helmdeck_core.calls.recovery import NextAttempt, RecoveryPolicy
-from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN, ReasoningWatchdog
-from helmdeck_core.domain.chat import ChatResponse
+from helmdeck_core.calls.watchdog import CHARS_PER_TOKEN
+from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import Attempt, AttemptRequest, CallFailed, FailureClass, Usage, total_cost
@@ -34,6 +34,12 @@ class RequestRefused(Exception):
 class AttemptState:
     """One attempt while it runs; as a context manager it keeps the failure that ends the attempt.
 
+    :ivar request: the request as sent; it differs from the prepared one where it continues an interrupted answer.
+    :ivar chunks: what was delivered of the response.
+    :ivar silence_s: the longest silence before a token; ``None`` for no limit.
+    :ivar is_silent: whether the current limit is that of silence.
+    :ivar has_tokens: whether any token arrived.
+    :ivar has_output: whether anything visible arrived.
     :ivar error: the failure, or the refusal to send; ``None`` while there is none.
     :ivar estimated: estimated usage of a response that was aborted before the provider reported it.
     """
@@ -41,8 +47,13 @@ class AttemptState:
     step: NextAttempt
     call: CallRef
     prepared: Prepared | None = attrs.field(default=None, repr=False)
+    request: ChatRequest | None = attrs.field(default=None, repr=False)
     sent_s: float | None = None
+    silence_s: float | None = None
+    is_silent: bool = False
+    has_tokens: bool = False
     has_output: bool = False
+    chunks: list[Sequence[ChatDelta]] = attrs.field(factory=list, repr=False)
     response: ChatResponse | None = attrs.field(default=None, repr=False)
     estimated: Usage = NO_USAGE
     error: CallFailed | RequestRefused | None = None
@@ -61,11 +72,29 @@ class AttemptState:
         assert self.prepared is not None
         return self.prepared
 
-    def estimate(self, watchdog: ReasoningWatchdog) -> None:
-        """Estimate the usage of an aborted response, from the prompt and the text so far."""
-        output = watchdog.reasoning_tokens + len(watchdog.text) // CHARS_PER_TOKEN
-        prompt = sum(len(message.text) for message in self.ready.request.messages) // CHARS_PER_TOKEN
-        self.estimated = Usage(input_tokens=prompt, output_tokens=output, reasoning_tokens=watchdog.reasoning_tokens)
+    def chunk_deadline(self, clock: Callable[[], float], think_share: float) -> float | None:
+        """Return when the next chunk must be there.
+
+        A reasoning model has a share of its time until the first visible output. A silent model has less time; one that may
+        write a tool call, which some servers deliver whole, only until its first token.
+        """
+        until_s, sent_s = self.step.until_s, self.sent_s
+        assert sent_s is not None
+        if until_s is not None and not self.has_output and self.ready.budget.is_hybrid_reasoning:
+            until_s = sent_s + (until_s - sent_s) * think_share
+        self.is_silent = False
+        if self.silence_s is None or (self.has_tokens and self.ready.request.tools):
+            return until_s
+        limit_s = (clock() if self.has_tokens else sent_s) + self.silence_s
+        self.is_silent = until_s is None or limit_s < until_s
+        return limit_s if self.is_silent else until_s
+
+    def estimate(self, reasoning_tokens: int = 0) -> None:
+        """Estimate the usage of an aborted response, from the prompt and the chunks so far."""
+        chars = sum(len(delta.text) + len(delta.reasoning_content) for batch in self.chunks for delta in batch)
+        prompt = sum(len(message.text) for message in (self.request or self.ready.request).messages) // CHARS_PER_TOKEN
+        output = max(reasoning_tokens, chars // CHARS_PER_TOKEN)
+        self.estimated = Usage(input_tokens=prompt, output_tokens=output, reasoning_tokens=reasoning_tokens)
 
 
 class AttemptLog:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
@@ -15,97 +15,32 @@ import attrs
 from helmdeck_core.calls.answer_shape import AnswerShapeCheck
 from helmdeck_core.calls.attempt_log import NO_USAGE, AttemptLog, AttemptState, RequestRefused
 from helmdeck_core.calls.call_events import CallEvents
-from helmdeck_core.calls.circuit_breaker import CircuitBreaker
-from helmdeck_core.calls.completer import Completer
+from helmdeck_core.calls.call_services import CallOptions, CallServices
+from helmdeck_core.calls.chat_operation import is_json
 from helmdeck_core.calls.continuation.turn import RequestGuard
 from helmdeck_core.calls.models import suggest_models
-from helmdeck_core.calls.operation import CallResult, Operation, fingerprint
-from helmdeck_core.calls.provider_client import Chunks, ProviderClient
-from helmdeck_core.calls.recovery import (
-    SENT_BEFORE,
-    AttemptFailure,
-    Decision,
-    NextAttempt,
-    RecoveryPolicy,
-    RecoverySettings,
-    rule_for,
-)
-from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, timeout_failure
+from helmdeck_core.calls.operation import CallResult, Operation, copy_response, fingerprint
+from helmdeck_core.calls.partial_answer import PartialAnswer
+from helmdeck_core.calls.provider_client import Chunks
+from helmdeck_core.calls.recovery import SENT_BEFORE, AttemptFailure, Decision, NextAttempt, RecoveryPolicy, rule_for
+from helmdeck_core.calls.response_failures import interrupted_failure
+from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, silence_failure, timeout_failure
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import TerminalReason
-from helmdeck_core.domain.events import CallRef, CooldownStarted, CostUnknown, ModelUnknown, StopReasonUnknown
+from helmdeck_core.domain.events import CallRef, CooldownStarted
 from helmdeck_core.domain.models import ModelId
-from helmdeck_core.domain.recovery import CallLimits
-from helmdeck_core.errors import CallFailed, LengthTruncated, LikelyTimeout, QuotaExhausted, RequestKind, Usage
-from helmdeck_core.resolve.runtime import Runtime
+from helmdeck_core.errors import (
+    CallFailed,
+    InvalidRequest,
+    LengthTruncated,
+    LikelyTimeout,
+    QuotaExhausted,
+    RequestKind,
+    Usage,
+)
 from helmdeck_guards.timeouts import Deadline, Limited
 
 T = TypeVar("T")
-
-MAX_REPORTED = 1_000
-"""Models and stop reasons that are remembered as reported; providers choose the words, so memory needs a bound."""
-
-
-@attrs.frozen(kw_only=True)
-class CallOptions:
-    """What a caller says about one call.
-
-    :ivar model: the requested model.
-    :ivar limits: the limits that apply, with the configuration's defaults.
-    :ivar parent: the id of the call that this one is a side call of.
-    """
-
-    model: str
-    pack: str
-    caller: str
-    limits: CallLimits
-    parent: str = ""
-
-
-@attrs.define(kw_only=True, eq=False)
-class CallServices:
-    """What all calls of a deck share.
-
-    :ivar think_share: the share of time and output tokens that a reasoning model may spend before visible output.
-    :ivar clock: a monotonic clock in seconds.
-    :ivar sleep: waits for a number of seconds.
-    """
-
-    runtime: Runtime
-    client: ProviderClient
-    completer: Completer
-    circuit_breaker: CircuitBreaker
-    recovery: RecoverySettings
-    think_share: float
-    clock: Callable[[], float]
-    sleep: Callable[[float], Awaitable[None]]
-    _reported_stops: set[tuple[str, str, str]] = attrs.field(factory=set, init=False)
-    _reported_costs: set[str] = attrs.field(factory=set, init=False)
-    _reported_models: set[str] = attrs.field(factory=set, init=False)
-
-    def report_unknown_cost(self, model: str) -> None:
-        """Emit, once per model, that a cost limit cannot count its cost."""
-        if model not in self._reported_costs and len(self._reported_costs) < MAX_REPORTED:
-            self._reported_costs.add(model)
-            if self.runtime.sinks:
-                self.runtime.emit(CostUnknown(model=model))
-
-    def report_unknown_model(self, model: str) -> None:
-        """Emit, once per model, that no budget row applies to it."""
-        if model not in self._reported_models and len(self._reported_models) < MAX_REPORTED:
-            self._reported_models.add(model)
-            if self.runtime.sinks and (notice := self.runtime.budgets.find(model).notice):
-                self.runtime.emit(ModelUnknown(model=model, notice=notice))
-
-    def report_unknown_stop(self, request: ChatRequest, response: ChatResponse) -> None:
-        """Emit an unknown stop reason, once per provider, model and word."""
-        if response.stop_reason is not StopReason.UNKNOWN or not response.raw_stop_reason:
-            return
-        key = (ModelId.provider_of(request.model), request.model, response.raw_stop_reason)
-        if key not in self._reported_stops and len(self._reported_stops) < MAX_REPORTED:
-            self._reported_stops.add(key)
-            if self.runtime.sinks:
-                self.runtime.emit(StopReasonUnknown(provider=key[0], model=key[1], raw=key[2]))
 
 
 class Call(Generic[T]):
@@ -134,6 +69,8 @@ class Call(Generic[T]):
         self._reason = ""
         # Models that only repeated a response when it was to be continued.
         self._repeating: set[str] = set()
+        self._counted: set[str] = set()
+        self._partial = PartialAnswer()
         self.result: CallResult[T] | None = None
 
     def __enter__(self) -> Self:
@@ -148,6 +85,7 @@ class Call(Generic[T]):
         self._events.call_started(self._options.parent)
         step: Decision = self._policy.begin(self._start_s, self.services.circuit_breaker.open_circuits(self._start_s))
         while isinstance(step, NextAttempt):
+            self.services.circuit_breaker.record_attempt(step.model, self.services.clock())
             this = AttemptState(step, self._ref if self._number == 1 else attrs.evolve(self._ref, attempt=self._number))
             yield this
             if self.result is not None:
@@ -161,9 +99,10 @@ class Call(Generic[T]):
         """Make the request and wait until it is time to send it."""
         this.prepared = prepared = await self._operation.prepare(this.step, this.call, self._log.add_side_attempts)
         self.services.report_unknown_model(prepared.request.model)
-        if self._policy.has_sent and self._policy.is_repeat(fingerprint(prepared.request)):
+        this.request = self._resumed(this)
+        if self._policy.has_sent and self._policy.is_repeat(fingerprint(this.request)):
             raise RequestRefused(SENT_BEFORE)
-        if too_expensive := self._over_cost_limit(this, prepared.request):
+        if too_expensive := self._over_cost_limit(this, this.request):
             if self._policy.attempts:
                 raise RequestRefused(too_expensive)
             headline = "the request would cost more than the call may"
@@ -173,10 +112,23 @@ class Call(Generic[T]):
             await self.services.sleep(this.step.wait_s)
         this.sent_s = self.services.clock()
         self._events.request_sent(this.step, this.call, prepared)
+        if self.services.client.can_stream(prepared.request.model):
+            this.silence_s = self.services.runtime.first_token_timeout_s(
+                prepared.budget, is_alone=self._policy.is_alone
+            )
+
+    def _resumed(self, this: AttemptState) -> ChatRequest:
+        """The request that continues what was delivered of the answer."""
+        request = this.ready.request
+        so_far = self._check(this).visible(self._partial.text) if self._partial.text else ""
+        return self.services.completer.resume(request, so_far) if so_far.strip() else request
 
     def complete(self, this: AttemptState) -> Awaitable[ChatResponse]:
-        """Send the request and get the whole response. Reasoning models are streamed, so that a watchdog can stop them."""
-        if this.ready.budget.is_hybrid_reasoning:
+        """Send the request and get the whole response.
+
+        Reasoning models are streamed, so that a watchdog can stop them, and models with a limit for the first token.
+        """
+        if this.ready.budget.is_hybrid_reasoning or this.silence_s is not None or self._partial.is_begun:
             return self._complete_watched(this)
         return self.services.completer.complete(
             this.ready.request, self._check(this), this.call, this.step.until_s, guard=self._guard(this)
@@ -209,24 +161,66 @@ class Call(Generic[T]):
 
     async def _first_chunks(self, this: AttemptState) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """The chunks of the first response; the whole response stays with the attempt."""
-        watchdog = self._watchdog(this)
-        async with contextlib.aclosing(self.services.client.stream(this.ready.request)) as batches:
+        assert this.request is not None
+        watchdog, part, send = self._watchdog(this), None, self.services.client.stream(this.request)
+        if self._partial.is_begun:
+            so_far = self._check(this).visible(self._partial.text)
+            part = self.services.completer.part_after(so_far, is_native=this.request.continues)
+            send = self._resend(this, this.request)
+        async with contextlib.aclosing(send) as batches:
             while this.response is None:
                 batch = await self._next_batch(this, batches, watchdog)
                 if isinstance(batch, ChatResponse):
+                    if part is not None:
+                        part.feed(batch)
+                        if rest := part.finish():
+                            this.chunks.append((ChatDelta(rest),))
+                            yield this.chunks[-1]
+                        batch = copy_response(batch, text=self._partial.text + part.shown)
+                    self._check_end(this, batch)
                     this.response = batch
                     return
-                chunks = watchdog.feed(batch)
+                chunks, this.has_tokens = watchdog.feed(batch), True
                 this.has_output = watchdog.has_output
+                if part is not None:
+                    chunks = part.feed(chunks)
                 if chunks:
+                    this.chunks.append(chunks)
                     yield chunks
                 del batch, chunks  # so that no traceback with variables shows the text
                 self._apply_watchdog(this, watchdog)
 
+    async def _resend(self, this: AttemptState, request: ChatRequest) -> Chunks:
+        """Send a continuation; a model that rejects prefill gets a hint."""
+        while True:
+            try:
+                async with contextlib.aclosing(self.services.client.stream(request)) as batches:
+                    async for batch in batches:
+                        yield batch
+                        del batch  # so that no traceback with variables shows the text
+                return
+            except InvalidRequest:
+                if not (request.continues and self.services.completer.refuse_native(request)):
+                    raise
+            request = self._resumed(this)
+
+    def _check_end(self, this: AttemptState, response: ChatResponse) -> None:
+        """Reject a text whose stream ended without an end mark, so that it is continued."""
+        if not response.is_interrupted or not this.has_output or response.tool_calls or not self._is_text(this):
+            return
+        if this.ready.request.response_format is not None and is_json(response.text):
+            return
+        raise interrupted_failure(response)
+
+    def _is_text(self, this: AttemptState) -> bool:
+        """Whether what was delivered can be continued as text; a typed answer starts again."""
+        return self._operation.type is None and self.services.completer.can_resume(this.ready.request)
+
     async def _next_batch(
         self, this: AttemptState, batches: Chunks, watchdog: ReasoningWatchdog
     ) -> Sequence[ChatDelta] | ChatResponse:
-        step = Limited(batches.__anext__().__await__(), self.loop_time(self._chunk_deadline(this)))
+        until_s = this.chunk_deadline(self.services.clock, self.services.think_share)
+        step = Limited(batches.__anext__().__await__(), self.loop_time(until_s))
         try:
             return await step
         except TimeoutError as exc:
@@ -261,13 +255,14 @@ class Call(Generic[T]):
             this.response = response
         if (record := response.continuation) is not None and record.terminal_reason is TerminalReason.NO_PROGRESS:
             self._repeating.add(prepared.request.model)
+        this.response = response = self._partial.joined(response, prepared.request.model)
         self.services.report_unknown_stop(prepared.request, response)
         self._events.response_received(this.call, prepared.request.model, response)
         value = self._operation.read(prepared, response)
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:
             raise self.timeout(this)
-        self.services.circuit_breaker.record_success(ModelId.provider_of(this.step.model))
+        self.services.circuit_breaker.record_success(this.step.model)
         self.result = CallResult(
             value=value,
             call=this.call,
@@ -318,14 +313,6 @@ class Call(Generic[T]):
         is_structured = self._operation.type is not None or request.response_format is not None
         return ReasoningWatchdog(self.services.runtime.decoder.stream(), max_tokens, is_structured=is_structured)
 
-    def _chunk_deadline(self, this: AttemptState) -> float | None:
-        """When the next chunk must be there; a reasoning model has a share of its time until the first visible output."""
-        until_s = this.step.until_s
-        if until_s is None or this.has_output or not this.ready.budget.is_hybrid_reasoning:
-            return until_s
-        assert this.sent_s is not None
-        return this.sent_s + (until_s - this.sent_s) * self.services.think_share
-
     def loop_time(self, until_s: float | None) -> float | None:
         """Convert a time on the deck's clock to the event loop's clock."""
         return None if until_s is None else asyncio.get_running_loop().time() + until_s - self.services.clock()
@@ -335,9 +322,9 @@ class Call(Generic[T]):
             raise self._reasoning_failure(this, watchdog, LengthTruncated)
         if watchdog.is_blank_loop:
             # The same response as at the output limit, without paying for the rest.
-            this.estimate(watchdog)
+            this.estimate()
             this.response = ChatResponse(
-                text=watchdog.text,
+                text=self._partial.text + watchdog.text,
                 stop_reason=StopReason.MAX_TOKENS,
                 usage=this.estimated,
                 latency_s=self._elapsed_s(this),
@@ -349,10 +336,10 @@ class Call(Generic[T]):
     def timeout(self, this: AttemptState, watchdog: ReasoningWatchdog | None = None) -> CallFailed:
         """Return the failure of an attempt whose time is over, or only the time for its reasoning."""
         now_s, deadline_s, until_s = self.services.clock(), self._policy.deadline_s, this.step.until_s
+        if watchdog is not None and this.is_silent and this.silence_s is not None:
+            return silence_failure(this.step.model, self._elapsed_s(this), this.silence_s, is_first=not this.has_tokens)
         if watchdog is not None and watchdog.reasoning_tokens and until_s is not None and now_s < until_s:
             return self._reasoning_failure(this, watchdog, LikelyTimeout)
-        if watchdog is not None and (watchdog.reasoning_tokens or watchdog.has_output):
-            this.estimate(watchdog)
         # A timer may fire slightly early, so the limits are compared, not the clock.
         has_share = deadline_s is not None and until_s is not None and until_s < deadline_s
         share = self.services.recovery.waits.attempt_share if has_share else None
@@ -361,7 +348,7 @@ class Call(Generic[T]):
         )
 
     def _reasoning_failure(self, this: AttemptState, watchdog: ReasoningWatchdog, kind: type[CallFailed]) -> CallFailed:
-        this.estimate(watchdog)
+        this.estimate(watchdog.reasoning_tokens)
         return reasoning_failure(kind, this.step.model, self._elapsed_s(this), watchdog, self.services.think_share)
 
     # -- after a failure -----------------------------------------------------------------------------------
@@ -384,11 +371,12 @@ class Call(Generic[T]):
         return decision
 
     def _attempt_failure(self, this: AttemptState, failure: CallFailed) -> AttemptFailure:
+        if this.chunks and this.response is None and failure.usage == NO_USAGE and this.estimated == NO_USAGE:
+            this.estimate()
         attempt = self._log.record_failure(this, failure, self._elapsed_s(this))
         runtime, prepared = self.services.runtime, this.prepared
         final_reason = "the caller takes an empty answer" if self._operation.is_final(failure) else ""
-        if self._streams and this.has_output:
-            final_reason = "a part of the answer was given on already, and is not said twice"
+        final_reason = final_reason or self._keep_delivered(this)
         return AttemptFailure(
             failure=failure,
             attempt=attempt,
@@ -396,18 +384,33 @@ class Call(Generic[T]):
             disposition=runtime.disposition(this.response) if this.response is not None else None,
             fingerprint=fingerprint(prepared.request) if prepared and attempt.is_sent else "",
             side_attempts=self._log.take_side_attempts(attempt.number),
+            is_partial=self._partial.is_begun,
             final_reason=final_reason,
         )
 
+    def _keep_delivered(self, this: AttemptState) -> str:
+        """Keep what an interrupted attempt delivered, if it is to be continued; return why nothing else may follow."""
+        is_shown = self._streams and (this.has_output or self._partial.is_begun)
+        has_calls = any(delta.tool_call for batch in this.chunks for delta in batch)
+        if this.response is None and this.has_output and self._is_text(this):
+            if is_shown or not (has_calls or this.ready.request.response_format):
+                self._partial.add(this.ready.request.model, this.chunks)
+        elif this.response is not None or not self._partial.is_begun:
+            self._partial.clear()
+            return "the answer was delivered, and cannot be replaced" if is_shown else ""
+        return ""
+
     def _count_failure(self, failed: AttemptFailure, now_s: float) -> None:
-        """Count a failure against the provider if its rule counts it."""
+        """Count a failure against the model, once per call, if its rule counts it."""
         rule = rule_for(self.services.recovery.rules, failed.failure, failed.disposition)
-        if rule is None or not rule.counts_against_provider:
+        model, cause = failed.attempt.model, failed.failure.failure_class
+        if rule is None or not rule.counts_against_provider or model in self._counted:
             return
+        self._counted.add(model)
         runtime, breaker = self.services.runtime, self.services.circuit_breaker
-        provider, cause = ModelId.provider_of(failed.attempt.model), failed.failure.failure_class
-        if breaker.record_failure(provider, now_s) and runtime.sinks:
-            runtime.emit(CooldownStarted(provider=provider, seconds=breaker.cooldown_s, cause=cause))
+        if breaker.record_failure(model, now_s) and runtime.sinks:
+            provider, seconds = ModelId.provider_of(model), breaker.cooldown_s
+            runtime.emit(CooldownStarted(provider=provider, model=model, seconds=seconds, cause=cause))
 
     async def fail(self) -> CallResult[T]:
         """Raise the last failure with all attempts.

@@ -44,8 +44,10 @@ class ChatOperation:
         if not (response.text.strip() or response.tool_calls or self._may_be_empty(response)):
             raise empty_failure(prepared.request, response)
         is_structured = self.request.response_format is not None and not response.tool_calls
-        if is_structured and (loop := loop_of(response.text)) and not _is_json(response.text):
+        if is_structured and (loop := loop_of(response.text)) and not is_json(response.text):
             raise loop_failure(prepared.request, response, loop)
+        if is_structured and response.continuation and response.continuation.models and not is_json(response.text):
+            raise loop_failure(prepared.request, response, "malformed")
         return response
 
     def _may_be_empty(self, response: ChatResponse) -> bool:
@@ -60,7 +62,8 @@ class ChatOperation:
         return False
 
 
-def _is_json(text: str) -> bool:
+def is_json(text: str) -> bool:
+    """Whether a text is one JSON value."""
     try:
         msgspec.json.decode(text.encode("utf-8", "replace"))
     except (msgspec.DecodeError, RecursionError):

@@ -7,7 +7,16 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-from helmdeck_core.calls.continuation.turn import RequestGuard, SendRequest, ShapeCheck, Turn, TurnAction, TurnResult
+from helmdeck_core.calls.continuation.turn import (
+    RequestGuard,
+    SendRequest,
+    ShapeCheck,
+    Turn,
+    TurnAction,
+    TurnResult,
+    with_hint,
+    with_prefill,
+)
 from helmdeck_core.calls.provider_client import Chunks, ProviderClient
 from helmdeck_core.config.precedence import matching_prefixes
 from helmdeck_core.config.types import AgentConfig
@@ -100,9 +109,7 @@ class Completer:
         start_s, number, is_continued = self._clock(), 1, isinstance(action, SendRequest)
         while isinstance(action, SendRequest):
             number += 1
-            part = _StreamedPart(
-                self._runtime.merger.stream(turn.answer), self._runtime.decoder.stream(), is_silent=action.is_repair
-            )
+            part = self.part_after(turn.answer, is_native=action.is_native, is_silent=action.is_repair)
             async with contextlib.aclosing(
                 self._continue_in_chunks(turn, action, part, call, number, until_s)
             ) as steps:
@@ -113,6 +120,31 @@ class Completer:
         if is_continued:
             self._emit_terminated(request.model, action.response, call, self._clock() - start_s)
         yield action.response
+
+    def resume(self, request: ChatRequest, so_far: str) -> ChatRequest:
+        """Return the request that continues an interrupted answer."""
+        if self._takes_native(request):
+            return with_prefill(request, so_far)
+        return with_hint(request, so_far, self._runtime.texts["continuation.hint"])
+
+    def can_resume(self, request: ChatRequest) -> bool:
+        """Whether an interrupted answer can be continued."""
+        return bool(self._runtime.texts["continuation.hint"]) or self._takes_native(request)
+
+    def refuse_native(self, request: ChatRequest) -> bool:
+        """Remember that a model rejects prefill; return whether a hint can be sent instead."""
+        self._without_native.add(request.model)
+        return bool(self._runtime.texts["continuation.hint"])
+
+    def part_after(self, so_far: str, *, is_native: bool = False, is_silent: bool = False) -> StreamedPart:
+        """Return the filter of a streamed part that continues a text.
+
+        :param is_native: the model did not see whitespace at the end of the text, and may repeat it.
+        :param is_silent: nothing is passed on, because only the tool calls are wanted.
+        """
+        unseen = so_far[len(so_far.rstrip()) :] if is_native else ""
+        seam, stripper = self._runtime.merger.stream(so_far), self._runtime.decoder.stream()
+        return StreamedPart(seam, stripper, unseen, is_silent=is_silent)
 
     # -- one continuation ----------------------------------------------------------------------------------
 
@@ -130,7 +162,7 @@ class Completer:
         return turn.feed(response)
 
     async def _continue_in_chunks(
-        self, turn: Turn, send: SendRequest, part: _StreamedPart, call: CallRef, number: int, until_s: float | None
+        self, turn: Turn, send: SendRequest, part: StreamedPart, call: CallRef, number: int, until_s: float | None
     ) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """Stream a continuation; what the turn does next stays with the part."""
         self._emit_continuation(send, call)
@@ -159,7 +191,7 @@ class Completer:
             check,
             self._runtime.texts,
             self._runtime.merger,
-            takes_native=lambda: request.model not in self._without_native and self._takes_native(request),
+            takes_native=lambda: self._takes_native(request),
             guard=guard,
         )
         self._emit_stop_reason(request, first, call, 1)
@@ -172,13 +204,7 @@ class Completer:
         """Decide after a failed continuation: a model that rejects its own response as last message gets a hint instead."""
         if isinstance(error, TimeoutError):
             error = LikelyTimeout("the continuation did not come in time", sub_cause="deadline")
-        elif (
-            send.is_native
-            and not shown
-            and isinstance(error, InvalidRequest)
-            and self._runtime.texts["continuation.hint"]
-        ):
-            self._without_native.add(send.request.model)
+        elif send.is_native and not shown and isinstance(error, InvalidRequest) and self.refuse_native(send.request):
             return turn.without_native(send)
         return turn.fail(error, shown)
 
@@ -186,6 +212,8 @@ class Completer:
         return None if until_s is None else max(0.0, until_s - self._clock() - RESERVED_S)
 
     def _takes_native(self, request: ChatRequest) -> bool:
+        if request.model in self._without_native:
+            return False
         rows = self._runtime.contributed(NativeContinuation)
         prefixes = matching_prefixes(rows, self._runtime.budgets.names(request.model))
         row = rows[prefixes[-1]].value if prefixes else None
@@ -254,15 +282,17 @@ class Completer:
         )
 
 
-class _StreamedPart:
+class StreamedPart:
     """A continuation that is streamed: filters what is passed on of it.
 
+    :param unseen: whitespace before the part, of which a repetition is dropped.
     :param is_silent: nothing is passed on, because only the tool calls are wanted.
     :ivar action: what the turn does after it.
     """
 
-    def __init__(self, seam: MergeStream, stripper: StreamStripper, *, is_silent: bool) -> None:
+    def __init__(self, seam: MergeStream, stripper: StreamStripper, unseen: str = "", *, is_silent: bool) -> None:
         self._seam = seam
+        self._unseen = unseen
         self._stripper = stripper
         self._is_silent = is_silent
         self._shown: list[str] = []
@@ -285,8 +315,15 @@ class _StreamedPart:
         text = ""
         if delta.text and not self._is_silent:
             visible, _ = self._stripper.feed(delta.text)
-            text = self._pass_on(self._seam.feed(visible))
+            text = self._pass_on(self._seam.feed(self._without_unseen(visible) if self._unseen else visible))
         return ChatDelta(text, delta.reasoning_content) if text or delta.reasoning_content else None
+
+    def _without_unseen(self, text: str) -> str:
+        while text and self._unseen.startswith(text[0]):
+            text, self._unseen = text[1:], self._unseen[1:]
+        if text:
+            self._unseen = ""
+        return text
 
     def finish(self) -> str:
         """End the continuation; return the text that was held back."""

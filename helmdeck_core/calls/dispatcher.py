@@ -9,7 +9,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from helmdeck_core.calls.call import Call, CallOptions, CallServices, TimeLimit
+from helmdeck_core.calls.call import Call, TimeLimit
+from helmdeck_core.calls.call_services import CallOptions, CallServices
 from helmdeck_core.calls.circuit_breaker import CircuitBreaker
 from helmdeck_core.calls.completer import Completer
 from helmdeck_core.calls.operation import CallResult, Operation
@@ -73,11 +74,11 @@ class Dispatcher:
     async def stream(
         self, operation: Operation[T], options: CallOptions, convert: Callable[[CallResult[T]], ChatResponse]
     ) -> Chunks:
-        """Run a call: yield the chunks in batches, and last the response. Fallbacks apply until a chunk was visible.
+        """Run a call: yield the chunks in batches, and last the response. An interrupted text is continued.
 
         :param convert: makes the response of the result.
 
-        :raises CallFailed: the last failure; after the first visible chunk, the one that ended the stream.
+        :raises CallFailed: the last failure; chunks may have been yielded before.
         """
         with Call(self.services, operation, options, streams=True) as call:
             for attempt in call.attempts():

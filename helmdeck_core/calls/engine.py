@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from helmdeck_core.calls.call import CallOptions
+from helmdeck_core.calls.call_services import CallOptions
 from helmdeck_core.calls.chat_operation import ChatOperation
 from helmdeck_core.calls.dispatcher import Dispatcher
 from helmdeck_core.calls.operation import CallResult, copy_response
@@ -106,7 +106,9 @@ class Engine:
     ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
         """Send a request that the caller wrote: yield the chunks in batches as they arrive, and last the response.
 
-        :raises CallFailed: as for ``complete``; there is no fallback once a visible chunk was yielded.
+        A text that is interrupted is continued; tool calls of a continuation come with the response only.
+
+        :raises CallFailed: as for ``complete``.
         """
         request = self._named(request)
         operation = ChatOperation(request, allows_empty, self.runtime.budgets, self.pool.registry)

@@ -81,6 +81,11 @@ class ProviderClient:
             failure = self._failure(exc, name, request, start)
         raise failure
 
+    def can_stream(self, model: str) -> bool:
+        """Whether the provider of a model streams."""
+        provider = self.pool.open_provider(ModelId.provider_of(model))
+        return hasattr(provider, "batches") or hasattr(provider, "stream")
+
     def constraint(self, request: ChatRequest) -> Constraint | None:
         """Return how the response to a request would be constrained; ``None`` where the provider does not report it.
 

@@ -14,6 +14,7 @@ from helmdeck_core.domain.chat import Disposition, StopReason
 from helmdeck_core.domain.models import Budget, ModelId
 from helmdeck_core.domain.recovery import (
     NO_REQUEST_CHANGES,
+    PARTIAL_ANSWER,
     UNKNOWN_STOP,
     Action,
     CallLimits,
@@ -126,6 +127,7 @@ class AttemptFailure:
     :ivar disposition: what the provider's stop reason allows; ``None`` where no response arrived.
     :ivar fingerprint: of the request; empty when none was sent.
     :ivar side_attempts: attempts of side calls that were made for this attempt.
+    :ivar is_partial: a part of the answer was delivered, and the next attempt continues it.
     :ivar final_reason: why nothing else may be tried, whatever the rules say; empty where it may.
     """
 
@@ -135,6 +137,7 @@ class AttemptFailure:
     disposition: Disposition | None = None
     fingerprint: str = ""
     side_attempts: tuple[Attempt, ...] = ()
+    is_partial: bool = False
     final_reason: str = ""
 
 
@@ -166,13 +169,21 @@ class RecoveryPolicy:
         self.attempts: tuple[Attempt, ...] = ()
 
     def begin(self, now_s: float, cooling: Collection[str] = ()) -> NextAttempt:
-        """Return the first attempt: the first model whose provider is not in cooldown, else the first one."""
+        """Return the first attempt: the first model that is not in cooldown, else the first one.
+
+        :param cooling: models and providers in cooldown.
+        """
         self._index = self._next_index(0, cooling) or 0
         return self._attempt(now_s, 0.0, self._passed_over(0))
 
     def is_repeat(self, fingerprint: str) -> bool:
         """Whether the request is known to fail, or was to differ from an earlier one and does not."""
         return fingerprint in self._failing or (self._changes != self._failed_changes and fingerprint in self._sent)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the chain has a single model."""
+        return len(self._chain) == 1
 
     @property
     def has_sent(self) -> bool:
@@ -233,7 +244,7 @@ class RecoveryPolicy:
             if isinstance(action, NextModel):
                 step = self._next_model(action, now_s, cooling)
             else:
-                step = self._retry(action, now_s, left_s, cooling)
+                step = self._retry(action, now_s, left_s)
             if step is not None:
                 return step
         return GiveUp("; ".join(self._skip_reasons) or NO_ACTION_LEFT)
@@ -241,9 +252,12 @@ class RecoveryPolicy:
     # -- actions -------------------------------------------------------------------------------------------
 
     def _rule_actions(self, failed: AttemptFailure, now_s: float) -> Sequence[Action]:
-        rule = rule_for(self._settings.rules, failed.failure, failed.disposition)
-        if rule is None:
+        rules, cause = self._settings.rules, failed.failure.failure_class.value
+        rule = rule_for(rules, failed.failure, failed.disposition)
+        if rule is None or not (rule.actions or rule.decide):
             return ()
+        if failed.is_partial and (named := rules.get(f"{PARTIAL_ANSWER}/{cause}") or rules.get(PARTIAL_ANSWER)):
+            rule = named.value
         if rule.decide is None:
             return rule.actions
         context = FailureContext(
@@ -256,12 +270,10 @@ class RecoveryPolicy:
         )
         return rule.decide(context)
 
-    def _retry(self, action: Retry, now_s: float, left_s: float | None, cooling: Collection[str]) -> NextAttempt | None:
+    def _retry(self, action: Retry, now_s: float, left_s: float | None) -> NextAttempt | None:
         self._index, self._fallback = self._failed_index, None
         if (action.changes.history_factor != 1.0 and not self._settings.drops_turns) or self.left_usd == 0.0:
             return None
-        if self._should_leave(cooling):
-            return self._skip("the provider is cooling down")
         retries = self._retries.get((self._index, action), 0)
         if retries >= action.times:
             return None
@@ -274,12 +286,6 @@ class RecoveryPolicy:
         self._retries[self._index, action] = retries + 1
         self._changes = self._changes.and_then(action.changes)
         return self._attempt(now_s, wait_s)
-
-    def _should_leave(self, cooling: Collection[str]) -> bool:
-        """Whether the provider is in cooldown, and a fallback to a model of another provider is possible."""
-        others = [model for model in self._chain[self._index + 1 :] if _provider(model) not in cooling]
-        has_fallback = any(isinstance(action, NextModel) for action in self._actions)
-        return has_fallback and bool(others) and _provider(self._chain[self._index]) in cooling
 
     def _wait_s(self, wait: Wait, retries: int) -> float:
         assert self._failed is not None
@@ -322,11 +328,11 @@ class RecoveryPolicy:
     # -- chain and time ------------------------------------------------------------------------------------
 
     def _next_index(self, start: int, avoided: Collection[str]) -> int | None:
-        """The first model from ``start`` whose provider is not avoided; when all are, the first one."""
+        """The first model from ``start`` that is not avoided, nor its provider; when all are, the first one."""
         indexes = range(start, len(self._chain))
         if not avoided:
             return start if indexes else None
-        allowed = (index for index in indexes if _provider(self._chain[index]) not in avoided)
+        allowed = (index for index in indexes if not _is_in(self._chain[index], avoided))
         return next(allowed, start if indexes else None)
 
     def _larger_index(self) -> int:
@@ -357,6 +363,11 @@ class RecoveryPolicy:
 
     def _left_s(self, now_s: float) -> float | None:
         return None if self.deadline_s is None else self.deadline_s - now_s
+
+
+def _is_in(model: str, names: Collection[str]) -> bool:
+    """Whether names of models and providers include a model."""
+    return model in names or _provider(model) in names
 
 
 def rule_for(rules: Rules, failure: CallFailed, disposition: Disposition | None) -> RecoveryRule | None:

@@ -10,7 +10,7 @@ from helmdeck_core.calls.diagnosis import empty_sub_cause, excerpt_of, undecodab
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.decode import DecodeFailed
 from helmdeck_core.domain.models import ModelId
-from helmdeck_core.errors import CallFailed, FailureClass
+from helmdeck_core.errors import CallFailed, FailureClass, ProviderUnavailable
 
 
 def empty_failure(request: ChatRequest, response: ChatResponse) -> CallFailed:
@@ -22,6 +22,18 @@ def empty_failure(request: ChatRequest, response: ChatResponse) -> CallFailed:
         sub_cause, what = issue
     found = undecodable(stop, sub_cause, "", is_empty=True).as_call(what, text, **_facts(request, response))
     return _with_details(response, found)
+
+
+def interrupted_failure(response: ChatResponse) -> CallFailed:
+    """Return the failure of a text whose stream ended before its end mark."""
+    return ProviderUnavailable(
+        "the provider's stream ended before its end mark",
+        sub_cause="cut_body",
+        detail=f"{len(response.text):,} characters without a stop reason",
+        usage=response.usage,
+        latency_s=response.latency_s,
+        request_id=response.request_id,
+    )
 
 
 def loop_failure(request: ChatRequest, response: ChatResponse, loop: str) -> CallFailed:

@@ -99,6 +99,21 @@ def reasoning_failure(
     )
 
 
+def silence_failure(model: str, latency_s: float, silence_s: float, *, is_first: bool) -> LikelyTimeout:
+    """Return the failure of a model that sent no token for too long.
+
+    :param is_first: it sent none at all.
+    """
+    return LikelyTimeout(
+        "the model did not start to answer in time" if is_first else "the model stopped in the middle of its answer",
+        model=model,
+        provider=ModelId.provider_of(model),
+        sub_cause="first_token" if is_first else "idle",
+        latency_s=latency_s,
+        detail=f"no token within {silence_s:g} s; see first_token_timeout_s",
+    )
+
+
 def timeout_failure(
     model: str, latency_s: float, total_s: float, deadline_s: float | None, share: float | None
 ) -> LikelyTimeout:

@@ -205,8 +205,8 @@ class RecoveryConfig:
         text, 0 to 1.
     :ivar drop_turns: whether the oldest turns of a conversation are removed if it does not fit the context window.
     :ivar fallback_on: the causes after which a fallback model is called; left out: as the rules say.
-    :ivar cool_down_after: consecutive failures that open the circuit breaker of a provider; 0 is never.
-    :ivar cool_down_s: seconds of the cooldown.
+    :ivar cool_down_after: consecutive failed calls that open the circuit of a model; 0 is never.
+    :ivar cool_down_s: seconds of the cooldown; then one call tests the model.
     """
 
     max_attempts: int = 8
@@ -219,7 +219,7 @@ class RecoveryConfig:
     drop_turns: bool = True
     fallback_on: tuple[str, ...] | None = None
     cool_down_after: int = 3
-    cool_down_s: float = 30.0
+    cool_down_s: float = 8.0
 
 
 @attrs.frozen(kw_only=True)
@@ -257,6 +257,8 @@ class ProviderConfig:
     :ivar base_url: the URL of the server.
     :ivar api_key: reference to the API key: ``env:NAME`` or ``file:PATH``.
     :ivar headers: sent with every request; always redacted.
+    :ivar first_token_timeout_s: seconds until the first token of a model, and between two tokens of a text; left out: that
+        of the model's tier, if the model is part of a fallback chain.
     :ivar transport: the HTTP transport; left out: ``[http] transport``.
     :ivar options: options of this kind of provider.
     """
@@ -268,6 +270,7 @@ class ProviderConfig:
     timeout_s: float | None = None
     connect_timeout_s: float | None = None
     idle_timeout_s: float | None = None
+    first_token_timeout_s: float | None = None
     max_response_bytes: int | None = None
     transport: str | None = None
     options: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
@@ -295,6 +298,7 @@ class BudgetConfig:
     output_cost_usd_per_mtok: float | None = None
     cached_input_cost_usd_per_mtok: float | None = None
     prompt_variant: str | None = None
+    first_token_timeout_s: float | None = None
     evidence: str | None = None
 
 

@@ -130,7 +130,7 @@ def _check_provider(check: _Checker, name: str, provider: ProviderConfig, specs:
     if provider.base_url and (problem := secret_in(provider.base_url)):
         allowed = "a URL without credentials; use api_key or headers"
         check.add((*path, "base_url"), problem, shown_url(provider.base_url), allowed)
-    for limit in ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes"):
+    for limit in ("timeout_s", "connect_timeout_s", "idle_timeout_s", "first_token_timeout_s", "max_response_bytes"):
         if (value := getattr(provider, limit)) is not None and not value > 0:
             problem = "every request would fail at 0" if value == 0 else "not a number above 0"
             check.add((*path, limit), problem, value, "more than 0")
@@ -147,6 +147,8 @@ def _check_budgets(check: _Checker, config: Config, contributions: Contributions
     variants = sorted({each.variant for each in contributions.values_of(PromptVariant)})
     for prefix, budget in config.budgets.items():
         path = ("budgets", prefix)
+        if (value := budget.first_token_timeout_s) is not None and not value > 0:
+            check.add((*path, "first_token_timeout_s"), "every request would fail", value, "more than 0")
         if budget.prompt_variant is not None:
             check.name((*path, "prompt_variant"), budget.prompt_variant, variants, "unknown prompt variant")
         if budget.filter_model is not None:

@@ -222,6 +222,7 @@ class ChatResponse:
     :ivar constraint: the applied constraint: ``Constraint.label``; empty if unknown.
     :ivar continuation: how a truncated response was continued; ``None`` for a single response.
     :ivar request_id: the provider's request id; empty if it sent none.
+    :ivar is_interrupted: the stream ended without its end mark and without a stop reason.
     :ivar attempts: all attempts of the deck, the successful one last; providers leave it empty.
     """
 
@@ -243,6 +244,7 @@ class ChatResponse:
     constraint: str = ""
     continuation: Continuation | None = None
     request_id: str = ""
+    is_interrupted: bool = False
     attempts: tuple[Attempt, ...] = ()
 
     @property

@@ -147,6 +147,7 @@ class Continuation:
     :ivar attempts: continuations that were requested.
     :ivar repairs: requests for tool calls alone.
     :ivar parts: characters that each response added, in order.
+    :ivar models: the model that wrote each part, where a stream was interrupted and continued; otherwise empty.
     :ivar dropped: characters of continuations that repeated the answer or announced it.
     :ivar notice: explanation of a partial answer; empty for a complete one.
     :ivar cause: the class of the failure that ended the turn, if any.
@@ -158,6 +159,7 @@ class Continuation:
     attempts: int = 0
     repairs: int = 0
     parts: tuple[int, ...] = ()
+    models: tuple[str, ...] = ()
     dropped: int = 0
     notice: str = ""
     cause: str = ""

@@ -269,9 +269,9 @@ class AttemptEnded(CallRef):
 
 @attrs.frozen(kw_only=True)
 class CooldownStarted(EventBase):
-    """The circuit breaker of a provider opened. During the cooldown, other models of a fallback chain are called first.
+    """The circuit of a model opened. During the cooldown, other models of a fallback chain are called first.
 
-    :ivar provider: the first part of the model ids.
+    :ivar provider: the first part of the model id; with several models in cooldown, all its models are.
     :ivar seconds: duration of the cooldown.
     :ivar cause: class of the last failure.
     """
@@ -279,6 +279,7 @@ class CooldownStarted(EventBase):
     provider: str
     seconds: float
     cause: FailureClass
+    model: str = ""
 
 
 @attrs.frozen(kw_only=True)

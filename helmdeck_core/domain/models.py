@@ -84,6 +84,8 @@ class Budget:
     :ivar output_cost_usd_per_mtok: US dollars per million output tokens, where known.
     :ivar cached_input_cost_usd_per_mtok: US dollars per million cached input tokens, where known.
     :ivar prompt_variant: name of the prompt variant; ``None`` is the tier's default.
+    :ivar first_token_timeout_s: seconds until the first token, and between two tokens of a text; ``None`` is the provider's
+        or the tier's limit.
     :ivar evidence: the source of the figures.
     """
 
@@ -102,6 +104,7 @@ class Budget:
     output_cost_usd_per_mtok: float | None = None
     cached_input_cost_usd_per_mtok: float | None = None
     prompt_variant: str | None = None
+    first_token_timeout_s: float | None = None
     evidence: str = ""
 
     @property
@@ -121,6 +124,8 @@ class TierDefaults:
     :ivar max_entries: maximum number of entries in a ranked selection; 0 is no limit.
     :ivar has_prefix_index: whether a cached prefix lists every entry if the catalog itself does not fit.
     :ivar allows_json_mode: whether responses may be constrained.
+    :ivar first_token_timeout_s: ``Budget.first_token_timeout_s`` of models in a fallback chain; ``None`` is no limit.
+    :ivar reasoning_first_token_timeout_s: the same for reasoning models, some of which stream nothing while they reason.
     """
 
     tier: Tier
@@ -129,6 +134,8 @@ class TierDefaults:
     max_entries: int = 0
     has_prefix_index: bool = True
     allows_json_mode: bool = True
+    first_token_timeout_s: float | None = None
+    reasoning_first_token_timeout_s: float | None = None
     order: int = 0
 
     @property

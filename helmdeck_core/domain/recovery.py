@@ -133,20 +133,24 @@ class FailureContext:
 UNKNOWN_STOP = "unknown_stop"
 """First part of the names of rules for responses with an unknown stop reason."""
 
+PARTIAL_ANSWER = "partial_answer"
+"""First part of the names of rules for answers that were interrupted, and that the next attempt continues."""
+
 
 @attrs.frozen(kw_only=True)
 class RecoveryRule:
     """The actions for one cause of failure.
 
     The most specific rule applies: ``cause/sub_cause``, then ``unknown_stop/DISPOSITION`` for an unknown stop reason,
-    then ``cause/DISPOSITION``, then ``cause``.
+    then ``cause/DISPOSITION``, then ``cause``. If that rule has actions and the answer was interrupted after a part of it was
+    delivered, ``partial_answer/cause`` or ``partial_answer`` applies in its place.
 
     :ivar name: see above, such as ``likely_timeout`` or ``likely_timeout/only_reasoning``; contributing the same name
         again replaces the rule.
     :ivar actions: actions in order of preference; an action is skipped if a limit forbids it or no model is left. Empty:
         the failure is raised.
     :ivar decide: returns the actions for a failure, instead of ``actions``. It must be pure and fast.
-    :ivar counts_against_provider: consecutive failures of this kind open the circuit breaker of the provider.
+    :ivar counts_against_provider: calls in a row that fail in this way open the circuit of the model.
     """
 
     name: str
@@ -156,7 +160,7 @@ class RecoveryRule:
     order: int = 0
 
 
-CAUSES_OF_RULES = (*(cause.value for cause in FailureClass), UNKNOWN_STOP)
+CAUSES_OF_RULES = (*(cause.value for cause in FailureClass), UNKNOWN_STOP, PARTIAL_ANSWER)
 """Allowed first parts of rule names."""
 
 

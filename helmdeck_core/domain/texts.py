@@ -24,6 +24,7 @@ TEXTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "continuation.hint": (),
         "continuation.repair_hint": (),
         "continuation.repair_error": ("error",),
+        "continuation.repair_calls": ("calls",),
         **{
             NOTICE + reason.value: ("attempts", "cause")
             for reason in TerminalReason
@@ -49,6 +50,7 @@ class PromptText:
           continue.
         - ``continuation.repair_hint``: asks a model to repeat a truncated tool call. Without it, no call is repaired.
         - ``continuation.repair_error``: one line per problem of the call; placeholder ``{error}``.
+        - ``continuation.repair_calls``: the complete calls before the truncated one; placeholder ``{calls}``.
         - ``notice.REASON``: describes a partial answer to the caller, by terminal reason; placeholders ``{attempts}`` and
           ``{cause}``.
     :ivar text: the wording.

@@ -195,7 +195,7 @@ class LikelyTimeout(CallFailed):
     failure_class = FailureClass.LIKELY_TIMEOUT
     retryable = True
     sub_codes: ClassVar[Mapping[str, PackErrorCode]] = dict.fromkeys(
-        ("deadline", "deadline_share", "timeout", "idle"), PackErrorCode.TIMEOUT
+        ("deadline", "deadline_share", "timeout", "idle", "first_token"), PackErrorCode.TIMEOUT
     )
 
 

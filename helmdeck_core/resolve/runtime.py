@@ -30,7 +30,7 @@ from helmdeck_core.domain.continuation import ContinuationMerger
 from helmdeck_core.domain.decode import Decoder
 from helmdeck_core.domain.event_sinks import EventSink, EventSinkWarning
 from helmdeck_core.domain.events import Event
-from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier, TierDefaults
+from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, ModelId, Tier, TierDefaults
 from helmdeck_core.domain.prices import PriceSource
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.secret_patterns import SecretPattern
@@ -115,6 +115,18 @@ class Runtime:
     def selection(self, tier: Tier, model: str) -> SelectionRules:
         """Return the selection rules for a model: each field by its own rule, its tier's, or the global one."""
         return selection_rules(self.config.selection, self.budgets.tiers[tier], self.budgets.names(model), self.origins)
+
+    def first_token_timeout_s(self, budget: Budget, *, is_alone: bool) -> float | None:
+        """Return the limit of a model's silence: its own, its provider's, or its tier's, which is for models of a chain.
+
+        :param is_alone: no other model could answer in its place.
+        """
+        provider = self.config.providers.get(ModelId.provider_of(budget.model))
+        limit_s = budget.first_token_timeout_s or (provider.first_token_timeout_s if provider else None)
+        if limit_s is not None or is_alone:
+            return limit_s
+        tier = self.budgets.tiers[budget.tier]
+        return tier.reasoning_first_token_timeout_s if budget.is_hybrid_reasoning else tier.first_token_timeout_s
 
     def variant(self, task: str, name: str) -> PromptVariant | None:
         """Return the variant of a task by name, or its only one; its first one for an empty name; ``None`` if there is none."""

@@ -94,7 +94,7 @@ def line_of(event: Event) -> tuple[str, str]:
         case AttemptEnded():
             return DEBUG, "an attempt of a model call succeeded"
         case CooldownStarted():
-            return WARNING, "a provider failed repeatedly; its circuit breaker is open until the cooldown ends"
+            return WARNING, "a model failed repeatedly; its circuit is open until the cooldown ends"
         case CostUnknown():
             return WARNING, "the cost limit ignores a model without a known price"
         case ModelUnknown():

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from helmdeck_core import Action, NextModel, RecoveryRule, RequestChanges, Retry, Wait, hookimpl
 
 RETRIES = 2
-"""Retries for a busy or unavailable provider; three attempts with the first one."""
+"""Retries for a busy or unavailable provider where no fallback is left. With one, a wait would only cost time: it is not
+known whether the provider recovers, and the next call starts with the first model again."""
 
 _RETRY = Retry(wait=Wait.BACKOFF, times=RETRIES)
 _MORE_OUTPUT = Retry(changes=RequestChanges(output_factor=2.0))
@@ -37,12 +38,14 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "constrained_deadlock": (_WITHOUT_GRAMMAR, NextModel()),
     "constrained_deadlock/wrong_shape": (_WITH_PROBLEM, NextModel()),
     "likely_timeout": (NextModel(),),
+    "likely_timeout/first_token": (NextModel(),),
+    "likely_timeout/idle": (NextModel(),),
     "likely_timeout/whitespace_loop": (_WITHOUT_GRAMMAR, NextModel()),
-    "rate_limited": (Retry(wait=Wait.AS_TOLD, times=RETRIES), NextModel()),
+    "rate_limited": (NextModel(), Retry(wait=Wait.AS_TOLD, times=RETRIES)),
     "quota_exhausted": (NextModel(),),
     "context_window_exceeded": (_OLDEST_TURNS_OUT, _SMALLER_CATALOG, _LARGER),
-    "provider_unavailable": (_RETRY, NextModel()),
-    "transient_unknown": (_RETRY, NextModel()),
+    "provider_unavailable": (NextModel(), _RETRY),
+    "transient_unknown": (NextModel(), _RETRY),
     # The provider marked the request as not retryable.
     "rate_limited/not_retryable": (NextModel(),),
     "provider_unavailable/not_retryable": (NextModel(),),
@@ -57,6 +60,10 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "invalid_request/schema_refused": (_WITHOUT_GRAMMAR, NextModel()),
     "cancelled": (),
     "artifact_invalid": (),
+    # The reader has seen a part: a new connection to the same model most probably completes it in the same style.
+    "partial_answer": (Retry(), NextModel(), _RETRY),
+    "partial_answer/rate_limited": (NextModel(), Retry(wait=Wait.AS_TOLD, times=RETRIES)),
+    "partial_answer/quota_exhausted": (NextModel(),),
     # By the disposition of a native stop reason that has no normalised reason.
     "unknown_stop/retry": (Retry(wait=Wait.BACKOFF), _WITHOUT_GRAMMAR, NextModel()),
     "unknown_stop/stop": (NextModel(),),
@@ -65,8 +72,16 @@ ACTIONS: Mapping[str, tuple[Action, ...]] = {
 }
 """Cause, or cause/sub-cause, to the actions in the order in which they are tried."""
 
-PROVIDER_FAULTS = frozenset(("provider_unavailable", "provider_unavailable/not_retryable", "transient_unknown"))
-"""Causes that open the circuit breaker of a provider when they occur several times in a row."""
+PROVIDER_FAULTS = frozenset(
+    (
+        "provider_unavailable",
+        "provider_unavailable/not_retryable",
+        "transient_unknown",
+        "likely_timeout/first_token",
+        "likely_timeout/idle",
+    )
+)
+"""Causes that open the circuit of a model when several calls in a row fail with them."""
 
 
 @hookimpl

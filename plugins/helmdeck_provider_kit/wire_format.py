@@ -148,8 +148,8 @@ class HttpProvider:
         path, body, headers, secrets = prepared.path, prepared.body, prepared.headers, prepared.secrets
         async with self._connection.stream(path, body, headers, secrets) as incoming:
             if incoming.is_whole:
-                response, data = await self._decode_whole(prepared, await incoming.received())
-                reader = self._reader(prepared, response)
+                received, data = await self._decode_whole(prepared, await incoming.received())
+                reader = self._reader(prepared, received)
                 with _partial_response_added(reader):
                     for batch in together(reader.read(data)):
                         yield batch
@@ -175,8 +175,8 @@ class HttpProvider:
                         if not events.has_events and not may_be_events(whole := b"".join(start)):
                             # An HTML page, an error outside an event, or a response that is not streamed,
                             # regardless of its content type.
-                            response = HttpResponse(incoming.status, incoming.headers, whole)
-                            _, data = await self._decode_whole(prepared, response)
+                            body_only = HttpResponse(incoming.status, incoming.headers, whole)
+                            _, data = await self._decode_whole(prepared, body_only)
                             for batch in together(reader.read(data)):
                                 yield batch
                     if reader.is_done:
@@ -184,7 +184,10 @@ class HttpProvider:
                 finally:
                     if reader.cancel_path and (background := self._wire_format.background):
                         await cancel(self._connection, background, reader.cancel_path, headers, secrets)
-            yield reader.finish()
+            response = reader.finish()
+            if not (incoming.is_whole or reader.is_done or response.raw_stop_reason):
+                response = attrs.evolve(response, is_interrupted=True)
+            yield response
 
     async def models(self) -> tuple[ModelInfo, ...]:
         """Return the models in the server's order.

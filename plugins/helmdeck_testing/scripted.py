@@ -264,7 +264,7 @@ class Scripted:
                 raise ProviderUnavailable("the stream was interrupted", detail="scripted failure")
             await asyncio.sleep(reply.piece_delay_s)
             yield piece
-        yield self._response(request, reply)
+        yield attrs.evolve(self._response(request, reply), is_interrupted=reply.stop_reason is None)
 
     def _reply(self, request: ChatRequest) -> Reply:
         outcome = self._next(request)

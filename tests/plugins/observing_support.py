@@ -1,7 +1,7 @@
 """A call with nearly every event that sinks receive, with planted words that no sink may show."""
 
-from helmdeck_core import CallFailed, Usage
-from helmdeck_testing import Fail, Reply, make_deck, scripted_provider
+from helmdeck_core import CallFailed, NextModel, RecoveryRule, Retry, Usage, Wait
+from helmdeck_testing import Fail, Reply, make_deck, plugin_with, scripted_provider
 
 ASK = "draft a blog post about our PLANTED-REQUEST"
 GOOD = (
@@ -11,6 +11,8 @@ GOOD = (
 HALF = len(GOOD) // 2
 PRICES = {"input_cost_usd_per_mtok": 2.0, "output_cost_usd_per_mtok": 8.0, "cached_input_cost_usd_per_mtok": 0.5}
 BUDGETS = {"a/": {"tier": "C", "max_catalog_bytes": 4_000, **PRICES}, "b/": PRICES}
+
+RETRIED = RecoveryRule(name="provider_unavailable", actions=(Retry(wait=Wait.BACKOFF), NextModel()))
 
 
 def usage(output_tokens=100):
@@ -43,7 +45,13 @@ def eventful_deck(*sinks, options=None, beside=(), **more):
         "events": {"sinks": list(sinks), "options": options or {}},
     }
     return make_deck(
-        first, second, *beside, config=config | more.pop("config", {}), environ={"PLANTED_KEY": "PLANTED-KEY"}, **more
+        first,
+        second,
+        plugin_with(helmdeck_recovery_rules=[RETRIED]),
+        *beside,
+        config=config | more.pop("config", {}),
+        environ={"PLANTED_KEY": "PLANTED-KEY"},
+        **more,
     )
 
 

@@ -292,7 +292,6 @@ def test_a_deck_lists_the_models_of_a_provider(failing_server):
     ("reply", "is_complete"),
     [
         (Reply("all of it"), True),
-        (Reply("half of", None), False),
         (Reply("half of", "odd"), False),
         (Reply("half of", "content_filter"), False),
         (Reply("", tool_calls=(ToolCall("1", "search", "{}"),)), True),

@@ -151,7 +151,16 @@ def test_cost_of_a_timed_out_stream_is_estimated_if_it_sent_anything(virtual_tim
             list(deck_of([reply]).stream(written("x" * 400), limits=CallLimits(deadline_s=15.0)))
         (attempt,) = caught.value.attempts
         assert attempt.is_estimated is is_estimated
-        assert micro(attempt.cost_usd) == (100 if is_estimated else None)
+        assert micro(attempt.cost_usd) == (100 + 7 * 40 if is_estimated else None), "the prompt, and seven chunks"
+
+
+def test_tokens_of_an_interrupted_answer_are_estimated(deck_of):
+    broken = Reply("word " * 100, breaks_after=10)
+    deck = deck_of([broken, used("the end")], budgets={"a/": A_DOLLAR})
+    *_, response = deck.stream(written("x" * 400))
+    first, last = response.attempts
+    assert first.is_estimated and first.usage.output_tokens == 40 and not last.is_estimated
+    assert response.cost_usd == first.cost_usd + last.cost_usd
 
 
 # -- limits ------------------------------------------------------------------------------------------------------

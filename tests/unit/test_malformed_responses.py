@@ -101,11 +101,10 @@ def bad_bodies(body, kind, at_end_mark):
     yield (
         "length too short",
         [http(body, content_length=len(body) // 2, **kind)],
-        outcomes(UNAVAILABLE, (UNAVAILABLE, "Unknown")),
+        UNAVAILABLE,
     )
     yield "trailing garbage", [http(body, **kind) + b"garbage", Step.KEEP], EITHER
-    # Half a stream is a response without a stop reason.
-    yield "half", [chunked(half, **kind)], outcomes(UNAVAILABLE, "Unknown")
+    yield "half", [chunked(half, **kind)], UNAVAILABLE
     yield "length 0", [http(b"", **kind)], outcomes(UNAVAILABLE, TIMED_OUT)
     for name, answer in {
         "half and a close": unfinished,

@@ -35,6 +35,7 @@ from helmdeck_core import (
     Usage,
     hookimpl,
 )
+from helmdeck_core.calls.circuit_breaker import CircuitBreaker
 from helmdeck_core.errors.attempts import MAX_LISTED_ATTEMPTS, MAX_SUMMARY_BYTES, summary
 from helmdeck_testing import (
     EventRecorder,
@@ -419,8 +420,8 @@ def test_written_request_changes_only_its_model():
 def test_call_ends_at_its_deadline_whichever_models_hang(virtual_time):
     deck = deck_of(scripted_provider([Reply(GOOD, delay_s=600.0)] * 9), config={"fallback": {"": ["scripted/b"]}})
     with pytest.raises(LikelyTimeout) as caught:
-        deck.plan(ASK, model="scripted/a", limits=CallLimits(deadline_s=40.0))
-    assert virtual_time.passed_s == pytest.approx(40.0)
+        deck.plan(ASK, model="scripted/a", limits=CallLimits(deadline_s=15.0))
+    assert virtual_time.passed_s == pytest.approx(15.0)
     assert [attempt.sub_cause for attempt in caught.value.attempts] == ["deadline_share", "deadline"]
 
 
@@ -446,19 +447,51 @@ def test_a_caller_may_set_limits_for_one_call():
 
 
 def test_repeated_failures_open_the_circuit_and_use_fallbacks():
-    down = [Fail("provider_unavailable")] * 3
-    stage = Stage([*down, GOOD], [GOOD, GOOD], fallback=CHAIN, cool_down_s=30.0)
-    assert stage.plan().model == "b/two"
+    stage = Stage([Fail("provider_unavailable")] * 3, [GOOD] * 4, fallback=CHAIN, cool_down_after=3, cool_down_s=30.0)
+    assert [stage.plan().model for _ in range(3)] == ["b/two"] * 3
     (cooldown,) = stage.recorder.of(CooldownStarted)
-    assert (cooldown.provider, cooldown.seconds) == ("a", 30.0)
+    assert (cooldown.provider, cooldown.model, cooldown.seconds) == ("a", "a/one", 30.0)
     plan = stage.plan()
     assert plan.model == "b/two" and plan.attempts[0].changed == ("a/one passed over",) and len(stage.a.requests) == 3
-    stage.now += 31.0
-    assert stage.plan().model == "a/one"
 
 
-def test_provider_in_cooldown_is_called_when_no_other_is_left():
-    stage = Stage([*[Fail("provider_unavailable")] * 3, GOOD])
+def test_attempts_of_one_call_count_as_one_failure():
+    stage = Stage([*[Fail("provider_unavailable")] * 3, GOOD], cool_down_after=2)
+    stage.fail(ProviderUnavailable)
+    assert stage.plan().model == "a/one" and not stage.recorder.of(CooldownStarted)
+
+
+def test_model_is_called_again_after_its_cooldown():
+    stage = Stage([*[Fail("provider_unavailable")] * 2, GOOD, GOOD], [GOOD] * 2, fallback=CHAIN, cool_down_after=1)
+    assert stage.plan().model == "b/two"
+    stage.now += 8.0
+    assert stage.plan().model == "b/two" and len(stage.a.requests) == 2, "it was tested, and failed again"
+    stage.now += 8.0
+    assert [stage.plan().model for _ in range(2)] == ["a/one"] * 2
+
+
+def test_one_call_at_a_time_tests_a_model_after_its_cooldown():
+    breaker = CircuitBreaker(1, 8.0)
+    breaker.record_failure("a/one", 0.0)
+    assert breaker.open_circuits(7.9) == {"a/one"} and not breaker.open_circuits(8.0)
+    breaker.record_attempt("a/one", 8.0)
+    assert breaker.open_circuits(8.0) == {"a/one"}
+    breaker.record_success("a/one")
+    assert not breaker.open_circuits(8.0)
+
+
+def test_one_failing_model_does_not_exclude_the_others_of_its_provider():
+    breaker = CircuitBreaker(1, 8.0)
+    breaker.record_failure("router/bad", 0.0)
+    assert breaker.open_circuits(1.0) == {"router/bad"}
+    breaker.record_failure("router/worse", 0.0)
+    assert breaker.open_circuits(1.0) == {"router/bad", "router/worse", "router"}
+    stage = Stage([Fail("provider_unavailable"), GOOD, GOOD], fallback={"a/": ["a/two"]}, cool_down_after=1)
+    assert [stage.plan().model for _ in range(2)] == ["a/two"] * 2
+
+
+def test_model_in_cooldown_is_called_when_no_other_is_left():
+    stage = Stage([*[Fail("provider_unavailable")] * 3, GOOD], cool_down_after=1)
     stage.fail(ProviderUnavailable)
     assert stage.plan().model == "a/one"
 
@@ -556,6 +589,8 @@ def test_rule_for_an_unknown_cause_is_rejected():
         ({"recovery": {"fallback_on": ["rate_limit"]}}, "did you mean 'rate_limited'"),
         ({"recovery": {"max_attempts": 0}}, "no model would be called at 0"),
         ({"recovery": {"attempt_share": 1.5}}, "not a share"),
+        ({"providers": {"local": {"first_token_timeout_s": 0}}}, "providers.local.first_token_timeout_s"),
+        ({"budgets": {"local/": {"first_token_timeout_s": 0}}}, "first_token_timeout_s"),
     ],
 )
 def test_mistakes_of_the_configuration_are_found_when_a_deck_is_made(config, words):

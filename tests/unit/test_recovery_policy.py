@@ -140,24 +140,24 @@ def test_oversized_prompt_prefers_a_model_with_a_larger_window(windows, next_mod
 
 
 @pytest.mark.parametrize("cause", ["provider_unavailable", "transient_unknown"])
-def test_unavailable_provider_is_retried_with_backoff_then_falls_back(cause):
+def test_unavailable_provider_falls_back_and_the_last_one_is_retried_with_backoff(cause):
     calls, _ = course(policy(chain=CHAIN[:2]), cause)
-    assert [ask.model for ask in calls] == ["a/one"] * 3 + ["b/two"] * 3
-    assert [ask.wait_s for ask in calls] == [0.0, 0.5, 1.0] * 2
+    assert [ask.model for ask in calls] == ["a/one"] + ["b/two"] * 3
+    assert [ask.wait_s for ask in calls] == [0.0, 0.0, 0.5, 1.0]
 
 
 def test_retry_after_is_honoured_within_the_deadline():
     calls, _ = course(policy(chain=CHAIN[:2]), "rate_limited", retry_after_s=7.0)
-    assert [(ask.model, ask.wait_s) for ask in calls[:4]] == [
+    assert [(ask.model, ask.wait_s) for ask in calls] == [
         ("a/one", 0),
-        ("a/one", 7.0),
-        ("a/one", 7.0),
         ("b/two", 0),
+        ("b/two", 7.0),
+        ("b/two", 7.0),
     ]
-    calls, _ = course(policy(chain=CHAIN[:2], deadline_s=5.0), "rate_limited", retry_after_s=7.0)
-    assert models_of(calls) == [("a/one",), ("b/two",)]
-    calls, _ = course(policy(chain=CHAIN[:2]), "rate_limited", retry_after_s=61.0)
-    assert models_of(calls) == [("a/one",), ("b/two",)], "no call waits longer than max_wait_s"
+    calls, _ = course(policy(chain=CHAIN[:1], deadline_s=5.0), "rate_limited", retry_after_s=7.0)
+    assert models_of(calls) == [("a/one",)]
+    calls, _ = course(policy(chain=CHAIN[:1]), "rate_limited", retry_after_s=61.0)
+    assert models_of(calls) == [("a/one",)], "no call waits longer than max_wait_s"
 
 
 @pytest.mark.parametrize(
@@ -262,20 +262,12 @@ def test_fallback_on_restricts_fallbacks_to_its_causes():
     assert len(course(policy(fallback_on=("likely_timeout",)), "likely_timeout")[0]) == 3
 
 
-def test_providers_in_cooldown_are_skipped_while_others_are_left():
+def test_models_and_providers_in_cooldown_are_skipped_while_others_are_left():
+    assert policy().begin(0.0, {"a/one"}).model == "b/two" and policy().begin(0.0, {"a/two"}).model == "a/one"
     assert policy().begin(0.0, {"a"}) == attrs.evolve(policy().begin(0.0), model="b/two", notes=("a/one passed over",))
     assert policy().begin(0.0, {"a", "b", "local"}).model == "a/one"
     machine = policy()
     assert machine.after_failure(failed(machine.begin(0.0), "likely_timeout"), 0.0, {"b"}).model == "local/last"
-
-
-def test_provider_in_cooldown_is_not_retried_while_a_fallback_is_left():
-    machine = policy()
-    assert machine.after_failure(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a"}).model == "b/two"
-    machine = policy(chain=("a/one",))
-    assert machine.after_failure(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a"}).model == "a/one"
-    machine = policy(chain=("a/one", "b/two"))
-    assert machine.after_failure(failed(machine.begin(0.0), "provider_unavailable"), 0.0, {"a", "b"}).model == "a/one"
 
 
 def test_retry_without_an_effective_change_is_skipped():

@@ -12,9 +12,11 @@ from helmdeck_core import (
     ChatDelta,
     ChatRequest,
     ChatResponse,
+    ConstrainedDeadlock,
     LengthTruncated,
     LikelyTimeout,
     Message,
+    NativeContinuation,
     PluginError,
     ProviderSpec,
     ProviderUnavailable,
@@ -23,6 +25,8 @@ from helmdeck_core import (
     StopReason,
     TextPart,
     ToolCall,
+    ToolCallDelta,
+    ToolDefinition,
     hookimpl,
 )
 from helmdeck_testing import (
@@ -32,7 +36,6 @@ from helmdeck_testing import (
     empty_stop,
     endless_thinking,
     make_deck,
-    no_end,
     plugin_with,
     scripted_provider,
 )
@@ -131,16 +134,178 @@ def test_fallback_applies_before_the_first_visible_chunk(deck_of, reply):
     assert response.text == "from the other one" and text(pieces).endswith(response.text)
 
 
-def test_visible_chunks_are_not_repeated(deck_of):
-    deck = deck_of([Reply("one two three four five six", piece_chars=4, breaks_after=3)], ["never asked"])
-    pieces, failure = streamed(deck)
-    assert isinstance(failure, ProviderUnavailable) and text(pieces) == "one two thre"
-    assert deck.b.requests == [] and "given on already" in failure.attempts[0].then
+WHOLE = "one two three four five six"
+BROKEN = Reply(WHOLE, piece_chars=4, breaks_after=3)
+SO_FAR, REST = "one two thre", "e four five six"
 
 
-def test_stream_without_an_end_signal_is_not_complete(deck_of):
-    pieces, response = streamed(deck_of([no_end()]))
-    assert text(pieces) == response.text and response.stop_reason is StopReason.UNKNOWN
+def continued(deck, request=REQUEST, **options):
+    """The response to a request whose stream was interrupted, with the text that the reader saw."""
+    pieces, response = streamed(deck, request, **options)
+    assert isinstance(response, ChatResponse), response
+    assert text(pieces) == response.text
+    return response
+
+
+@pytest.mark.parametrize("more", [REST, WHOLE, "thre" + REST])
+@pytest.mark.parametrize("broken", [BROKEN, Reply(SO_FAR, None)], ids=["reset", "no end mark"])
+def test_interrupted_stream_is_continued_by_the_same_model_without_repetition(deck_of, broken, more):
+    response = continued(deck := deck_of([broken, more]))
+    assert response.text == WHOLE and response.is_complete and deck.b.requests == []
+    assert response.continuation.models == ("a/one", "a/one")
+    assert response.continuation.parts == (len(SO_FAR), len(REST))
+    assert [attempt.cause for attempt in response.attempts] == ["provider_unavailable", None]
+    *_, so_far, hint = deck.a.requests[1].messages
+    assert (so_far.role, so_far.text, hint.role) == (Role.ASSISTANT, SO_FAR, Role.USER)
+
+
+def test_interrupted_stream_is_continued_along_the_chain(deck_of):
+    deck = deck_of([BROKEN, Fail("provider_unavailable")], [REST])
+    response = continued(deck)
+    assert response.text == WHOLE and response.continuation.models == ("a/one", "b/two")
+    assert [attempt.model for attempt in response.attempts] == ["a/one", "a/one", "b/two"]
+
+
+def test_every_model_may_write_a_part(deck_of):
+    filler = Reply("word " * 200, breaks_after=60)
+    deck = deck_of([filler, Reply("more " * 200, breaks_after=50)], [Reply("end.")])
+    response = continued(deck)
+    assert response.continuation.models == ("a/one", "a/one", "b/two") and response.text.endswith("end.")
+    assert sum(response.continuation.parts) == len(response.text)
+
+
+def test_stream_that_no_model_can_continue_is_an_error(deck_of):
+    pieces, failure = streamed(deck_of([BROKEN] * 9, fallback={}, recovery={"backoff_s": 0}))
+    assert isinstance(failure, ProviderUnavailable) and text(pieces) == SO_FAR
+    assert len(failure.attempts) == 4
+
+
+@pytest.mark.parametrize("cause", ["safety_filtered", "auth_failed", "invalid_request"])
+def test_stream_that_ends_with_a_final_cause_is_not_continued(deck_of, cause):
+    class Ends(StreamsOnly):
+        async def stream(self, request):
+            yield ChatDelta(text="half ")
+            raise Fail(cause).to_exception()
+
+    deck = deck_of(b=["never"], beside=(providing("ends", Ends()),), fallback={"ends/": ["b/two"]})
+    _, failure = streamed(deck, attrs.evolve(REQUEST, model="ends/x"))
+    assert failure.failure_class == cause and deck.b.requests == []
+
+
+def test_interrupted_tool_call_comes_whole_with_the_response(deck_of):
+    call = ToolCall("1", "look", '{"at": "the sea"}')
+
+    class Breaks(StreamsOnly):
+        async def stream(self, request):
+            yield ChatDelta(text="I look.")
+            yield ChatDelta(tool_call=ToolCallDelta(0, "0", "look", '{"at": "the'))
+            raise Fail("provider_unavailable").to_exception()
+
+    deck = deck_of(b=[Reply(tool_calls=(call,))], beside=(providing("breaks", Breaks()),), fallback={"": ["b/two"]})
+    tool = ToolDefinition("look", "Looks.", {"type": "object"})
+    pieces, response = streamed(deck, attrs.evolve(REQUEST, model="breaks/x", tools=(tool,)))
+    assert response.tool_calls == (call,) and response.text == text(pieces) == "I look."
+    assert [piece.tool_call.arguments for piece in pieces if piece.tool_call] == ['{"at": "the']
+
+
+def test_whole_call_that_is_streamed_is_continued_as_well(deck_of):
+    deck = deck_of([BROKEN, REST])
+    assert deck.complete(REQUEST).text == WHOLE
+
+
+def test_whole_call_for_json_starts_again(deck_of):
+    request = attrs.evolve(REQUEST, response_format=ResponseFormat("json_object"))
+    deck = deck_of([Reply('{"a": 1, "b": 2}', piece_chars=4, breaks_after=2)], ['{"c": 3}'])
+    assert deck.complete(request).text == '{"c": 3}'
+    assert deck.b.requests[0].messages == request.messages
+
+
+def test_streamed_json_is_continued_to_a_complete_value(deck_of):
+    request = attrs.evolve(REQUEST, response_format=ResponseFormat("json_object"))
+    broken = Reply('{"a": 1, "b": 2}', piece_chars=4, breaks_after=2)
+    assert continued(deck_of([broken, ' "b": 2}']), request).text == '{"a": 1, "b": 2}'
+    _, failure = streamed(deck_of([broken, "I am sorry."]), request)
+    assert isinstance(failure, ConstrainedDeadlock)
+
+
+def test_prefill_is_used_where_supported_and_replaced_by_a_hint_where_it_is_rejected(deck_of):
+    native = plugin_with(helmdeck_native_continuations=[NativeContinuation(prefix="a/")])
+    deck = deck_of([BROKEN, REST], beside=(native,))
+    assert continued(deck).text == WHOLE and deck.a.requests[1].continues
+    deck = deck_of([BROKEN, Fail("invalid_request"), REST, BROKEN, REST], beside=(native,))
+    assert [continued(deck).text for _ in range(2)] == [WHOLE] * 2
+    assert [request.continues for request in deck.a.requests] == [False, True, False, False, False]
+
+
+@pytest.mark.parametrize("more", [" three four five six", "three four five six"])
+def test_prefill_without_trailing_whitespace_gives_no_double_whitespace(deck_of, more):
+    native = plugin_with(helmdeck_native_continuations=[NativeContinuation(prefix="a/")])
+    deck = deck_of([Reply(WHOLE, piece_chars=4, breaks_after=2), more], beside=(native,))
+    assert continued(deck).text == WHOLE and deck.a.requests[1].messages[-1].text == "one two"
+
+
+# -- silence -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_silent_model_costs_less_than_15_seconds_where_a_fallback_exists(virtual_time, deck_of, streams):
+    deck = deck_of([Reply("late", delay_s=600.0)], ["from b"])
+    response = streamed(deck)[1] if streams else asyncio.run(deck.acomplete(REQUEST))
+    assert response.text == "from b" and virtual_time.passed_s == 12.0
+    assert response.attempts[0].sub_cause == "first_token"
+
+
+def test_stalled_stream_is_continued(virtual_time, deck_of):
+    class Stalls(StreamsOnly):
+        async def stream(self, request):
+            yield ChatDelta(text=SO_FAR)
+            await asyncio.sleep(600.0)
+
+    deck = deck_of(b=[REST], beside=(providing("stalls", Stalls()),), fallback={"": ["b/two"]})
+    response = continued(deck, attrs.evolve(REQUEST, model="stalls/x"))
+    assert response.text == WHOLE and virtual_time.passed_s == 24.0
+    assert [attempt.sub_cause for attempt in response.attempts] == ["idle", "idle", ""]
+
+
+@pytest.mark.parametrize(
+    ("config", "limit_s"),
+    [
+        ({"fallback": {}}, None),
+        ({"budgets": THINKS}, 60.0),
+        ({"providers": {"a": {"first_token_timeout_s": 3.0}}}, 3.0),
+        ({"providers": {"a": {"first_token_timeout_s": 3.0}}, "budgets": {"a/": {"first_token_timeout_s": 4.0}}}, 4.0),
+        ({"fallback": {}, "budgets": {"a/": {"first_token_timeout_s": 4.0}}}, 4.0),
+    ],
+)
+def test_limit_of_silence_is_that_of_the_model_its_provider_or_its_tier(virtual_time, deck_of, config, limit_s):
+    deck = deck_of([Reply("late", delay_s=100.0)] * 2, ["from b"], **config)
+    pieces, response = streamed(deck)
+    if limit_s is None:
+        assert text(pieces) == "late"
+    else:
+        assert virtual_time.passed_s == limit_s
+        assert isinstance(response, LikelyTimeout) or response.attempts[0].sub_cause == "first_token"
+
+
+def test_slow_stream_is_not_silent(virtual_time, deck_of):
+    deck = deck_of([Reply("word " * 20, piece_delay_s=11.0)], ["never"])
+    assert text(streamed(deck)[0]) == "word " * 20 and deck.b.requests == []
+
+
+def test_model_that_may_write_a_tool_call_may_pause_after_its_first_token(virtual_time, deck_of):
+    tool = ToolDefinition("look", "Looks.", {"type": "object"})
+    deck = deck_of([Reply("I look it up now.", piece_delay_s=11.9, tool_calls=(ToolCall("1", "look", "{}"),))], ["x"])
+    assert streamed(deck, attrs.evolve(REQUEST, tools=(tool,)))[1].tool_calls
+
+
+def test_provider_that_cannot_stream_has_no_limit_for_the_first_token(virtual_time, deck_of):
+    class Slow(StubProvider):
+        async def complete(self, request):
+            await asyncio.sleep(40.0)
+            return ChatResponse(text="slow", stop_reason=StopReason.END_TURN)
+
+    deck = deck_of(b=["never"], beside=(providing("slow", Slow()),), fallback={"": ["b/two"]})
+    assert asyncio.run(deck.acomplete(attrs.evolve(REQUEST, model="slow/x"))).text == "slow"
 
 
 def test_a_stream_ends_at_the_deadline(virtual_time, deck_of):
@@ -189,16 +354,18 @@ def test_error_of_an_invalid_stream_names_the_provider(deck_of, pieces):
 # -- thinking ------------------------------------------------------------------------------------------------
 
 
-def test_only_reasoning_models_are_streamed_for_the_watchdog(deck_of):
-    deck = deck_of([GOOD, GOOD], budgets=THINKS)
+@pytest.mark.parametrize(
+    ("config", "streams"),
+    [({"fallback": {}}, False), ({}, True), ({"fallback": {}, "budgets": THINKS}, True)],
+    ids=["alone", "with a fallback", "reasoning"],
+)
+def test_whole_calls_are_streamed_where_a_stream_may_be_stopped(deck_of, config, streams):
+    deck = deck_of([GOOD], **config)
     deck.plan(ASK, model="a/one")
-    assert deck.a.requests[0].stream is True
-    deck = deck_of([GOOD])
-    deck.plan(ASK, model="a/one")
-    assert deck.a.requests[0].stream is False
+    assert deck.a.requests[0].stream is streams
 
 
-@pytest.mark.parametrize("reply", ["prose", Reply(GOOD, breaks_after=3), Reply(GOOD[:-9], "length")])
+@pytest.mark.parametrize("reply", ["prose", Reply(GOOD[:-9], "length")])
 def test_watched_stream_that_was_not_shown_can_be_retried(deck_of, reply):
     deck = deck_of([reply] * 9, [GOOD], budgets=THINKS, recovery={"backoff_s": 0})
     assert deck.plan(ASK, model="a/one").model == "b/two"

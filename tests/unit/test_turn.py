@@ -308,6 +308,14 @@ def test_possibly_truncated_tool_calls_are_dropped_and_requested_once_more(answe
     assert repaired.continuation.attempts == 0
 
 
+@pytest.mark.parametrize("stop", [StopReason.MAX_TOKENS, StopReason.END_TURN])
+def test_complete_calls_of_a_truncated_list_are_part_of_the_repair_request(stop):
+    this = turn(chat_request(tools=(SEARCH,)))
+    calls = (WHOLE_CALL, attrs.evolve(PARTIAL_CALL, id="c2"))
+    hint = sent(this.feed(reply("", stop, tokens=100, tool_calls=calls))).request.messages[-1].text
+    assert f"{WHOLE_CALL.name}({WHOLE_CALL.arguments})" in hint and "send them again" in hint
+
+
 @pytest.mark.parametrize("again", [cut("", tool_calls=(PARTIAL_CALL,)), reply("No call."), cut("")])
 def test_failed_repair_leaves_text_and_notice_without_tool_calls(again):
     this = turn(chat_request(tools=(SEARCH,)))

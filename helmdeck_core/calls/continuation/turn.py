@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import attrs
 
+from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.chat import (
     DISPOSITIONS,
     ChatRequest,
@@ -142,6 +143,7 @@ class Turn:
         self._latency_s = 0.0
         self._calls: tuple[ToolCall, ...] = ()
         self._broken: tuple[str, ...] = ()
+        self._withheld: tuple[str, ...] = ()
         self._issue = ""
         self._parts: list[int] = []
         self._more: list[AttemptRequest] = []
@@ -285,6 +287,9 @@ class Turn:
             return Trigger.TOOL_CALLS
         self._calls = ()
         self._broken = tuple(each.error for each in judged.broken)
+        self._withheld = tuple(
+            f"{found.call.name}({found.call.arguments})" for found in (*judged.calls, *judged.withheld)
+        )
         self._issue = self._issue or next((each.problem for each in judged.broken), "cut")
         if response.stop_reason in (StopReason.SAFETY_BLOCKED, StopReason.CANCELLED):
             return Trigger.FATAL
@@ -321,7 +326,11 @@ class Turn:
             return self._partial(TerminalReason.TOOL_REPAIR_FAILED, Trigger.LIMIT)
         if self._left() <= 0:
             return self._partial(TerminalReason.BUDGET_EXHAUSTED, Trigger.LIMIT)
-        hint = " ".join(filter(None, [hint, *(error.format(error=each) for each in self._broken[:3])]))
+        # The model does not see its complete calls either, and would leave them out.
+        calls = (
+            self._texts["continuation.repair_calls"].format(calls="; ".join(self._withheld)) if self._withheld else ""
+        )
+        hint = " ".join(filter(None, [hint, calls, *(error.format(error=each) for each in self._broken[:3])]))
         # The payload exceeded the limit before.
         limit = min(2 * (self._request.max_tokens or self._left()), self._left())
         request = self._hinted(hint, limit, has_tools=True)
@@ -403,27 +412,13 @@ class Turn:
     # -- requests ----------------------------------------------------------------------------------------------
 
     def _hinted(self, hint: str, max_tokens: int | None, *, has_tools: bool = False) -> ChatRequest:
-        """The conversation with the text so far and a hint; without a format, which would start a new response."""
-        so_far = self.answer
-        messages = [*self._request.messages]
-        if so_far.strip():
-            messages.append(Message(Role.ASSISTANT, (TextPart(so_far),)))
-        messages.append(Message(Role.USER, (TextPart(hint),)))
-        request = attrs.evolve(self._request, messages=tuple(messages), max_tokens=max_tokens, task=None)
-        return request if has_tools else attrs.evolve(request, response_format=None)
+        request = attrs.evolve(self._request, max_tokens=max_tokens, task=None)
+        continued = with_hint(request, self.answer, hint)
+        return attrs.evolve(continued, response_format=request.response_format) if has_tools else continued
 
     def _resumed(self, response: ChatResponse, max_tokens: int | None) -> ChatRequest:
-        """The conversation that ends in the truncated response itself."""
-        text = self.answer.rstrip()  # some models reject trailing whitespace
-        message = Message(Role.ASSISTANT, (TextPart(text),), response.tool_calls, opaque=response.opaque)
-        return attrs.evolve(
-            self._request,
-            messages=(*self._request.messages, message),
-            max_tokens=max_tokens,
-            response_format=None,
-            continues=True,
-            task=None,
-        )
+        request = attrs.evolve(self._request, max_tokens=max_tokens, task=None)
+        return with_prefill(request, self.answer, response.tool_calls, response.opaque)
 
     def _move(self, trigger: Trigger) -> None:
         self.state = TRANSITIONS[self.state, trigger]
@@ -432,3 +427,21 @@ class Turn:
 
 def _allow(request: ChatRequest, kind: RequestKind, used: Usage) -> None:
     """The default guard, which forbids nothing."""
+
+
+def with_hint(request: ChatRequest, so_far: str, hint: str) -> ChatRequest:
+    """The conversation with the text so far and a hint; without a format, which would start a new response."""
+    messages = [*request.messages]
+    if so_far.strip():
+        messages.append(Message(Role.ASSISTANT, (TextPart(so_far),)))
+    messages.append(Message(Role.USER, (TextPart(hint),)))
+    return attrs.evolve(request, messages=tuple(messages), response_format=None)
+
+
+def with_prefill(
+    request: ChatRequest, so_far: str, calls: tuple[ToolCall, ...] = (), opaque: Mapping[str, Any] = EMPTY
+) -> ChatRequest:
+    """The conversation that ends in the truncated response itself."""
+    text = so_far.rstrip()  # some models reject trailing whitespace
+    message = Message(Role.ASSISTANT, (TextPart(text),), calls, opaque=opaque)
+    return attrs.evolve(request, messages=(*request.messages, message), response_format=None, continues=True)

@@ -48,10 +48,18 @@ TIERS = (
 )
 
 
+FIRST_TOKEN_S, REASONING_FIRST_TOKEN_S = 12.0, 60.0
+"""A silent model and its silent continuation leave time for a fallback within half a minute. Some models stream nothing while
+they reason, for up to a minute."""
+
+
 @hookimpl
 def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
     """Measured defaults of each tier."""
-    return TIERS
+    return [
+        attrs.evolve(each, first_token_timeout_s=FIRST_TOKEN_S, reasoning_first_token_timeout_s=REASONING_FIRST_TOKEN_S)
+        for each in TIERS
+    ]
 
 
 @hookimpl

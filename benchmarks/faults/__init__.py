@@ -1,0 +1,1 @@
+"""Fault benchmark: a failing upstream, a fallback, and what reaches the caller."""

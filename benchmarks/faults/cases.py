@@ -1,0 +1,44 @@
+"""The rows of the fault suite: what the first model does, and what the fallback does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from benchmarks.faults.upstream import AT_ONCE, IN_MID_STREAM
+
+
+class Case(NamedTuple):
+    """One row.
+
+    :ivar primary: faults of the first model, by request; the last one applies again and again.
+    :ivar fallback: likewise of the fallback.
+    :ivar extra: requests that are enough beyond the first one.
+    :ivar is_answered: whether a server can answer.
+    :ivar prefill_status: status of the response to prefill, of a first model that is known to support it; ``None`` for others.
+    """
+
+    primary: Sequence[str]
+    fallback: Sequence[str] = ("good",)
+    extra: int = 1
+    is_answered: bool = True
+    prefill_status: int | None = None
+
+
+CASES: Mapping[str, Case] = {
+    "none": Case(("good",), extra=0),
+    "refused": Case(("refused",)),
+    **{fault: Case((fault,)) for fault in AT_ONCE},
+    # The same model is called once more, to keep the style; then the fallback.
+    **{f"{fault} in mid-stream": Case((fault,), extra=2) for fault in IN_MID_STREAM},
+    **{f"{fault} in mid-stream, once": Case((fault, "good")) for fault in IN_MID_STREAM},
+    "503, once": Case(("503", "good")),
+    "silent, once": Case(("silent", "good")),
+    "fallback breaks as well": Case(("reset",), ("reset", "good"), extra=3),
+    "prefill rejected": Case(("reset", "good"), extra=2, prefill_status=400),
+    "prefill accepted": Case(("reset", "good"), prefill_status=200),
+    "both refused": Case(("refused",), ("refused",), extra=3, is_answered=False),
+    "both silent": Case(("silent",), ("silent",), is_answered=False),
+    "both 503": Case(("503",), ("503",), extra=3, is_answered=False),
+    "both break in mid-stream": Case(("reset",), ("reset",), extra=5, is_answered=False),
+}

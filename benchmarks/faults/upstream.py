@@ -1,0 +1,190 @@
+"""An upstream that speaks chat completions and fails as scripted; standard library only.
+
+Its model has one answer. When a request contains the beginning of it, the response is the rest, with the last words once more,
+as many models do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+ANSWER = " ".join(
+    f"{number}. The tide of day {number} rises at {number * 37 % 24}:{number * 17 % 60:02}." for number in range(1, 25)
+)
+"""Every sentence is unique, so that lost and repeated text shows."""
+REPEATED_CHARS = 12
+"""Characters that a continuation says once more."""
+
+Fault = str
+"""The name of a fault; ``good`` is none."""
+
+STATUSES: Mapping[Fault, tuple[int, Mapping[str, str]]] = {
+    "429": (429, {}),
+    "429, Retry-After 2": (429, {"retry-after": "2"}),
+    "429, Retry-After 60": (429, {"retry-after": "60"}),
+    "500": (500, {}),
+    "502": (502, {}),
+    "503": (503, {}),
+    "503, Retry-After 2": (503, {"retry-after": "2"}),
+}
+AT_ONCE = ("silent", "silent after the headers", "error in 200", "empty answer", *STATUSES)
+"""Faults before any text."""
+IN_MID_STREAM = ("stalled", "reset", "closed", "no end mark", "damaged event", "error event")
+"""Faults after half of the text."""
+
+
+class Upstream:
+    """A server for an ``async with`` block.
+
+    :param faults: of the requests in order; the last one applies again and again.
+    :param prefill_status: status of the response to a request whose last message is the model's own.
+    :ivar requests: the bodies received so far.
+    """
+
+    def __init__(self, faults: Sequence[Fault] = ("good",), *, prefill_status: int = 200) -> None:
+        self.faults = list(faults)
+        self.prefill_status = prefill_status
+        self.requests: list[dict[str, Any]] = []
+        self.port = 0
+        self._open: set[asyncio.StreamWriter] = set()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        if self.faults[0] == "refused":
+            self._server.close()
+            await asyncio.sleep(0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for writer in list(self._open):
+            writer.transport.abort()
+
+    @property
+    def base_url(self) -> str:
+        """The base URL of its API."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.add(writer)
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+                body = await reader.readexactly(int(lengths[0].partition(b":")[2]) if lengths else 0)
+                request = json.loads(body or b"{}")
+                self.requests.append(request)
+                fault = self.faults[min(len(self.requests), len(self.faults)) - 1]
+                if request["messages"][-1]["role"] == "assistant" and self.prefill_status != 200:
+                    error = {
+                        "error": {"message": "the last message must be from the user", "type": "invalid_request_error"}
+                    }
+                    writer.write(_whole(json.dumps(error), self.prefill_status))
+                elif not await self._answer(request, fault, writer):
+                    return
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return
+        finally:
+            self._open.discard(writer)
+            writer.close()
+
+    async def _answer(self, request: Mapping[str, Any], fault: Fault, writer: asyncio.StreamWriter) -> bool:
+        """Write the response; return whether the connection stays open."""
+        if fault == "silent":
+            await asyncio.Event().wait()
+        if fault in STATUSES:
+            status, headers = STATUSES[fault]
+            writer.write(_whole(json.dumps({"error": {"message": "try later", "code": status}}), status, headers))
+            return True
+        text = "" if fault == "empty answer" else _continuation(request)
+        streams = bool(request.get("stream"))
+        events = _events(text) if streams else [json.dumps(_completion(text)).encode()]
+        head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-type: "
+        writer.write(head + (b"text/event-stream" if streams else b"application/json") + b"\r\n\r\n")
+        await writer.drain()
+        if fault in ("silent after the headers", "error in 200"):
+            if fault.startswith("silent"):
+                await asyncio.Event().wait()
+            error = json.dumps({"error": {"message": "the upstream failed", "code": 500}}).encode()
+            writer.write(_chunk(b"data: %b\n\n" % error if streams else error) + b"0\r\n\r\n")
+            return True
+        sent = events
+        if fault in IN_MID_STREAM:
+            sent = events[: len(events) // 2] if streams else [events[0][: len(events[0]) // 2]]
+        for event in sent:
+            writer.write(_chunk(event))
+            await writer.drain()
+            await asyncio.sleep(0)
+        return await _end(fault, writer)
+
+
+async def _end(fault: Fault, writer: asyncio.StreamWriter) -> bool:
+    if fault == "stalled":
+        await asyncio.Event().wait()
+    if fault in ("reset", "closed"):
+        await _delivered(writer)
+        if fault == "reset":
+            plug = writer.get_extra_info("socket")
+            plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.transport.abort()
+        return False
+    if fault == "damaged event":
+        writer.write(_chunk(b'data: {"choices": [{"delta": {"conte\n\n'))
+    if fault == "error event":
+        writer.write(_chunk(b'data: {"error": {"message": "the upstream failed", "code": 500}}\n\n'))
+    writer.write(b"0\r\n\r\n")
+    return True
+
+
+async def _delivered(writer: asyncio.StreamWriter) -> None:
+    """Let the client read the response so far, which a reset would discard."""
+    await writer.drain()
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+def _continuation(request: Mapping[str, Any]) -> str:
+    """What the model writes: its answer, or the rest of it."""
+    for message in reversed(request["messages"]):
+        if message["role"] == "assistant" and message["content"]:
+            begun = len(_text(message["content"]).rstrip())
+            return ANSWER[max(0, begun - (0 if message is request["messages"][-1] else REPEATED_CHARS)) :]
+    return ANSWER
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def _completion(text: str) -> Mapping[str, Any]:
+    message = {"role": "assistant", "content": text}
+    usage = {"prompt_tokens": 20, "completion_tokens": len(text) // 4, "total_tokens": 20 + len(text) // 4}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return {"id": "c1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+
+
+def _events(text: str) -> list[bytes]:
+    """The answer as events of some words each, with its end."""
+    base = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    deltas: list[tuple[dict[str, str], str | None]] = [({"role": "assistant", "content": ""}, None)]
+    deltas += [({"content": text[start : start + 20]}, None) for start in range(0, len(text), 20)]
+    deltas.append(({}, "stop"))
+    choices = [{"index": 0, "delta": delta, "finish_reason": reason} for delta, reason in deltas]
+    events = [json.dumps({**base, "choices": [choice]}) for choice in choices]
+    return [f"data: {event}\n\n".encode() for event in (*events, "[DONE]")]
+
+
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def _whole(body: str, status: int, headers: Mapping[str, str] | None = None) -> bytes:
+    lines = {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})}
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    return f"HTTP/1.1 {status} Status\r\n{head}\r\n{body}".encode()

@@ -1,0 +1,52 @@
+"""The text that interrupted attempts of one call delivered, and which model wrote which part of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from helmdeck_core.calls.operation import copy_response
+from helmdeck_core.domain.chat import ChatDelta, ChatResponse
+from helmdeck_core.domain.continuation import Continuation, TerminalReason
+
+
+class PartialAnswer:
+    """The beginning of an answer, which further attempts continue.
+
+    :ivar text: what the interrupted attempts delivered.
+    :ivar is_begun: whether an attempt delivered anything that a caller may have seen: text, or a part of a tool call.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.is_begun = False
+        self._parts: list[tuple[str, int]] = []
+
+    def add(self, model: str, chunks: Sequence[Sequence[ChatDelta]]) -> None:
+        """Add what an interrupted attempt delivered."""
+        text = "".join(delta.text for batch in chunks for delta in batch)
+        self.is_begun = True
+        if text:
+            self.text += text
+            self._parts.append((model, len(text)))
+
+    def clear(self) -> None:
+        """Forget the text: the next attempt starts from the beginning."""
+        self.text, self.is_begun = "", False
+        self._parts.clear()
+
+    def joined(self, response: ChatResponse, model: str) -> ChatResponse:
+        """Return the response of the attempt that completed the answer, with the record of all parts."""
+        if not self._parts:
+            return response
+        reason = TerminalReason.COMPLETED if response.is_complete else TerminalReason.NOT_CONTINUED
+        record = response.continuation or Continuation(terminal_reason=reason, parts=(len(response.text),))
+        first, *rest = record.parts
+        record = attrs.evolve(
+            record,
+            attempts=record.attempts + len(self._parts),
+            parts=(*(chars for _, chars in self._parts), first - len(self.text), *rest),
+            models=(*(name for name, _ in self._parts), *[model] * len(record.parts)),
+        )
+        return copy_response(response, continuation=record)

@@ -1,0 +1,85 @@
+"""Two upstreams, one of which fails: every call is answered completely, soon, once, and at little cost."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from benchmarks.faults.cases import CASES
+from benchmarks.faults.upstream import ANSWER, IN_MID_STREAM, Upstream
+from helmdeck_core import CallFailed, ChatRequest, Message, Role, TextPart
+from helmdeck_testing import make_deck
+
+LIMIT_S = 30.0
+USED_AGAIN_S = 10.0
+
+
+def deck_at(primary, fallback, *, is_native=False):
+    """A deck with default settings and one fallback."""
+    first = "vllm" if is_native else "primary"
+    providers = {
+        first: {"kind": "vllm" if is_native else "openai", "base_url": primary.base_url},
+        "backup": {"kind": "openai", "base_url": fallback.base_url},
+    }
+    return make_deck(config={"providers": providers, "fallback": {"": ["backup/m"]}}), f"{first}/m"
+
+
+async def ask(deck, model, streams):
+    """The response, and the text that a reader of the stream saw."""
+    request = ChatRequest(model=model, messages=(Message(Role.USER, (TextPart("When is the tide?"),)),))
+    if not streams:
+        response = await deck.acomplete(request)
+        return response, response.text
+    shown = []
+    async for item in deck.astream(request):
+        shown.append(item)
+    return shown[-1], "".join(each.text for each in shown[:-1])
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("name", CASES)
+def test_call_is_answered_completely_in_time_without_repetition(virtual_time_with_sockets, name, streams):
+    case = CASES[name]
+
+    async def run():
+        status = case.prefill_status or 200
+        async with Upstream(case.primary, prefill_status=status) as one, Upstream(case.fallback) as two:
+            deck, model = deck_at(one, two, is_native=case.prefill_status is not None)
+            async with deck:
+                if not case.is_answered:
+                    with pytest.raises(CallFailed):
+                        await ask(deck, model, streams)
+                else:
+                    response, shown = await ask(deck, model, streams)
+                    assert (response.text, shown, response.is_complete) == (ANSWER, ANSWER, True)
+                    if any(fault in IN_MID_STREAM for fault in case.primary):
+                        parts = response.continuation.parts
+                        assert sum(parts) == len(ANSWER) and len(response.continuation.models) == len(parts) > 1
+            assert len(one.requests) + len(two.requests) <= 1 + case.extra
+
+    asyncio.run(run())
+    assert virtual_time_with_sockets.passed_s <= LIMIT_S
+
+
+@pytest.mark.parametrize("fault", ["503", "silent", "reset"])
+def test_primary_is_used_again_soon_after_its_recovery(virtual_time_with_sockets, fault):
+    clock = virtual_time_with_sockets
+
+    async def run():
+        async with Upstream([fault]) as one, Upstream() as two:
+            deck, model = deck_at(one, two)
+            async with deck:
+                for _ in range(6):
+                    assert (await ask(deck, model, True))[1] == ANSWER
+                asked = len(one.requests)
+                assert asked < 6 + (6 if fault == "reset" else 0), "its circuit opened"
+                one.faults = ["good"]
+                recovered_s = clock()
+                while len(one.requests) == asked:
+                    assert (await ask(deck, model, True))[1] == ANSWER
+                    await asyncio.sleep(0.5)
+                assert clock() - recovered_s <= USED_AGAIN_S
+                assert (await ask(deck, model, True))[0].attempts[-1].model == model
+
+    asyncio.run(run())
