@@ -75,7 +75,7 @@ class JsonDecoder:
     # -- reasoning -----------------------------------------------------------------------------------------
 
     def strip(self, text: str) -> Stripped:
-        """Remove closed reasoning blocks; an unclosed block stays in place and is flagged. Idempotent."""
+        """Remove closed reasoning blocks; an unclosed block stays in place and is flagged."""
         return strip(text, self._marks)
 
     def has_reasoning(self, text: str) -> bool:
@@ -83,12 +83,13 @@ class JsonDecoder:
         stripped = strip(text, self._marks)
         return len(stripped.found) > stripped.is_unclosed
 
-    def stream(self, *, starts_in_reasoning: bool = False) -> StreamStripper:
+    def stream(self, *, starts_in_reasoning: bool = False, only_leading: bool = False) -> StreamStripper:
         """Return a stripper for streamed text.
 
         :param starts_in_reasoning: the prompt opened a block, so the text starts inside reasoning.
+        :param only_leading: tags after the first visible text are text, as in the strings of JSON.
         """
-        return TagStream(self._marks, self._marks.any_close if starts_in_reasoning else None)
+        return TagStream(self._marks, starts_in_reasoning=starts_in_reasoning, only_leading=only_leading)
 
     # -- values --------------------------------------------------------------------------------------------
 
