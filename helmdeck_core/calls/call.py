@@ -30,6 +30,7 @@ from helmdeck_core.calls.recovery import (
     RecoverySettings,
     rule_for,
 )
+from helmdeck_core.calls.visible_text import VisibleText, visible_response
 from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, timeout_failure
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import TerminalReason
@@ -200,11 +201,15 @@ class Call(Generic[T]):
         with this:
             with TimeLimit(self, this):
                 await self.prepare(this)
+            visible = VisibleText(self.services.runtime.decoder, is_structured=self._is_structured(this))
             for source in (self._first_chunks, self._continuation_chunks):
                 async with contextlib.aclosing(source(this)) as batches:
                     async for batch in batches:
-                        yield batch
-                        del batch  # so that no traceback with variables shows the text
+                        if chunks := visible.feed(batch):
+                            yield chunks
+                        del batch, chunks  # so that no traceback with variables shows the text
+            if rest := visible.finish():
+                yield rest
             self.read(this)
 
     async def _first_chunks(self, this: AttemptState) -> AsyncGenerator[Sequence[ChatDelta], None]:
@@ -263,6 +268,13 @@ class Call(Generic[T]):
             self._repeating.add(prepared.request.model)
         self.services.report_unknown_stop(prepared.request, response)
         self._events.response_received(this.call, prepared.request.model, response)
+        if self._operation.type is None:  # otherwise the decoder reads the text as it came
+            this.response = response = visible_response(
+                response,
+                self.services.runtime.decoder,
+                is_stream=self._streams,
+                is_structured=self._is_structured(this),
+            )
         value = self._operation.read(prepared, response)
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:
@@ -315,8 +327,11 @@ class Call(Generic[T]):
         request, max_tokens = this.ready.request, None
         if this.ready.budget.is_hybrid_reasoning and request.max_tokens is not None:
             max_tokens = request.max_tokens * self.services.think_share
-        is_structured = self._operation.type is not None or request.response_format is not None
+        is_structured = self._is_structured(this)
         return ReasoningWatchdog(self.services.runtime.decoder.stream(), max_tokens, is_structured=is_structured)
+
+    def _is_structured(self, this: AttemptState) -> bool:
+        return self._operation.type is not None or this.ready.request.response_format is not None
 
     def _chunk_deadline(self, this: AttemptState) -> float | None:
         """When the next chunk must be there; a reasoning model has a share of its time until the first visible output."""
