@@ -30,7 +30,7 @@ from helmdeck_core.calls.recovery import (
     RecoverySettings,
     rule_for,
 )
-from helmdeck_core.calls.visible_text import VisibleText, visible_response
+from helmdeck_core.calls.visible_text import VisibleText, may_start_in_reasoning, visible_response
 from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, timeout_failure
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import TerminalReason
@@ -201,14 +201,15 @@ class Call(Generic[T]):
         with this:
             with TimeLimit(self, this):
                 await self.prepare(this)
-            visible = VisibleText(self.services.runtime.decoder, is_structured=self._is_structured(this))
+            visible = self._visible_text(this)
             for source in (self._first_chunks, self._continuation_chunks):
                 async with contextlib.aclosing(source(this)) as batches:
                     async for batch in batches:
                         if chunks := visible.feed(batch):
                             yield chunks
                         del batch, chunks  # so that no traceback with variables shows the text
-            if rest := visible.finish():
+            assert this.response is not None
+            if rest := visible.finish(this.response.stop_reason):
                 yield rest
             self.read(this)
 
@@ -272,6 +273,7 @@ class Call(Generic[T]):
             this.response = response = visible_response(
                 response,
                 self.services.runtime.decoder,
+                prepared.budget,
                 is_stream=self._streams,
                 is_structured=self._is_structured(this),
             )
@@ -293,7 +295,10 @@ class Call(Generic[T]):
     # -- limits of an attempt ------------------------------------------------------------------------------
 
     def _check(self, this: AttemptState) -> AnswerShapeCheck:
-        return AnswerShapeCheck(self.services.runtime, this.ready.request, self._operation.type)
+        budget = this.ready.budget
+        may_start = may_start_in_reasoning(budget, this.response)
+        starts = may_start and budget.starts_in_reasoning
+        return AnswerShapeCheck(self.services.runtime, this.ready.request, self._operation.type, starts, may_start)
 
     def _guard(self, this: AttemptState) -> RequestGuard:
         return functools.partial(self._forbids, this)
@@ -327,8 +332,12 @@ class Call(Generic[T]):
         request, max_tokens = this.ready.request, None
         if this.ready.budget.is_hybrid_reasoning and request.max_tokens is not None:
             max_tokens = request.max_tokens * self.services.think_share
+        return ReasoningWatchdog(self._visible_text(this), max_tokens, is_structured=self._is_structured(this))
+
+    def _visible_text(self, this: AttemptState) -> VisibleText:
+        starts = this.ready.budget.starts_in_reasoning
         is_structured = self._is_structured(this)
-        return ReasoningWatchdog(self.services.runtime.decoder.stream(), max_tokens, is_structured=is_structured)
+        return VisibleText(self.services.runtime.decoder, starts_in_reasoning=starts, is_structured=is_structured)
 
     def _is_structured(self, this: AttemptState) -> bool:
         return self._operation.type is not None or this.ready.request.response_format is not None

@@ -198,6 +198,7 @@ class Decoder(Protocol):
         *,
         fits: Callable[[T], bool] | None = None,
         output_tokens: int = 0,
+        may_start_in_reasoning: bool = False,
         tried: Tried | None = None,
     ) -> Decoded[T]:
         """Decode the first complete object, or list if ``type`` is a list, that matches the type.
@@ -207,6 +208,8 @@ class Decoder(Protocol):
         :param fits: an extra condition, for a loose type such as ``dict``.
         :param output_tokens: output tokens that the provider reported; 0 if unknown. If the text is far shorter, a failure
             becomes a ``reasoning_leak``.
+        :param may_start_in_reasoning: the prompt may have opened a block: without any tag, the text of a turn that did
+            not end by itself is reasoning, unless it is nothing but the value.
         :param tried: called for each decode attempt with the name of the step and the outcome.
         :raises DecodeFailed: the text contains no such value; the exception has the cause and the position.
         """

@@ -54,6 +54,7 @@ def test_streamed_text_equals_the_whole_text_without_its_reasoning(text: str, si
         return
     visible, reasoning = streamed(chunks_of(text, sizes))
     assert visible.split() == whole.text.split()
+    assert "".join(visible.split()) == "".join(whole.text.split())
     assert "".join(reasoning.split()) == "".join(whole.reasoning.split())  # blocks are joined by line breaks
 
 

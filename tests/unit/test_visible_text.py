@@ -97,3 +97,29 @@ def test_continued_response_contains_no_reasoning() -> None:
         assert deck.complete(REQUEST).text == "One, two, three, four, five, six."
         *deltas, response = deck.stream(REQUEST)
     assert "".join(each.text for each in deltas) == response.text == "One, two, three, four, five, six."
+
+
+OPENS = {"budgets": {"a/": {"is_hybrid_reasoning": True, "starts_in_reasoning": True}}}
+
+
+@pytest.mark.parametrize("chars", [1, 4, 1_000])
+def test_block_that_the_prompt_opened_is_reasoning_in_a_stream(chars: int) -> None:
+    visible, hidden, response = streamed(Reply("hm, or not</think>\nHello.", piece_chars=chars), **OPENS)
+    assert (visible, hidden) == ("Hello.", "hm, or not") == (response.text, response.reasoning_content)
+
+
+def test_finished_text_that_never_closes_the_block_of_the_prompt_is_not_lost() -> None:
+    visible, _, response = streamed("Hello.", **OPENS)
+    assert visible == response.text == "Hello."
+    assert completed("Hello.", **OPENS).text == "Hello."
+
+
+def test_text_of_a_server_that_separates_reasoning_does_not_start_in_reasoning() -> None:
+    visible, hidden, response = streamed(Reply("Hello.", reasoning="hm"), **OPENS)
+    assert (visible, hidden) == ("Hello.", "hm") == (response.text, response.reasoning_content)
+
+
+def test_truncated_text_that_never_closes_the_block_of_the_prompt_is_no_answer() -> None:
+    with pytest.raises(CallFailed) as caught:
+        completed(Reply("hm, or no", "length"), recovery={"max_attempts": 1}, **OPENS)
+    assert caught.value.is_empty

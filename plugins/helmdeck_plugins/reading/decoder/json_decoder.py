@@ -27,7 +27,7 @@ from helmdeck_core import (
     Tried,
     undecodable,
 )
-from helmdeck_plugins.reading.decoder.diagnosis import is_leak
+from helmdeck_plugins.reading.decoder.diagnosis import FINISHED, is_leak
 from helmdeck_plugins.reading.decoder.fragments import end_of_value, is_truncation_error
 from helmdeck_plugins.reading.decoder.reader import DECODE_ERRORS, DecodeRequest, ResponseReader
 from helmdeck_plugins.reading.decoder.reasoning import TagStream, strip
@@ -39,6 +39,9 @@ T = TypeVar("T")
 _FIRST_CHARS = frozenset(("{", "[", *b"{["))
 _LAST_CHARS = frozenset(("}", "]", "\n", *b"}]\n"))
 """First and last characters of a response that is nothing but the value, as characters and as bytes."""
+
+_VALUE_STARTS = ("{", "[", "```")
+_VALUE_ENDS = ("}", "]", "```")
 
 _CACHED_LENGTH = 64  # characters
 _CACHE_SIZE = 256
@@ -101,6 +104,7 @@ class JsonDecoder:
         *,
         fits: Callable[[T], bool] | None = None,
         output_tokens: int = 0,
+        may_start_in_reasoning: bool = False,
         tried: Tried | None = None,
     ) -> Decoded[T]:
         """Decode the first complete object, or list if ``type`` is a list, that matches the type."""
@@ -112,6 +116,8 @@ class JsonDecoder:
                 if tried is not None:
                     tried("strict", str(error))
         text = raw if isinstance(raw, str) else _to_string(raw)
+        if may_start_in_reasoning and stop not in FINISHED and self._is_reasoning(text, type):
+            raise undecodable(stop, "unclosed_reasoning", text, is_empty=True)
         try:
             if not wants_list and (decoded := self._read_span(text, read, stop, fits)):
                 return decoded
@@ -124,6 +130,21 @@ class JsonDecoder:
             if exc.is_empty or exc.sub_cause == "refusal" or not is_leak(stop, text, output_tokens):
                 raise
             raise attrs.evolve(exc, sub_cause="reasoning_leak") from None
+
+    def _is_reasoning(self, text: str, type: type[Any]) -> bool:
+        """Whether a text that ended early is reasoning that the prompt opened, as far as it goes."""
+        content = text.strip()
+        if not content or self._marks.search(content):
+            return False
+        if not content.startswith(_VALUE_STARTS):
+            return True
+        if content.endswith(_VALUE_ENDS):
+            return False
+        try:
+            self.decode(content, type)
+        except DecodeFailed:
+            return False  # a truncated value
+        return True
 
     def _add_reader(self, type: type[T]) -> tuple[Callable[[str | bytes], T], bool]:
         wants_list = typing.get_origin(type) is list or type is list
