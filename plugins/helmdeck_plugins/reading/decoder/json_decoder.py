@@ -46,6 +46,9 @@ _VALUE_ENDS = ("}", "]", "```")
 _CACHED_LENGTH = 64  # characters
 _CACHE_SIZE = 256
 
+_MAX_READERS = 128
+"""Typed decoders that are kept; a type that is made per call is used once only."""
+
 _RISKY_TAIL = re.compile(r"\s*+[,{\[\"]")
 """A tail that may be the rest of a list, a larger object or a string."""
 
@@ -65,7 +68,7 @@ class JsonDecoder:
         self._tags = tuple(by_name.values())
         self._steps = tuple(sorted(steps, key=lambda step: step.order))
         self._refusals = RefusalMatcher(refusals)
-        self._readers: dict[Any, tuple[Callable[[str | bytes], Any], bool]] = {}
+        self._reader_of = lru_cache(_MAX_READERS)(_open_reader)
         # Models wrap every response in the same few words and fences.
         self._cached_step_after = lru_cache(_CACHE_SIZE)(self._step_after)
         self._cached_is_plain_tail = lru_cache(_CACHE_SIZE)(self._is_plain_tail)
@@ -108,7 +111,7 @@ class JsonDecoder:
         tried: Tried | None = None,
     ) -> Decoded[T]:
         """Decode the first complete object, or list if ``type`` is a list, that matches the type."""
-        read, wants_list = self._readers.get(type) or self._add_reader(type)
+        read, wants_list = self._reader_of(type)
         if fits is None and raw and raw[0] in _FIRST_CHARS and raw[-1] in _LAST_CHARS:
             try:  # most responses are just the value and cost one typed decode
                 return Decoded(read(raw), "strict")
@@ -145,11 +148,6 @@ class JsonDecoder:
         except DecodeFailed:
             return False  # a truncated value
         return True
-
-    def _add_reader(self, type: type[T]) -> tuple[Callable[[str | bytes], T], bool]:
-        wants_list = typing.get_origin(type) is list or type is list
-        reader = self._readers[type] = msgspec.json.Decoder(type).decode, wants_list
-        return reader
 
     # -- fast path: one span -------------------------------------------------------------------------------
 
@@ -214,6 +212,11 @@ class JsonDecoder:
 
     def _is_plain_tail(self, tail: str) -> bool:
         return _RISKY_TAIL.match(tail) is None and self._marks.search(tail) is None
+
+
+def _open_reader(type: Any) -> tuple[Callable[[str | bytes], Any], bool]:
+    """The typed decoder, and whether it decodes a list."""
+    return msgspec.json.Decoder(type).decode, typing.get_origin(type) is list or type is list
 
 
 def _to_string(raw: bytes) -> str:

@@ -33,6 +33,9 @@ _AFTER_VALUE = re.compile(r"(?:\s|`|</?[\w:.-]++>|<\|[\w/]++\|>)*+\Z")
 
 _ENDED_EARLY = frozenset((StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED, StopReason.SAFETY_BLOCKED))
 
+_MAY_LACK_ITEMS = _ENDED_EARLY | {StopReason.UNKNOWN, StopReason.CANCELLED}
+"""Stop reasons after which objects without brackets may be the start of a longer list."""
+
 _TRUNCATED = frozenset((StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED))
 
 _SEPARATOR = re.compile(r"[\s,;]*+(?:`{3,}[\s,;]*+(?:`{3,}[ ]*+[\w+#-]*+)?[\s,;]*+)?")
@@ -125,7 +128,7 @@ class ResponseReader(Generic[T]):
     def _list_of_objects(self, scan: ScanResult) -> Decoded[T] | None:
         """Decode the requested list from one bare object, or from consecutive objects without brackets."""
         fragments = scan.fragments
-        if self._request.stop in _ENDED_EARLY or any(fragment.kind is not Kind.OBJECT for fragment in fragments):
+        if self._request.stop in _MAY_LACK_ITEMS or any(fragment.kind is not Kind.OBJECT for fragment in fragments):
             return None
         gaps = (self._text[a.end : b.start] for a, b in itertools.pairwise(fragments))
         if not fragments or not all(map(_SEPARATOR.fullmatch, gaps)):
