@@ -224,7 +224,7 @@ class ReasoningMarks:
         :param floor: the end of the last block.
         """
         match = self._pattern.search(text, start)
-        while match and is_mention(text, *match.span(), floor):
+        while match and text[match.start() - 1 : match.start()] == "`" and is_mention(text, *match.span(), floor):
             match = self._pattern.search(text, match.end())
         return self._mark(match) if match else None
 

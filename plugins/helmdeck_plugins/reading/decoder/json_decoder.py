@@ -27,11 +27,13 @@ from helmdeck_core import (
     Tried,
     undecodable,
 )
+from helmdeck_plugins.reading.decoder.control_tokens import has_token
 from helmdeck_plugins.reading.decoder.diagnosis import FINISHED, is_leak
 from helmdeck_plugins.reading.decoder.fragments import end_of_value, is_truncation_error
 from helmdeck_plugins.reading.decoder.reader import DECODE_ERRORS, DecodeRequest, ResponseReader
 from helmdeck_plugins.reading.decoder.reasoning import TagStream, strip
 from helmdeck_plugins.reading.decoder.refusal import RefusalMatcher
+from helmdeck_plugins.reading.decoder.tokens import ascii_brackets
 from helmdeck_plugins.reading.marks import ReasoningMarks
 
 T = TypeVar("T")
@@ -207,6 +209,8 @@ class JsonDecoder:
         if not head or head.isspace():
             return "strict"
         if head.count("[") != head.count("]") or head[-1] == '"' or self._marks.search(head):
+            return None
+        if has_token(head) or ascii_brackets(head) is not head:
             return None
         return "fence" if "```" in head else "object"
 
