@@ -38,6 +38,9 @@ from helmdeck_plugins.reading.marks import ReasoningMarks
 
 T = TypeVar("T")
 
+_OpenReader = tuple[Callable[[str | bytes], Any], bool]
+"""A typed decoder, and whether it decodes a list."""
+
 _FIRST_CHARS = frozenset(("{", "[", *b"{["))
 _LAST_CHARS = frozenset(("}", "]", "\n", *b"}]\n"))
 """First and last characters of a response that is nothing but the value, as characters and as bytes."""
@@ -70,7 +73,7 @@ class JsonDecoder:
         self._tags = tuple(by_name.values())
         self._steps = tuple(sorted(steps, key=lambda step: step.order))
         self._refusals = RefusalMatcher(refusals)
-        self._reader_of = lru_cache(_MAX_READERS)(_open_reader)
+        self._reader_of: Callable[[Any], _OpenReader] = lru_cache(_MAX_READERS)(_open_reader)
         # Models wrap every response in the same few words and fences.
         self._cached_step_after = lru_cache(_CACHE_SIZE)(self._step_after)
         self._cached_is_plain_tail = lru_cache(_CACHE_SIZE)(self._is_plain_tail)
@@ -218,7 +221,7 @@ class JsonDecoder:
         return _RISKY_TAIL.match(tail) is None and self._marks.search(tail) is None
 
 
-def _open_reader(type: Any) -> tuple[Callable[[str | bytes], Any], bool]:
+def _open_reader(type: Any) -> _OpenReader:
     """The typed decoder, and whether it decodes a list."""
     return msgspec.json.Decoder(type).decode, typing.get_origin(type) is list or type is list
 

@@ -7,7 +7,6 @@ strings of a value, so it reads the original text and not the output of this mod
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -51,19 +50,25 @@ class BlockReader:
     _marks: ReasoningMarks
     closer: Closer | None = None
     _buffer: str = ""
-    _before: str = ""  # the last text since a block, which shows whether a mark is only mentioned
+    _before: str = ""  # the end of the last line since a block, if it has a backtick
     _text: str = ""
     _done: int = 0
 
+    def plain(self, chunk: str) -> Kind | None:
+        """What all of the next chunk is, if it contains no mark and cannot be part of one; otherwise feed it."""
+        if self._buffer:
+            return None
+        if self.closer is not None:
+            return None if self.closer.partial.search(chunk) else Kind.REASONING
+        if self._marks.partial.search(chunk):
+            return None
+        if self._before or "`" in chunk:
+            self._keep(chunk)
+        return Kind.VISIBLE
+
     def feed(self, chunk: str) -> Iterator[Part]:
         """Process the next chunk."""
-        text = self._buffer + chunk if self._buffer else chunk
-        if self._partial.search(text):
-            yield from self._divide(text, is_last=False)
-            return
-        self._buffer, self._text, self._done = "", text, len(text)
-        if text:
-            yield self._plain(text)
+        return self._divide(self._buffer + chunk, is_last=False)
 
     def finish(self) -> Iterator[Part]:
         """End the text."""
@@ -78,15 +83,17 @@ class BlockReader:
         """The text after the last part; to be called instead of taking further parts."""
         return self._text[self._done :]
 
-    @property
-    def _partial(self) -> re.Pattern[str]:
-        return self._marks.partial if self.closer is None else self.closer.partial
-
     def _plain(self, text: str) -> Part:
         if self.closer is not None:
             return Part(Kind.REASONING, text)
-        self._before = (text if len(text) >= CODE_SPAN else self._before + text)[-CODE_SPAN:]
+        if self._before or "`" in text:
+            self._keep(text)
         return Part(Kind.VISIBLE, text)
+
+    def _keep(self, text: str) -> None:
+        """Keep the end of a line that has a backtick: a mark after it may be mentioned only."""
+        line = (self._before + text).rpartition("\n")[2][-CODE_SPAN:]
+        self._before = line if "`" in line else ""
 
     def _divide(self, text: str, *, is_last: bool) -> Iterator[Part]:
         start = len(self._before) if self.closer is None else 0
@@ -122,7 +129,8 @@ class BlockReader:
 
     def _safe_end(self, text: str, start: int) -> int:
         """The end of the text that cannot be part of a partial mark."""
-        for match in self._partial.finditer(text, max(start, len(text) - self._marks.longest)):
+        partial = self._marks.partial if self.closer is None else self.closer.partial
+        for match in partial.finditer(text, max(start, len(text) - self._marks.longest)):
             if match.end() == len(text):
                 return match.start()
         return len(text)
@@ -212,7 +220,16 @@ class TagStream:
 
     def feed(self, chunk: str) -> tuple[str, str]:
         """Process the next chunk; return the released visible text and reasoning."""
-        return (chunk, "") if self._is_plain else self._released(self._reader.feed(chunk))
+        if self._is_plain:
+            return chunk, ""
+        kind = self._reader.plain(chunk)
+        if kind is Kind.REASONING:
+            return "", chunk
+        if kind is Kind.VISIBLE:
+            if not self._has_text and chunk and not chunk.isspace():
+                self._has_text, self._is_plain = True, self._only_leading
+            return chunk, ""
+        return self._released(self._reader.feed(chunk))
 
     def finish(self) -> tuple[str, str]:
         """End the stream; return the buffered visible text and reasoning."""
