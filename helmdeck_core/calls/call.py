@@ -19,7 +19,7 @@ from helmdeck_core.calls.circuit_breaker import CircuitBreaker
 from helmdeck_core.calls.completer import Completer
 from helmdeck_core.calls.continuation.turn import RequestGuard
 from helmdeck_core.calls.models import suggest_models
-from helmdeck_core.calls.operation import CallResult, Operation, fingerprint
+from helmdeck_core.calls.operation import CallOptions, CallResult, Operation, fingerprint
 from helmdeck_core.calls.provider_client import Chunks, ProviderClient
 from helmdeck_core.calls.recovery import (
     SENT_BEFORE,
@@ -36,7 +36,6 @@ from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, Stop
 from helmdeck_core.domain.continuation import TerminalReason
 from helmdeck_core.domain.events import CallRef, CooldownStarted, CostUnknown, ModelUnknown, StopReasonUnknown
 from helmdeck_core.domain.models import ModelId
-from helmdeck_core.domain.recovery import CallLimits
 from helmdeck_core.errors import CallFailed, LengthTruncated, LikelyTimeout, QuotaExhausted, RequestKind, Usage
 from helmdeck_core.resolve.runtime import Runtime
 from helmdeck_core.timeouts import Deadline, Limited
@@ -45,22 +44,6 @@ T = TypeVar("T")
 
 MAX_REPORTED = 1_000
 """Models and stop reasons that are remembered as reported; providers choose the words, so memory needs a bound."""
-
-
-@attrs.frozen(kw_only=True)
-class CallOptions:
-    """What a caller says about one call.
-
-    :ivar model: the requested model.
-    :ivar limits: the limits that apply, with the configuration's defaults.
-    :ivar parent: the id of the call that this one is a side call of.
-    """
-
-    model: str
-    pack: str
-    caller: str
-    limits: CallLimits
-    parent: str = ""
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -269,14 +252,12 @@ class Call(Generic[T]):
             self._repeating.add(prepared.request.model)
         self.services.report_unknown_stop(prepared.request, response)
         self._events.response_received(this.call, prepared.request.model, response)
-        if self._operation.type is None:  # otherwise the decoder reads the text as it came
-            this.response = response = visible_response(
-                response,
-                self.services.runtime.decoder,
-                prepared.budget,
-                is_stream=self._streams,
-                is_structured=self._is_structured(this),
+        if self._operation.type is None:  # otherwise the decoder reads the text as received
+            decoder, is_structured = self.services.runtime.decoder, self._is_structured(this)
+            response = visible_response(
+                response, decoder, prepared.budget, is_stream=self._streams, is_structured=is_structured
             )
+            this.response = response
         value = self._operation.read(prepared, response)
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:

@@ -9,10 +9,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from helmdeck_core.calls.call import Call, CallOptions, CallServices, TimeLimit
+from helmdeck_core.calls.call import Call, CallServices, TimeLimit
 from helmdeck_core.calls.circuit_breaker import CircuitBreaker
 from helmdeck_core.calls.completer import Completer
-from helmdeck_core.calls.operation import CallResult, Operation
+from helmdeck_core.calls.operation import CallOptions, CallResult, Operation
 from helmdeck_core.calls.provider_client import Chunks, ProviderClient
 from helmdeck_core.calls.recovery import RecoverySettings, WaitPolicy
 from helmdeck_core.domain.chat import ChatResponse

@@ -89,8 +89,8 @@ def visible_response(
         return response
     starts = budget.starts_in_reasoning and not response.reasoning_content
     if not is_stream:
-        is_cut = starts and response.stop_reason not in _FINISHED
-        starts = decoder.strip(response.text).starts_in_reasoning or is_cut
+        is_unfinished = starts and response.stop_reason not in _FINISHED
+        starts = decoder.strip(response.text).starts_in_reasoning or is_unfinished
     reader = VisibleText(decoder, starts_in_reasoning=starts, is_structured=is_structured)
     deltas = [*reader.feed((ChatDelta(response.text),)), *reader.finish(response.stop_reason)]
     text = "".join(delta.text for delta in deltas)

@@ -207,7 +207,7 @@ class ChatResponse:
 
     :ivar text: the text. A provider leaves reasoning tags in it; a deck moves reasoning between tags to
         ``reasoning_content``, also that of an unclosed block.
-    :ivar reasoning_content: reasoning, first that which the provider returned in a separate field.
+    :ivar reasoning_content: reasoning, first the provider's own from a separate field.
     :ivar stop_reason: the normalised reason; a refusal or a tool call in the response takes precedence over the native
         reason.
     :ivar strict_stop_reason: the normalised native reason alone.

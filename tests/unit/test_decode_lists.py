@@ -78,7 +78,7 @@ def test_objects_of_a_truncated_response_are_not_a_list() -> None:
 
 @pytest.mark.parametrize("stop", [StopReason.UNKNOWN, StopReason.CANCELLED, StopReason.MAX_TOKENS])
 @pytest.mark.parametrize("text", ['{"tool": "a"}\n{"tool": "b"}\n', '{"tool": "a"}', '```json\n{"tool": "a"}\n```'])
-def test_objects_without_brackets_are_no_list_if_the_response_may_lack_some(text: str, stop: StopReason) -> None:
+def test_objects_without_brackets_are_not_a_list_if_the_response_may_lack_some(text: str, stop: StopReason) -> None:
     decode_failure(text, stop)
 
 

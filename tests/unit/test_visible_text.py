@@ -119,7 +119,7 @@ def test_text_of_a_server_that_separates_reasoning_does_not_start_in_reasoning()
     assert (visible, hidden) == ("Hello.", "hm") == (response.text, response.reasoning_content)
 
 
-def test_truncated_text_that_never_closes_the_block_of_the_prompt_is_no_answer() -> None:
+def test_truncated_text_that_never_closes_the_block_of_the_prompt_is_an_empty_answer() -> None:
     with pytest.raises(CallFailed) as caught:
         completed(Reply("hm, or no", "length"), recovery={"max_attempts": 1}, **OPENS)
     assert caught.value.is_empty

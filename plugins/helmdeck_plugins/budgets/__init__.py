@@ -30,7 +30,7 @@ THINKING = re.compile(
     r"(?:^|[/\-_.:])(?:o1|o3|o4|thinking|reasoner|r1|kimi-k2|deepseek-v4|qwq|magistral|gpt-oss|nemotron-3)(?:$|[/\-_.:])"
 )
 
-# Models whose chat templates end in an opening tag, on servers that separate reasoning only if they are told how.
+# Models whose chat templates end in an opening tag, on servers that separate reasoning only if configured to.
 OPENS_REASONING = re.compile(
     r"(?:llamacpp|lmstudio|vllm|sglang)/(?:.*[/\-_.:])?(?:deepseek-r1|qwq|qwen3(?=[\w.:-]*thinking))(?:$|[/\-_.:])"
 )
