@@ -243,7 +243,8 @@ def budgets() -> str:
         table(headings, rows, right=(2, 3, 4, 7)),
         "A model id that ends in `:free` never gets more than the fallback, whatever its row. Providers that serve a "
         "vendor's models under its names share its rows, such as `gemini/` and `google/`. The name of a reasoning model, such "
-        "as `deepseek-r1` or `qwq`, sets *hybrid* and 4,000 tokens of headroom.",
+        "as `deepseek-r1` or `qwq`, sets *hybrid* and 4,000 tokens of headroom. On `vllm`, `sglang`, `llamacpp` and "
+        "`lmstudio`, names whose chat template opens the reasoning block also set `starts_in_reasoning`.",
         "With the extra `prices`, `helmdeck budgets` also shows list prices from `genai-prices`, where a row has no prices of "
         "its own, and calls to a model without a row get the context window that is listed for it.",
         "## Fields",

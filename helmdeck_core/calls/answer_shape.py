@@ -19,11 +19,15 @@ class AnswerShapeCheck:
     """Checks responses to one request with the contributed reasoning tags, decode steps and tool-call formats.
 
     :ivar type: the type that the response is decoded into; ``None`` for plain text.
+    :ivar starts_in_reasoning: the prompt opened a reasoning block.
+    :ivar may_start_in_reasoning: see ``Decoder.decode``.
     """
 
     runtime: Runtime
     request: ChatRequest
     type: Any = None
+    starts_in_reasoning: bool = False
+    may_start_in_reasoning: bool = False
 
     def is_complete(self, response: ChatResponse) -> bool:
         """Whether a response needs no further evaluation: plain text that ended by itself."""
@@ -33,14 +37,15 @@ class AnswerShapeCheck:
     def visible(self, text: str) -> str:
         """Return the text without reasoning; empty where a reasoning block is not closed."""
         stripped = self.runtime.decoder.strip(text)
-        return "" if stripped.is_unclosed else (stripped.text if stripped.found else text)
+        is_unclosed = stripped.is_unclosed or (self.starts_in_reasoning and not stripped.found)
+        return "" if is_unclosed else (stripped.text if stripped.found else text)
 
     def shape(self, text: str) -> Shape:
         """Return how a text relates to the requested type."""
         if self.type is None:
             return Shape.TEXT
         try:
-            self.runtime.decoder.decode(text, self.type)
+            self.runtime.decoder.decode(text, self.type, may_start_in_reasoning=self.may_start_in_reasoning)
         except DecodeFailed as exc:
             return Shape.CUT if exc.sub_cause == "cut" else Shape.BROKEN
         return Shape.WHOLE

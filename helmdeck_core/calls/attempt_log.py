@@ -134,6 +134,23 @@ class AttemptLog:
         """Known cost of the side calls of this attempt."""
         return sum(attempt.cost_usd or 0.0 for attempt in self._side_attempts)
 
+    def over_cost_limit(self, this: AttemptState, request: ChatRequest, used: Usage = NO_USAGE) -> str:
+        """Return why the cost limit forbids a request; empty where it does not.
+
+        :param used: the usage of this attempt so far.
+        """
+        if this.step.left_usd is None:
+            return ""
+        pricer, budget = self._pricer, this.ready.budget
+        left_usd = this.step.left_usd - self.side_cost_usd - (pricer.cost_usd(budget, request.model, used) or 0.0)
+        limit_usd = self._policy.limits.max_cost_usd
+        if left_usd <= 0:
+            return "" if pricer.is_free(budget, request.model) else f"max_cost_usd {limit_usd:g} reached"
+        least_usd = pricer.least_usd(budget, request.model, request)
+        if least_usd is None or least_usd <= left_usd:
+            return ""
+        return f"its input alone costs about {least_usd:.6f} US dollars, and {left_usd:.6f} are left of {limit_usd:g}"
+
     def take_side_attempts(self, number: int) -> tuple[Attempt, ...]:
         """Return the side attempts under this attempt's number, and forget them."""
         if not self._side_attempts:

@@ -8,22 +8,23 @@ import functools
 import os
 from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 import attrs
 
 from helmdeck_core.calls.answer_shape import AnswerShapeCheck
 from helmdeck_core.calls.attempt_log import NO_USAGE, AttemptLog, AttemptState, RequestRefused
 from helmdeck_core.calls.call_events import CallEvents
-from helmdeck_core.calls.call_services import CallOptions, CallServices
+from helmdeck_core.calls.call_services import CallServices
 from helmdeck_core.calls.chat_operation import is_json
 from helmdeck_core.calls.continuation.turn import RequestGuard
 from helmdeck_core.calls.models import suggest_models
-from helmdeck_core.calls.operation import CallResult, Operation, copy_response, fingerprint
+from helmdeck_core.calls.operation import CallOptions, CallResult, Operation, copy_response, fingerprint
 from helmdeck_core.calls.partial_answer import PartialAnswer
 from helmdeck_core.calls.provider_client import Chunks
 from helmdeck_core.calls.recovery import SENT_BEFORE, AttemptFailure, Decision, NextAttempt, RecoveryPolicy, rule_for
 from helmdeck_core.calls.response_failures import interrupted_failure
+from helmdeck_core.calls.visible_text import VisibleText, may_start_in_reasoning, visible_response
 from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, silence_failure, timeout_failure
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import TerminalReason
@@ -71,6 +72,7 @@ class Call(Generic[T]):
         self._repeating: set[str] = set()
         self._counted: set[str] = set()
         self._partial = PartialAnswer()
+        self._visible: VisibleText | None = None
         self.result: CallResult[T] | None = None
 
     def __enter__(self) -> Self:
@@ -102,7 +104,7 @@ class Call(Generic[T]):
         this.request = self._resumed(this)
         if self._policy.has_sent and self._policy.is_repeat(fingerprint(this.request)):
             raise RequestRefused(SENT_BEFORE)
-        if too_expensive := self._over_cost_limit(this, this.request):
+        if too_expensive := self._log.over_cost_limit(this, this.request):
             if self._policy.attempts:
                 raise RequestRefused(too_expensive)
             headline = "the request would cost more than the call may"
@@ -150,13 +152,20 @@ class Call(Generic[T]):
     async def stream(self, this: AttemptState) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """Send the request, yield the chunks in batches, and read the whole response."""
         with this:
-            with TimeLimit(self, this):
+            with self.time_limit(this):
                 await self.prepare(this)
+            # The text of an interrupted attempt and that of its continuation are one text.
+            visible = (self._visible if self._partial.is_begun else None) or self._visible_text(this)
+            self._visible = visible
             for source in (self._first_chunks, self._continuation_chunks):
                 async with contextlib.aclosing(source(this)) as batches:
                     async for batch in batches:
-                        yield batch
-                        del batch  # so that no traceback with variables shows the text
+                        if chunks := visible.feed(batch):
+                            yield chunks
+                        del batch, chunks  # so that no traceback with variables shows the text
+            assert this.response is not None
+            if rest := visible.finish(this.response.stop_reason):
+                yield rest
             self.read(this)
 
     async def _first_chunks(self, this: AttemptState) -> AsyncGenerator[Sequence[ChatDelta], None]:
@@ -258,6 +267,12 @@ class Call(Generic[T]):
         this.response = response = self._partial.joined(response, prepared.request.model)
         self.services.report_unknown_stop(prepared.request, response)
         self._events.response_received(this.call, prepared.request.model, response)
+        if self._operation.type is None:  # otherwise the decoder reads the text as received
+            decoder, is_structured = self.services.runtime.decoder, self._is_structured(this)
+            response = visible_response(
+                response, decoder, prepared.budget, is_stream=self._streams, is_structured=is_structured
+            )
+            this.response = response
         value = self._operation.read(prepared, response)
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:
@@ -276,7 +291,10 @@ class Call(Generic[T]):
     # -- limits of an attempt ------------------------------------------------------------------------------
 
     def _check(self, this: AttemptState) -> AnswerShapeCheck:
-        return AnswerShapeCheck(self.services.runtime, this.ready.request, self._operation.type)
+        budget = this.ready.budget
+        may_start = may_start_in_reasoning(budget, this.response)
+        starts = may_start and budget.starts_in_reasoning
+        return AnswerShapeCheck(self.services.runtime, this.ready.request, self._operation.type, starts, may_start)
 
     def _guard(self, this: AttemptState) -> RequestGuard:
         return functools.partial(self._forbids, this)
@@ -287,31 +305,21 @@ class Call(Generic[T]):
         """How a response ends whose continuation must not be sent; ``None`` where it may be sent."""
         if kind is RequestKind.CONTINUATION and request.model in self._repeating:
             return TerminalReason.NO_PROGRESS
-        return TerminalReason.COST_LIMIT if self._over_cost_limit(this, request, used) else None
-
-    def _over_cost_limit(self, this: AttemptState, request: ChatRequest, used: Usage = NO_USAGE) -> str:
-        """Why the cost limit forbids a request; empty where it does not.
-
-        :param used: the usage of this attempt so far.
-        """
-        if this.step.left_usd is None:
-            return ""
-        pricer, budget = self.services.runtime.pricer, this.ready.budget
-        left_usd = this.step.left_usd - self._log.side_cost_usd - (pricer.cost_usd(budget, request.model, used) or 0.0)
-        limit_usd = self._policy.limits.max_cost_usd
-        if left_usd <= 0:
-            return "" if pricer.is_free(budget, request.model) else f"max_cost_usd {limit_usd:g} reached"
-        least_usd = pricer.least_usd(budget, request.model, request)
-        if least_usd is None or least_usd <= left_usd:
-            return ""
-        return f"its input alone costs about {least_usd:.6f} US dollars, and {left_usd:.6f} are left of {limit_usd:g}"
+        return TerminalReason.COST_LIMIT if self._log.over_cost_limit(this, request, used) else None
 
     def _watchdog(self, this: AttemptState) -> ReasoningWatchdog:
         request, max_tokens = this.ready.request, None
         if this.ready.budget.is_hybrid_reasoning and request.max_tokens is not None:
             max_tokens = request.max_tokens * self.services.think_share
-        is_structured = self._operation.type is not None or request.response_format is not None
-        return ReasoningWatchdog(self.services.runtime.decoder.stream(), max_tokens, is_structured=is_structured)
+        return ReasoningWatchdog(self._visible_text(this), max_tokens, is_structured=self._is_structured(this))
+
+    def _visible_text(self, this: AttemptState) -> VisibleText:
+        starts = this.ready.budget.starts_in_reasoning
+        is_structured = self._is_structured(this)
+        return VisibleText(self.services.runtime.decoder, starts_in_reasoning=starts, is_structured=is_structured)
+
+    def _is_structured(self, this: AttemptState) -> bool:
+        return self._operation.type is not None or this.ready.request.response_format is not None
 
     def loop_time(self, until_s: float | None) -> float | None:
         """Convert a time on the deck's clock to the event loop's clock."""
@@ -346,6 +354,18 @@ class Call(Generic[T]):
         return timeout_failure(
             this.step.model, self._elapsed_s(this), now_s - self._start_s, self._policy.limits.deadline_s, share
         )
+
+    @contextlib.contextmanager
+    def time_limit(self, this: AttemptState) -> Iterator[None]:
+        """Bound an attempt; a timeout becomes a ``CallFailed``."""
+        deadline = Deadline(self.loop_time(this.step.until_s))
+        try:
+            with deadline:
+                yield
+        except TimeoutError as exc:
+            if not deadline.has_expired:
+                raise
+            raise self.timeout(this) from exc
 
     def _reasoning_failure(self, this: AttemptState, watchdog: ReasoningWatchdog, kind: type[CallFailed]) -> CallFailed:
         this.estimate(watchdog.reasoning_tokens)
@@ -422,24 +442,3 @@ class Call(Generic[T]):
         left_s = None if deadline_s is None else deadline_s - services.clock()
         failure = await suggest_models(services.client.pool, self._failure, self._policy.attempts[-1].model, left_s)
         raise self._log.final_failure(failure, self._reason, services.clock() - self._start_s)
-
-
-class TimeLimit:
-    """Bounds an attempt; a timeout becomes a ``CallFailed``."""
-
-    __slots__ = ("_call", "_deadline", "_this")
-
-    def __init__(self, call: Call[Any], this: AttemptState) -> None:
-        self._call, self._this = call, this
-        self._deadline = Deadline(call.loop_time(this.step.until_s))
-
-    def __enter__(self) -> None:
-        self._deadline.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            self._deadline.__exit__(kind, error, traceback)
-        except TimeoutError as exc:
-            raise self._call.timeout(self._this) from exc

@@ -1,4 +1,4 @@
-"""What a caller says about one call, and what all calls of a deck share."""
+"""The services that all calls of a deck share."""
 
 from __future__ import annotations
 
@@ -13,27 +13,10 @@ from helmdeck_core.calls.recovery import RecoverySettings
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.events import CostUnknown, ModelUnknown, StopReasonUnknown
 from helmdeck_core.domain.models import ModelId
-from helmdeck_core.domain.recovery import CallLimits
 from helmdeck_core.resolve.runtime import Runtime
 
 MAX_REPORTED = 1_000
 """Models and stop reasons that are remembered as reported; providers choose the words, so memory needs a bound."""
-
-
-@attrs.frozen(kw_only=True)
-class CallOptions:
-    """What a caller says about one call.
-
-    :ivar model: the requested model.
-    :ivar limits: the limits that apply, with the configuration's defaults.
-    :ivar parent: the id of the call that this one is a side call of.
-    """
-
-    model: str
-    pack: str
-    caller: str
-    limits: CallLimits
-    parent: str = ""
 
 
 @attrs.define(kw_only=True, eq=False)

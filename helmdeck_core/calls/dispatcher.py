@@ -9,11 +9,11 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from helmdeck_core.calls.call import Call, TimeLimit
-from helmdeck_core.calls.call_services import CallOptions, CallServices
+from helmdeck_core.calls.call import Call
+from helmdeck_core.calls.call_services import CallServices
 from helmdeck_core.calls.circuit_breaker import CircuitBreaker
 from helmdeck_core.calls.completer import Completer
-from helmdeck_core.calls.operation import CallResult, Operation
+from helmdeck_core.calls.operation import CallOptions, CallResult, Operation
 from helmdeck_core.calls.provider_client import Chunks, ProviderClient
 from helmdeck_core.calls.recovery import RecoverySettings, WaitPolicy
 from helmdeck_core.domain.chat import ChatResponse
@@ -65,7 +65,7 @@ class Dispatcher:
         with Call(self.services, operation, options) as call:
             for attempt in call.attempts():
                 with attempt:
-                    with TimeLimit(call, attempt):
+                    with call.time_limit(attempt):
                         await call.prepare(attempt)
                         attempt.response = await call.complete(attempt)
                     call.read(attempt)

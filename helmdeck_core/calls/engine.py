@@ -7,10 +7,9 @@ from typing import Any, TypeVar
 
 import attrs
 
-from helmdeck_core.calls.call_services import CallOptions
 from helmdeck_core.calls.chat_operation import ChatOperation
 from helmdeck_core.calls.dispatcher import Dispatcher
-from helmdeck_core.calls.operation import CallResult, copy_response
+from helmdeck_core.calls.operation import CallOptions, CallResult, copy_response
 from helmdeck_core.calls.provider_client import ProviderClient
 from helmdeck_core.calls.provider_pool import ProviderPool
 from helmdeck_core.calls.question_operation import QuestionOperation

@@ -14,6 +14,7 @@ from helmdeck_core.domain.chat import ChatRequest, ChatResponse, TextPart
 from helmdeck_core.domain.events import CallRef
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.questions import FilterCall, Selection
+from helmdeck_core.domain.recovery import CallLimits
 from helmdeck_core.errors import Attempt, CallFailed
 
 T = TypeVar("T")
@@ -67,6 +68,22 @@ class Operation(Protocol[T_co]):
     def is_final(self, failure: CallFailed) -> bool:
         """Whether the caller wants this failure without any recovery."""
         ...
+
+
+@attrs.frozen(kw_only=True)
+class CallOptions:
+    """What a caller says about one call.
+
+    :ivar model: the requested model.
+    :ivar limits: the limits that apply, with the configuration's defaults.
+    :ivar parent: the id of the call that this one is a side call of.
+    """
+
+    model: str
+    pack: str
+    caller: str
+    limits: CallLimits
+    parent: str = ""
 
 
 @attrs.frozen(kw_only=True)

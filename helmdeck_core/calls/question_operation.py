@@ -14,6 +14,7 @@ from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.calls.recovery import NextAttempt
 from helmdeck_core.calls.response_failures import decode_failure
+from helmdeck_core.calls.visible_text import may_start_in_reasoning
 from helmdeck_core.context.composer import Composer, Prompt
 from helmdeck_core.context.llm_filter import request_filter
 from helmdeck_core.context.prompt_layout import with_schema, with_text
@@ -188,12 +189,16 @@ class QuestionOperation(Generic[T]):
         if response.tool_calls and (decoded := self._read_calls(response)) is not None:
             return decoded
         try:
-            decode = functools.partial(self.runtime.decoder.decode, output_tokens=response.usage.output_tokens)
+            decode = functools.partial(
+                self.runtime.decoder.decode,
+                output_tokens=response.usage.output_tokens,
+                may_start_in_reasoning=may_start_in_reasoning(prepared.budget, response),
+            )
             return decode_parsed(decode, response.text, self.question.type, response.stop_reason, self.question.parse)
         except DecodeFailed as exc:
             # A truncated bare value, such as a number, would be another value.
             is_truncated = exc.cause is FailureClass.LENGTH_TRUNCATED and self.question.parse is not None
-            salvaged = None if is_truncated else self._salvage(response.text)
+            salvaged = None if is_truncated or exc.is_empty else self._salvage(response.text)
             if salvaged is None:
                 if exc.path:
                     self.problems[prepared.request.model] = str(exc)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from helmdeck_core.calls.diagnosis import is_blank_loop
+from helmdeck_core.calls.visible_text import VisibleText
 from helmdeck_core.domain.chat import ChatDelta
-from helmdeck_core.domain.decode import StreamStripper
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.errors import CallFailed, LikelyTimeout
 
@@ -23,7 +23,7 @@ CHECK_EVERY_CHARS = 400
 class ReasoningWatchdog:
     """Watches one response.
 
-    :param stripper: removes reasoning from the text.
+    :param visible: separates reasoning from the text.
     :param max_tokens: reasoning tokens allowed before the first visible one; ``None`` is no limit.
     :param is_structured: the response must have a format such as JSON, so endless whitespace means that it never gets one.
     :ivar has_output: whether anything visible arrived: text outside of reasoning, or a tool call.
@@ -31,8 +31,8 @@ class ReasoningWatchdog:
     :ivar is_blank_loop: whether only whitespace arrived for long, as from constrained decoding that is stuck.
     """
 
-    def __init__(self, stripper: StreamStripper, max_tokens: float | None = None, *, is_structured: bool) -> None:
-        self._stripper = stripper
+    def __init__(self, visible: VisibleText, max_tokens: float | None = None, *, is_structured: bool) -> None:
+        self._visible = visible
         self._max_chars = None if max_tokens is None else max_tokens * CHARS_PER_TOKEN
         self._reasoning_chars = 0
         self._texts: list[str] | None = [] if is_structured else None
@@ -67,9 +67,9 @@ class ReasoningWatchdog:
         return self._reasoning_chars // CHARS_PER_TOKEN
 
     def _check_reasoning(self, delta: ChatDelta) -> None:
-        visible, reasoning = self._stripper.feed(delta.text) if delta.text else ("", "")
-        self._reasoning_chars += len(delta.reasoning_content) + len(reasoning)
-        self.has_output = bool(visible.strip()) or delta.tool_call is not None
+        for each in self._visible.feed((delta,)):
+            self._reasoning_chars += len(each.reasoning_content)
+            self.has_output |= bool(each.text.strip()) or each.tool_call is not None
         if not self.has_output and self._max_chars is not None:
             self.exceeds_reasoning_limit = self._reasoning_chars > self._max_chars
 

@@ -291,6 +291,7 @@ class BudgetConfig:
     allows_llm_filter: bool | None = None
     filter_model: str | None = None
     is_hybrid_reasoning: bool | None = None
+    starts_in_reasoning: bool | None = None
     reasoning_headroom_tokens: int | None = None
     wants_strict_json: bool | None = None
     supports_prefix_cache: bool | None = None

@@ -205,8 +205,9 @@ class ChatRequest:
 class ChatResponse:
     """The response to a request that did not fail. It may still be unusable.
 
-    :ivar text: the visible text, unchanged; it may contain reasoning tags.
-    :ivar reasoning_content: reasoning that the provider returned in a separate field.
+    :ivar text: the text. A provider leaves reasoning tags in it; a deck moves reasoning between tags to
+        ``reasoning_content``, also that of an unclosed block.
+    :ivar reasoning_content: reasoning, first the provider's own from a separate field.
     :ivar stop_reason: the normalised reason; a refusal or a tool call in the response takes precedence over the native
         reason.
     :ivar strict_stop_reason: the normalised native reason alone.

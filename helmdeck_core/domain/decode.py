@@ -70,12 +70,14 @@ class Stripped:
     :ivar reasoning: the removed text, joined by line breaks; for diagnosis only.
     :ivar found: names of the matched tags, in order.
     :ivar is_unclosed: the last block has no closing tag and remains in ``text``.
+    :ivar starts_in_reasoning: a closing tag without an opening one ended reasoning that started in the prompt.
     """
 
     text: str
     reasoning: str = ""
     found: tuple[str, ...] = ()
     is_unclosed: bool = False
+    starts_in_reasoning: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -173,17 +175,18 @@ class Decoder(Protocol):
     """Strips reasoning from responses and decodes their values."""
 
     def strip(self, text: str) -> Stripped:
-        """Remove closed reasoning blocks; an unclosed block stays in place and is flagged. Idempotent."""
+        """Remove closed reasoning blocks; an unclosed block stays in place and is flagged."""
         ...
 
     def has_reasoning(self, text: str) -> bool:
         """Whether ``strip`` removes anything."""
         ...
 
-    def stream(self, *, starts_in_reasoning: bool = False) -> StreamStripper:
+    def stream(self, *, starts_in_reasoning: bool = False, only_leading: bool = False) -> StreamStripper:
         """Return a stripper for streamed text.
 
         :param starts_in_reasoning: the prompt opened a block, so the text starts inside reasoning.
+        :param only_leading: tags after the first visible text are text, as in the strings of JSON.
         """
         ...
 
@@ -195,6 +198,7 @@ class Decoder(Protocol):
         *,
         fits: Callable[[T], bool] | None = None,
         output_tokens: int = 0,
+        may_start_in_reasoning: bool = False,
         tried: Tried | None = None,
     ) -> Decoded[T]:
         """Decode the first complete object, or list if ``type`` is a list, that matches the type.
@@ -204,6 +208,8 @@ class Decoder(Protocol):
         :param fits: an extra condition, for a loose type such as ``dict``.
         :param output_tokens: output tokens that the provider reported; 0 if unknown. If the text is far shorter, a failure
             becomes a ``reasoning_leak``.
+        :param may_start_in_reasoning: the prompt may have opened a block: without any tag, the text of a turn that did
+            not end by itself is reasoning, unless it is nothing but the value.
         :param tried: called for each decode attempt with the name of the step and the outcome.
         :raises DecodeFailed: the text contains no such value; the exception has the cause and the position.
         """

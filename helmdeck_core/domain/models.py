@@ -77,6 +77,8 @@ class Budget:
     :ivar allows_llm_filter: a filter call may narrow an unsure selection.
     :ivar filter_model: the model of filter calls; ``None`` is this model.
     :ivar is_hybrid_reasoning: the model may return reasoning before its answer, in the text or in a separate field.
+    :ivar starts_in_reasoning: the chat template opens the reasoning block, so a text that the server does not separate
+        starts inside it.
     :ivar reasoning_headroom_tokens: added to ``output_tokens`` if ``is_hybrid_reasoning``.
     :ivar wants_strict_json: JSON mode improves the output of this model.
     :ivar supports_prefix_cache: the provider discounts cached prompt prefixes.
@@ -97,6 +99,7 @@ class Budget:
     allows_llm_filter: bool = False
     filter_model: str | None = None
     is_hybrid_reasoning: bool = False
+    starts_in_reasoning: bool = False
     reasoning_headroom_tokens: int = 0
     wants_strict_json: bool = False
     supports_prefix_cache: bool = False

@@ -61,13 +61,18 @@ def _bracketed(name: str) -> ReasoningTag:
     return ReasoningTag(name=f"[{name}]", open=f"[{name}]", close=(f"[/{name}]",))
 
 
-def _harmony(channel: str) -> ReasoningTag:
+def _harmony(channel: str) -> tuple[ReasoningTag, ...]:
+    """A channel, with and without the header of its message, which templates put into the prompt."""
     # Another message follows <|end|>; an <|end|> without an opening tag only ends the answer.
-    return ReasoningTag(
-        name=f"harmony-{channel}",
-        open=f"<|channel|>{channel}<|message|>",
-        close=("<|end|>", "<|channel|>final<|message|>", "<|channel|>final <|constrain|>json<|message|>"),
-        closes_alone=False,
+    finals = ("<|channel|>final<|message|>", "<|channel|>final <|constrain|>json<|message|>", *_HARMONY_FINAL)
+    return tuple(
+        ReasoningTag(
+            name=f"harmony-{channel}{suffix}",
+            open=f"{header}<|channel|>{channel}<|message|>",
+            close=("<|end|>", *finals, *(f"<|end|>{final}" for final in _HARMONY_FINAL)),
+            closes_alone=False,
+        )
+        for header, suffix in (("", ""), ("<|start|>assistant", "-message"))
     )
 
 
@@ -76,8 +81,8 @@ def _between(start: str, end: str, *, closes_alone: bool = True) -> ReasoningTag
 
 
 _CHANNELS = (
-    _harmony("analysis"),  # gpt-oss
-    _harmony("commentary"),  # gpt-oss, preambles; a tool call has a longer header and does not match
+    *_harmony("analysis"),  # gpt-oss
+    *_harmony("commentary"),  # gpt-oss, preambles; a tool call has a longer header and does not match
     ReasoningTag(name="harmony-final", open="", close=_HARMONY_FINAL),
     # The same without its control tokens: analysis...assistantfinal{...}
     ReasoningTag(name="harmony-plain", open="", close=("assistantfinal",)),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import msgspec
 import pytest
 
@@ -71,3 +74,23 @@ def test_incomplete_or_invalid_list_fails(text: str, sub_cause: str) -> None:
 
 def test_objects_of_a_truncated_response_are_not_a_list() -> None:
     assert decode_failure('{"tool": "a"}\n{"tool": "b"}', StopReason.MAX_TOKENS).sub_cause == "not_a_list"
+
+
+@pytest.mark.parametrize("stop", [StopReason.UNKNOWN, StopReason.CANCELLED, StopReason.MAX_TOKENS])
+@pytest.mark.parametrize("text", ['{"tool": "a"}\n{"tool": "b"}\n', '{"tool": "a"}', '```json\n{"tool": "a"}\n```'])
+def test_objects_without_brackets_are_not_a_list_if_the_response_may_lack_some(text: str, stop: StopReason) -> None:
+    decode_failure(text, stop)
+
+
+def test_list_in_brackets_is_complete_whatever_the_stop_reason() -> None:
+    assert DECODER.decode('[{"tool": "a"}]', list[Step], StopReason.UNKNOWN).value == [Step("a")]
+
+
+def test_types_that_are_made_per_call_are_not_kept() -> None:
+    made = []
+    for number in range(400):
+        made.append(weakref.ref(kind := msgspec.defstruct(f"Kind{number}", [("a", int)])))
+        DECODER.decode('{"a": 1}', kind)
+    del kind
+    gc.collect()
+    assert sum(ref() is not None for ref in made) <= 150

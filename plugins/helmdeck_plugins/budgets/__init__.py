@@ -30,6 +30,11 @@ THINKING = re.compile(
     r"(?:^|[/\-_.:])(?:o1|o3|o4|thinking|reasoner|r1|kimi-k2|deepseek-v4|qwq|magistral|gpt-oss|nemotron-3)(?:$|[/\-_.:])"
 )
 
+# Models whose chat templates end in an opening tag, on servers that separate reasoning only if configured to.
+OPENS_REASONING = re.compile(
+    r"(?:llamacpp|lmstudio|vllm|sglang)/(?:.*[/\-_.:])?(?:deepseek-r1|qwq|qwen3(?=[\w.:-]*thinking))(?:$|[/\-_.:])"
+)
+
 
 TIERS = (
     # Reliable on catalogs above 50 KB.
@@ -110,7 +115,7 @@ def helmdeck_model_budget(model_id: str, table: BudgetTable) -> Budget | None:
         budget = _as_free(budget, table)
     if THINKING.search(name) and not budget.is_hybrid_reasoning and row.prefix != "scripted/":
         budget = attrs.evolve(budget, is_hybrid_reasoning=True, reasoning_headroom_tokens=REASONING_HEADROOM)
-    return budget
+    return attrs.evolve(budget, starts_in_reasoning=True) if OPENS_REASONING.match(name) else budget
 
 
 def _best_row(names: Sequence[str], table: BudgetTable) -> BudgetRow | None:

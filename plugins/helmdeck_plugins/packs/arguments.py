@@ -14,6 +14,27 @@ from helmdeck_core import Entry, schema_problems
 
 _SHOWN_CHARS = 80
 
+MAX_NESTING = 100
+"""Levels of lists and objects in arguments; everything that handles a plan recurses into them."""
+
+
+def check_nesting(value: object) -> None:
+    """Reject arguments that are nested too deeply.
+
+    :raises ValueError: more than ``MAX_NESTING`` levels.
+    """
+    level = [value]
+    for _ in range(MAX_NESTING + 1):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, (dict, list))
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return
+    raise ValueError(f"arguments of at most {MAX_NESTING} levels")
+
 
 def inputs_of(entry: Entry) -> Mapping[str, Any]:
     """Return the declared inputs of an entry by name; without a schema, those of its metadata."""
@@ -109,7 +130,9 @@ def _allows_null(schema: object, root: Mapping[str, Any]) -> bool:
 
 def _decoded(text: str) -> Any:
     try:
-        return json.loads(text, strict=False)  # a string inside the string often has raw line breaks
+        value = json.loads(text, strict=False)  # a string inside the string often has raw line breaks
+        check_nesting(value)
+        return value
     except (ValueError, RecursionError):
         return None
 

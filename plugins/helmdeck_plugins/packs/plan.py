@@ -29,6 +29,7 @@ from helmdeck_core import (
     hookimpl,
     intent_sha,
 )
+from helmdeck_plugins.packs.arguments import check_nesting
 from helmdeck_plugins.packs.constraints import plan_forms
 from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, make_question
 from helmdeck_plugins.packs.validation import Checked, StepChecker
@@ -49,6 +50,9 @@ class StepAnswer(msgspec.Struct):
     tool: str | None = None
     args: dict[str, Any] | str | None = None
     rationale: str | None = None
+
+    def __post_init__(self) -> None:
+        check_nesting(self.args)
 
 
 class PlanAnswer(msgspec.Struct):

@@ -19,7 +19,7 @@ from helmdeck_core import (
     RouteKind,
     hookimpl,
 )
-from helmdeck_plugins.packs.arguments import as_declared, parse_arguments
+from helmdeck_plugins.packs.arguments import as_declared, check_nesting, parse_arguments
 from helmdeck_plugins.packs.constraints import route_forms
 from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, make_question
 from helmdeck_plugins.packs.validation import EntryResolver, resolver_of
@@ -35,6 +35,9 @@ class Choice(msgspec.Struct):
     id: str | None = None
     why: str | None = None
     suggested_inputs: dict[str, Any] | str | None = None
+
+    def __post_init__(self) -> None:
+        check_nesting(self.suggested_inputs)
 
 
 class RouteAnswer(msgspec.Struct):

@@ -18,6 +18,8 @@ from helmdeck_core import ReasoningTag
 
 MAX_ATTRIBUTES = 1000  # characters; limits the stream buffer after an incomplete opening mark
 
+CODE_SPAN = 200  # characters of a line that show where a code span starts
+
 _ATTRIBUTES = rf"(?:\s[^<>]{{0,{MAX_ATTRIBUTES}}}|/)?"
 _SPACES = r"[ \t\r\n]{0,8}"
 _FREE_HOPS = 3
@@ -170,6 +172,20 @@ class ReasoningMark:
     is_empty: bool = False
 
 
+def is_mention(text: str, start: int, end: int, floor: int = 0) -> bool:
+    """Whether a mark is all of a code span that starts on its line, as in prose about marks.
+
+    A mark between two code spans or fences is a mark.
+    """
+    if text[start - 1 : start] != "`" or text[end : end + 1] != "`" or text[max(floor, start - 2) : start] == "``":
+        return False
+    return (
+        text.count("`", max(floor, start - CODE_SPAN, text.rfind("\n", max(floor, start - CODE_SPAN), start)), start)
+        % 2
+        == 1
+    )
+
+
 class _BlockMarks(NamedTuple):
     """The exact marks of the last block; the next response of a model mostly uses the same ones."""
 
@@ -187,8 +203,9 @@ class ReasoningMarks:
         kinds: list[tuple[str, Closer | None]] = [(tag.name, Closer(tag.close)) for tag in opening]
         kinds += [(name, None) for name, _ in alone]
         self._kinds = {f"m{number}": kind for number, kind in enumerate(kinds)}
-        self._opens = [mark_atoms(tag.open, has_attributes=tag.has_attributes) for tag in opening]
-        self._pattern = compile_marks([*self._opens, *(_closing(close) for _, close in alone)])
+        opens = [mark_atoms(tag.open, has_attributes=tag.has_attributes) for tag in opening]
+        self._all = [*opens, *(_closing(close) for _, close in alone)]
+        self._pattern = compile_marks(self._all)
         self.longest = (
             MAX_ATTRIBUTES + max((len(mark) for tag in tags for mark in (tag.open, *tag.close)), default=0) + 16
         )
@@ -198,12 +215,17 @@ class ReasoningMarks:
 
     @cached_property
     def partial(self) -> re.Pattern[str]:
-        """A prefix of an opening mark at the end of a text."""
-        return compile_marks(self._opens, partial=True)
+        """A prefix of a mark outside any block, at the end of a text."""
+        return compile_marks(self._all, partial=True)
 
-    def search(self, text: str, start: int = 0) -> ReasoningMark | None:
-        """The first mark at or after ``start``, outside any block."""
+    def search(self, text: str, start: int = 0, floor: int = 0) -> ReasoningMark | None:
+        """The first mark at or after ``start``, outside any block; a mark in inline code is only mentioned.
+
+        :param floor: the end of the last block.
+        """
         match = self._pattern.search(text, start)
+        while match and text[match.start() - 1 : match.start()] == "`" and is_mention(text, *match.span(), floor):
+            match = self._pattern.search(text, match.end())
         return self._mark(match) if match else None
 
     @cached_property
@@ -230,13 +252,6 @@ class ReasoningMarks:
         if closer.hop and opened.lower() in self._unambiguous and closed.lower() in self._unambiguous:
             self._last_block = _BlockMarks(opened, closed, closer)
         return inside, *close.span()
-
-    def search_open(self, text: str, start: int) -> ReasoningMark | None:
-        """The first opening mark at or after ``start``."""
-        mark = self.search(text, start)
-        while mark and mark.closer is None:
-            mark = self.search(text, mark.end)
-        return mark
 
     def _mark(self, match: re.Match[str]) -> ReasoningMark:
         tag, closer = self._kinds[match.lastgroup or ""]

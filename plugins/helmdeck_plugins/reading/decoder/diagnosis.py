@@ -9,7 +9,8 @@ import msgspec
 
 from helmdeck_core import DecodeFailed, StopReason, undecodable
 
-_FINISHED = frozenset((StopReason.END_TURN, StopReason.TOOL_CALL))
+FINISHED = frozenset((StopReason.END_TURN, StopReason.TOOL_CALL))
+"""Stop reasons of a model that ended its turn by itself."""
 
 _SHAPE_ERROR = re.compile(
     r"""
@@ -38,7 +39,7 @@ def wrong_shape(stop: StopReason | None, text: str, error: msgspec.ValidationErr
 
 def is_leak(stop: StopReason | None, text: str, output_tokens: int) -> bool:
     """Whether a finished model generated far more tokens than the text holds; a token is mostly three or four bytes."""
-    if stop not in _FINISHED or output_tokens < _MIN_LEAK_TOKENS:
+    if stop not in FINISHED or output_tokens < _MIN_LEAK_TOKENS:
         return False
     return _LEAK_BYTES * len(text.encode("utf-8", "surrogatepass")) < output_tokens
 

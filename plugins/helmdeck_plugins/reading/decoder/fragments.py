@@ -8,73 +8,38 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import attrs
 import msgspec
 
+from helmdeck_plugins.reading.decoder.control_tokens import ControlBlocks, TokenBlock
+from helmdeck_plugins.reading.decoder.tokens import (
+    ANY_SHAPE,
+    INVISIBLE,
+    OBJECT_SHAPE,
+    STRING,
+    Tokens,
+    ascii_brackets,
+    is_commented_out,
+)
 from helmdeck_plugins.reading.marks import ReasoningMark, ReasoningMarks
-
-_SHAPES = r"""
-    [{\["`] (?:                  # a set in front, because that is what the engine can skip to
-      (?<=\{) (?P<object> (?= (?: \s | \\[nrt] )*+ (?: ["'}“>] | \\" | /[/*] | [A-Za-z_$] [\w$-]*+ \s* : | \Z ) ) )
-    | (?<=\[) (?P<list>   (?= {flat} \s* (?: [\[{"'\]\d-] | true | false | null ) ) )
-    | (?<=")  (?P<text>   (?= (?: \s | \\[nrt] )*+ \{ (?: \s | \\[nrt] )*+ (?: \\" | \} ) ) )
-    | (?<=`)  `{2,}+ [ ]*+ (?P<fence> [\w+#-]*+ )
-    )
-"""
-"""What may open JSON, by the first character after the bracket; ``{x}``, ``{1, 2}`` and ``{{ x }}`` do not.
-
-A ``text`` is JSON in a string; it must be recognized before the braces inside it.
-"""
-
-_ANY_SHAPE = re.compile(_SHAPES.replace("{flat}", ""), re.VERBOSE)
-_OBJECT_SHAPE = re.compile(_SHAPES.replace("{flat}", r"(?! [\d\s,.]++ \] )"), re.VERBOSE)
-"""The same when an object is expected: ``[1]`` is then a reference, and texts contain hundreds of them."""
-
-_MAX_DEPTH = 1_000
-"""More than any decoder here supports."""
 
 _MAX_FRAGMENTS = 500
 """Maximum fragments examined when one object is expected; a response contains a handful."""
 
-_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_MAX_ITEMS = 1_000
+"""The same when a list is expected, whose brackets may be missing."""
 
-_TOKENS = re.compile(
-    r"""
-    " (?: [^"\\]++ | \\. )*+ "                              # a string
-  | ' (?<= [\[{,:(\s] ') (?: [^'\\\n]++ | \\. )*+ '         # a string in Python's manner, not an apostrophe
-  | \\" (?<! \\\\" ) (?: [^"\\]++ | \\\\ (?: \\. | [^\\] ) )*+ \\"  # a string inside a string that lost its quotes
-  | // [^\n]*+
-  | /\* (?: [^*]++ | \* (?!/) )*+ \*/
-  | [{}\[\]]
-  | “                                                     # with _CURLY, a string in curly quotes, if it is ever closed
-  | " | ' (?<= [\[{,:] ') | ' (?<= [\[{,:] \s ') | /\*       # begun and never ended
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-
-_STRAY_QUOTE = re.compile(r"""(?<=[^\s\[{,:\\])"(?=[ ]*+[^\s:,}\]])""")
-"""A quote that neither starts nor ends a string, so it must be inside one."""
-
-_LOOSE = re.compile(
-    r"""
-    " (?: [^"\\]++ | \\. | " (?! \s*+ (?: [:,}\]] | \Z ) ) )*+ " | [{}\[\]] | "
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-"""Tokens for which a string ends only at a quote that valid syntax may follow."""
-
-_CURLY = re.compile(r"“[^”]*+”")
+_MAX_INVALID = 200
+"""Maximum invalid fragments; each costs several searches."""
 
 _CONTINUES = re.compile(r'\s*,\s*"[^"\\{}]*"\s*:|"[^"\n]*"\s*[,}\]]')
 """Text after a value that was closed too early: the next key, or the rest of a string."""
 
 _INVALID_CONTINUES = re.compile(r"""\s*(?:,\s*["'“\[{]|[\]}:])""")
 """The same after an invalid value, whose inner objects must not become the answer."""
-
-_UNTERMINATED = frozenset(('"', "'", "/*"))
 
 _TRAILING = re.compile(r"JSON is malformed: trailing characters \(byte (\d+)\)")
 
@@ -86,11 +51,20 @@ _LOOK_BEHIND = 100  # characters; more whitespace than this does not occur insid
 
 _JSON_FENCES = frozenset(("", "json", "jsonc", "json5", "jsonl", "javascript", "js"))
 
-_MAX_UNBALANCED = 12
+_MAX_UNBALANCED = 6
 """Maximum unclosed brackets examined; each costs a scan of the remaining text."""
 
 _MAX_RESCANS = 12
 """Limit, in multiples of the text length, for rescans after reasoning that ended inside an invalid value."""
+
+_BARE_KEY = re.compile(r"\{(?:\s|\\[nrt])*+[A-Za-z_$]")
+
+_AROUND = re.compile(rf"(?:[\s;{INVISIBLE}]|`{{2,}}+[ ]*+[\w+#-]*+|</?[\w:.-]++>|<\|[\w/]++\|>)*+")
+"""What may stand around the only value of a text: fences, elements, control tokens."""
+
+_SET_APART = re.compile(r"(?:\n[ \t\r]*+\n|\n`{3,}+[ ]*+[\w+#-]*+[ \t\r]*+\n|:[ \t\r]*+\n)[ \t]*+\Z")
+_LINE_END = re.compile(r"[ \t\r;]*+(?:\n|\Z)")
+"""An object on lines of its own, after a blank line, a fence or a colon."""
 
 _raw = msgspec.json.Decoder(msgspec.Raw)
 
@@ -106,12 +80,18 @@ class Kind(enum.Enum):
 _KINDS = {kind.value: kind for kind in Kind}
 
 
+def _is_data(language: str | None) -> bool:
+    """Whether a fence with this language may contain JSON, as text outside of fences may."""
+    return language is None or language in _JSON_FENCES
+
+
 @attrs.define(eq=False)
 class Fragment:
     """A balanced part of the response.
 
     :ivar is_valid: it is JSON; otherwise only a decode step can repair it.
     :ivar language: language of the enclosing fence; ``None`` outside fences.
+    :ivar is_prose: an object whose first key is a bare word, as in a style sheet; it is not repaired.
     """
 
     kind: Kind
@@ -120,11 +100,12 @@ class Fragment:
     text: str
     is_valid: bool
     language: str | None = None
+    is_prose: bool = False
 
     @property
     def is_foreign(self) -> bool:
         """Whether the enclosing fence declares a language other than JSON."""
-        return self.language is not None and self.language not in _JSON_FENCES
+        return not _is_data(self.language)
 
 
 @attrs.define
@@ -159,75 +140,17 @@ def find_fragments(text: str, marks: ReasoningMarks, start: int = 0, *, wants_li
     return _FragmentScan(text, marks, start, wants_list=wants_list).run()
 
 
-class _Tokens:
-    """Tokenizes a text from any position; an unclosed curly quote triggers no search for its end."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._last_close = text.rfind("”")
-
-    def after(self, start: int) -> Iterator[re.Match[str]]:
-        return _TOKENS.finditer(self._text, start) if self._last_close < start else self._with_curly_quotes(start)
-
-    def _with_curly_quotes(self, start: int) -> Iterator[re.Match[str]]:
-        while True:
-            for token in _TOKENS.finditer(self._text, start):
-                curly = _CURLY.match(self._text, token.start()) if token.start() < self._last_close else None
-                yield curly or token
-                if curly:
-                    start = curly.end()
-                    break
-            else:
-                return
-
-    def balanced_end(self, start: int) -> int | None:
-        """The end of the bracket at ``start``, ignoring strings and comments; ``None`` if unclosed."""
-        depth = 0
-        for token in self.after(start):
-            symbol = token.group()
-            if symbol in "{[":
-                depth += 1
-                if depth > _MAX_DEPTH:
-                    raise RecursionError
-            elif symbol in "}]":
-                depth -= 1
-                if depth == 0:
-                    return token.end()
-            elif symbol in _UNTERMINATED:
-                return None
+def commented_value(text: str, marks: ReasoningMarks) -> Fragment | None:
+    """The value of a text whose every line is a comment, with its comment marks; ``None`` for any other text."""
+    start = 0
+    while block := marks.leading_block(text, start):
+        start = block[2]
+    content = text[start:]
+    if not is_commented_out(content):
         return None
-
-    def loose_end(self, start: int) -> int | None:
-        """The end of the bracket at ``start`` if stray quotes count as content; ``None`` if there are no stray quotes."""
-        stray = _STRAY_QUOTE.search(self._text, start)
-        if stray is None:
-            return None
-        depth = 0
-        for token in _LOOSE.finditer(self._text, start):
-            symbol = token.group()
-            if symbol in "{[":
-                depth += 1
-            elif symbol in "}]":
-                depth -= 1
-                if depth == 0:
-                    return token.end() if stray.start() < token.end() else None
-            elif symbol == '"':
-                return None
-        return None
-
-    def is_in_string(self, start: int, position: int) -> bool:
-        """Whether a position in the invalid value at ``start`` is inside one of its strings.
-
-        A real string is followed by a comma, a colon or a closing bracket. An unclosed quote of a draft pairs with the
-        first quote of the answer after it, which is followed by a word.
-        """
-        for token in self.after(start):
-            if token.group() in _UNTERMINATED and token.start() < position:
-                return True
-            if token.end() > position:
-                following = _NON_SPACE.search(self._text, token.end())
-                return token.start() < position and (following is None or following.group() in ",:}]")
-        return False
+    opening = min(at for bracket in "{[" if (at := content.find(bracket)) >= 0)
+    kind = Kind.OBJECT if content[opening] == "{" else Kind.LIST
+    return Fragment(kind, start, len(text), content, is_valid=False)
 
 
 def is_truncation_error(error: Exception) -> bool:
@@ -274,17 +197,21 @@ class _NextMatch(Generic[_MatchT]):
 
 class _FragmentScan:
     def __init__(self, text: str, marks: ReasoningMarks, start: int, *, wants_list: bool) -> None:
-        self._shapes = _ANY_SHAPE if wants_list else _OBJECT_SHAPE
-        self._fragments_left = len(text) if wants_list else _MAX_FRAGMENTS
-        self._text = text
+        self._shapes = ANY_SHAPE if wants_list else OBJECT_SHAPE
+        self._fragments_left = _MAX_ITEMS if wants_list else _MAX_FRAGMENTS
+        self._invalid_left = _MAX_INVALID
+        self._original = text
+        self._text = text = ascii_brackets(text)
         self._marks = marks
+        self._blocks = ControlBlocks(text)
         self._result = ScanResult()
         self._start = start
         self._visible_from = start
         self._language: str | None = None
         self._has_block = False
+        self._block_end = start
         self._after_invalid = False
-        self._tokens = _Tokens(text)
+        self._tokens = Tokens(text)
         self._unbalanced_left = _MAX_UNBALANCED
         self._rescan_chars_left = _MAX_RESCANS * len(text)
 
@@ -296,10 +223,14 @@ class _FragmentScan:
         next_shape = _NextMatch[re.Match[str]](
             lambda at: self._shapes.search(self._text, at), lambda shape: shape.start(), position
         )
+        next_block = _NextMatch[TokenBlock](self._blocks.search, lambda block: block.start, position)
         while not self._result.has_stopped:
-            mark, shape = next_mark.at(position), next_shape.at(position)
-            if mark and (shape is None or mark.start <= shape.start()):
+            mark, shape, block = next_mark.at(position), next_shape.at(position), next_block.at(position)
+            limit = shape.start() if shape else len(self._text)
+            if mark and mark.start <= limit and not (block and block.start < mark.start):
                 position = self._pass_mark(mark)
+            elif block and block.start <= limit:
+                position = self._pass_block(block)
             elif shape:
                 position = self._pass_shape(shape)
             else:
@@ -319,8 +250,20 @@ class _FragmentScan:
         if close is None:
             self._result.unclosed = mark
             return mark.end
-        self._result.reasoning.append(self._text[mark.end : close.start()])
-        return close.end()
+        return self._pass_reasoning(mark.end, *close.span())
+
+    def _pass_block(self, block: TokenBlock) -> int:
+        self._has_block = True
+        close = self._text.find(block.close, block.end)
+        if close < 0:
+            self._result.unclosed = ReasoningMark("", block.start, block.end, None)
+            return block.end
+        return self._pass_reasoning(block.end, close, close + len(block.close))
+
+    def _pass_reasoning(self, start: int, end: int, block_end: int) -> int:
+        self._result.reasoning.append(self._text[start:end])
+        self._block_end = block_end
+        return block_end
 
     def _pass_lone_close(self, mark: ReasoningMark) -> None:
         """Text before a closing mark without an opening mark is reasoning, unless it is a bare value that ends the text."""
@@ -355,12 +298,12 @@ class _FragmentScan:
 
     def _end_of(self, kind: Kind, start: int) -> int | None:
         if kind is Kind.TEXT:
-            string = _STRING.match(self._text, start)
+            string = STRING.match(self._text, start)
             return string.end() if string else None
         return self._tokens.balanced_end(start)
 
     def _pass_fragment(self, kind: Kind, start: int, end: int) -> int:
-        text = self._text[start:end]
+        text = self._original[start:end]
         is_valid = self._is_json(text)
         if not is_valid and (close := self._reasoning_close(start, end)):
             self._rescan_chars_left -= end - close
@@ -372,8 +315,12 @@ class _FragmentScan:
             return end
         self._after_invalid = not is_valid
         self._fragments_left -= 1
-        if self._fragments_left < 0:
+        self._invalid_left -= not is_valid
+        if min(self._fragments_left, self._invalid_left) < 0:
             self._abort(end)
+            return end
+        if not is_valid and self._is_prose(kind, start, end):
+            self._result.fragments.append(Fragment(kind, start, end, text, is_valid, self._language, is_prose=True))
             return end
         if (_CONTINUES if is_valid else _INVALID_CONTINUES).match(self._text, end):
             self._result.is_unreliable = True
@@ -399,6 +346,17 @@ class _FragmentScan:
         """Whether the text before ``start`` looks like an unfinished larger value."""
         before = self._text[max(self._visible_from, start - _LOOK_BEHIND) : start].rstrip()
         return before.endswith((",", "[")) or (before.endswith(":") and before[:-1].rstrip().endswith(_QUOTES))
+
+    def _is_prose(self, kind: Kind, start: int, end: int) -> bool:
+        """Whether an object with bare keys is part of other text, as in a style sheet, and not set apart from it."""
+        if kind is not Kind.OBJECT or not _BARE_KEY.match(self._text, start):
+            return False
+        first = max(self._visible_from, self._block_end)
+        is_apart = _AROUND.fullmatch(self._text, first, start) or _SET_APART.search(
+            self._text, max(first, start - _LOOK_BEHIND), start
+        )
+        is_apart = is_apart and (_AROUND.fullmatch(self._text, end) or _LINE_END.match(self._text, end))
+        return not is_apart or not _is_data(self._language)
 
     def _is_json(self, text: str) -> bool:
         try:

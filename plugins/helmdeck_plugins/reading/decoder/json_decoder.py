@@ -27,21 +27,32 @@ from helmdeck_core import (
     Tried,
     undecodable,
 )
-from helmdeck_plugins.reading.decoder.diagnosis import is_leak
+from helmdeck_plugins.reading.decoder.control_tokens import has_token
+from helmdeck_plugins.reading.decoder.diagnosis import FINISHED, is_leak
 from helmdeck_plugins.reading.decoder.fragments import end_of_value, is_truncation_error
 from helmdeck_plugins.reading.decoder.reader import DECODE_ERRORS, DecodeRequest, ResponseReader
 from helmdeck_plugins.reading.decoder.reasoning import TagStream, strip
 from helmdeck_plugins.reading.decoder.refusal import RefusalMatcher
+from helmdeck_plugins.reading.decoder.tokens import ascii_brackets
 from helmdeck_plugins.reading.marks import ReasoningMarks
 
 T = TypeVar("T")
+
+_OpenReader = tuple[Callable[[str | bytes], Any], bool]
+"""A typed decoder, and whether it decodes a list."""
 
 _FIRST_CHARS = frozenset(("{", "[", *b"{["))
 _LAST_CHARS = frozenset(("}", "]", "\n", *b"}]\n"))
 """First and last characters of a response that is nothing but the value, as characters and as bytes."""
 
+_VALUE_STARTS = ("{", "[", "```")
+_VALUE_ENDS = ("}", "]", "```")
+
 _CACHED_LENGTH = 64  # characters
 _CACHE_SIZE = 256
+
+_MAX_READERS = 128
+"""Typed decoders that are kept; a type that is made per call is used once only."""
 
 _RISKY_TAIL = re.compile(r"\s*+[,{\[\"]")
 """A tail that may be the rest of a list, a larger object or a string."""
@@ -62,7 +73,7 @@ class JsonDecoder:
         self._tags = tuple(by_name.values())
         self._steps = tuple(sorted(steps, key=lambda step: step.order))
         self._refusals = RefusalMatcher(refusals)
-        self._readers: dict[Any, tuple[Callable[[str | bytes], Any], bool]] = {}
+        self._reader_of: Callable[[Any], _OpenReader] = lru_cache(_MAX_READERS)(_open_reader)
         # Models wrap every response in the same few words and fences.
         self._cached_step_after = lru_cache(_CACHE_SIZE)(self._step_after)
         self._cached_is_plain_tail = lru_cache(_CACHE_SIZE)(self._is_plain_tail)
@@ -75,7 +86,7 @@ class JsonDecoder:
     # -- reasoning -----------------------------------------------------------------------------------------
 
     def strip(self, text: str) -> Stripped:
-        """Remove closed reasoning blocks; an unclosed block stays in place and is flagged. Idempotent."""
+        """Remove closed reasoning blocks; an unclosed block stays in place and is flagged."""
         return strip(text, self._marks)
 
     def has_reasoning(self, text: str) -> bool:
@@ -83,12 +94,13 @@ class JsonDecoder:
         stripped = strip(text, self._marks)
         return len(stripped.found) > stripped.is_unclosed
 
-    def stream(self, *, starts_in_reasoning: bool = False) -> StreamStripper:
+    def stream(self, *, starts_in_reasoning: bool = False, only_leading: bool = False) -> StreamStripper:
         """Return a stripper for streamed text.
 
         :param starts_in_reasoning: the prompt opened a block, so the text starts inside reasoning.
+        :param only_leading: tags after the first visible text are text, as in the strings of JSON.
         """
-        return TagStream(self._marks, self._marks.any_close if starts_in_reasoning else None)
+        return TagStream(self._marks, starts_in_reasoning=starts_in_reasoning, only_leading=only_leading)
 
     # -- values --------------------------------------------------------------------------------------------
 
@@ -100,10 +112,11 @@ class JsonDecoder:
         *,
         fits: Callable[[T], bool] | None = None,
         output_tokens: int = 0,
+        may_start_in_reasoning: bool = False,
         tried: Tried | None = None,
     ) -> Decoded[T]:
         """Decode the first complete object, or list if ``type`` is a list, that matches the type."""
-        read, wants_list = self._readers.get(type) or self._add_reader(type)
+        read, wants_list = self._reader_of(type)
         if fits is None and raw and raw[0] in _FIRST_CHARS and raw[-1] in _LAST_CHARS:
             try:  # most responses are just the value and cost one typed decode
                 return Decoded(read(raw), "strict")
@@ -111,6 +124,8 @@ class JsonDecoder:
                 if tried is not None:
                     tried("strict", str(error))
         text = raw if isinstance(raw, str) else _to_string(raw)
+        if may_start_in_reasoning and stop not in FINISHED and self._is_reasoning(text, type):
+            raise undecodable(stop, "unclosed_reasoning", text, is_empty=True)
         try:
             if not wants_list and (decoded := self._read_span(text, read, stop, fits)):
                 return decoded
@@ -124,12 +139,20 @@ class JsonDecoder:
                 raise
             raise attrs.evolve(exc, sub_cause="reasoning_leak") from None
 
-    def _add_reader(self, type: type[T]) -> tuple[Callable[[str | bytes], T], bool]:
-        if len(self._readers) >= _CACHE_SIZE:  # types may be made per call
-            self._readers.clear()
-        wants_list = typing.get_origin(type) is list or type is list
-        reader = self._readers[type] = msgspec.json.Decoder(type).decode, wants_list
-        return reader
+    def _is_reasoning(self, text: str, type: type[Any]) -> bool:
+        """Whether a text that ended early is reasoning that the prompt opened, as far as it goes."""
+        content = text.strip()
+        if not content or self._marks.search(content):
+            return False
+        if not content.startswith(_VALUE_STARTS):
+            return True
+        if content.endswith(_VALUE_ENDS):
+            return False
+        try:
+            self.decode(content, type)
+        except DecodeFailed:
+            return False  # a truncated value
+        return True
 
     # -- fast path: one span -------------------------------------------------------------------------------
 
@@ -190,10 +213,17 @@ class JsonDecoder:
             return "strict"
         if head.count("[") != head.count("]") or head[-1] == '"' or self._marks.search(head):
             return None
+        if has_token(head) or ascii_brackets(head) is not head:
+            return None
         return "fence" if "```" in head else "object"
 
     def _is_plain_tail(self, tail: str) -> bool:
         return _RISKY_TAIL.match(tail) is None and self._marks.search(tail) is None
+
+
+def _open_reader(type: Any) -> _OpenReader:
+    """The typed decoder, and whether it decodes a list."""
+    return msgspec.json.Decoder(type).decode, typing.get_origin(type) is list or type is list
 
 
 def _to_string(raw: bytes) -> str:

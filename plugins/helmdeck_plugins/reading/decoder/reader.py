@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import attrs
@@ -12,7 +13,14 @@ import msgspec
 
 from helmdeck_core import Decoded, DecodeFailed, DecodeStep, StopReason, Tried, empty_sub_cause, loop_of, undecodable
 from helmdeck_plugins.reading.decoder.diagnosis import wrong_shape
-from helmdeck_plugins.reading.decoder.fragments import Fragment, Kind, ScanResult, find_fragments, is_json
+from helmdeck_plugins.reading.decoder.fragments import (
+    Fragment,
+    Kind,
+    ScanResult,
+    commented_value,
+    find_fragments,
+    is_json,
+)
 from helmdeck_plugins.reading.decoder.reasoning import strip
 from helmdeck_plugins.reading.decoder.refusal import RefusalMatcher
 from helmdeck_plugins.reading.marks import ReasoningMarks
@@ -33,6 +41,9 @@ _AFTER_VALUE = re.compile(r"(?:\s|`|</?[\w:.-]++>|<\|[\w/]++\|>)*+\Z")
 
 _ENDED_EARLY = frozenset((StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED, StopReason.SAFETY_BLOCKED))
 
+_MAY_LACK_ITEMS = _ENDED_EARLY | {StopReason.UNKNOWN, StopReason.CANCELLED}
+"""Stop reasons after which objects without brackets may be the start of a longer list."""
+
 _TRUNCATED = frozenset((StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW_EXCEEDED))
 
 _SEPARATOR = re.compile(r"[\s,;]*+(?:`{3,}[\s,;]*+(?:`{3,}[ ]*+[\w+#-]*+)?[\s,;]*+)?")
@@ -43,6 +54,10 @@ _MISSING_BRACKETS = DecodeStep(name="missing_brackets", candidates=lambda _: ())
 
 _MAX_REPAIRED = 8
 """Maximum invalid fragments passed to the decode steps; prose full of braces has hundreds."""
+
+
+_MAX_REPAIRED_ITEMS = 64
+"""Maximum invalid items of a list without brackets."""
 
 
 @attrs.frozen(eq=False)
@@ -86,7 +101,11 @@ class ResponseReader(Generic[T]):
 
         :raises DecodeFailed: the response contains no such value.
         """
-        scan = find_fragments(self._text, self._marks, wants_list=self._request.wants_list)
+        commented = commented_value(self._text, self._marks)
+        if commented is not None:
+            scan = ScanResult([commented])
+        else:
+            scan = find_fragments(self._text, self._marks, wants_list=self._request.wants_list)
         decoded = self._first_value(scan)
         if decoded is None and scan.unclosed is not None:
             decoded = self._value_after_unclosed(scan)
@@ -125,10 +144,12 @@ class ResponseReader(Generic[T]):
     def _list_of_objects(self, scan: ScanResult) -> Decoded[T] | None:
         """Decode the requested list from one bare object, or from consecutive objects without brackets."""
         fragments = scan.fragments
-        if self._request.stop in _ENDED_EARLY or any(fragment.kind is not Kind.OBJECT for fragment in fragments):
+        if self._request.stop in _MAY_LACK_ITEMS or any(fragment.kind is not Kind.OBJECT for fragment in fragments):
             return None
         gaps = (self._text[a.end : b.start] for a, b in itertools.pairwise(fragments))
-        if not fragments or not all(map(_SEPARATOR.fullmatch, gaps)):
+        if not fragments or sum(not fragment.is_valid for fragment in fragments) > _MAX_REPAIRED_ITEMS:
+            return None
+        if not all(map(_SEPARATOR.fullmatch, gaps)):
             return None
         head = self._text[: fragments[0].start]
         if head.count("[") != head.count("]"):  # a truncated list lacks objects
@@ -163,6 +184,8 @@ class ResponseReader(Generic[T]):
         return None
 
     def _is_repairable(self, fragment: Fragment) -> bool:
+        if fragment.is_prose:
+            return False
         if fragment.is_valid:
             return fragment.kind is not self._kind and not self._request.wants_list
         # Invalid text at the point where the model was stopped may only look complete.
@@ -229,8 +252,15 @@ class ResponseReader(Generic[T]):
         """The text without reasoning, fences and invisible characters."""
         if scan.ends_in_close:
             return ""
-        text = self._text if scan.unclosed is None else self._text[: scan.unclosed.start]
-        return _INVISIBLE.sub("", _FENCE.sub("", strip(text, self._marks).text))
+        if scan.unclosed is None:
+            text = self._stripped
+        else:
+            text = strip(self._text[: scan.unclosed.start], self._marks).text
+        return _INVISIBLE.sub("", _FENCE.sub("", text))
+
+    @cached_property
+    def _stripped(self) -> str:
+        return strip(self._text, self._marks).text
 
     def _sub_cause(self, scan: ScanResult) -> str:
         if scan.is_too_deep:
@@ -250,12 +280,12 @@ class ResponseReader(Generic[T]):
         if scan.fragments or self._is_scalar():
             return "not_a_list" if self._request.wants_list else "not_an_object"
         may_refuse = self._request.stop not in _TRUNCATED
-        is_refusal = may_refuse and self._refusals.matches(strip(self._text, self._marks).text)
+        is_refusal = may_refuse and self._refusals.matches(self._stripped)
         return "refusal" if is_refusal else "no_json"
 
     def _is_scalar(self) -> bool:
         try:
-            msgspec.json.decode(strip(self._text, self._marks).text)
+            msgspec.json.decode(self._stripped)
         except DECODE_ERRORS:
             return False
         return True

@@ -1,4 +1,4 @@
-"""Strips reasoning from complete or streamed text.
+"""Strips reasoning from complete or streamed text, with one reader for both.
 
 Works on plain text without parsing JSON: a mark inside a quoted string is a mark. The decoder must not change the
 strings of a value, so it reads the original text and not the output of this module.
@@ -6,72 +6,180 @@ strings of a value, so it reads the original text and not the output of this mod
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import attrs
 
 from helmdeck_core import Stripped
-from helmdeck_plugins.reading.marks import Closer, ReasoningMarks
+from helmdeck_plugins.reading.marks import CODE_SPAN, Closer, ReasoningMark, ReasoningMarks
 
-_MAX_PASSES = 4
-"""Maximum passes: removing a block may create a new mark, as in ``<mu<muse></muse>se>``.
+CONTROL_TOKEN = ("<|", "<｜")
+"""How control tokens start; such a mark is never text."""
 
-Text that still has blocks after this many passes is treated as reasoning, which keeps the time linear.
-"""
+
+class Kind(enum.Enum):
+    """What a part of the text is."""
+
+    VISIBLE = "visible"
+    REASONING = "reasoning"
+    OPEN = "open"
+    CLOSE = "close"
+    LONE_CLOSE = "lone close"
+    """A closing mark without an opening mark: the text before it may be reasoning that started in the prompt."""
+
+
+class Part(NamedTuple):
+    """A part of the text; all parts together are the text."""
+
+    kind: Kind
+    text: str
+    tag: str = ""
+
+
+@attrs.define(eq=False)
+class BlockReader:
+    """Divides a text into visible text, reasoning and marks; a chunk may end inside a mark.
+
+    Only a possible partial mark is buffered. The joined parts of each kind do not depend on the chunk borders.
+
+    :ivar closer: the closing marks of the open block; ``None`` outside of a block.
+    """
+
+    _marks: ReasoningMarks
+    closer: Closer | None = None
+    _buffer: str = ""
+    _before: str = ""  # the end of the last line since a block, if it has a backtick
+    _text: str = ""
+    _done: int = 0
+
+    def plain(self, chunk: str) -> Kind | None:
+        """What all of the next chunk is, if it contains no mark and cannot be part of one; otherwise feed it."""
+        if self._buffer:
+            return None
+        if self.closer is not None:
+            return None if self.closer.partial.search(chunk) else Kind.REASONING
+        if self._marks.partial.search(chunk):
+            return None
+        if self._before or "`" in chunk:
+            self._keep(chunk)
+        return Kind.VISIBLE
+
+    def feed(self, chunk: str) -> Iterator[Part]:
+        """Process the next chunk."""
+        return self._divide(self._buffer + chunk, is_last=False)
+
+    def finish(self) -> Iterator[Part]:
+        """End the text."""
+        yield from self._divide(self._buffer, is_last=True)
+        self._buffer = ""
+
+    def whole(self, text: str) -> Iterator[Part]:
+        """Divide a whole text."""
+        return self._divide(text, is_last=True)
+
+    def rest(self) -> str:
+        """The text after the last part; to be called instead of taking further parts."""
+        return self._text[self._done :]
+
+    def _plain(self, text: str) -> Part:
+        if self.closer is not None:
+            return Part(Kind.REASONING, text)
+        if self._before or "`" in text:
+            self._keep(text)
+        return Part(Kind.VISIBLE, text)
+
+    def _keep(self, text: str) -> None:
+        """Keep the end of a line that has a backtick: a mark after it may be mentioned only."""
+        line = (self._before + text).rpartition("\n")[2][-CODE_SPAN:]
+        self._before = line if "`" in line else ""
+
+    def _divide(self, text: str, *, is_last: bool) -> Iterator[Part]:
+        start = len(self._before) if self.closer is None else 0
+        text = self._before + text if start else text
+        done, end, floor = start, len(text), 0
+        tail = end if is_last else end - self._marks.longest  # a mark that starts before it is complete
+        while True:
+            mark = self._next(text, done, floor)
+            if not is_last and (mark is None or mark.start >= tail):
+                end = self._safe_end(text, done)
+                mark = mark if mark and mark.start < end else None
+            until = mark.start if mark else end
+            if until > done:
+                self._text, self._done = text, until
+                yield self._plain(text[done:until])
+            if mark is None:
+                self._buffer = text[end:]
+                return
+            done = floor = mark.end
+            self._before = ""
+            yield self._passed(mark, text)
+
+    def _passed(self, mark: ReasoningMark, text: str) -> Part:
+        """The part of a mark; from then on the text is inside or outside of its block."""
+        written = text[mark.start : mark.end]
+        if self.closer is not None:
+            self.closer = None
+            return Part(Kind.CLOSE, written)
+        if mark.closer is None:
+            return Part(Kind.LONE_CLOSE, written, mark.tag)
+        self.closer = None if mark.is_empty else mark.closer
+        return Part(Kind.OPEN, written, mark.tag)
+
+    def _safe_end(self, text: str, start: int) -> int:
+        """The end of the text that cannot be part of a partial mark."""
+        partial = self._marks.partial if self.closer is None else self.closer.partial
+        for match in partial.finditer(text, max(start, len(text) - self._marks.longest)):
+            if match.end() == len(text):
+                return match.start()
+        return len(text)
+
+    def _next(self, text: str, start: int, floor: int) -> ReasoningMark | None:
+        if self.closer is None:
+            return self._marks.search(text, start, floor)
+        close = self.closer.search(text, start)
+        return ReasoningMark("", *close.span(), None) if close else None
 
 
 def strip(text: str, marks: ReasoningMarks) -> Stripped:
     """Remove closed blocks, and all text before a closing mark without an opening mark.
 
-    An unclosed block stays in place and is flagged in the result.
+    An unclosed block stays in place and is flagged in the result. Blank lines around a removed block become one.
     """
     reasoning: list[str] = []
     found: list[str] = []
-    for _ in range(_MAX_PASSES):
-        result = _Pass(text, marks)
-        reasoning += result.reasoning
-        found += result.found
-        text = result.text
-        if not result.has_removed:
-            unclosed = (result.unclosed,) if result.unclosed else ()
-            return Stripped(text, "\n".join(reasoning), (*found, *unclosed), bool(unclosed))
-    return Stripped("", "\n".join([*reasoning, text]), tuple(found))
+    visible = _JoinedText()
+    unclosed = ""
+    starts_in_reasoning = False
+    reader = BlockReader(marks)
+    for part in reader.whole(text):
+        if part.kind is Kind.VISIBLE:
+            visible.add(part.text)
+        elif part.kind is Kind.LONE_CLOSE:
+            reasoning.append(visible.clear())
+            found.append(part.tag)
+            starts_in_reasoning = True
+        elif part.kind is Kind.OPEN:
+            found.append(part.tag)
+            unclosed = part.text
+            if reader.closer is not None:
+                reasoning.append("")
+        elif part.kind is Kind.REASONING:
+            reasoning[-1] = part.text
+    if reader.closer is not None:
+        visible.add(unclosed + reasoning.pop())
+    return Stripped(str(visible), "\n".join(reasoning), tuple(found), reader.closer is not None, starts_in_reasoning)
 
 
-class _Pass:
-    """One pass over the text from left to right."""
+class _JoinedText:
+    """Visible text between removed blocks; adjoining blank lines around a removed block become one."""
 
-    def __init__(self, text: str, marks: ReasoningMarks) -> None:
-        self.reasoning: list[str] = []
-        self.found: list[str] = []
-        self.unclosed = ""
+    def __init__(self) -> None:
         self._parts: list[str] = []
         self._whitespace: list[str] = []
-        self._remove(text, marks)
-        self.text = "".join(self._parts)
 
-    @property
-    def has_removed(self) -> bool:
-        return bool(self.found)
-
-    def _remove(self, text: str, marks: ReasoningMarks) -> None:
-        done = 0
-        while mark := marks.search(text, done):
-            close = mark.closer.search(text, mark.end) if mark.closer and not mark.is_empty else None
-            if mark.closer and not mark.is_empty and close is None:
-                self.unclosed = mark.tag
-                break
-            self._append(text[done : mark.start])
-            if mark.closer is None:
-                self._move_to_reasoning()
-            elif close is not None:
-                self.reasoning.append(text[mark.end : close.start()])
-            self.found.append(mark.tag)
-            done = close.end() if close else mark.end
-        self._append(text[done:])
-
-    def _append(self, chunk: str) -> None:
-        """Append visible text; adjoining blank lines around a removed block become one."""
+    def add(self, chunk: str) -> None:
         content = chunk.strip()
         if not content:
             self._whitespace.append(chunk)
@@ -83,75 +191,63 @@ class _Pass:
         self._parts.append(content)
         self._whitespace = [chunk[len(lead) + len(content) :]]
 
-    def _move_to_reasoning(self) -> None:
-        """A closing mark without an opening mark: the text so far is reasoning."""
-        self.reasoning.append("".join(self._parts))
+    def clear(self) -> str:
+        """Remove the text so far; return it."""
+        text = str(self)
         self._parts.clear()
         self._whitespace.clear()
+        return text
+
+    def __str__(self) -> str:
+        return "".join(self._parts)
 
 
-class _StreamMark(NamedTuple):
-    """A mark in a stream: its start and end, and the closer of the block that it opens."""
-
-    start: int
-    end: int
-    closer: Closer | None
-
-
-@attrs.define
 class TagStream:
-    """Strips reasoning from streamed text; a chunk may end inside a mark.
+    """Strips reasoning from streamed text.
 
-    Only a possible partial mark is buffered. Reasoning is released immediately, so the text of an unclosed block counts
-    as reasoning. A closing mark without an opening mark is text, unless the stream starts inside reasoning.
+    Reasoning is released immediately, so the text of an unclosed block counts as reasoning. A closing mark without an
+    opening mark is text, unless the stream starts inside reasoning, nothing visible came before, or it is a control
+    token.
+
+    :param only_leading: marks after the first visible text are text.
     """
 
-    _marks: ReasoningMarks
-    _closer: Closer | None = None
-    _buffer: str = ""
+    def __init__(self, marks: ReasoningMarks, *, starts_in_reasoning: bool = False, only_leading: bool = False) -> None:
+        self._reader = BlockReader(marks, marks.any_close if starts_in_reasoning else None)
+        self._only_leading = only_leading
+        self._has_text = False
+        self._is_plain = False
 
     def feed(self, chunk: str) -> tuple[str, str]:
         """Process the next chunk; return the released visible text and reasoning."""
-        text = self._buffer + chunk if self._buffer else chunk
-        partial = self._marks.partial if self._closer is None else self._closer.partial
-        if partial.search(text):
-            return self._release(text, is_last=False)
-        self._buffer = ""
-        return (text, "") if self._closer is None else ("", text)
+        if self._is_plain:
+            return chunk, ""
+        kind = self._reader.plain(chunk)
+        if kind is Kind.REASONING:
+            return "", chunk
+        if kind is Kind.VISIBLE:
+            if not self._has_text and chunk and not chunk.isspace():
+                self._has_text, self._is_plain = True, self._only_leading
+            return chunk, ""
+        return self._released(self._reader.feed(chunk))
 
     def finish(self) -> tuple[str, str]:
         """End the stream; return the buffered visible text and reasoning."""
-        return self._release(self._buffer, is_last=True)
+        return ("", "") if self._is_plain else self._released(self._reader.finish())
 
-    def _release(self, text: str, *, is_last: bool) -> tuple[str, str]:
+    def _released(self, parts: Iterator[Part]) -> tuple[str, str]:
         visible: list[str] = []
         reasoning: list[str] = []
-        done, end = 0, len(text)
-        tail = end if is_last else end - self._marks.longest  # a mark that starts before it is complete
-        while True:
-            mark_span = self._next(text, done)
-            if not is_last and (mark_span is None or mark_span.start >= tail):
-                end = self._safe_end(text, done)
-                mark_span = mark_span if mark_span and mark_span.start < end else None
-            until = mark_span.start if mark_span else end
-            (visible if self._closer is None else reasoning).append(text[done:until])
-            if mark_span is None:
-                self._buffer = text[end:]
-                return "".join(visible), "".join(reasoning)
-            done = mark_span.end
-            self._closer = mark_span.closer
-
-    def _safe_end(self, text: str, start: int) -> int:
-        """The end of the text that cannot be part of a partial mark."""
-        partial = self._marks.partial if self._closer is None else self._closer.partial
-        for match in partial.finditer(text, max(start, len(text) - self._marks.longest)):
-            if match.end() == len(text):
-                return match.start()
-        return len(text)
-
-    def _next(self, text: str, start: int) -> _StreamMark | None:
-        if self._closer is not None:
-            close = self._closer.search(text, start)
-            return _StreamMark(*close.span(), None) if close else None
-        mark = self._marks.search_open(text, start)
-        return _StreamMark(mark.start, mark.end, None if mark.is_empty else mark.closer) if mark else None
+        for kind, text, _ in parts:
+            if kind is Kind.REASONING:
+                reasoning.append(text)
+            elif kind is Kind.VISIBLE or (
+                kind is Kind.LONE_CLOSE and self._has_text and not text.startswith(CONTROL_TOKEN)
+            ):
+                visible.append(text)
+                self._has_text = self._has_text or not text.isspace()
+                if self._only_leading and self._has_text:
+                    self._is_plain = True
+                    visible.append(self._reader.rest())
+                    break
+        return "".join(visible), "".join(reasoning)

@@ -14,8 +14,16 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from helmdeck_core import DecodeStep, hookimpl
+from helmdeck_plugins.json_repair.wrapped import (
+    MAX_LENGTH,
+    drop_invisible,
+    drop_quote_marks,
+    halve_braces,
+    narrow_marks,
+    quote_by_entities,
+    uncomment,
+)
 
-MAX_LENGTH = 1_000_000  # characters; a longer text is not repaired
 MAX_TOKENS = 50_000  # a text with more tokens is not repaired
 
 _TOKEN = re.compile(
@@ -108,13 +116,6 @@ def _unwrap_list(text: str) -> Iterator[str]:
         return
     if len(items) == 1 and bytes(items[0])[:1] == b"{":
         yield bytes(items[0]).decode()
-
-
-def _drop_quote_marks(text: str) -> Iterator[str]:
-    """Yield an object from a block quote whose lines all start with ``>``; no JSON string contains a line break."""
-    first, *rest = text.split("\n")
-    if rest and all(line.lstrip().startswith(">") for line in rest):
-        yield "\n".join([first, *(line.lstrip()[1:] for line in rest)])
 
 
 # -- strings -----------------------------------------------------------------------------------------------
@@ -334,10 +335,15 @@ def _add_commas(tokens: list[Token]) -> list[str] | None:
 
 
 _STEPS: tuple[DecodeStep, ...] = (
+    DecodeStep(name="commented_out", order=2, candidates=uncomment),
+    DecodeStep(name="full_width", order=4, candidates=narrow_marks),
+    DecodeStep(name="invisible", order=6, candidates=drop_invisible),
+    DecodeStep(name="quote_entities", order=8, candidates=quote_by_entities),
+    DecodeStep(name="doubled_braces", order=9, candidates=halve_braces),
     DecodeStep(name="double_encoded", order=10, candidates=_unwrap_text),
     DecodeStep(name="unescaped_quotes", order=15, candidates=_escape_quotes),
     DecodeStep(name="single_item_list", order=20, candidates=_unwrap_list),
-    DecodeStep(name="block_quote", order=25, candidates=_drop_quote_marks),
+    DecodeStep(name="block_quote", order=25, candidates=drop_quote_marks),
     _step("comments", 30, _each("comment", lambda _: " "), only_with="/#"),
     _step("curly_quotes", 40, _each("curly", _from_curly), only_with="“"),
     _step("single_quotes", 50, _each("quoted", _from_quoted), only_with="'"),

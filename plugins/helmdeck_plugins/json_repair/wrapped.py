@@ -1,0 +1,111 @@
+"""Undoes what was done to a whole payload: comment and quote marks, a template's braces, entities, full-width punctuation.
+
+Strings are content, and stay as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable, Iterator
+
+MAX_LENGTH = 1_000_000  # characters; a longer text is not repaired
+
+
+def drop_quote_marks(text: str) -> Iterator[str]:
+    """Yield an object from a block quote whose lines all start with ``>``; no JSON string contains a line break."""
+    first, *rest = text.split("\n")
+    if rest and all(line.lstrip().startswith(">") for line in rest):
+        yield "\n".join([first, *(line.lstrip()[1:] for line in rest)])
+
+
+def uncomment(text: str) -> Iterator[str]:
+    """Yield the value of a text whose every line is a comment, apart from fences."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("```")]
+    for mark in ("//", "#"):
+        if lines and all(line.lstrip().startswith(mark) for line in lines):
+            content = "\n".join(line.lstrip().removeprefix(mark) for line in lines)
+            start = min((at for bracket in "{[" if (at := content.find(bracket)) >= 0), default=0)
+            yield content[start : max(map(content.rfind, "}]")) + 1]
+
+
+_STRINGS = r""" " (?: [^"\\]++ | \\. )*+ " | ' (?: [^'\\\n]++ | \\. )*+ ' | “ [^“”]*+ ” """
+
+_WIDE = str.maketrans("｛｝［］：，", "{}[]:,")
+_WIDE_MARKS = rf"{_STRINGS} | ＂ (?P<wide> [^＂]*+ ) ＂ | (?P<mark> [｛｝［］：，] )"
+
+_INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
+_INVISIBLE_CHARS = rf"{_STRINGS} | (?P<mark> [{_INVISIBLE}]++ )"
+
+_DOUBLE, _SINGLE = r"&(?: quot | \#34 | \#x22 );", r"&(?: apos | \#39 | \#x27 );"
+_ENTITIES = rf""" {_STRINGS}
+    | {_DOUBLE} (?P<double> (?: [^&\\]++ | \\. | & (?! (?: quot | \#34 | \#x22 ); ) )*+ ) {_DOUBLE}
+    | {_SINGLE} (?P<single> (?: [^&\\]++ | \\. | & (?! (?: apos | \#39 | \#x27 ); ) )*+ ) {_SINGLE} """
+_TWICE_ESCAPED = re.compile(r"&amp;\#?\w{1,32};")
+_ESCAPED_ENTITY = re.compile(r"(\\+)(&(?:quot|#34|#x22);)|(\\.)|\"", re.DOTALL)
+
+_BRACES = rf"{_STRINGS} | (?P<run> \{{++ | \}}++ )"
+
+
+@functools.cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled lazily: most responses need no repair, and compiling would slow down start-up."""
+    return re.compile(pattern, re.VERBOSE | re.DOTALL)
+
+
+def _rewritten(text: str, pattern: str, rewrite: Callable[[re.Match[str]], str]) -> Iterator[str]:
+    """Yield the text with the matches of named groups rewritten, if that changes anything."""
+    if len(text) > MAX_LENGTH:
+        return
+    changed = _compiled(pattern).sub(lambda match: rewrite(match) if match.lastgroup else match[0], text)
+    if changed != text:
+        yield changed
+
+
+def narrow_marks(text: str) -> Iterator[str]:
+    """Yield the text with ASCII in place of full-width punctuation outside of strings."""
+    if not text.isascii():
+        yield from _rewritten(
+            text,
+            _WIDE_MARKS,
+            lambda m: m[0].translate(_WIDE) if m["mark"] else json.dumps(m["wide"], ensure_ascii=False),
+        )
+
+
+def drop_invisible(text: str) -> Iterator[str]:
+    """Yield the text without invisible characters outside of strings."""
+    if not text.isascii():
+        yield from _rewritten(text, _INVISIBLE_CHARS, lambda _: "")
+
+
+def quote_by_entities(text: str) -> Iterator[str]:
+    """Yield the text with quotes in place of entities that stand for them; other entities are content.
+
+    An entity that is escaped itself shows that strings are escaped too, or not; the text is ambiguous then.
+    """
+    if "&" in text and not _TWICE_ESCAPED.search(text):
+        yield from _rewritten(text, _ENTITIES, _from_entities)
+
+
+def _from_entities(match: re.Match[str]) -> str:
+    if match["double"] is None:
+        return f"'{match['single']}'"
+    return '"' + _ESCAPED_ENTITY.sub(_escaped_quote, match["double"]) + '"'
+
+
+def _escaped_quote(match: re.Match[str]) -> str:
+    if match[2]:
+        return f'{match[1]}"'
+    return match[3] or '\\"'
+
+
+def halve_braces(text: str) -> Iterator[str]:
+    """Yield the text with single braces, where those of a template are doubled: all of them, or the outer ones."""
+    if not text.startswith("{{") or not text.endswith("}}") or len(text) > MAX_LENGTH:
+        return
+    runs = [match["run"] for match in _compiled(_BRACES).finditer(text) if match["run"]]
+    if any(len(run) % 2 for run in runs):
+        yield text[1:-1]
+    else:
+        yield from _rewritten(text, _BRACES, lambda match: match["run"][::2])

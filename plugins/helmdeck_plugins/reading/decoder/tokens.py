@@ -1,0 +1,160 @@
+"""What opens JSON, and the tokens that show where it ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_SHAPES = r"""
+    [{\["`] (?:                  # a set in front, because that is what the engine can skip to
+      (?<=\{) (?P<object> (?= \{ \s*+ ["'}] | (?: {space} | \\[nrt] )*+
+        (?: ["'}“>] | \\" | /[/*] | &(?:quot|apos|\#3[49]|\#x2[27]); | [A-Za-z_$] [\w$-]*+ \s* : | \Z ) ) )
+    | (?<=\[) (?P<list>   (?= {flat} \s* (?: [\[{"'\]\d-] | true | false | null ) ) )
+    | (?<=")  (?P<text>   (?= (?: \s | \\[nrt] )*+ \{ (?: \s | \\[nrt] )*+ (?: \\" | \} ) ) )
+    | (?<=`)  `{2,}+ [ ]*+ (?P<fence> [\w+#-]*+ )
+    )
+"""
+"""What may open JSON, by the first characters after the bracket; ``{x}``, ``{1, 2}`` and ``{{ x }}`` do not.
+
+A ``text`` is JSON in a string; it must be recognized before the braces inside it.
+"""
+
+INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
+"""Characters without a glyph, for use in a set."""
+
+_ANY = _SHAPES.replace("{space}", rf"[\s{INVISIBLE}]")
+ANY_SHAPE = re.compile(_ANY.replace("{flat}", ""), re.VERBOSE)
+OBJECT_SHAPE = re.compile(_ANY.replace("{flat}", r"(?! [\d\s,.]++ \] )"), re.VERBOSE)
+"""The same when an object is expected: ``[1]`` is then a reference, and texts contain hundreds of them."""
+
+_MAX_DEPTH = 1_000
+"""More than any decoder here supports."""
+
+STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+
+_TOKENS = re.compile(
+    r"""
+    " (?: [^"\\]++ | \\. )*+ "                              # a string
+  | ' (?<= [\[{,:(\s] ') (?: [^'\\\n]++ | \\. )*+ '         # a string in Python's manner, not an apostrophe
+  | \\" (?<! \\\\" ) (?: [^"\\]++ | \\\\ (?: \\. | [^\\] ) )*+ \\"  # a string inside a string that lost its quotes
+  | &(?:quot|\#34|\#x22); (?: [^&\\]++ | \\. | &(?!quot;|\#34;|\#x22;) )*+ &(?:quot|\#34|\#x22);  # quotes of a web page
+  | // [^\n]*+
+  | /\* (?: [^*]++ | \* (?!/) )*+ \*/
+  | [{}\[\]]
+  | “                                                     # with _CURLY, a string in curly quotes, if it is ever closed
+  | " | ' (?<= [\[{,:] ') | ' (?<= [\[{,:] \s ') | /\*       # begun and never ended
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_STRAY_QUOTE = re.compile(r"""(?<=[^\s\[{,:\\])"(?=[ ]*+[^\s:,}\]])""")
+"""A quote that neither starts nor ends a string, so it must be inside one."""
+
+_LOOSE = re.compile(
+    r"""
+    " (?: [^"\\]++ | \\. | " (?! \s*+ (?: [:,}\]] | \Z ) ) )*+ " | [{}\[\]] | "
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Tokens for which a string ends only at a quote that valid syntax may follow."""
+
+_CURLY = re.compile(r"“[^”]*+”")
+
+_UNTERMINATED = frozenset(('"', "'", "/*"))
+
+_FULL_WIDTH = str.maketrans("｛｝［］", "{}[]")
+_FULL_WIDTH_QUOTE = str.maketrans("＂", '"')
+
+_LINE_COMMENTS = ("//", "#")
+
+_NON_SPACE = re.compile(r"\S")
+
+
+def ascii_brackets(text: str) -> str:
+    """The text with ASCII in place of full-width brackets, and of full-width quotes if these are its only ones."""
+    if "｛" not in text and "［" not in text:
+        return text
+    text = text.translate(_FULL_WIDTH)
+    return text if '"' in text else text.translate(_FULL_WIDTH_QUOTE)
+
+
+def is_commented_out(text: str) -> bool:
+    """Whether every line is a comment, apart from fences, and one of the comments starts with JSON."""
+    lines = [line.lstrip() for line in text.split("\n")]
+    lines = [line for line in lines if line and not line.startswith("```")]
+    for mark in _LINE_COMMENTS:
+        if lines and all(line.startswith(mark) for line in lines):
+            return any(line[len(mark) :].lstrip()[:1] in ("{", "[") for line in lines)
+    return False
+
+
+class Tokens:
+    """Tokenizes a text from any position; an unclosed curly quote triggers no search for its end."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._last_close = text.rfind("”")
+
+    def after(self, start: int) -> Iterator[re.Match[str]]:
+        """The tokens from a position on."""
+        return _TOKENS.finditer(self._text, start) if self._last_close < start else self._with_curly_quotes(start)
+
+    def _with_curly_quotes(self, start: int) -> Iterator[re.Match[str]]:
+        while True:
+            for token in _TOKENS.finditer(self._text, start):
+                curly = _CURLY.match(self._text, token.start()) if token.start() < self._last_close else None
+                yield curly or token
+                if curly:
+                    start = curly.end()
+                    break
+            else:
+                return
+
+    def balanced_end(self, start: int) -> int | None:
+        """The end of the bracket at ``start``, ignoring strings and comments; ``None`` if unclosed."""
+        depth = 0
+        for token in self.after(start):
+            symbol = token.group()
+            if symbol in "{[":
+                depth += 1
+                if depth > _MAX_DEPTH:
+                    raise RecursionError
+            elif symbol in "}]":
+                depth -= 1
+                if depth == 0:
+                    return token.end()
+            elif symbol in _UNTERMINATED:
+                return None
+        return None
+
+    def loose_end(self, start: int) -> int | None:
+        """The end of the bracket at ``start`` if stray quotes count as content; ``None`` if there are no stray quotes."""
+        stray = _STRAY_QUOTE.search(self._text, start)
+        if stray is None:
+            return None
+        depth = 0
+        for token in _LOOSE.finditer(self._text, start):
+            symbol = token.group()
+            if symbol in "{[":
+                depth += 1
+            elif symbol in "}]":
+                depth -= 1
+                if depth == 0:
+                    return token.end() if stray.start() < token.end() else None
+            elif symbol == '"':
+                return None
+        return None
+
+    def is_in_string(self, start: int, position: int) -> bool:
+        """Whether a position in the invalid value at ``start`` is inside one of its strings.
+
+        A real string is followed by a comma, a colon or a closing bracket. An unclosed quote of a draft pairs with the
+        first quote of the answer after it, which is followed by a word.
+        """
+        for token in self.after(start):
+            if token.group() in _UNTERMINATED and token.start() < position:
+                return True
+            if token.end() > position:
+                following = _NON_SPACE.search(self._text, token.end())
+                return token.start() < position and (following is None or following.group() in ",:}]")
+        return False
