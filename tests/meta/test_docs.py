@@ -111,6 +111,21 @@ def test_unsupported_command_must_be_marked():
     assert consoles.render(marked) == marked
 
 
+FAILING = '```console\n$ helmdeck plan "brew a pot of tea"\n$ helmdeck run no.pack\n$ echo $?\n```\n'
+
+
+@pytest.mark.parametrize("declared", ["", "<!-- exits: 23 -->\n", "<!-- exits: 2, 23 -->\n"])
+def test_a_failing_command_must_be_declared(declared):
+    with pytest.raises(ValueError, match=r"exit codes 23, 2, but the page declares (.|\n)*no installed pack"):
+        consoles.render(declared + FAILING)
+
+
+def test_declared_exit_codes_are_those_of_the_failing_commands():
+    assert consoles.render(f"<!-- exits: 23, 2 -->\n{FAILING}").endswith("$ echo $?\n2\n```\n")
+    with pytest.raises(ValueError, match=r"exit codes 0, but the page declares <!-- exits: 2 -->"):
+        consoles.render("<!-- exits: 2 -->\n```console\n$ helmdeck config check\n```\n")
+
+
 def test_page_is_isolated_from_the_machine(monkeypatch, tmp_path):
     (tmp_path / "helmdeck.toml").write_text('model = "missing/model"')
     monkeypatch.chdir(tmp_path)
@@ -122,8 +137,8 @@ def test_page_is_isolated_from_the_machine(monkeypatch, tmp_path):
 
 
 def test_omitted_lines_are_marked():
-    page = '<!-- shown: 1, 3-4 -->\n```console\n$ helmdeck plan "brew a pot of tea"\n```\n'
-    head, *lines = consoles.render(page).splitlines()[3:-1]
+    page = '<!-- exits: 23 -->\n<!-- shown: 1, 3-4 -->\n```console\n$ helmdeck plan "brew a pot of tea"\n```\n'
+    head, *lines = consoles.render(page).splitlines()[4:-1]
     assert (head, lines[0], lines[-1]) == ("local/lexical (full_steps): gap, single-action", "...", "...")
     assert len(lines) == 4
 

@@ -211,6 +211,8 @@ def test_an_entry_that_only_the_catalog_lists_is_not_reported_as_unknown(tmp_pat
             deck.run("blog.draft", {})
         with pytest.raises(PackError, match=r"no installed pack has this name"):
             deck.run("blog.unknown", {})
-    with make_deck(config={"catalog": {"sources": [str(tmp_path / "missing.json")]}}) as deck:
-        with pytest.raises(PackError, match=r"no installed pack has this name"):
-            deck.run("blog.draft", {})
+    with (
+        make_deck(config={"catalog": {"sources": [str(tmp_path / "missing.json")]}}) as deck,
+        pytest.raises(PackError, match=r"no installed pack has this name"),
+    ):
+        deck.run("blog.draft", {})
