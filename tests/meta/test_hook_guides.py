@@ -225,3 +225,28 @@ def test_the_contributed_store_keeps_the_plans_of_each_caller(deck_with):
     store = example("acme_history").Memory("", keep_days=0)
     store.add(record)
     assert store.plans("ada") == ()
+
+
+# -- other examples --------------------------------------------------------------------------------------------
+
+
+def test_the_tool_loop_executes_complete_calls_only_and_ends():
+    loop = example("tool_loop")
+    good = ToolCall("c1", "get_weather", '{"city": "Oslo"}')
+    turns = [Reply(tool_calls=(good,), stop_reason="tool_calls"), Reply("Cold.")]
+    with make_deck(script := scripted_provider(turns), model="scripted/any") as deck:
+        assert loop.answer(deck, "Is it cold in Oslo?") == "Cold."
+    assert [message.text for message in script.requests[1].messages][-1] == "3 degrees Celsius in Oslo"
+    assert script.requests[0].tools == loop.TOOLS
+    wrong = Reply(tool_calls=(ToolCall("c1", "get_wether", "{}"),), stop_reason="tool_calls")
+    with make_deck(script := scripted_provider([wrong, *turns]), model="scripted/any") as deck:
+        assert loop.answer(deck, "Is it cold in Oslo?") == "Cold."
+    assert "did you mean 'get_weather'" in script.requests[1].messages[-1].text
+    with (
+        make_deck(scripted_provider([wrong] * 2), model="scripted/any", config=ONCE) as deck,
+        pytest.raises(CallFailed),
+    ):
+        loop.answer(deck, "Is it cold in Oslo?")
+    endless = scripted_provider([turns[0]] * loop.MAX_TURNS)
+    with make_deck(endless, model="scripted/any") as deck, pytest.raises(RuntimeError, match="no answer after 8 turns"):
+        loop.answer(deck, "Is it cold in Oslo?")
