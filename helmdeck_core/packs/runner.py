@@ -94,7 +94,7 @@ class Runner:
             detail = f"no installed pack has this name{meant}; packs that can run: {', '.join(known) or 'none'}"
             with contextlib.suppress(HelmdeckError):  # a catalog that cannot be loaded lists nothing
                 if self.engine.library.catalog.get(name) is not None:
-                    detail = "it is an entry of the catalog; plans use it, your application runs it"
+                    detail = "it is an entry of the catalog; plans use it, and the application runs it"
             raise PackError(name, PackErrorCode.INVALID_INPUT, detail)
         return owned.value
 

@@ -207,7 +207,7 @@ def test_every_pack_refuses_bad_input_with_a_code_and_without_a_call(value):
 
 def test_an_entry_that_only_the_catalog_lists_is_not_reported_as_unknown(tmp_path):
     with make_deck() as deck:
-        with pytest.raises(PackError, match=r"an entry of the catalog; plans use it, your application runs it"):
+        with pytest.raises(PackError, match=r"an entry of the catalog; plans use it, and the application runs it"):
             deck.run("blog.draft", {})
         with pytest.raises(PackError, match=r"no installed pack has this name"):
             deck.run("blog.unknown", {})
