@@ -77,10 +77,10 @@ class Helmdeck(Inspection):
         autoload: bool | None = None,
         http_clients: Mapping[str, object] | None = None,
     ) -> None:
-        arguments: dict[KeyPath, tuple[Any, str]] = {
-            (path := tuple(key.split(".")) if isinstance(key, str) else key): (value, ".".join(path))
-            for key, value in (overrides or {}).items()
-        }
+        arguments: dict[KeyPath, tuple[Any, str]] = {}
+        for key, value in (overrides or {}).items():
+            keys = tuple(key.split(".")) if isinstance(key, str) else key
+            arguments[keys] = (value, ".".join(keys))
         if model is not None:
             arguments["model",] = (model, "model")
         if catalog_sources is not None:
