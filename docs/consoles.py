@@ -12,6 +12,8 @@ A comment directly above a fenced block declares its kind:
     the output of ``docs/examples/NAME.py``; without a name, of the last Python block
 ``<!-- shown: 1-9, 12- -->``
     the lines of a console block's output to keep; ``...`` replaces the others
+``<!-- exits: 13 -->``
+    the exit codes of the commands of a console block that fail, in their order; all others must succeed
 ``<!-- not run: REASON -->``
     not executed
 
@@ -46,7 +48,7 @@ BLOCK = re.compile(
     r"^(?P<marks>(?:<!-- [^\n]*? -->\n)*)(?P<fence>`{3,})(?P<language>\w*)\n(?P<body>.*?)^(?P=fence)$",
     re.MULTILINE | re.DOTALL,
 )
-_MARK = re.compile(r"<!-- (?P<word>example|install|file|output|shown|not run)(?:: (?P<value>.*?))? -->")
+_MARK = re.compile(r"<!-- (?P<word>example|install|file|output|shown|exits|not run)(?:: (?P<value>.*?))? -->")
 
 # Times and call ids differ between runs.
 _TIMES = (
@@ -102,7 +104,7 @@ class Console:
         if language == "python":
             self._printed = self._python(body)
         elif language == "console":
-            return self._console(body, marks.get("shown") or "")
+            return self._console(body, marks.get("shown") or "", marks.get("exits") or "")
         return body
 
     def _install(self, specification: str, source: str) -> None:
@@ -125,11 +127,16 @@ class Console:
 
     # -- console -----------------------------------------------------------------------------------------
 
-    def _console(self, body: str, shown: str) -> str:
-        written = []
+    def _console(self, body: str, shown: str, exits: str) -> str:
+        written: list[str] = []
+        failures: list[int] = []
         for command in _commands(body):
             output = self._command(command.replace("\\\n", ""))
+            failures += [self._code] if self._code else []
             written.append(f"$ {command}\n{_shown_lines(_lines(self._masked(output)), shown)}")
+        if (codes := ", ".join(map(str, failures))) != exits:
+            declared = f"<!-- exits: {exits} -->" if exits else "success"
+            raise ValueError(f"exit codes {codes or '0'}, but the page declares {declared}:\n{''.join(written)}")
         return "\n".join(written) if _has_blank_lines_between_commands(body) else "".join(written)
 
     def _command(self, command: str) -> str:
@@ -140,18 +147,19 @@ class Console:
             variables[name] = value
         target = words.pop() if len(words) > 2 and words[-2] == ">" and words.pop(-2) else None
         with mock.patch.dict(os.environ, variables), _captured() as out, _captured_errors(out if not target else None):
-            self._run(words)
+            self._code = self._run(words)
         if target is None:
             return out.getvalue()
         (self._work / target).write_text(out.getvalue(), encoding="utf-8")
         return ""
 
-    def _run(self, words: list[str]) -> None:
+    def _run(self, words: list[str]) -> int:
+        """Run one command and return its exit code."""
         match words:
             case ["helmdeck", *rest]:
                 from helmdeck_core.cli import main
 
-                self._code = main(rest)
+                return main(rest)
             case ["echo", "$?"]:
                 print(self._code)
             case ["cat", name]:
@@ -165,6 +173,7 @@ class Console:
                 runpy.run_path(str(self._work / name), run_name="__main__")
             case _:
                 raise ValueError(f"a page cannot run {shlex.join(words)!r}; mark the block: <!-- not run: REASON -->")
+        return 0
 
     def _masked(self, text: str) -> str:
         text = text.replace(str(self._work), HOME)

@@ -28,6 +28,7 @@ PACKAGES: Mapping[str, str] = {
     "litellm": "litellm==1.106.*",
     "pydantic_ai": "pydantic-ai-slim[openai]",
     "instructor": "instructor",
+    "llm": "llm",
 }
 ENVIRONMENTS: Mapping[str, str] = {"litellm_validated": "litellm"}
 """Contestants that share an environment."""
@@ -36,6 +37,7 @@ TITLES = {
     "litellm_validated": "LiteLLM, validating",
     "pydantic_ai": "pydantic-ai",
     "instructor": "instructor",
+    "llm": "llm",
     "helmdeck": "Helmdeck",
 }
 REPORTED: Mapping[str, Sequence[str]] = {
@@ -143,13 +145,21 @@ class Measured:
     versions: Mapping[str, str]
 
 
-def measure(contestant: str, way: str, venvs: Path, server: FailingServer, modes: Sequence[str]) -> Measured:
+def measure(
+    contestant: str,
+    way: str,
+    venvs: Path,
+    server: FailingServer,
+    modes: Sequence[str],
+    module: str = "benchmarks.conformance.contestants",
+) -> Measured:
     """Run one contestant through the modes.
 
     :param way: ``whole`` or ``streamed``.
+    :param module: the module with the contestants.
     """
     python = python_of(contestant, venvs)
-    command = [python, "-m", "benchmarks.conformance.contestants", contestant, way, server.base_url]
+    command = [python, "-m", module, contestant, way, server.base_url]
     ran = subprocess.run([*command, *modes], cwd=ROOT, capture_output=True, text=True, check=False)
     if ran.returncode:
         raise SystemExit(f"{contestant} failed:\n{ran.stderr[-2000:]}")

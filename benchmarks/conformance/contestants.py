@@ -271,7 +271,7 @@ STREAMS: Mapping[str, Callable[[str], AskStream]] = {
     "pydantic_ai": pydantic_ai_stream,
     "helmdeck": helmdeck_stream,
 }
-LIBRARIES = ("litellm", "pydantic-ai-slim", "instructor", "openai")
+LIBRARIES = ("litellm", "pydantic-ai-slim", "instructor", "llm", "openai")
 
 
 def names_of(exc: BaseException | None) -> Iterator[str]:
@@ -324,11 +324,11 @@ def versions() -> dict[str, str]:
     return found
 
 
-def main() -> None:
+def main(contestants: Mapping[str, Callable[[str], Ask]] = CONTESTANTS) -> None:
     """``contestants.py NAME whole|streamed URL MODE...``: prints versions, then one JSON line per mode."""
     warnings.simplefilter("ignore")
     name, way, url, *modes = sys.argv[1:]
-    ask: Any = (STREAMS if way == "streamed" else CONTESTANTS)[name](url)
+    ask: Any = (STREAMS if way == "streamed" else contestants)[name](url)
     print(json.dumps({"versions": versions()}))
 
     async def run() -> None:

@@ -57,7 +57,8 @@ class Helmdeck(Inspection):
     :param model: the default model.
     :param catalog_sources: names of catalog sources, or paths of JSON or TOML files.
     :param plugins: plugin objects by name, in addition to the installed ones.
-    :param overrides: configuration by key path, such as ``{("selection", "ranker"): "mine"}``.
+    :param overrides: configuration by key path, such as ``{("selection", "ranker"): "mine"}``; or by dotted key, such as
+        ``{"selection.ranker": "mine"}``, unless a part of the key contains a dot.
     :param environ: environment variables; the process's own by default.
     :param http_clients: HTTP clients by name of a provider, such as an ``httpx2.AsyncClient``; the deck does not close them.
     :raises ConfigError: with every mistake of the configuration.
@@ -72,14 +73,15 @@ class Helmdeck(Inspection):
         model: str | None = None,
         catalog_sources: str | Iterable[str] | None = None,
         plugins: Mapping[str, object] | None = None,
-        overrides: Mapping[KeyPath, Any] | None = None,
+        overrides: Mapping[KeyPath, Any] | Mapping[str, Any] | None = None,
         environ: Mapping[str, str] | None = None,
         autoload: bool | None = None,
         http_clients: Mapping[str, object] | None = None,
     ) -> None:
-        arguments: dict[KeyPath, tuple[Any, str]] = {
-            path: (value, ".".join(path)) for path, value in (overrides or {}).items()
-        }
+        arguments: dict[KeyPath, tuple[Any, str]] = {}
+        for key, value in (overrides or {}).items():
+            keys = tuple(key.split(".")) if isinstance(key, str) else key
+            arguments[keys] = (value, ".".join(keys))
         if model is not None:
             arguments["model",] = (model, "model")
         if catalog_sources is not None:

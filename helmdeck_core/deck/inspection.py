@@ -10,6 +10,7 @@ from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
 from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.deck.explain import Explanation, explain
+from helmdeck_core.deck.portal import Portal
 from helmdeck_core.deck.questions import AskOptions, decodable, make_request
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, ToolDefinition
@@ -36,6 +37,7 @@ class Inspection:
     runtime: Runtime
     _engine: Engine
     _runner: Runner
+    _portal: Portal
 
     @property
     def catalog(self) -> Catalog:
@@ -50,9 +52,13 @@ class Inspection:
         """Return the catalog with the ladder that applies to a model."""
         return self._engine.library.prepared(self.budget(model).budget)
 
-    def select(self, intent: str, *, model: str | None = None) -> Selection:
-        """Fit the catalog to a model and a request, as a plan does. No model is called."""
-        return self._engine.library.select(self.budget(model).budget, intent)
+    def select(self, intent: str, *, model: str | None = None, caller: str = LOCAL_CALLER) -> Selection:
+        """Fit the catalog to a model and a request, as a plan does. No model is called.
+
+        :param caller: the caller, whose earlier plans for the same request raise the scores of their entries.
+        """
+        planned_before = self._planned_before(caller, intent)
+        return self._engine.library.select(self.budget(model).budget, intent, planned_before=planned_before)
 
     def explain(
         self,
@@ -63,10 +69,12 @@ class Inspection:
         context: str = "",
         done: Iterable[CompletedStep] = (),
         defaults: Mapping[str, Any] | None = None,
+        caller: str = LOCAL_CALLER,
     ) -> Explanation:
         """Dry run: return what would be sent for a request, and why. No model is called.
 
         :param task: ``plan``, ``route``, or another task that prompt variants serve.
+        :param caller: as for ``select``.
         :raises ContextWindowExceeded: the request leaves no room for a catalog.
         :raises InvalidRequest: there is no prompt variant for the task.
         """
@@ -79,10 +87,16 @@ class Inspection:
             context=context,
             done=tuple(done),
             defaults=dict(defaults or {}),
+            planned_before=self._planned_before(caller, intent),
             constraint=pack.value.constraint if pack is not None else None,
         )
         model = self._engine.pool.registry.full_id(self.runtime.config.model if model is None else model)
         return explain(self._engine.composer, self._engine.client, question, model)
+
+    def _planned_before(self, caller: str, intent: str) -> tuple[str, ...]:
+        if self.runtime.config.history.url is None:
+            return ()
+        return self._portal.run(self._runner.planned_before(caller, intent))
 
     def chat_request(self, request: ChatRequest | ChatInput, **options: Unpack[AskOptions]) -> ChatRequest:
         """Return the request that ``ask`` sends for text; ``stream`` takes it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections import Counter
@@ -95,6 +96,9 @@ class Runner:
             known = list(self.runtime.contributed(Pack))
             meant = did_you_mean(name, known)
             detail = f"no installed pack has this name{meant}; packs that can run: {', '.join(known) or 'none'}"
+            with contextlib.suppress(HelmdeckError):  # a catalog that cannot be loaded lists nothing
+                if self.engine.library.catalog.get(name) is not None:
+                    detail = "it is an entry of the catalog; plans use it, and the application runs it"
             raise PackError(name, PackErrorCode.INVALID_INPUT, detail)
         return owned.value
 

@@ -92,42 +92,6 @@ def test_programs_and_output_on_a_page_are_up_to_date(path):
     assert written == consoles.render(written), "run: python docs/generate.py --write"
 
 
-def test_stale_page_is_listed_and_updated(tmp_path, monkeypatch, capsys):
-    page = tmp_path / "page.md"
-    page.write_text("```python\nprint(1)\n```\n\n<!-- output -->\n```text\n2\n```\n")
-    monkeypatch.setattr(generate, "ROOT", tmp_path)
-    monkeypatch.setattr(generate, "pages", lambda: [(page, consoles.render(page.read_text()))])
-    assert generate.main([]) == 1
-    assert capsys.readouterr().out == "not up to date: page.md\n"
-    assert generate.main(["--write"]) == 0
-    assert page.read_text().endswith("```text\n1\n```\n")
-    assert generate.main([]) == 0
-
-
-def test_unsupported_command_must_be_marked():
-    with pytest.raises(ValueError, match="cannot run 'pip install helmdeck'; mark the block"):
-        consoles.render("```console\n$ pip install helmdeck\n```\n")
-    marked = "<!-- not run: it installs -->\n```console\n$ pip install helmdeck\n```\n"
-    assert consoles.render(marked) == marked
-
-
-def test_page_is_isolated_from_the_machine(monkeypatch, tmp_path):
-    (tmp_path / "helmdeck.toml").write_text('model = "missing/model"')
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HELMDECK_MODEL", "missing/model")
-    monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    shown = consoles.render("```console\n$ helmdeck config show\n$ helmdeck config check\n```\n")
-    assert "missing" not in shown
-    assert re.search(r"\nmodel +local/lexical +default\n", shown)
-
-
-def test_omitted_lines_are_marked():
-    page = '<!-- shown: 1, 3-4 -->\n```console\n$ helmdeck plan "brew a pot of tea"\n```\n'
-    head, *lines = consoles.render(page).splitlines()[3:-1]
-    assert (head, lines[0], lines[-1]) == ("local/lexical (full_steps): gap, single-action", "...", "...")
-    assert len(lines) == 4
-
-
 # -- example programs ------------------------------------------------------------------------------------------
 
 

@@ -36,6 +36,17 @@ def test_environment_overrides_the_file_and_arguments_override_both(tmp_path):
     }
 
 
+def test_overrides_of_a_deck_are_key_paths_or_dotted_keys():
+    overrides = {"model": "a/b", "selection.shortlist": 5}
+    with Helmdeck(environ={}, autoload=False, overrides=overrides) as deck:
+        config = deck.runtime.config
+        assert (config.model, config.selection.shortlist) == ("a/b", 5)
+    with Helmdeck(environ={}, autoload=False, overrides={("budgets", "a/b-4.1", "tier"): "A"}) as deck:
+        assert deck.budget("a/b-4.1").budget.tier == "A"
+    with pytest.raises(ConfigError, match=r"selection\.shortlst"):
+        Helmdeck(environ={}, autoload=False, overrides={"selection.shortlst": 5})
+
+
 def test_nearest_file_in_a_parent_folder_is_read(tmp_path):
     write(tmp_path, 'model = "far/m"')
     deep = tmp_path / "a" / "b"

@@ -99,6 +99,18 @@ def test_route_uses_the_history_of_plans(remembering):
     assert '"name":"audio.transcribe"' in sent(provider)
 
 
+def test_dry_runs_use_the_history_of_the_caller_as_a_plan_does(remembering):
+    deck, provider = remembering(plan_with("audio.transcribe"))
+    for caller in ("ada", "ada", "bob"):
+        explained = deck.explain(ASK, model=FREE, caller=caller)
+        selected = deck.select(ASK, model=FREE, caller=caller).catalog.get("audio.transcribe")
+        deck.plan(ASK, model=FREE, caller=caller)
+        assert explained.messages == provider.requests[-1].messages
+        assert (selected is not None) == ('"name":"audio.transcribe"' in sent(provider))
+    assert deck.select(ASK, model=FREE).catalog.get("audio.transcribe") is None
+    assert deck.select(ASK, model=FREE, caller="ada").catalog.get("audio.transcribe") is not None
+
+
 def test_unreadable_history_does_not_fail_a_plan(answering):
     class Broken:
         @hookimpl
@@ -113,6 +125,7 @@ def test_unreadable_history_does_not_fail_a_plan(answering):
 
     recorder = EventRecorder()
     deck, _ = answering(plan_with("blog.draft"), beside=(Broken(), recorder), config={"history": {"url": "broken:x"}})
+    assert deck.explain(ASK, model=FREE).selection.catalog
     assert deck.plan(ASK, model=FREE).is_usable
     (failed,) = recorder.of(HistoryFailed)
     assert "the disk is gone" in failed.detail

@@ -203,3 +203,16 @@ def test_every_pack_refuses_bad_input_with_a_code_and_without_a_call(value):
             with pytest.raises(PackError) as caught:
                 deck.run(name, value)
             assert caught.value.code is PackErrorCode.INVALID_INPUT and caught.value.pack == name
+
+
+def test_an_entry_that_only_the_catalog_lists_is_not_reported_as_unknown(tmp_path):
+    with make_deck() as deck:
+        with pytest.raises(PackError, match=r"an entry of the catalog; plans use it, and the application runs it"):
+            deck.run("blog.draft", {})
+        with pytest.raises(PackError, match=r"no installed pack has this name"):
+            deck.run("blog.unknown", {})
+    with (
+        make_deck(config={"catalog": {"sources": [str(tmp_path / "missing.json")]}}) as deck,
+        pytest.raises(PackError, match=r"no installed pack has this name"),
+    ):
+        deck.run("blog.draft", {})

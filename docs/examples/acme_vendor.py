@@ -1,0 +1,23 @@
+"""What only our gateway does: its error codes, and the format of its keys."""
+
+from helmdeck_core import InvalidRequest, RateLimited, SecretPattern, hookimpl
+from helmdeck_provider_kit import Cause, ErrorRules
+
+
+@hookimpl
+def helmdeck_error_rules():
+    """Apply to the providers named ``gateway``, before the rules of their wire format."""
+    return [
+        ErrorRules(
+            name="acme",
+            providers=("gateway",),
+            words={"e1042": Cause(RateLimited, "no_seat"), "e2001": Cause(InvalidRequest)},
+            marks=(("all seats are taken", Cause(RateLimited, "no_seat")),),
+        )
+    ]
+
+
+@hookimpl
+def helmdeck_secret_patterns():
+    """Redact keys of the gateway wherever text is quoted, also keys that this deck does not use."""
+    return [SecretPattern(name="acme", pattern=r"acme-[0-9a-f]{32}")]
