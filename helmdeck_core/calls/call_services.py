@@ -11,7 +11,7 @@ from helmdeck_core.calls.completer import Completer
 from helmdeck_core.calls.provider_client import ProviderClient
 from helmdeck_core.calls.recovery import RecoverySettings
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, StopReason
-from helmdeck_core.domain.events import CostUnknown, ModelUnknown, StopReasonUnknown
+from helmdeck_core.domain.events import CostUnknown, Event, ModelUnknown, StopReasonUnknown
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.resolve.runtime import Runtime
 
@@ -36,30 +36,29 @@ class CallServices:
     think_share: float
     clock: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
-    _reported_stops: set[tuple[str, str, str]] = attrs.field(factory=set, init=False)
-    _reported_costs: set[str] = attrs.field(factory=set, init=False)
-    _reported_models: set[str] = attrs.field(factory=set, init=False)
+    _reported: set[tuple[type[Event], str, str]] = attrs.field(factory=set, init=False)
 
     def report_unknown_cost(self, model: str) -> None:
         """Emit, once per model, that a cost limit cannot count its cost."""
-        if model not in self._reported_costs and len(self._reported_costs) < MAX_REPORTED:
-            self._reported_costs.add(model)
-            if self.runtime.sinks:
-                self.runtime.emit(CostUnknown(model=model))
+        if self._is_new(CostUnknown, model):
+            self.runtime.emit(CostUnknown(model=model))
 
     def report_unknown_model(self, model: str) -> None:
         """Emit, once per model, that no budget row applies to it."""
-        if model not in self._reported_models and len(self._reported_models) < MAX_REPORTED:
-            self._reported_models.add(model)
-            if self.runtime.sinks and (notice := self.runtime.budgets.find(model).notice):
-                self.runtime.emit(ModelUnknown(model=model, notice=notice))
+        if self._is_new(ModelUnknown, model) and (notice := self.runtime.budgets.find(model).notice):
+            self.runtime.emit(ModelUnknown(model=model, notice=notice))
 
     def report_unknown_stop(self, request: ChatRequest, response: ChatResponse) -> None:
-        """Emit an unknown stop reason, once per provider, model and word."""
-        if response.stop_reason is not StopReason.UNKNOWN or not response.raw_stop_reason:
-            return
-        key = (ModelId.provider_of(request.model), request.model, response.raw_stop_reason)
-        if key not in self._reported_stops and len(self._reported_stops) < MAX_REPORTED:
-            self._reported_stops.add(key)
-            if self.runtime.sinks:
-                self.runtime.emit(StopReasonUnknown(provider=key[0], model=key[1], raw=key[2]))
+        """Emit an unknown stop reason, once per model and word."""
+        raw = response.raw_stop_reason
+        if response.stop_reason is StopReason.UNKNOWN and raw and self._is_new(StopReasonUnknown, request.model, raw):
+            provider = ModelId.provider_of(request.model)
+            self.runtime.emit(StopReasonUnknown(provider=provider, model=request.model, raw=raw))
+
+    def _is_new(self, event: type[Event], model: str, word: str = "") -> bool:
+        """Whether an event is to be emitted: there is a sink, and it was not reported before."""
+        key = (event, model, word)
+        if not self.runtime.sinks or key in self._reported or len(self._reported) >= MAX_REPORTED:
+            return False
+        self._reported.add(key)
+        return True

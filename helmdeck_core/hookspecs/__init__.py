@@ -7,6 +7,8 @@ sorted. A value replaces a built-in one of the same name; two installed plugins 
 *look-up* returns one answer or ``None``; the plugin registered last is called first; ``wrapper=True`` may adjust the answer.
 
 All hooks are called when a deck is made, except for the look-up: it is called at the first request to a model id and cached.
+
+The hooks exist since version 0.1, unless one says otherwise with ``.. versionadded::``.
 """
 
 from helmdeck_core.hookspecs import catalogs, models, operation, responses

@@ -25,8 +25,6 @@ def helmdeck_catalog_sources() -> Sequence[CatalogSource]:
 
     :returns: Catalog sources. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -39,8 +37,6 @@ def helmdeck_packs() -> Sequence[Pack]:
 
     :returns: Packs. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -53,8 +49,6 @@ def helmdeck_trim_steps() -> Sequence[TrimStep]:
 
     :returns: Trim steps; their names are used in the configuration and in trim records. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -67,8 +61,6 @@ def helmdeck_rankers() -> Sequence[Ranker]:
 
     :returns: Rankers. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -81,8 +73,6 @@ def helmdeck_chat_inputs() -> Sequence[ChatInputReader]:
 
     :returns: Readers. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -95,8 +85,6 @@ def helmdeck_prompt_variants() -> Sequence[PromptVariant]:
 
     :returns: Prompt variants; their names are ``task.variant``. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -109,8 +97,6 @@ def helmdeck_prompt_texts() -> Sequence[PromptText]:
 
     :returns: Texts; ``PromptText`` lists their names. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -123,7 +109,5 @@ def helmdeck_weights() -> Sequence[Weight]:
 
     :returns: Weights; ``Weight`` lists their names. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()

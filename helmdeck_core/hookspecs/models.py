@@ -25,8 +25,6 @@ def helmdeck_providers() -> Sequence[ProviderSpec]:
 
     :returns: Provider specifications; their names are the first part of model ids. Empty for none.
     :raises Exception: none is expected; any exception stops start-up with an error that names the plugin.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -40,8 +38,6 @@ def helmdeck_transports() -> Sequence[TransportSpec]:
 
     :returns: Transport specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -54,8 +50,6 @@ def helmdeck_stop_reasons() -> Sequence[StopReasonTable]:
 
     :returns: Tables; their names are wire formats. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -68,8 +62,6 @@ def helmdeck_error_rules() -> Sequence[ErrorRuleSet]:
 
     :returns: Rule sets, usually ``helmdeck_provider_kit.ErrorRules``. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -82,8 +74,6 @@ def helmdeck_budget_rows() -> Sequence[BudgetRow]:
 
     :returns: Rows, named by prefix of a model id; bytes, tokens, US dollars per million tokens. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -96,8 +86,6 @@ def helmdeck_tier_defaults() -> Sequence[TierDefaults]:
 
     :returns: Defaults; their names are tiers. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -112,8 +100,6 @@ def helmdeck_model_budget(model_id: str, table: BudgetTable) -> Budget | None:  
     :param table: The rows that all plugins contributed.
     :returns: The budget, or ``None`` to leave the model to the next plugin.
     :raises Exception: none is expected for any string; the error names the plugin.
-
-    .. versionadded:: 0.1
     """
     return None
 
@@ -126,8 +112,6 @@ def helmdeck_prices() -> Sequence[PriceSource]:
 
     :returns: Sources. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -140,8 +124,6 @@ def helmdeck_recovery_rules() -> Sequence[RecoveryRule]:
 
     :returns: Rules; their names are causes, or causes with sub-causes. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -154,7 +136,5 @@ def helmdeck_native_continuations() -> Sequence[NativeContinuation]:
 
     :returns: Rows; their names are prefixes of model ids, the longest matching one applies. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()

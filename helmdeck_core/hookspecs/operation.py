@@ -22,8 +22,6 @@ def helmdeck_commands() -> Sequence[Command]:
 
     :returns: Commands; their names follow ``helmdeck`` on the command line. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -36,8 +34,6 @@ def helmdeck_history_stores() -> Sequence[HistoryStoreSpec]:
 
     :returns: Store specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -50,8 +46,6 @@ def helmdeck_event_sinks() -> Sequence[EventSink]:
 
     :returns: Event sinks. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -64,7 +58,5 @@ def helmdeck_secret_patterns() -> Sequence[SecretPattern]:
 
     :returns: Patterns. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()

@@ -22,8 +22,6 @@ def helmdeck_reasoning_tags() -> Sequence[ReasoningTag]:
 
     :returns: Reasoning tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -36,8 +34,6 @@ def helmdeck_decoders() -> Sequence[DecoderSpec]:
 
     :returns: Decoder specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -50,8 +46,6 @@ def helmdeck_decode_steps() -> Sequence[DecodeStep]:
 
     :returns: Decode steps; their names are reported with the decoded value. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -64,8 +58,6 @@ def helmdeck_answer_types() -> Sequence[AnswerType]:
 
     :returns: Kinds of types. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -78,8 +70,6 @@ def helmdeck_refusal_patterns() -> Sequence[RefusalPattern]:
 
     :returns: Patterns; their names are language tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -92,8 +82,6 @@ def helmdeck_tool_call_formats() -> Sequence[ToolCallFormat]:
 
     :returns: Formats; their names are reported with the calls. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -106,8 +94,6 @@ def helmdeck_tool_call_readers() -> Sequence[ToolCallReaderSpec]:
 
     :returns: Reader specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -120,8 +106,6 @@ def helmdeck_continuation_announcements() -> Sequence[ContinuationAnnouncement]:
 
     :returns: Announcements; their names are language tags. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()
 
@@ -134,7 +118,5 @@ def helmdeck_continuation_mergers() -> Sequence[ContinuationMergerSpec]:
 
     :returns: Merger specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
-
-    .. versionadded:: 0.1
     """
     return ()

@@ -175,7 +175,7 @@ def test_each_hook_is_documented_and_has_a_test_that_names_it():
     assert len(specs) >= 12
     for name, function in specs.items():
         doc = function.__doc__ or ""
-        for needed in ("Called", ":returns:", ":raises", ".. versionadded::"):
+        for needed in ("Called", ":returns:", ":raises"):
             assert needed in doc, f"{name} does not say {needed}"
         assert all(f":param {each}:" in doc for each in function.__code__.co_varnames[: function.__code__.co_argcount])
         assert f"def test_{name}_" in tests
