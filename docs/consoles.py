@@ -23,9 +23,12 @@ environment variables and configuration of the machine.
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import contextlib
 import importlib
 import importlib.metadata
+import inspect
 import io
 import os
 import re
@@ -117,7 +120,10 @@ class Console:
 
     def _python(self, source: str) -> str:
         with _captured() as out:
-            exec(compile(source, "<page>", "exec", dont_inherit=True), self._names)  # noqa: S102
+            flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # as in a notebook
+            done = eval(compile(source, "<page>", "exec", flags, dont_inherit=True), self._names)  # noqa: S307
+            if inspect.iscoroutine(done):
+                asyncio.run(done)
         return self._masked(out.getvalue())
 
     def _script(self, path: Path) -> str:

@@ -27,7 +27,11 @@ def pages() -> Iterator[tuple[Path, str]]:
     for name, render in reference_pages.REFERENCE.items():
         yield DOCS / "reference" / name, render()
     for path in written_by_hand():
-        yield path, consoles.render(path.read_text(encoding="utf-8"))
+        try:
+            text = consoles.render(path.read_text(encoding="utf-8"))
+        except ValueError as exc:
+            raise SystemExit(f"{path.relative_to(ROOT)}: {exc}") from exc
+        yield path, text
 
 
 def written_by_hand() -> list[Path]:

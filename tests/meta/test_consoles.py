@@ -14,6 +14,8 @@ sys.path += [str(DOCS)]
 generate = importlib.import_module("generate")
 consoles = importlib.import_module("consoles")
 
+FAILING = '```console\n$ helmdeck plan "brew a pot of tea"\n$ helmdeck run no.pack\n$ echo $?\n```\n'
+
 
 def test_stale_page_is_listed_and_updated(tmp_path, monkeypatch, capsys):
     page = tmp_path / "page.md"
@@ -27,14 +29,21 @@ def test_stale_page_is_listed_and_updated(tmp_path, monkeypatch, capsys):
     assert generate.main([]) == 0
 
 
+def test_a_page_with_an_undeclared_failure_is_named_and_not_written(tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text(FAILING)
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    monkeypatch.setattr(generate, "written_by_hand", lambda: [page])
+    with pytest.raises(SystemExit, match=r"^page\.md: exit codes 23, 2"):
+        generate.main(["--write"])
+    assert page.read_text() == FAILING
+
+
 def test_unsupported_command_must_be_marked():
     with pytest.raises(ValueError, match="cannot run 'pip install helmdeck'; mark the block"):
         consoles.render("```console\n$ pip install helmdeck\n```\n")
     marked = "<!-- not run: it installs -->\n```console\n$ pip install helmdeck\n```\n"
     assert consoles.render(marked) == marked
-
-
-FAILING = '```console\n$ helmdeck plan "brew a pot of tea"\n$ helmdeck run no.pack\n$ echo $?\n```\n'
 
 
 @pytest.mark.parametrize("declared", ["", "<!-- exits: 23 -->\n", "<!-- exits: 2, 23 -->\n"])
