@@ -169,7 +169,7 @@ class Inspection:
         :param tried: receives the name and the result of every decode step that was tried.
         :raises CallFailed: the subclass of the cause.
         """
-        stop = self.runtime.normalise_stop(stop_reason, "")
+        stop = None if stop_reason is None else self.runtime.normalise_stop(stop_reason, "")
         decode_as, parse = decodable(self.runtime, type)
         decode = functools.partial(self.runtime.decoder.decode, output_tokens=output_tokens, tried=tried)
         try:

@@ -24,7 +24,7 @@ from tests.plugins.openai_support import events, parse_response, read_stream, te
 
 def failure(status, body):
     with pytest.raises(CallFailed) as caught:
-        parse_response(status, {}, json.dumps(body).encode())
+        parse_response(status, {}, json.dumps(body).encode(), secrets=("kq7Zr0Wm4Xc9Tb2L",))
     return caught.value
 
 

@@ -316,7 +316,7 @@ def test_each_cause_has_a_distinct_next_action() -> None:
         FailureClass.CONSTRAINED_DEADLOCK,
         FailureClass.LIKELY_TIMEOUT,
     ]
-    assert len({FAILURES[cause].next_action for cause in causes}) == len(causes)
+    assert len({FAILURES[cause]("x").next_action for cause in causes}) == len(causes)
 
 
 @pytest.mark.parametrize(

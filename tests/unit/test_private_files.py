@@ -80,7 +80,7 @@ def test_types_that_are_made_per_call_are_not_kept():
     decoder = make_deck().runtime.decoder
     for _ in range(600):
         decoder.decode('{"a": 1}', attrs.make_class("Made", {"a": attrs.field(type=int)}))
-    assert len(decoder._readers) <= 256
+    assert decoder._reader_of.cache_info().currsize <= 256
 
 
 def test_input_without_an_end_is_an_error(monkeypatch, tmp_path):

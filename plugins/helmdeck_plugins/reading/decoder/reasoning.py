@@ -19,6 +19,9 @@ CONTROL_TOKEN = ("<|", "<｜")
 """How control tokens start; such a mark is never text."""
 
 
+_MAX_PASSES = 8
+
+
 class Kind(enum.Enum):
     """What a part of the text is."""
 
@@ -147,6 +150,24 @@ def strip(text: str, marks: ReasoningMarks) -> Stripped:
 
     An unclosed block stays in place and is flagged in the result. Blank lines around a removed block become one.
     """
+    stripped = _strip_once(text, marks)
+    for _ in range(_MAX_PASSES):  # the removal of a block may join the halves of another mark
+        if len(stripped.found) == stripped.is_unclosed or not marks.search(stripped.text):
+            break
+        again = _strip_once(stripped.text, marks)
+        stripped = Stripped(
+            again.text,
+            "\n".join(filter(None, (stripped.reasoning, again.reasoning))),
+            (*stripped.found[: len(stripped.found) - stripped.is_unclosed], *again.found),
+            again.is_unclosed,
+            stripped.starts_in_reasoning or again.starts_in_reasoning,
+        )
+        if len(again.found) == again.is_unclosed:
+            break
+    return stripped
+
+
+def _strip_once(text: str, marks: ReasoningMarks) -> Stripped:
     reasoning: list[str] = []
     found: list[str] = []
     visible = _JoinedText()
