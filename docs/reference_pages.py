@@ -277,8 +277,7 @@ def failures() -> str:
         (
             f"`{cause.value}`",
             f"`{cls.__name__}`",
-            cls.hint,
-            cls.next_action,
+            *general_hint(cause),
             "yes" if cls.retryable else "no",
             f"`{cls.usual_code.value}`",
             str(int(BY_CAUSE[cause])),
@@ -315,18 +314,24 @@ def failures() -> str:
     )
 
 
+def general_hint(cause: Any) -> tuple[str, str]:
+    """Return the hint and the next action of a failure class."""
+    from helmdeck_core.errors.hints import hints
+
+    rule = next(rule for rule in hints() if rule.cause == cause and not rule.sub_causes and not rule.when)
+    return rule.hint, rule.next
+
+
 def sub_causes() -> list[tuple[str, str, str]]:
     """Return one row per sub-cause."""
-    from helmdeck_core.errors import FailureClass
-    from helmdeck_core.errors.hints import SUB_CAUSE_ADVICE, WINDOW_FULL
+    from helmdeck_core.errors.hints import hints
 
-    rows = [
-        (f"`{cause.value} / {finer}`", *hints)
-        for cause, by_name in SUB_CAUSE_ADVICE.items()
-        for finer, hints in by_name.items()
-    ]
-    full = (f"`{FailureClass.LENGTH_TRUNCATED.value}`, stop reason `ContextWindowExceeded`", *WINDOW_FULL)
-    return [*rows, full]
+    def condition(rule: Any) -> str:
+        names = " or ".join(f"`{name}`" for name in rule.sub_causes) or "any"
+        return f"{names}, {' and '.join(rule.when).replace('_', ' ')}" if rule.when else names
+
+    rules = [rule for rule in hints() if rule.sub_causes or rule.when]
+    return [(f"`{rule.cause}` / {condition(rule)}", rule.hint, rule.next) for rule in rules]
 
 
 def recovery_rules() -> list[tuple[str, str]]:
@@ -377,6 +382,7 @@ def public_names(package: Any) -> dict[str, str]:
 
 def public_api() -> str:
     """Return the page of public names, grouped by module."""
+    import helmdeck_command_kit
     import helmdeck_core
     import helmdeck_core.cli
     import helmdeck_provider_kit
@@ -387,8 +393,8 @@ def public_api() -> str:
     parts = [
         (
             "Import these names from `helmdeck_core`. Other public modules: `helmdeck_core.log` enables and disables log lines, "
-            "`helmdeck_core.redaction` redacts secrets, and `helmdeck_testing` is the test kit. At the end of this page, "
-            "`helmdeck_core.cli` is for commands and `helmdeck_provider_kit` for HTTP providers. Everything else is private."
+            "`helmdeck_guards.redaction` redacts secrets, and `helmdeck_testing` is the test kit. At the end of this page, "
+            "`helmdeck_core.cli` and `helmdeck_command_kit` are for commands, `helmdeck_provider_kit` for HTTP providers. Everything else is private."
         ),
     ]
     for module, names in sorted(groups.items()):
@@ -396,7 +402,13 @@ def public_api() -> str:
         parts += [f"## {module.removeprefix('helmdeck_core.')}", summary(home)]
         described = descriptions_of_names(home)
         parts += [_entry(name, getattr(helmdeck_core, name), described) for name in sorted(names, key=str.casefold)]
-    return page("Public names", *parts, *_package(helmdeck_core.cli), *_package(helmdeck_provider_kit))
+    return page(
+        "Public names",
+        *parts,
+        *_package(helmdeck_core.cli),
+        *_package(helmdeck_command_kit),
+        *_package(helmdeck_provider_kit),
+    )
 
 
 def _package(package: Any) -> list[str]:

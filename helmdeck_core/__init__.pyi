@@ -14,6 +14,7 @@ from helmdeck_core.config.structure import non_empty as non_empty
 from helmdeck_core.config.structure import read_options as read_options
 from helmdeck_core.config.types import Config as Config
 from helmdeck_core.config.types import SecretRef as SecretRef
+from helmdeck_core.context.catalog_sources import CatalogWarning as CatalogWarning
 from helmdeck_core.context.catalog_sources import load_catalog_file as load_catalog_file
 from helmdeck_core.context.catalog_sources import read_catalog as read_catalog
 from helmdeck_core.context.ladder import PreparedCatalog as PreparedCatalog
@@ -87,6 +88,7 @@ from helmdeck_core.domain.encoding import BYTE_ORDER_MARK as BYTE_ORDER_MARK
 from helmdeck_core.domain.encoding import without_byte_order_mark as without_byte_order_mark
 from helmdeck_core.domain.error_rules import ErrorRuleSet as ErrorRuleSet
 from helmdeck_core.domain.event_sinks import EventSink as EventSink
+from helmdeck_core.domain.event_sinks import EventSinkWarning as EventSinkWarning
 from helmdeck_core.domain.event_sinks import OpenSink as OpenSink
 from helmdeck_core.domain.event_sinks import event_data as event_data
 from helmdeck_core.domain.events import AttemptEnded as AttemptEnded
@@ -226,14 +228,14 @@ from helmdeck_core.hooks.contributions import hook_specifications as hook_specif
 from helmdeck_core.hooks.manager import PluginInfo as PluginInfo
 from helmdeck_core.hooks.manager import Plugins as Plugins
 from helmdeck_core.hookspecs import hookimpl as hookimpl
-from helmdeck_core.json_schema import SchemaProblem as SchemaProblem
-from helmdeck_core.json_schema import find_problems as find_problems
-from helmdeck_core.json_schema import schema_problems as schema_problems
 from helmdeck_core.resolve.inventory import PluginInventory as PluginInventory
 from helmdeck_core.resolve.inventory import list_plugins as list_plugins
 from helmdeck_core.resolve.inventory import value_name as value_name
 from helmdeck_core.resolve.runtime import Runtime as Runtime
-from helmdeck_core.timeouts import Deadline as Deadline
-from helmdeck_core.timeouts import Limited as Limited
+from helmdeck_guards.json_schema import SchemaProblem as SchemaProblem
+from helmdeck_guards.json_schema import find_problems as find_problems
+from helmdeck_guards.json_schema import schema_problems as schema_problems
+from helmdeck_guards.timeouts import Deadline as Deadline
+from helmdeck_guards.timeouts import Limited as Limited
 
 __version__: str

@@ -12,6 +12,7 @@ import pytest
 from helmdeck_core import Helmdeck, ProviderSpec, hookimpl
 from helmdeck_core.resolve.transports import TransportChooser
 from helmdeck_testing import StubProvider
+from tests.loop_lag_support import loop_lag as loop_lag
 from tests.virtual_time_support import virtual_time as virtual_time
 from tests.work_support import work_counter as work_counter
 

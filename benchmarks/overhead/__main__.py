@@ -24,6 +24,7 @@ TITLES = {
     "aiter_bytes": "`aiter_bytes` of `httpx2`",
     "iter_any": "`iter_any` of `aiohttp`",
     "iter_chunks": "`iter_chunks` of `aiohttp`",
+    "iter_any, msgspec": "`iter_any`, each event decoded with msgspec",
     "aiter_lines, msgspec": "`aiter_lines`, each decoded with msgspec",
     "litellm.acompletion": "`litellm.acompletion`",
     "pydantic_ai.Agent.run_stream": "`pydantic_ai.Agent.run_stream`",
@@ -33,6 +34,7 @@ BESIDE = {
     "deck.astream, aiohttp": "iter_any",
     "iter_any": "iter_any",
     "iter_chunks": "iter_any",
+    "iter_any, msgspec": "iter_any",
 }
 """What a way to read is compared with, where it is not ``aiter_bytes``."""
 

@@ -1,7 +1,8 @@
 """Two commands: one in a group of its own, one that joins the group of a built-in command."""
 
+from helmdeck_command_kit import add_catalog, whole_number
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, UsageError, add_catalog, make_deck, note, show, show_json, table, whole_number
+from helmdeck_core.cli import ExitCode, UsageError, make_deck, note, show, show_json, table
 
 
 def configure_sync(parser):

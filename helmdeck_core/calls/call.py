@@ -38,7 +38,7 @@ from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.recovery import CallLimits
 from helmdeck_core.errors import CallFailed, LengthTruncated, LikelyTimeout, QuotaExhausted, RequestKind, Usage
 from helmdeck_core.resolve.runtime import Runtime
-from helmdeck_core.timeouts import Deadline, Limited
+from helmdeck_guards.timeouts import Deadline, Limited
 
 T = TypeVar("T")
 
@@ -353,7 +353,9 @@ class Call(Generic[T]):
             return self._reasoning_failure(this, watchdog, LikelyTimeout)
         if watchdog is not None and (watchdog.reasoning_tokens or watchdog.has_output):
             this.estimate(watchdog)
-        share = self.services.recovery.waits.attempt_share if deadline_s is not None and now_s < deadline_s else None
+        # A timer may fire slightly early, so the limits are compared, not the clock.
+        has_share = deadline_s is not None and until_s is not None and until_s < deadline_s
+        share = self.services.recovery.waits.attempt_share if has_share else None
         return timeout_failure(
             this.step.model, self._elapsed_s(this), now_s - self._start_s, self._policy.limits.deadline_s, share
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import attrs
@@ -19,7 +18,7 @@ from helmdeck_core.domain.events import (
     ReasoningStripped,
     RequestSent,
 )
-from helmdeck_core.errors import Attempt, CallFailed, PluginError
+from helmdeck_core.errors import Attempt, CallFailed
 from helmdeck_core.resolve.runtime import Runtime
 
 
@@ -95,18 +94,17 @@ class CallEvents:
         )
 
     def call_aborted(self, error: BaseException, attempt: int, latency_s: float, pending: Attempt | None) -> None:
-        """The call is aborted; a sink that fails on this must not hide the reason.
+        """The call is aborted.
 
         :param pending: the previous attempt, where it was not reported yet.
         """
         if not self._runtime.sinks:
             return
-        with contextlib.suppress(PluginError):
-            if pending is not None:
-                self.attempt_ended(attrs.evolve(pending, then="stopped: the call was aborted"))
-            self._runtime.emit(
-                CallAborted(**self._place(attempt), model=self._model, error=type(error).__name__, latency_s=latency_s)
-            )
+        if pending is not None:
+            self.attempt_ended(attrs.evolve(pending, then="stopped: the call was aborted"))
+        self._runtime.emit(
+            CallAborted(**self._place(attempt), model=self._model, error=type(error).__name__, latency_s=latency_s)
+        )
 
     def _place(self, attempt: int) -> dict[str, Any]:
         return {**self._call.place, "attempt": attempt}

@@ -16,8 +16,9 @@ from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
-from helmdeck_core.hooks.calls import Contribution
-from helmdeck_core.redaction import (
+from helmdeck_core.hooks.calls import PASSED_ON, Contribution
+from helmdeck_core.resolve.runtime import Runtime
+from helmdeck_guards.redaction import (
     MIN_TELLING_CHARS,
     REDACTED,
     Secrets,
@@ -27,7 +28,6 @@ from helmdeck_core.redaction import (
     without_cut_secret,
     without_scheme,
 )
-from helmdeck_core.resolve.runtime import Runtime
 
 _MIN_UNIQUE_CHARS = 8
 """A shorter secret may occur in unrelated text."""
@@ -180,7 +180,7 @@ class ProviderRegistry:
         The variables of its frames, and the exceptions of HTTP libraries, hold keys and requests, and loggers write them.
         Raise the result where no exception is being handled, so that nothing is attached to it again.
         """
-        if isinstance(exc, HelmdeckError) or not isinstance(exc, (Exception, SystemExit)):
+        if isinstance(exc, (HelmdeckError, *PASSED_ON)):
             exc.__cause__ = exc.__context__ = None
             return exc.with_traceback(None)
         return self.contribution(provider).crash(f"provider {provider!r} {what}", exc, self.secrets(provider))

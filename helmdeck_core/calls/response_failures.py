@@ -18,6 +18,8 @@ def empty_failure(request: ChatRequest, response: ChatResponse) -> CallFailed:
     text, stop = response.text, response.stop_reason
     sub_cause = empty_sub_cause(stop, text, has_reasoning=_has_reasoning(response), is_unclosed=False)
     what = "the model returned an empty answer"
+    if issue := _tool_call_issue(response):
+        sub_cause, what = issue
     found = undecodable(stop, sub_cause, "", is_empty=True).as_call(what, text, **_facts(request, response))
     return _with_details(response, found)
 
@@ -37,12 +39,22 @@ def decode_failure(pack: str, request: ChatRequest, response: ChatResponse, exc:
     what = "the model's output is not the requested JSON"
     if exc.is_empty:
         what = f"the model returned an empty {pack.rpartition('.')[2]} response"
-    if response.tool_calls:
+    if exc.is_empty and (issue := _tool_call_issue(response)):
+        sub_cause, what = issue
+        exc, what = attrs.evolve(exc, sub_cause=sub_cause), f"{what} instead of an answer"
+    elif response.tool_calls:
         what = "the model called a tool instead of answering"
         exc = attrs.evolve(exc, cause=FailureClass.CONSTRAINED_DEADLOCK, sub_cause="tool_call", is_empty=False)
     elif exc.sub_cause in ("empty", "empty_though_finished") and _has_reasoning(response):
         exc = attrs.evolve(exc, sub_cause="only_reasoning")  # the decoder sees the text alone
     return _with_details(response, exc.as_call(f"{pack}: {what}", response.text, **_facts(request, response)))
+
+
+def _tool_call_issue(response: ChatResponse) -> tuple[str, str] | None:
+    """The sub-cause and headline of a response whose tool calls cannot be executed; ``None`` if it had none."""
+    if response.continuation is None or not (issue := response.continuation.issue):
+        return None
+    return "tool_call", f"the model returned {'a truncated' if issue == 'cut' else 'an unusable'} tool call"
 
 
 def _has_reasoning(response: ChatResponse) -> bool:

@@ -1,7 +1,8 @@
 """The command line, and the functions for commands of plugins.
 
-A command of a plugin uses the names of this package for output, input and progress, so that it behaves like a built-in one:
-results go to standard output, messages to standard error, errors end with the documented exit codes, and ``--json`` works.
+A command of a plugin prints with the names of this package, so that it behaves like a built-in one: results go to standard
+output, messages to standard error, errors end with the documented exit codes, and ``--json`` works. For options, input and
+progress there is ``helmdeck_command_kit``.
 
 Commands import the modules that they need when they run, so that ``helmdeck --help`` stays fast.
 """
@@ -16,13 +17,9 @@ from helmdeck_core.cli.exit_codes import exit_code_of as exit_code_of
 from helmdeck_core.cli.failures import attempt_lines as attempt_lines
 from helmdeck_core.cli.failures import cost_text as cost_text
 from helmdeck_core.cli.failures import failure_lines as failure_lines
-from helmdeck_core.cli.inputs import pairs as pairs
-from helmdeck_core.cli.inputs import read_input as read_input
-from helmdeck_core.cli.inputs import read_json as read_json
-from helmdeck_core.cli.inputs import request_text as request_text
-from helmdeck_core.cli.inputs import whole_number as whole_number
-from helmdeck_core.cli.options import add_catalog as add_catalog
-from helmdeck_core.cli.options import add_request as add_request
+from helmdeck_core.cli.failures import show_exception as show_exception
+from helmdeck_core.cli.failures import show_traceback as show_traceback
+from helmdeck_core.cli.options import command_parser as command_parser
 from helmdeck_core.cli.options import make_deck as make_deck
 from helmdeck_core.cli.options import read_config as read_config
 from helmdeck_core.cli.printing import as_json as as_json
@@ -32,8 +29,11 @@ from helmdeck_core.cli.printing import show as show
 from helmdeck_core.cli.printing import show_chunk as show_chunk
 from helmdeck_core.cli.printing import show_error as show_error
 from helmdeck_core.cli.printing import show_json as show_json
-from helmdeck_core.cli.progress import wait_for as wait_for
+from helmdeck_core.cli.runner import load_commands as load_commands
 from helmdeck_core.cli.runner import main as main
+from helmdeck_core.cli.tables import clean as clean
 from helmdeck_core.cli.tables import hanging as hanging
 from helmdeck_core.cli.tables import labelled as labelled
 from helmdeck_core.cli.tables import table as table
+from helmdeck_core.cli.tables import terminal_width as terminal_width
+from helmdeck_core.cli.tables import width_of as width_of

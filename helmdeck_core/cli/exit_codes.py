@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
+from helmdeck_core.config.types import is_catalog_file
 from helmdeck_core.errors import (
     CallFailed,
     CatalogError,
@@ -43,6 +44,7 @@ class ExitCode(enum.IntEnum):
     ARTIFACT_INVALID = 21
     TRANSIENT_UNKNOWN = 22
     NO_STEP = 23
+    CHECK_FAILED = 24
     INTERRUPTED = 130
     BROKEN_PIPE = 141
 
@@ -57,10 +59,13 @@ MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.PACK: "a pack failed",
     **{code: cause.value for cause, code in BY_CAUSE.items()},
     ExitCode.NO_STEP: "no executable step: nothing in the catalog serves the request",
+    ExitCode.CHECK_FAILED: "a check of `helmdeck doctor` failed",
     ExitCode.INTERRUPTED: "interrupted (Ctrl-C)",
     ExitCode.BROKEN_PIPE: "broken pipe",
 }
 """Every exit code with its meaning."""
+
+HINT = "; --traceback shows the traceback"
 
 
 @attrs.frozen
@@ -128,13 +133,17 @@ def error_data(error: BaseException) -> dict[str, Any]:
 
 
 def error_message(error: BaseException) -> str:
-    """The message for an exception, without the type where the message alone is clear."""
+    """The message for an exception, without the type where the message alone is clear; it mentions a hidden traceback."""
+    notes: Sequence[str] = getattr(error, "__notes__", ())
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted"
+        return "; ".join(("interrupted", *notes))
+    if isinstance(error, CatalogError) and is_catalog_file(error.source):
+        return f"{error}\n`helmdeck catalog check {error.source}` shows the lines"
     if isinstance(error, HelmdeckError):
-        return str(error)
+        has_traceback = isinstance(error, PluginError | PackError) and (error.__cause__ is not None or notes)
+        return f"{error}{HINT}" if has_traceback else str(error)
     if isinstance(error, SystemExit):
-        return f"sys.exit({error.code!r}) was called during the command; --log-level DEBUG shows the traceback"
+        return f"sys.exit({error.code!r}) was called during the command{HINT}"
     where = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
     message = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return f"unexpected {type(error).__name__}: {message}{where}; --log-level DEBUG shows the traceback"
+    return f"unexpected {type(error).__name__}: {message}{where}{HINT}"

@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 import itertools
+import traceback
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from helmdeck_core.cli import printing
+from helmdeck_core.cli.exit_codes import error_message
 from helmdeck_core.cli.tables import labelled
 
 if TYPE_CHECKING:
     from helmdeck_core.errors import Attempt, CallFailed
+
+shows_tracebacks: ContextVar[bool] = ContextVar("shows_tracebacks", default=False)
+"""Whether errors of the command line are shown with their tracebacks."""
+
+
+def show_traceback(error: BaseException) -> None:
+    """Print the traceback of an exception to standard error if ``--traceback`` was given."""
+    if shows_tracebacks.get():
+        printing.note("".join(traceback.format_exception(error)).rstrip())
+
+
+def show_exception(error: BaseException, prefix: str = "") -> None:
+    """Print the message of an exception to standard error, with its traceback if ``--traceback`` was given."""
+    show_traceback(error)
+    printing.show_error(f"{prefix}{error_message(error)}")
 
 
 def failure_lines(error: CallFailed, code: int) -> Iterable[str]:

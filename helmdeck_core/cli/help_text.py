@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from helmdeck_core.cli import options
-from helmdeck_core.cli.exit_codes import MEANINGS
+from helmdeck_core.cli.exit_codes import MEANINGS, error_message
 from helmdeck_core.cli.registry import CommandRegistry
 from helmdeck_core.cli.tables import table
 
@@ -38,7 +38,7 @@ def top_help(registry: CommandRegistry) -> str:
     if others:
         lines += ["", "commands of installed plugins:", _listed([(name, _summary(name, registry)) for name in others])]
     if registry.errors:
-        lines += ["", "errors:", *(f"  {error}" for error in registry.errors)]
+        lines += ["", "errors:", *(f"  {error_message(error)}" for error in registry.errors)]
     parser = options.Parser("helmdeck", "\n".join([DESCRIPTION, "", *lines]), add_help=False)
     parser.usage = "helmdeck [global option]... COMMAND [option or argument]..."
     options.add_global_options(parser)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from helmdeck_core.domain.commands import Command
 
 WITH_VALUE = ("--config", "--disable-plugin", "--log-level")
-SWITCHES = ("--no-plugins", "--json", "--version", "-h", "--help")
+SWITCHES = ("--no-plugins", "--json", "--traceback", "--version", "-h", "--help")
 """The global options; they may stand before and after the command."""
 
 
@@ -75,11 +75,12 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", type=Path, help="the configuration file; default: the nearest helmdeck.toml"
     )
     group.add_argument(
-        "--disable-plugin", metavar="NAME", action="append", default=[], help="block a plugin; may be repeated"
+        "--disable-plugin", metavar="PLUGIN", action="append", default=[], help="block a plugin; may be repeated"
     )
     group.add_argument("--no-plugins", action="store_true", help="load the built-in plugins only")
     group.add_argument("--log-level", metavar="LEVEL", help="write log lines of this level and above to standard error")
     group.add_argument("--json", action="store_true", help="print JSON instead of text")
+    group.add_argument("--traceback", action="store_true", help="show the tracebacks of errors")
 
 
 def global_arguments(words: Sequence[str]) -> argparse.Namespace:
@@ -129,28 +130,3 @@ def make_deck(arguments: argparse.Namespace) -> Helmdeck:
     from helmdeck_core.deck.helmdeck import Helmdeck
 
     return Helmdeck(read_config(arguments))
-
-
-def add_request(parser: argparse.ArgumentParser) -> None:
-    """Add the request and its documents; ``request_text`` reads them."""
-    parser.add_argument(
-        "request", nargs="*", metavar="REQUEST", help="the request in plain words; - or none reads standard input"
-    )
-    parser.add_argument(
-        "--document",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="a text file that the request refers to; may be repeated",
-    )
-
-
-def add_catalog(parser: argparse.ArgumentParser) -> None:
-    """Add ``--catalog``, which replaces the configured catalog sources."""
-    parser.add_argument(
-        "--catalog",
-        dest="catalog_sources",
-        metavar="FILE",
-        action="append",
-        help="a catalog (.json, .toml, or the name of a source) instead of the configured ones; may be repeated",
-    )

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
@@ -27,7 +28,7 @@ def prepare_streams() -> None:
 def as_json(data: Any) -> str:
     """Data as indented JSON; in ASCII if the encoding of standard output is not UTF-8. NaN and infinity become null."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").replace("_", "")
-    return _dumps(data, indent=2, ensure_ascii=encoding != "utf8" or _has_surrogate(data))
+    return _dumps(data, indent=2, ensure_ascii=encoding != "utf8")
 
 
 def inline_json(data: Any) -> str:
@@ -37,9 +38,10 @@ def inline_json(data: Any) -> str:
 
 def _dumps(data: Any, **options: Any) -> str:
     try:
-        return json.dumps(data, allow_nan=False, default=_plain, **options)
+        text = json.dumps(data, allow_nan=False, default=_plain, **options)
     except ValueError:
-        return json.dumps(_finite(data), allow_nan=False, default=_plain, **options)
+        text = json.dumps(_finite(data), allow_nan=False, default=_plain, **options)
+    return clean(text, lambda char: json.dumps(char)[1:-1])
 
 
 def _finite(data: Any) -> Any:
@@ -64,22 +66,15 @@ def _plain(value: Any) -> Any:
     )
 
 
-def _has_surrogate(data: Any) -> bool:
-    try:
-        json.dumps(data, ensure_ascii=False, default=_plain).encode()
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
 def show(text: str = "") -> None:
-    """Print a result.
+    """Print a result, with control characters escaped if standard output is a terminal.
 
     :raises OutputError: it cannot be written.
     :raises BrokenPipeError: the other end of the pipe is closed.
     """
     with _writing():
-        print(text)
+        is_terminal = getattr(sys.stdout, "isatty", bool)
+        print(clean(text) if is_terminal() else text)
 
 
 def show_chunk(text: str) -> None:
@@ -125,15 +120,34 @@ def silence(stream: TextIO | None) -> None:
 
 
 def note(text: str) -> None:
-    """Print a message that is not part of the result to standard error; errors of that stream are ignored."""
+    """Print a message that is not part of the result to standard error, with control characters escaped.
+
+    Errors of that stream are ignored.
+    """
     if sys.stderr is None:
         return
     try:
-        print(text, file=sys.stderr, flush=True)
+        print(clean(text), file=sys.stderr, flush=True)
     except (OSError, ValueError):
         silence(sys.stderr)
 
 
+@contextlib.contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Print warnings for users as messages, each text once."""
+    shown: set[str] = set()
+
+    def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+        if (text := str(message)) not in shown:
+            shown.add(text)
+            show_error(f"warning: {text}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show_warning
+        yield
+
+
 def show_error(text: str) -> None:
-    """Print an error message to standard error, with control characters escaped."""
-    note(f"helmdeck: {clean(text)}")
+    """Print an error message to standard error; see ``note``."""
+    note(f"helmdeck: {text}")

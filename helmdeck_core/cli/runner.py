@@ -17,10 +17,10 @@ from helmdeck_core.cli.exit_codes import (
     OutputError,
     UsageError,
     error_data,
-    error_message,
     exit_code_of,
     missing_directory_error,
 )
+from helmdeck_core.cli.failures import failure_lines, show_exception, show_traceback, shows_tracebacks
 from helmdeck_core.errors import CallFailed, HelmdeckError
 
 if TYPE_CHECKING:
@@ -36,9 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     printing.prepare_streams()
+    shows_tracebacks.set(_wants_traceback(words))
     try:
         try:
-            code = _run(words)
+            with printing.warnings_as_notes():
+                code = _run(words)
         except options.ParserExit as exc:  # argparse, after it printed a help text
             code = exc.status
         printing.flush()
@@ -64,6 +66,8 @@ def _run(words: list[str]) -> int:
         is_requested = bool({"-h", "--help"} & set(rest))
         text = help_text.group_help(name, registry) if name else help_text.top_help(registry)
         (printing.show if is_requested else printing.note)(text)
+        for error in registry.errors if not name else ():
+            show_traceback(error)
         return int(ExitCode.OK if is_requested else ExitCode.USAGE)
     contribution = registry.find(name)
     if registry.is_builtin(name):
@@ -161,24 +165,21 @@ def _naming_the_plugin(contribution: Contribution[Command]) -> Iterator[None]:
         yield
     except (HelmdeckError, BrokenPipeError, options.ParserExit):
         raise
-    except (Exception, SystemExit) as exc:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exc:
         raise contribution.fault(f"command {contribution.value.name!r}: {type(exc).__name__}: {exc}") from exc
 
 
 def _report_failure(error: BaseException, words: Sequence[str]) -> int:
     code = exit_code_of(error)
-    if code in (ExitCode.UNEXPECTED, ExitCode.PLUGIN) and _wants_traceback(words):
-        import traceback
-
-        printing.note("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, CallFailed):
-        from helmdeck_core.cli.failures import failure_lines
-
+        show_traceback(error)
         printing.show_error(error.headline)
         for line in failure_lines(error, code):
             printing.note(line)
     else:
-        printing.show_error(error_message(error))
+        show_exception(error)
     try:
         if "--json" in _before_dashes(words) and not isinstance(error, OutputError):
             printing.show_json({"error": error_data(error)})
@@ -190,7 +191,7 @@ def _report_failure(error: BaseException, words: Sequence[str]) -> int:
 
 def _wants_traceback(words: Sequence[str]) -> bool:
     try:
-        level = options.global_arguments(_before_dashes(words)).log_level
+        arguments = options.global_arguments(_before_dashes(words))
     except HelmdeckError:
         return False
-    return str(level).upper() in ("DEBUG", "TRACE")
+    return arguments.traceback or str(arguments.log_level).upper() in ("DEBUG", "TRACE")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 GAP = "  "
 MIN_WIDTH = 8
@@ -19,18 +19,28 @@ LABEL_WIDTH = 12
 KEPT = "\n\t\u200c\u200d"
 """Control characters that are printed: line breaks, tabs, and the two joiners that some scripts and emoji need."""
 
+CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Unicode categories that are escaped."""
+
 
 def terminal_width() -> int:
     """Columns of the terminal; the environment variable ``COLUMNS`` takes precedence."""
     return shutil.get_terminal_size(fallback=(PIPED_WIDTH, 24)).columns
 
 
-def clean(text: str) -> str:
-    """Return the text with control characters escaped, so that output of a model cannot control the terminal."""
+def _escaped(char: str) -> str:
+    return ascii(char)[1:-1]
+
+
+def clean(text: str, escape: Callable[[str], str] = _escaped) -> str:
+    """Return the text with control characters escaped, so that output of a model cannot control the terminal.
+
+    Controls of text direction, line separators of Unicode and lone surrogates count as control characters.
+    """
     if text.isprintable():
         return text
     return "".join(
-        char if char in KEPT or unicodedata.category(char) not in ("Cc", "Cf", "Cs") else ascii(char)[1:-1]
+        char if char.isprintable() or char in KEPT or unicodedata.category(char) not in CONTROLS else escape(char)
         for char in text
     )
 

@@ -10,7 +10,7 @@ import attrs
 from helmdeck_core.config.load import LoadedConfig
 from helmdeck_core.config.structure import KeyPath, dotted
 from helmdeck_core.config.types import Config, SecretRef, is_hidden
-from helmdeck_core.redaction import NOT_SHOWN, shown_url
+from helmdeck_guards.redaction import NOT_SHOWN, shown_url
 
 
 @attrs.frozen

@@ -6,7 +6,7 @@ import enum
 import math
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 import attrs
@@ -15,11 +15,15 @@ from helmdeck_core.config.types import Config, SecretRef, is_hidden
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import ConfigError, Mistake
-from helmdeck_core.redaction import NOT_SHOWN, shown_url
+from helmdeck_guards.redaction import NOT_SHOWN, shown_url
 
 KeyPath = tuple[str, ...]
 Origins = Mapping[KeyPath, str]
 T = TypeVar("T")
+
+
+MAX_MISTAKES = 200
+"""Mistakes that are described; a file with more is not a configuration, and each one is compared with all known keys."""
 
 
 class Invalid(ValueError):
@@ -79,11 +83,14 @@ def structured_config(values: dict[str, Any], origins: dict[KeyPath, str], mista
         config, wrong = _structured(values, Config)
         if config is not None:
             return config
-        mistakes += [_mistake(path, error, values, Config, origins, ()) for path, error in wrong]
-        for path, _ in wrong:
+        mistakes += [_mistake(path, error, values, Config, origins, ()) for path, error in wrong[:MAX_MISTAKES]]
+        if len(wrong) > MAX_MISTAKES:
+            mistakes.append(Mistake(dotted(wrong[-1][0]), f"one of {len(wrong) - MAX_MISTAKES} further mistakes"))
+        removed = {path for path, _ in wrong}
+        for path in removed:
             _remove(values, path)
-            for key in [key for key in origins if key[: len(path)] == path]:
-                del origins[key]
+        for key in [key for key in origins if any(key[:size] in removed for size in range(len(key) + 1))]:
+            del origins[key]
 
 
 def _structured(values: Mapping[str, Any], cls: type[T]) -> tuple[T | None, list[tuple[KeyPath, Exception]]]:
@@ -112,12 +119,17 @@ def field_type(path: KeyPath, cls: Any) -> Any:
         if attrs.has(cls):
             if key not in field_names(cls):
                 return None
-            cls = typing.get_type_hints(cls)[key]
+            cls = _type_hints(cls)[key]
         elif typing.get_args(cls) and typing.get_origin(cls) is not tuple:
             cls = typing.get_args(cls)[1]
         else:
             return None
     return cls
+
+
+@lru_cache(64)  # environments may have thousands of variables
+def _type_hints(cls: Any) -> Mapping[str, Any]:
+    return typing.get_type_hints(cls)
 
 
 def field_names(cls: Any) -> list[str]:

@@ -10,7 +10,7 @@ import attrs
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.models import Tier
 from helmdeck_core.domain.ranking import CONFIDENCE
-from helmdeck_core.redaction import hidden, hidden_texts, shown_url, speaks_of_secrets
+from helmdeck_guards.redaction import hidden, hidden_texts, shown_url, speaks_of_secrets
 
 
 def _shown_url(url: str | None) -> str:
@@ -26,6 +26,10 @@ def is_hidden(path: Sequence[str]) -> bool:
             return not names or any(map(speaks_of_secrets, names))
         case _:
             return False
+
+
+MAX_SECRET_BYTES = 65_536
+"""A larger file contains no API key."""
 
 
 @attrs.frozen
@@ -46,7 +50,10 @@ class SecretRef:
         if self.kind == "env":
             return os.environ.get(self.target) or None
         try:
-            return Path(self.target).expanduser().read_text(encoding="utf-8").strip() or None
+            path = Path(self.target).expanduser()
+            if not path.is_file() or path.stat().st_size > MAX_SECRET_BYTES:  # such as /dev/zero, which has no end
+                return None
+            return path.read_text(encoding="utf-8").strip() or None
         except (OSError, UnicodeDecodeError, RuntimeError):  # RuntimeError: there is no home directory
             return None
 

@@ -20,7 +20,7 @@ from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.errors import FailureClass, Mistake
 from helmdeck_core.hooks.contributions import Contributions
-from helmdeck_core.redaction import NOT_SHOWN, secret_in, shown_url
+from helmdeck_guards.redaction import NOT_SHOWN, secret_in, shown_url
 
 R = TypeVar("R")
 

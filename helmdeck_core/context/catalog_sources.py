@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,32 @@ from helmdeck_core.config.types import is_catalog_file
 from helmdeck_core.domain.catalog import Catalog, CatalogSource
 from helmdeck_core.domain.encoding import without_byte_order_mark
 from helmdeck_core.domain.packs import Pack
+from helmdeck_core.domain.suggestions import ALMOST_EQUAL, similar
 from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake
+from helmdeck_core.hooks.calls import PASSED_ON, describe_error
 from helmdeck_core.hooks.type_check import misfit
 from helmdeck_core.resolve.runtime import Runtime
+from helmdeck_guards.json_schema import TYPES
 
 PACKS_SOURCE = "packs"
 """The source of the installed packs."""
+
+ENTRY_KEYS = (
+    "name",
+    "id",
+    "description",
+    "metadata",
+    "input_schema",
+    "inputSchema",
+    "output_schema",
+    "outputSchema",
+    "title",
+)
+"""Keys that other keys of entries are compared with."""
+
+
+class CatalogWarning(UserWarning):
+    """A catalog file can be read but is almost certainly not what its author meant."""
 
 
 def load_catalog(runtime: Runtime) -> Catalog:
@@ -48,13 +69,17 @@ def _load(runtime: Runtime, name: str) -> Catalog:
                 raise TypeError(f"source {name!r} gave an entry whose {problem}")
     except HelmdeckError:
         raise
-    except (Exception, SystemExit) as exc:
-        raise owned.fault(f"source {name!r}: {type(exc).__name__}: {exc}") from exc
+    except PASSED_ON:
+        raise
+    except BaseException as exc:
+        raise owned.fault(f"source {name!r}: {describe_error(exc)}") from exc
     return catalog
 
 
 def load_catalog_file(path: Path) -> Catalog:
     """Read a catalog from a JSON or TOML file, in any of the shapes that ``read_catalog`` takes.
+
+    Warns with ``CatalogWarning`` about an empty catalog, misspelt keys, names with whitespace and unknown types.
 
     :raises CatalogError: naming the file, the path inside it, and what is allowed.
     """
@@ -69,7 +94,39 @@ def load_catalog_file(path: Path) -> Catalog:
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
         raise CatalogError(str(path), (Mistake("$", f"not valid {kind} ({exc})"),)) from exc
-    return read_catalog(data, str(path))
+    catalog = read_catalog(data, str(path))
+    if doubts := list(_doubts(catalog)):
+        more = f", and {len(doubts) - 1} more" if len(doubts) > 1 else ""
+        text = f"{path}: {doubts[0]}{more}; `helmdeck catalog check {path}` shows everything"
+        warnings.warn(text, CatalogWarning, stacklevel=2)
+    return catalog
+
+
+def _doubts(catalog: Catalog) -> Iterator[str]:
+    if not catalog.entries:
+        yield "the catalog has no entries"
+    keys: dict[str, str] = {}
+    for entry in catalog.entries:
+        if any(map(str.isspace, entry.id)):
+            yield f"the name {entry.id!r} contains whitespace"
+        if entry.input_schema is not None and (unknown := _unknown_type(entry.input_schema)):
+            yield f"the schema of {entry.id!r} has the unknown type {unknown!r}"
+        keys.update(dict.fromkeys(entry.data.keys() - set(ENTRY_KEYS), entry.id))
+    for key in sorted(keys):
+        if meant := similar(key, ENTRY_KEYS, most=1, cutoff=ALMOST_EQUAL):
+            yield f"{keys[key]!r} has the unknown key {key!r} (did you mean {meant[0]!r}?)"
+
+
+def _unknown_type(schema: object) -> str:
+    """The first ``type`` in a schema that JSON Schema does not have; empty if there is none."""
+    if isinstance(schema, list):
+        return next(filter(None, map(_unknown_type, schema)), "")
+    if not isinstance(schema, Mapping):
+        return ""
+    if isinstance(kind := schema.get("type"), str) and kind not in TYPES:
+        return kind
+    inner = (value for key, value in schema.items() if key not in ("default", "const", "enum", "examples"))
+    return next(filter(None, map(_unknown_type, inner)), "")
 
 
 def read_catalog(data: object, source: str) -> Catalog:

@@ -15,7 +15,7 @@ import msgspec
 
 from helmdeck_core.domain.catalog import Catalog, Entry, EntryData, EntryKind, TrimRecord, TrimStep
 from helmdeck_core.domain.events import Event, InvariantRestored
-from helmdeck_core.hooks.calls import Contribution
+from helmdeck_core.hooks.calls import PASSED_ON, Contribution, describe_error
 
 Report = Callable[[Event], None]
 
@@ -169,10 +169,10 @@ def _trimmed(entry: Entry, full: bytes, old: bytes, contribution: Contribution[T
             raise TypeError(f"returned {type(result).__name__}, not the entry's data")
         guarded, fields = restore_invariants(entry, dict(result))
         return msgspec.json.encode(guarded), fields
-    except (Exception, SystemExit) as exc:
-        raise contribution.fault(
-            f"step {contribution.value.name!r} on {entry.id!r}: {type(exc).__name__}: {exc}"
-        ) from exc
+    except PASSED_ON:
+        raise
+    except BaseException as exc:
+        raise contribution.fault(f"step {contribution.value.name!r} on {entry.id!r}: {describe_error(exc)}") from exc
 
 
 def restore_invariants(entry: Entry, data: dict[str, Any]) -> tuple[EntryData, list[str]]:

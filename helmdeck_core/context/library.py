@@ -20,7 +20,7 @@ from helmdeck_core.domain.models import Budget, Tier
 from helmdeck_core.domain.questions import CatalogIndex, Selection
 from helmdeck_core.domain.ranking import LazyScores, Ranker, RankIndex, Ranking, Score
 from helmdeck_core.errors import ContextWindowExceeded, PluginError
-from helmdeck_core.hooks.calls import Contribution
+from helmdeck_core.hooks.calls import PASSED_ON, Contribution, describe_error
 from helmdeck_core.resolve.budgets import REMEMBERED
 from helmdeck_core.resolve.runtime import Runtime
 
@@ -93,7 +93,9 @@ class Library:
             contribution = self.runtime.contributed(Ranker)[rules.ranker]
             try:
                 self._index(contribution, rules)
-            except (Exception, SystemExit) as exc:
+            except PASSED_ON:
+                raise
+            except BaseException as exc:
                 raise _ranker_failed(contribution, exc) from exc
         self._warm.add(self._warm_key(budget))
 
@@ -256,7 +258,9 @@ class Library:
             _check_scores(ranking.scores, len(places))
             if not all(index in places for index in ranking.clause_best):
                 raise ValueError("clause_best names entries of the catalog")
-        except (Exception, SystemExit) as exc:
+        except PASSED_ON:
+            raise
+        except BaseException as exc:
             raise _ranker_failed(contribution, exc) from exc
         return ranking
 
@@ -280,7 +284,7 @@ def _after_index(index: CatalogIndex, selection: Selection, cap: int | None) -> 
 
 
 def _ranker_failed(contribution: Contribution[Ranker], exc: BaseException) -> PluginError:
-    return contribution.fault(f"ranker {contribution.value.name!r}: {type(exc).__name__}: {exc}")
+    return contribution.fault(f"ranker {contribution.value.name!r}: {describe_error(exc)}")
 
 
 def _check_scores(scores: Sequence[Score], entries: int) -> None:

@@ -25,12 +25,14 @@ class ConfigReport:
     :ivar warnings: problems that do not prevent a start, such as an API key that is not set.
     :ivar plugins: the number of loaded plugins.
     :ivar catalog_entries: the number of catalog entries.
+    :ivar plugin_errors: the errors of plugins that cannot be loaded or fail; ``mistakes`` contains their messages.
     """
 
     mistakes: tuple[Mistake, ...] = ()
     warnings: tuple[str, ...] = ()
     plugins: int = 0
     catalog_entries: int = 0
+    plugin_errors: tuple[PluginError, ...] = ()
 
 
 def check_config(loaded: LoadedConfig) -> ConfigReport:
@@ -59,6 +61,7 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
         warnings=(*missing_secrets(loaded.config), *notices),
         plugins=sum(info.is_loaded for info in plugins.infos),
         catalog_entries=catalog_entries,
+        plugin_errors=tuple(errors),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ from helmdeck_core.config.structure import KeyPath
 from helmdeck_core.config.types import Config
 from helmdeck_core.config.validate import LOG_LEVELS
 from helmdeck_core.deck.inspection import Inspection
-from helmdeck_core.deck.portal import Portal, blocking
+from helmdeck_core.deck.portal import Portal, RunningCalls, blocking, stoppable, stops_at_close
 from helmdeck_core.deck.questions import AskOptions, make_request, typed_question
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, ModelInfo, Role
 from helmdeck_core.domain.chat_input import ChatInput
@@ -97,9 +98,11 @@ class Helmdeck(Inspection):
         self._engine = Engine(self.runtime)
         self._runner = Runner(self._engine)
         self._portal = Portal()
+        self._calls = RunningCalls()
 
     # -- planning ----------------------------------------------------------------------------------------
 
+    @stops_at_close
     async def aplan(
         self,
         intent: str,
@@ -129,6 +132,7 @@ class Helmdeck(Inspection):
             PLAN_PACK, request, output_type=Plan, model=model, caller=caller, progress=progress, limits=limits
         )
 
+    @stops_at_close
     async def aroute(
         self,
         intent: str,
@@ -149,6 +153,7 @@ class Helmdeck(Inspection):
             ROUTE_PACK, request, output_type=Route, model=model, caller=caller, progress=progress, limits=limits
         )
 
+    @stops_at_close
     async def arun(
         self,
         pack: str,
@@ -191,6 +196,10 @@ class Helmdeck(Inspection):
         :raises TypeError: the type is not supported; the message lists the supported ones.
         :raises CallFailed: there is no usable answer; the subclass is the cause.
         """
+        return await self._ask(request, type, options)
+
+    @stops_at_close
+    async def _ask(self, request: ChatInput, type: Any, options: AskOptions) -> Answer[Any]:
         caller, limits = options.get("caller", LOCAL_CALLER), options.get("limits", NO_LIMITS)
         chat = make_request(self.runtime, request, options)
         if (role := chat.messages[-1].role) is not Role.USER:
@@ -199,6 +208,7 @@ class Helmdeck(Inspection):
             return await self._engine.ask_text(chat, caller=caller, limits=limits)
         return await self._engine.ask(typed_question(self.runtime, chat, type), caller=caller, limits=limits)
 
+    @stops_at_close
     async def acomplete(
         self,
         request: ChatRequest | ChatInput,
@@ -238,7 +248,8 @@ class Helmdeck(Inspection):
         :raises CallFailed: the subclass of the cause, also between chunks.
         """
         request = make_request(self.runtime, request, {"model": model})
-        return one_by_one(self._engine.stream(request, allows_empty=allows_empty, caller=caller, limits=limits))
+        batches = self._engine.stream(request, allows_empty=allows_empty, caller=caller, limits=limits)
+        return one_by_one(stoppable(self._calls, batches))
 
     plan = blocking(aplan)
     route = blocking(aroute)
@@ -267,15 +278,14 @@ class Helmdeck(Inspection):
         """``astream`` as a blocking call."""
         request = make_request(self.runtime, request, {"model": model})
         batches = self._engine.stream(request, allows_empty=allows_empty, caller=caller, limits=limits)
-        try:
-            while (batch := self._portal.run(_next(batches))) is not None:
+        with contextlib.closing(self._portal.iterate(batches)) as items:
+            for batch in items:
                 if isinstance(batch, ChatResponse):
                     yield batch
                 else:
                     yield from batch
-        finally:
-            self._portal.run(batches.aclose())
 
+    @stops_at_close
     async def amodels(self, provider: str) -> tuple[ModelInfo, ...]:
         """Return the models that a provider lists, without the provider's name; empty where it cannot list them.
 
@@ -288,8 +298,12 @@ class Helmdeck(Inspection):
     # -- end ---------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
-        """Close what the running loop opened, and what the blocking methods opened."""
+        """Stop the calls of the running loop and close what it opened, and what the blocking methods opened.
+
+        The stopped calls raise ``Cancelled``.
+        """
         try:
+            await self._calls.stop()  # otherwise a call without its connection would open another one
             await self._engine.pool.aclose()
         finally:
             if self._portal.is_started:
@@ -320,10 +334,6 @@ class Helmdeck(Inspection):
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-async def _next(batches: AsyncGenerator[T, None]) -> T | None:
-    return await anext(batches, None)
 
 
 def make_runtime(loaded: LoadedConfig, plugins: Mapping[str, object] | None, clients: Mapping[str, object]) -> Runtime:

@@ -23,6 +23,7 @@ from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.domain.tasks import CompletedStep
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.domain.traces import CallTrace, TraceStore
+from helmdeck_core.hooks.calls import describe_error
 from helmdeck_core.packs.runner import Runner
 from helmdeck_core.resolve.runtime import Runtime
 
@@ -93,9 +94,11 @@ class Inspection:
         return self.runtime.budgets.find(name, lists_prices=True)
 
     def plan_history(self, caller: str = LOCAL_CALLER, *, limit: int = 100) -> tuple[PlanRecord, ...]:
-        """Return a caller's recorded plans, newest first; empty when no history is configured."""
-        store = self._runner.history()
-        return store.plans(caller, limit) if store is not None else ()
+        """Return a caller's recorded plans, newest first; empty when no history is configured.
+
+        :raises PluginError: the history store failed.
+        """
+        return self._runner.plans(caller, limit)
 
     def sink(self, name: str) -> Any:
         """Return the open sink of this deck, such as the one whose ``render`` serves a metrics page; ``None`` if it is off.
@@ -122,8 +125,10 @@ class Inspection:
             if isinstance(owned.value.opened, TraceStore):
                 try:
                     return read(owned.value.opened)
-                except Exception as exc:
-                    raise owned.fault(f"{type(exc).__name__}: {exc}") from exc
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as exc:
+                    raise owned.fault(describe_error(exc)) from exc
         return None
 
     def budgets(self) -> list[BudgetLookup]:

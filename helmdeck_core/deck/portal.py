@@ -9,7 +9,7 @@ import functools
 import os
 import threading
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from helmdeck_core.errors import Cancelled
@@ -30,9 +30,10 @@ class Portal:
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
 
-    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    def run(self, coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop | None = None) -> T:
         """Run a coroutine and return its result; an interrupt cancels it.
 
+        :param loop: the only event loop that the coroutine can run in.
         :raises RuntimeError: it is called inside a coroutine of this portal, which would deadlock.
         :raises Cancelled: the portal was closed in the meantime.
         """
@@ -41,18 +42,42 @@ class Portal:
             raise RuntimeError(
                 "this would wait for itself: inside a pack or a provider, await the method that starts with a"
             )
+        if loop is not None and self._pid != os.getpid():
+            coroutine.close()
+            raise RuntimeError("a stream cannot be continued in a forked process; start a new one there")
         with self._lock:  # so that no call starts while the portal closes
+            if loop is not None and self._loop is not loop:
+                coroutine.close()
+                raise _closed()
             future = asyncio.run_coroutine_threadsafe(_contained(coroutine), self._started())
         try:
             value, stop = future.result()
         except concurrent.futures.CancelledError:
-            raise Cancelled("the deck was closed while the call was under way") from None
+            raise _closed() from None
         except BaseException:
             future.cancel()
             raise
         if stop is not None:
             raise stop
         return value  # type: ignore[return-value]
+
+    def iterate(self, batches: AsyncGenerator[T, None]) -> Generator[T, None, None]:
+        """Yield the items of an async generator, which is closed at the end.
+
+        :raises Cancelled: the portal was closed in the meantime.
+        :raises RuntimeError: the process was forked in the meantime.
+        """
+        with self._lock:
+            loop = self._started()
+        try:
+            while (batch := self.run(_next(batches), loop)) is not None:
+                yield batch
+                del batch  # so that no traceback with variables shows the text
+        finally:
+            # A closed portal has closed it; a forked child shares its connection with the parent, which still reads it.
+            if self._loop is loop and self._pid == os.getpid():
+                with contextlib.suppress(Cancelled):
+                    self.run(batches.aclose(), loop)
 
     @property
     def is_started(self) -> bool:
@@ -82,6 +107,7 @@ class Portal:
             self._loop = self._thread = None
         if loop is not None and thread is not None:
             asyncio.run_coroutine_threadsafe(_cancel_others(), loop).result()
+            asyncio.run_coroutine_threadsafe(loop.shutdown_asyncgens(), loop).result()
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
             loop.close()
@@ -109,6 +135,10 @@ async def _contained(coroutine: Coroutine[Any, Any, T]) -> tuple[T | None, BaseE
         return None, exc
 
 
+async def _next(batches: AsyncGenerator[T, None]) -> T | None:
+    return await anext(batches, None)
+
+
 async def _cancel_others() -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
@@ -130,13 +160,110 @@ def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, pid: int) -
         loop.close()
 
 
+class RunningCalls:
+    """The calls that a deck is making in event loops of its callers, so that closing it can stop them."""
+
+    def __init__(self) -> None:
+        self._running: set[RunningCall] = set()
+
+    def add(self) -> RunningCall:
+        """Return a new call; ``remove`` it at its end."""
+        call = RunningCall(asyncio.get_running_loop())
+        self._running.add(call)
+        return call
+
+    def remove(self, call: RunningCall) -> None:
+        """Forget a call."""
+        self._running.discard(call)
+
+    async def stop(self) -> None:
+        """Stop the calls of the running loop except those that this task is part of, and wait for them."""
+        loop, here = asyncio.get_running_loop(), asyncio.current_task()
+        calls = [call for call in list(self._running) if call.loop is loop and call.task is not here]
+        steps = [step for call in calls if (step := call.stop()) is not None]
+        if steps:
+            await asyncio.wait(steps, timeout=_LAST_S)
+
+
+class RunningCall:
+    """A context manager around each step of one call: the whole call, or the next chunk of a stream.
+
+    :ivar task: the task that makes a step; ``None`` between steps.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.task: asyncio.Task[Any] | None = None
+        self._is_stopped = False
+
+    def stop(self) -> asyncio.Future[None] | None:
+        """End the call with ``Cancelled``; return a future for the end of its step, ``None`` between steps."""
+        self._is_stopped = True
+        if self.task is None:
+            return None
+        self.task.cancel()
+        return self._ended
+
+    def __enter__(self) -> None:
+        if self._is_stopped:
+            raise _closed()
+        self.task = asyncio.current_task()
+        self._ended: asyncio.Future[None] = self.loop.create_future()
+        self._cancelling = self.task.cancelling() if self.task is not None else 0
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        task, self.task = self.task, None
+        self._ended.set_result(None)
+        is_first = self._is_stopped and task is not None and task.uncancel() <= self._cancelling
+        if is_first and kind is asyncio.CancelledError:
+            raise _closed() from None
+
+
+def _closed() -> Cancelled:
+    return Cancelled("the deck was closed while the call was under way")
+
+
+async def stoppable(calls: RunningCalls, batches: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+    """Yield the items of a stream that ends with ``Cancelled`` when the deck is closed; closing it closes ``batches``."""
+    call = calls.add()
+    try:
+        async with contextlib.aclosing(batches):
+            while True:
+                with call:
+                    batch = await _next(batches)
+                if batch is None:
+                    return
+                yield batch
+                del batch  # so that no traceback with variables shows the text
+    finally:
+        calls.remove(call)
+
+
 class HasPortal(Protocol):
     """An object with blocking methods."""
 
     _portal: Portal
+    _calls: RunningCalls
 
 
 D = TypeVar("D", bound=HasPortal)
+
+
+def stops_at_close(
+    method: Callable[Concatenate[D, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[D, P], Coroutine[Any, Any, T]]:
+    """Return the coroutine method that raises ``Cancelled`` when the deck is closed meanwhile."""
+
+    @functools.wraps(method)
+    async def call(self: D, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        running = self._calls.add()
+        try:
+            with running:
+                return await method(self, *args, **kwargs)
+        finally:
+            self._calls.remove(running)
+
+    return call
 
 
 def blocking(method: Callable[Concatenate[D, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[D, P], T]:

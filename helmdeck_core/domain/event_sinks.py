@@ -28,6 +28,10 @@ def _plain(_: Any, __: Any, value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+class EventSinkWarning(UserWarning):
+    """An event sink raised; the call that it observed continues."""
+
+
 class OpenSink(Protocol):
     """A receiver that was opened for one deck. Its methods show what else it supports.
 
@@ -43,8 +47,8 @@ class OpenSink(Protocol):
 class EventSink:
     """A receiver of events: always enabled with ``handle``, or enabled by the configuration with ``open``.
 
-    :ivar handle: called in the thread of the call, in the order of what happened; quick, and what it raises is not
-        swallowed: it surfaces as ``PluginError``. ``None`` for a sink that is opened.
+    :ivar handle: called in the thread of the call, in the order of what happened; quick; an exception is reported with
+        ``EventSinkWarning`` and does not fail the call. ``None`` for a sink that is opened.
     :ivar open: makes the receiver of one deck, with every option as a keyword argument; imports what it needs itself.
         Called once, where ``[events] sinks`` names the sink, and nowhere else.
     :ivar options: what a deployment can set under ``[events.options.NAME]``, with the defaults; a value must be of its

@@ -147,6 +147,7 @@ class Plan(CallFacts):
     :ivar rewritten_prompt: the steps as one numbered line each; rendered from them, so the two cannot differ.
     :ivar more_steps_likely: the request is not done with these steps: run them and plan again with their output.
     :ivar unseen_tools: tools of the plan that the selection did not show to the model.
+    :ivar advice: what to do about a plan of gaps, if the model knows better than "add a tool".
     """
 
     steps: tuple[Step, ...]
@@ -157,6 +158,7 @@ class Plan(CallFacts):
     prompt_variant_used: str
     more_steps_likely: bool = False
     unseen_tools: tuple[str, ...] = ()
+    advice: str = ""
 
     def __str__(self) -> str:
         lines = [f"{self.outcome.value} by {self.model}", *map(str, self.steps)]
@@ -180,6 +182,8 @@ class Plan(CallFacts):
         }
         if self.more_steps_likely:
             wire["more_steps_likely"] = True
+        if self.advice:
+            wire["advice"] = self.advice
         wire.update(self.facts_to_dict())
         if self.unseen_tools:
             wire["unseen_tools"] = list(self.unseen_tools)

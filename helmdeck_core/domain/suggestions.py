@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+ALMOST_EQUAL = 0.8
+"""Minimum similarity of a misspelt word where unknown words are allowed too."""
+
 
 def similar(name: str, known: Iterable[str], *, most: int, cutoff: float = 0.6) -> tuple[str, ...]:
     """Return the known names that are similar to ``name``, the most similar one first.

@@ -10,7 +10,7 @@ import attrs
 from helmdeck_core.errors.attempts import Attempt, bounded, summary
 from helmdeck_core.errors.base import HelmdeckError, Mistake
 from helmdeck_core.errors.causes import FailureClass
-from helmdeck_core.errors.hints import ANY_PROVIDER, NO_STRICT_JSON, SUB_CAUSE_ADVICE, WINDOW_FULL
+from helmdeck_core.errors.hints import ANY_PROVIDER, find_hint
 from helmdeck_core.errors.pack_codes import PackErrorCode
 from helmdeck_core.errors.usage import Usage
 
@@ -52,8 +52,6 @@ class CallFailed(HelmdeckError):
     usual_code: ClassVar[PackErrorCode] = PackErrorCode.HANDLER_FAILED
     sub_codes: ClassVar[Mapping[str, PackErrorCode]] = {}
     retryable: ClassVar[bool] = False
-    hint: ClassVar[str] = "the call failed for an unknown reason"
-    next_action: ClassVar[str] = "retry; if the failure persists, choose another model"
 
     headline: str
     model: str = ""
@@ -114,17 +112,40 @@ class CallFailed(HelmdeckError):
 
     def _tokens(self) -> str:
         usage = self.usage
-        limit = f" of at most {self.max_tokens:,}" if self.max_tokens is not None else ""
+        # A sum over several requests can exceed the limit of one.
+        is_one = self.max_tokens is not None and usage.output_tokens <= self.max_tokens
+        limit = f" of at most {self.max_tokens:,}" if is_one else ""
         reasoning = f", {usage.reasoning_tokens:,} of them reasoning" if usage.reasoning_tokens else ""
         return f"{usage.output_tokens:,}{limit} output tokens{reasoning}"
 
     def advice(self) -> tuple[str, str]:
-        """Return the hint and the next action: those of the sub-cause if it has any, otherwise those of the class."""
-        advice = SUB_CAUSE_ADVICE.get(self.failure_class, {}).get(self.sub_cause)
-        if self.failure_class is FailureClass.LENGTH_TRUNCATED and self.stop_reason == WINDOW_FULL_REASON:
-            advice = WINDOW_FULL
-        hint, next_action = advice or (self.hint, self.next_action)
-        return hint, next_action.replace(ANY_PROVIDER, f"providers.{self.provider}" if self.provider else ANY_PROVIDER)
+        """Return what was seen, and what would change it."""
+        usage, limit = self.usage.output_tokens, self.max_tokens or 0
+        facts = {
+            "at_limit": usage >= limit > 0,
+            "below_limit": 0 < usage < limit - limit // 10,  # servers count a few tokens differently
+            "within_a_second": self.latency_s < 1.0,
+            "no_stop_reason": not self.raw_stop_reason,
+            "stop_reason": bool(self.raw_stop_reason),
+            "window_full": self.stop_reason == WINDOW_FULL_REASON,
+        }
+        values = {
+            "provider": f"providers.{self.provider}" if self.provider else ANY_PROVIDER,
+            "tokens": f"{usage:,}",
+            "max_tokens": f"{limit:,}",
+            "stop_reason": repr(self.raw_stop_reason),
+        }
+        return find_hint(self.failure_class, self.sub_cause, [name for name, holds in facts.items() if holds], values)
+
+    @property
+    def hint(self) -> str:
+        """What was seen."""
+        return self.advice()[0]
+
+    @property
+    def next_action(self) -> str:
+        """What would change it."""
+        return self.advice()[1]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the failure as plain data, for ``--json`` and for events."""
@@ -152,10 +173,6 @@ class SafetyFiltered(CallFailed):
     """The provider withheld the answer for safety."""
 
     failure_class = FailureClass.SAFETY_FILTERED
-    hint = "the provider's safety filter withheld the answer"
-    next_action = (
-        "tell the user, then rephrase the request or choose another model; the same request will be blocked again"
-    )
 
 
 class LengthTruncated(CallFailed):
@@ -163,8 +180,6 @@ class LengthTruncated(CallFailed):
 
     failure_class = FailureClass.LENGTH_TRUNCATED
     retryable = True
-    hint = "the output limit was reached before the answer was complete"
-    next_action = "raise output_tokens in the model's budget, or request less at once (prompt variant single_pick)"
 
 
 class ConstrainedDeadlock(CallFailed):
@@ -172,8 +187,6 @@ class ConstrainedDeadlock(CallFailed):
 
     failure_class = FailureClass.CONSTRAINED_DEADLOCK
     retryable = True
-    hint = "the model finished without a decodable answer"
-    next_action = NO_STRICT_JSON
 
 
 class LikelyTimeout(CallFailed):
@@ -184,8 +197,6 @@ class LikelyTimeout(CallFailed):
     sub_codes: ClassVar[Mapping[str, PackErrorCode]] = dict.fromkeys(
         ("deadline", "deadline_share", "timeout", "idle"), PackErrorCode.TIMEOUT
     )
-    hint = "an empty answer usually means an upstream timeout or a prompt that is too large for the model"
-    next_action = "choose another model, or shorten the request or the catalog (max_catalog_bytes)"
 
 
 class RateLimited(CallFailed):
@@ -193,24 +204,18 @@ class RateLimited(CallFailed):
 
     failure_class = FailureClass.RATE_LIMITED
     retryable = True
-    hint = "the provider's rate limit was exceeded"
-    next_action = "wait as long as the provider asks, or configure a fallback model ([fallback])"
 
 
 class QuotaExhausted(CallFailed):
     """The account has no quota or credit left; waiting does not help."""
 
     failure_class = FailureClass.QUOTA_EXHAUSTED
-    hint = "the account's quota or credit is exhausted"
-    next_action = "add credit, or configure a fallback model of another provider ([fallback])"
 
 
 class AuthFailed(CallFailed):
     """The provider rejected the credentials."""
 
     failure_class = FailureClass.AUTH_FAILED
-    hint = "the provider rejected the credentials"
-    next_action = f"check the API key that {ANY_PROVIDER}.api_key refers to"
 
 
 SCHEMA_REFUSED = "schema_refused"
@@ -222,19 +227,12 @@ class InvalidRequest(CallFailed):
 
     failure_class = FailureClass.INVALID_REQUEST
     usual_code = PackErrorCode.INVALID_INPUT
-    hint = "the provider rejected the request as invalid; the same request will fail again"
-    next_action = "correct the part of the request named in the detail, or choose another model"
 
 
 class ContextWindowExceeded(CallFailed):
     """The prompt does not fit the model's context window."""
 
     failure_class = FailureClass.CONTEXT_WINDOW_EXCEEDED
-    hint = "the prompt is larger than the model's context window"
-    next_action = (
-        "shorten the request, lower max_catalog_bytes or input_tokens in the model's budget, or use a model or server with a "
-        "larger context window"
-    )
 
 
 class ProviderUnavailable(CallFailed):
@@ -242,16 +240,12 @@ class ProviderUnavailable(CallFailed):
 
     failure_class = FailureClass.PROVIDER_UNAVAILABLE
     retryable = True
-    hint = "the provider is unreachable or failing"
-    next_action = "retry later, or configure a fallback model of another provider ([fallback])"
 
 
 class Cancelled(CallFailed):
     """The call was cancelled before it ended."""
 
     failure_class = FailureClass.CANCELLED
-    hint = "the call was cancelled"
-    next_action = "none; repeat the call if the answer is still needed"
 
 
 class ArtifactInvalid(CallFailed):
@@ -259,8 +253,6 @@ class ArtifactInvalid(CallFailed):
 
     failure_class = FailureClass.ARTIFACT_INVALID
     usual_code = PackErrorCode.ARTIFACT_FAILED
-    hint = "strict validation rejected the artifact"
-    next_action = "check the findings, or validate without strict"
 
 
 class TransientUnknown(CallFailed):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import traceback
 from collections.abc import Callable, Sequence
@@ -12,10 +13,22 @@ import attrs
 from helmdeck_core.errors import HelmdeckError, PluginConflictError, PluginError
 from helmdeck_core.hooks.manager import Plugins
 from helmdeck_core.hooks.type_check import misfit
-from helmdeck_core.redaction import Secrets, without
+from helmdeck_guards.redaction import Secrets, without
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+PASSED_ON = (KeyboardInterrupt, asyncio.CancelledError, GeneratorExit)
+"""What is not a fault of the plugin that raises it."""
+
+
+def describe_error(exc: BaseException) -> str:
+    """Return type and message of an exception, also of one whose ``str`` fails."""
+    try:
+        message = str(exc)
+    except Exception:
+        message = "its message cannot be read"
+    return f"{type(exc).__name__}: {message}" if message else type(exc).__name__
 
 
 @attrs.frozen
@@ -43,7 +56,7 @@ class Contribution(Generic[T]):
         The traceback is added as a note. The exception is not chained, since variables of its frames may contain secrets;
         so raise the error outside the ``except`` block.
         """
-        fault = self.fault(without(secrets, f"{what} {type(exc).__name__}: {exc}"))
+        fault = self.fault(without(secrets, f"{what} {describe_error(exc)}"))
         fault.add_note(without(secrets, "".join(traceback.format_exception(exc)).rstrip()))
         return fault
 
@@ -95,8 +108,10 @@ def _values_of(plugins: Plugins, impl: Any, hook: str, value_type: type[T]) -> S
         raise _failed(plugins, owner, hook, "a contribution cannot be wrapped; contribute separate values")
     try:
         values = impl.function()
-    except (Exception, SystemExit) as exc:
-        raise _failed(plugins, owner, hook, f"{type(exc).__name__}: {exc}") from exc
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exc:
+        raise _failed(plugins, owner, hook, describe_error(exc)) from exc
     checked = _checked(plugins, owner, hook, values, value_type)
     counts = collections.Counter(str(getattr(value, "name")) for value in checked)
     for name in (name for name, count in counts.items() if count > 1):
@@ -117,18 +132,26 @@ def _checked(plugins: Plugins, owner: str, hook: str, values: Any, value_type: t
     return values
 
 
-def attributed(contribution: Contribution[T], function: Callable[..., R], returns: type[R]) -> Callable[..., R]:
-    """Wrap a function of a contributed value: errors and wrong return types name its plugin."""
+def attributed(
+    contribution: Contribution[T],
+    function: Callable[..., R],
+    returns: type[R],
+    passed_on: tuple[type[BaseException], ...] = (),
+) -> Callable[..., R]:
+    """Wrap a function of a contributed value: errors and wrong return types name its plugin.
+
+    :param passed_on: exceptions that are caused by the input, and not by the plugin.
+    """
     label = f"{type(contribution.value).__name__} {getattr(contribution.value, 'name', '?')!r}"
+    not_faults: tuple[type[BaseException], ...] = (HelmdeckError, *PASSED_ON, *passed_on)
 
     def call(*arguments: Any, **named: Any) -> R:
         try:
             result = function(*arguments, **named)
-        # RecursionError and MemoryError are caused by the input, not by the plugin.
-        except (HelmdeckError, RecursionError, MemoryError):
+        except not_faults:
             raise
-        except (Exception, SystemExit) as exc:
-            raise contribution.fault(f"{label} raised {type(exc).__name__}: {exc}") from exc
+        except BaseException as exc:
+            raise contribution.fault(f"{label} raised {describe_error(exc)}") from exc
         if not isinstance(result, returns):
             raise contribution.fault(f"{label} returned {type(result).__name__}, not {returns.__name__}")
         return result
@@ -154,15 +177,19 @@ def look_up(plugins: Plugins, hook: str, value_type: type[T], **arguments: Any) 
         owner = next(str(impl.plugin_name) for impl in reversed(impls) if impl.wrapper or impl.hookwrapper)
         try:
             answer = caller(**arguments)
-        except (Exception, SystemExit) as exc:
-            raise _failed(plugins, _culprit(impls, exc), hook, f"{type(exc).__name__}: {exc}") from exc
+        except PASSED_ON:
+            raise
+        except BaseException as exc:
+            raise _failed(plugins, _culprit(impls, exc), hook, describe_error(exc)) from exc
     else:
         for impl in reversed(impls):
             owner = str(impl.plugin_name)
             try:
                 answer = impl.function(*(arguments[name] for name in impl.argnames))
-            except (Exception, SystemExit) as exc:
-                raise _failed(plugins, owner, hook, f"{type(exc).__name__}: {exc}") from exc
+            except KeyboardInterrupt:
+                raise
+            except BaseException as exc:
+                raise _failed(plugins, owner, hook, describe_error(exc)) from exc
             if answer is not None:
                 break
     if answer is None:

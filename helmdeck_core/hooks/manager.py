@@ -193,7 +193,8 @@ def _register(pm: pluggy.PluginManager, candidate: _Candidate) -> PluginInfo:
         _refuse_unmarked(plugin)
         pm.register(plugin, candidate.name)
         _refuse_unknown_hooks(pm, plugin)
-    except (KeyboardInterrupt, GeneratorExit):
+    except KeyboardInterrupt as exc:
+        exc.add_note(f"plugin {candidate.name!r} was being imported; --disable-plugin {candidate.name} blocks it")
         raise
     except BaseException as exc:  # an import may raise anything, SystemExit included; the error names the plugin
         if pm.has_plugin(candidate.name):

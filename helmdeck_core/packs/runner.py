@@ -22,8 +22,9 @@ from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, PluginError
-from helmdeck_core.json_schema import schema_problems
-from helmdeck_core.redaction import Secrets, url_secrets, without
+from helmdeck_core.hooks.calls import describe_error
+from helmdeck_guards.json_schema import MAX_WORK, schema_problems
+from helmdeck_guards.redaction import Secrets, url_secrets
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -31,6 +32,8 @@ U = TypeVar("U")
 HISTORY_RETRY_S = 30.0
 """Seconds after which a failed history store is used again."""
 
+MAX_CHECK_WORK = 100 * MAX_WORK
+"""Work of the check of a pack's input and output, which no model limits."""
 
 GRACE_S = 1.0
 """Seconds that a pack may exceed its deadline: the failure of a call at the deadline says more than ``timeout``."""
@@ -44,7 +47,8 @@ class Runner:
         self.runtime = engine.runtime
         self._lock = threading.Lock()
         self._history: HistoryStore | None = None
-        self._history_disabled_until_s = 0.0
+        self._history_disabled_until_s: dict[str | None, float] = {}  # by caller; None for all of them
+        self._history_failures = 0
 
     async def run(
         self,
@@ -73,9 +77,9 @@ class Runner:
         try:
             async with asyncio.timeout(timeout_s):
                 output = await pack.run(context, checked)
-        except HelmdeckError:
+        except (HelmdeckError, KeyboardInterrupt, GeneratorExit):
             raise
-        except (Exception, SystemExit, asyncio.CancelledError) as exc:
+        except BaseException as exc:
             if _is_own_cancellation(exc):
                 raise
             raise _handler_error(name, exc, context.start_s) from exc
@@ -113,8 +117,32 @@ class Runner:
         owned = self.runtime.contributed(HistoryStoreSpec)[scheme]
         try:
             return owned.value.open(target, config.keep_days)
-        except Exception as exc:
-            return owned.crash(f"{scheme}:", exc, Secrets(url_secrets(config.url or "")))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:
+            return self._history_crash(exc)
+
+    def _history_crash(self, exc: BaseException) -> PluginError:
+        """The error for an exception of the store, or of the code that opens it."""
+        url = self.runtime.config.history.url or ""
+        scheme = url.partition(":")[0]
+        return self.runtime.contributed(HistoryStoreSpec)[scheme].crash(f"{scheme}:", exc, Secrets(url_secrets(url)))
+
+    def plans(self, caller: str, limit: int) -> tuple[PlanRecord, ...]:
+        """Return a caller's records, newest first; empty when no history is configured.
+
+        :raises PluginError: the store cannot be opened, or failed.
+        """
+        store = self.history()
+        if store is None:
+            return ()
+        try:
+            return tuple(store.plans(caller, limit))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:
+            failure = self._history_crash(exc)
+        raise failure  # raised here, where the exception is not its context
 
     async def remember(self, record: PlanRecord) -> None:
         """Store a record in a worker thread; a failure is only an event."""
@@ -128,23 +156,38 @@ class Runner:
         )
 
     async def _with_history(self, caller: str, use: Callable[[HistoryStore], U]) -> U | None:
-        url = self.runtime.config.history.url
-        if url is None or time.monotonic() < self._history_disabled_until_s:
+        if self.runtime.config.history.url is None:
+            return None
+        now_s, until_s = time.monotonic(), self._history_disabled_until_s
+        if now_s < max(until_s.get(caller, 0.0), until_s.get(None, 0.0)):
             return None
 
-        def call_store() -> U | None:
-            store = self.history()
-            return None if store is None else use(store)
+        def call_store() -> tuple[U | None, PluginError | None]:
+            # Returned, since a future cannot raise every exception.
+            try:
+                store = self.history()
+                return (None if store is None else use(store)), None
+            except PluginError as exc:
+                return None, exc
+            except BaseException as exc:
+                return None, self._history_crash(exc)
 
-        try:
-            return await asyncio.to_thread(call_store)
-        except Exception as exc:
-            # A store that is locked or missing takes seconds to fail; plans must not wait for that every time.
-            self._history_disabled_until_s = time.monotonic() + HISTORY_RETRY_S
-            if self.runtime.sinks:
-                detail = without(url_secrets(url), f"{type(exc).__name__}: {exc}")
-                self.runtime.emit(HistoryFailed(caller=caller, detail=detail))
-            return None
+        value, failure = await asyncio.to_thread(call_store)
+        if failure is None:
+            self._history_failures = 0
+            return value
+        # A store that is locked or missing takes seconds to fail; plans must not wait for that every time. What fails for
+        # one caller may be its id; when it fails for the next one as well, it is the store.
+        self._history_failures += 1
+        end_s = time.monotonic() + HISTORY_RETRY_S
+        disabled = {key: until for key, until in until_s.items() if until > now_s}
+        self._history_disabled_until_s = {
+            **disabled,
+            caller: end_s,
+            **({None: end_s} if self._history_failures > 1 else {}),
+        }
+        self.runtime.emit(HistoryFailed(caller=caller, detail=failure.detail))
+        return None
 
 
 def _checked_input(pack: Pack, arguments: Mapping[str, Any] | PackInput) -> Any:
@@ -153,7 +196,7 @@ def _checked_input(pack: Pack, arguments: Mapping[str, Any] | PackInput) -> Any:
     if kind is not None and isinstance(arguments, kind):
         return arguments
     data = arguments if isinstance(arguments, Mapping) else arguments.to_dict()
-    if problems := schema_problems(pack.input_schema, data, is_trusted=True):
+    if problems := schema_problems(pack.input_schema, data, is_trusted=True, max_work=MAX_CHECK_WORK):
         raise PackError(pack.name, PackErrorCode.INVALID_INPUT, "; ".join(problems))
     return data if kind is None else kind.from_dict(data)
 
@@ -166,9 +209,9 @@ def _check_output(pack: Pack, output: Mapping[str, Any] | PackOutput) -> None:
     try:
         wire = output if isinstance(output, Mapping) else output.to_dict()
     except Exception as exc:
-        detail = f"to_dict failed: {_describe_error(exc)}"
+        detail = f"to_dict failed: {describe_error(exc)}"
         raise PackError(pack.name, PackErrorCode.INVALID_OUTPUT, detail) from exc
-    if problems := schema_problems(pack.output_schema, wire, is_trusted=True):
+    if problems := schema_problems(pack.output_schema, wire, is_trusted=True, max_work=MAX_CHECK_WORK):
         raise PackError(pack.name, PackErrorCode.INVALID_OUTPUT, "; ".join(problems))
 
 
@@ -181,25 +224,16 @@ def _is_own_cancellation(exc: BaseException) -> bool:
 
 def _handler_error(pack: str, exc: BaseException, start_s: float) -> PackError:
     if isinstance(exc, TimeoutError):
-        return PackError(pack, PackErrorCode.TIMEOUT, _describe_error(exc, time.monotonic() - start_s))
-    return PackError(pack, PackErrorCode.HANDLER_FAILED, _describe_error(exc))
+        return PackError(
+            pack, PackErrorCode.TIMEOUT, f"after {time.monotonic() - start_s:.1f} s, {describe_error(exc)}"
+        )
+    return PackError(pack, PackErrorCode.HANDLER_FAILED, describe_error(exc))
 
 
 def planned_tools(records: Iterable[PlanRecord], sha: str) -> tuple[str, ...]:
     """Return the tools of the plans for one request, the most frequent first; of equals, those of the newest plan."""
     tools = (step.tool for record in records if record.intent_sha == sha and not record.cause for step in record.steps)
     return tuple(tool for tool, _ in Counter(tools).most_common())
-
-
-def _describe_error(exc: BaseException, elapsed_s: float | None = None) -> str:
-    """Describe an exception, also one whose ``str`` fails."""
-    try:
-        message = str(exc)
-    except Exception:
-        message = "its message cannot be read"
-    name = type(exc).__name__
-    where = f" after {elapsed_s:.1f} s" if elapsed_s is not None else ""
-    return f"{name}{where}: {message}" if message else f"{name}{where}"
 
 
 def _no_progress(message: str) -> None:

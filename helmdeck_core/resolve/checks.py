@@ -41,7 +41,8 @@ def _decode_step(contribution: Contribution[DecodeStep]) -> Contribution[DecodeS
             raise TypeError("yielded a value that is not a string")
         return found
 
-    return attrs.evolve(contribution, value=attrs.evolve(step, candidates=attributed(contribution, candidates, list)))
+    attributed_candidates = attributed(contribution, candidates, list, (RecursionError, MemoryError))
+    return attrs.evolve(contribution, value=attrs.evolve(step, candidates=attributed_candidates))
 
 
 def _rule(contribution: Contribution[RecoveryRule]) -> Contribution[RecoveryRule]:

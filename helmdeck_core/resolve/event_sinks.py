@@ -10,8 +10,8 @@ import attrs
 from helmdeck_core.config.types import EventsConfig
 from helmdeck_core.domain.event_sinks import EventSink, OpenSink
 from helmdeck_core.domain.events import Event
-from helmdeck_core.hooks.calls import Contribution
-from helmdeck_core.redaction import Secrets, option_secrets
+from helmdeck_core.hooks.calls import Contribution, describe_error
+from helmdeck_guards.redaction import Secrets, option_secrets
 
 
 @attrs.frozen
@@ -45,8 +45,10 @@ def close(sinks: Sequence[Contribution[ActiveSink]]) -> None:
     for contribution in sinks:
         try:
             getattr(contribution.value.opened, "close", _nothing)()
-        except (Exception, SystemExit) as exc:
-            raise contribution.fault(f"close: {type(exc).__name__}: {exc}") from exc
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:
+            raise contribution.fault(f"close: {describe_error(exc)}") from exc
 
 
 def _nothing() -> None:
@@ -58,7 +60,9 @@ def _opened(
 ) -> OpenSink:
     try:
         return make(**options)
-    except (Exception, SystemExit) as exc:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exc:
         fault = contribution.crash(
             f"EventSink {contribution.value.name!r} cannot be opened:", exc, Secrets(option_secrets(options))
         )
@@ -74,8 +78,10 @@ def _active_sink(contribution: Contribution[EventSink], config: EventsConfig) ->
     try:
         if not sink.is_active():
             return None
-    except (Exception, SystemExit) as exc:
-        raise contribution.fault(f"is_active: {type(exc).__name__}: {exc}") from exc
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exc:
+        raise contribution.fault(f"is_active: {describe_error(exc)}") from exc
     opened = None
     if sink.open is not None:
         opened = _opened(contribution, sink.open, {**sink.options, **config.options.get(sink.name, {})})

@@ -28,7 +28,7 @@ from helmdeck_core.domain.chat import (
 )
 from helmdeck_core.domain.continuation import ContinuationMerger
 from helmdeck_core.domain.decode import Decoder
-from helmdeck_core.domain.event_sinks import EventSink
+from helmdeck_core.domain.event_sinks import EventSink, EventSinkWarning
 from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.models import BudgetRow, BudgetTable, Tier, TierDefaults
 from helmdeck_core.domain.prices import PriceSource
@@ -39,7 +39,7 @@ from helmdeck_core.domain.tool_calls import ToolCallReader
 from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.domain.weights import WEIGHTS, Weight
 from helmdeck_core.errors import ConfigError, PluginError
-from helmdeck_core.hooks.calls import Contribution, attributed
+from helmdeck_core.hooks.calls import Contribution, attributed, describe_error
 from helmdeck_core.hooks.contributions import Contributions, Named, collect_all
 from helmdeck_core.hooks.manager import Plugins
 from helmdeck_core.resolve.budgets import BudgetResolver
@@ -87,14 +87,17 @@ class Runtime:
     def emit(self, event: Event) -> None:
         """Send an event to every active sink. Callers skip the construction of events when ``sinks`` is empty.
 
-        A sink that raises is reported as a ``RuntimeWarning`` and never changes the outcome of a call.
+        A sink that raises is reported with ``EventSinkWarning``; it fails neither the call nor other sinks.
         """
         for sink in self.sinks:
             try:
                 sink.value.handle(event)
-            except (Exception, SystemExit) as exc:
-                with contextlib.suppress(RuntimeWarning):  # a filter may turn warnings into errors
-                    warnings.warn(str(sink.fault(f"{type(exc).__name__}: {exc}")), RuntimeWarning, stacklevel=2)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as exc:
+                fault = sink.fault(f"EventSink {sink.value.name!r} raised {describe_error(exc)}")
+                with contextlib.suppress(EventSinkWarning):  # a filter may turn warnings into errors
+                    warnings.warn(str(fault), EventSinkWarning, stacklevel=2)
 
     def ladder(self, tier: Tier, model: str) -> tuple[Contribution[TrimStep], ...]:
         """Return the trim steps for a model in order: by its own rule, its tier's, the global one, or all of them."""

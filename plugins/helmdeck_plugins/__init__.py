@@ -6,12 +6,16 @@ COMMANDS = {
     "command_route": "helmdeck_plugins.commands.route",
     "command_run": "helmdeck_plugins.commands.run",
     "command_explain": "helmdeck_plugins.commands.explain",
+    "command_models": "helmdeck_plugins.commands.models",
     "command_budgets": "helmdeck_plugins.commands.budgets",
     "command_catalog": "helmdeck_plugins.commands.catalog",
+    "command_catalog_check": "helmdeck_plugins.commands.catalog_check",
     "command_decode": "helmdeck_plugins.commands.decode",
+    "command_doctor": "helmdeck_plugins.commands.doctor",
     "command_plugins": "helmdeck_plugins.commands.plugins",
     "command_hooks": "helmdeck_plugins.commands.hooks",
     "command_config": "helmdeck_plugins.commands.config",
+    "command_completion": "helmdeck_plugins.commands.completion",
 }
 """The plugins that contribute commands. To find a command, the command line imports these built-ins only."""
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -48,6 +49,9 @@ class SqliteHistory:
         self._path = Path(target).expanduser()
         self._keep_s = keep_days * DAY_S
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            # Only its owner may read it; SQLite gives the files beside it the same permissions.
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with self._connected() as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(SCHEMA)

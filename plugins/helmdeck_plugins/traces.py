@@ -219,6 +219,9 @@ class _FileStorage:
         import sqlite3
 
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            # Only its owner may read it; SQLite gives the files beside it the same permissions.
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")

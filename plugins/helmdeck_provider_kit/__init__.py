@@ -17,11 +17,11 @@ Names may be added here between minor versions.
 
 from helmdeck_core import one_by_one as one_by_one
 from helmdeck_core import together as together
-from helmdeck_core.redaction import MAX_EXCERPT_CHARS as MAX_EXCERPT_CHARS
-from helmdeck_core.redaction import Secrets as Secrets
-from helmdeck_core.redaction import echoed as echoed
-from helmdeck_core.redaction import quoted as quoted
-from helmdeck_core.redaction import redacted as redacted
+from helmdeck_guards.redaction import MAX_EXCERPT_CHARS as MAX_EXCERPT_CHARS
+from helmdeck_guards.redaction import Secrets as Secrets
+from helmdeck_guards.redaction import echoed as echoed
+from helmdeck_guards.redaction import quoted as quoted
+from helmdeck_guards.redaction import redacted as redacted
 from helmdeck_provider_kit.background import Background as Background
 from helmdeck_provider_kit.bodies import NOT_JSON as NOT_JSON
 from helmdeck_provider_kit.bodies import arguments as arguments

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core import CallFailed, LikelyTimeout
-from helmdeck_core.redaction import Secrets
+from helmdeck_guards.redaction import Secrets
 from helmdeck_provider_kit.bodies import decode_body
 from helmdeck_provider_kit.connection import HttpConnection, HttpResponse
 from helmdeck_provider_kit.failures import ErrorRules

@@ -12,7 +12,7 @@ import attrs
 import msgspec
 
 from helmdeck_core import EMPTY, CallFailed, InvalidRequest, ProviderUnavailable, without_byte_order_mark
-from helmdeck_core.redaction import MAX_READ_CHARS, Secrets, echoed, quoted, redacted, without_cut_secret
+from helmdeck_guards.redaction import MAX_READ_CHARS, Secrets, echoed, quoted, redacted, without_cut_secret
 from helmdeck_provider_kit.failures import ErrorFacts, ErrorRules, failure_of, read_error, request_id
 
 MAX_COUNT: Final = 2**53

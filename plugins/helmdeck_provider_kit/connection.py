@@ -38,7 +38,7 @@ from helmdeck_core import (
     TransportSettings,
     __version__,
 )
-from helmdeck_core.redaction import Secrets, header_secrets, quoted, without_scheme
+from helmdeck_guards.redaction import Secrets, header_secrets, quoted, without_scheme
 from helmdeck_provider_kit.compression import ENCODINGS, DecodingError, decompressed
 from helmdeck_provider_kit.settings import checked_base_url, checked_headers, proxy_at, url_problem
 

@@ -29,7 +29,7 @@ from helmdeck_core import (
     SafetyFiltered,
     TransientUnknown,
 )
-from helmdeck_core.redaction import MAX_EXCERPT_CHARS, MAX_READ_CHARS, Secrets, echoed, quoted
+from helmdeck_guards.redaction import MAX_EXCERPT_CHARS, MAX_READ_CHARS, Secrets, echoed, quoted
 
 MILLISECONDS_HEADER = "retry-after-ms"
 """Default header with the retry delay in milliseconds; ``ErrorRules`` can name another one."""
@@ -299,6 +299,7 @@ _BY_STATUS: Mapping[int, Cause] = {
     413: Cause(ContextWindowExceeded),
     429: Cause(RateLimited),
 }
+_NO_KEY = "no_key_sent"
 _INVALID = (400, 422)
 """Statuses of an invalid request."""
 
@@ -368,6 +369,7 @@ def failure_of(
     """
     cause = _with_retry_advice(cause_of(status, facts, rules), headers.get(rules.retry_header))
     secrets = Secrets.of(secrets)
+    is_anonymous = cause.kind is AuthFailed and not any(secrets)
     wait_s = retry_after_s(headers, facts, now_s, rules=rules)
     if wait_s is None and cause.kind is RateLimited:
         wait_s = _until_reset(headers, time.time() if now_s is None else now_s)
@@ -376,7 +378,7 @@ def failure_of(
         status=status,
         request_id=request_id(headers, secrets),
         retry_after_s=wait_s,
-        sub_cause=cause.sub_cause or ("error_in_200" if status < 300 else ""),
+        sub_cause=cause.sub_cause or ("error_in_200" if status < 300 else _NO_KEY if is_anonymous else ""),
         detail=quoted(facts.message, secrets),
         excerpt=quoted(facts.generation, secrets, MAX_EXCERPT_CHARS),
     )

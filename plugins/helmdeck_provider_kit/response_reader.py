@@ -29,7 +29,7 @@ from helmdeck_core import (
     TransientUnknown,
     Usage,
 )
-from helmdeck_core.redaction import MAX_EXCERPT_CHARS, Secrets, echoed, quoted
+from helmdeck_guards.redaction import MAX_EXCERPT_CHARS, Secrets, echoed, quoted
 from helmdeck_provider_kit.bodies import NOT_JSON, arguments, decode_json, quota
 from helmdeck_provider_kit.failures import ErrorFacts, ErrorRules, failure_of, read_error, request_id
 from helmdeck_provider_kit.stop_reasons import in_context

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import attrs
 
 from helmdeck_core import ConfigError, InvalidRequest, Mistake, ProviderSettings, ProxySettings, read_options
-from helmdeck_core.redaction import Hidden, shown_url
+from helmdeck_guards.redaction import Hidden, shown_url
 
 T = TypeVar("T")
 

@@ -26,7 +26,7 @@ from helmdeck_core import (
     one_by_one,
     together,
 )
-from helmdeck_core.redaction import Secrets
+from helmdeck_guards.redaction import Secrets
 from helmdeck_provider_kit.background import Background, cancel, poll_until_done
 from helmdeck_provider_kit.bodies import NOT_JSON, decode_body, decode_json, plain_text
 from helmdeck_provider_kit.connection import HttpConnection, HttpResponse, HttpStream

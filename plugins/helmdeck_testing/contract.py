@@ -32,7 +32,7 @@ from helmdeck_core import (
     StopReason,
     StreamingProvider,
 )
-from helmdeck_core.redaction import Secrets
+from helmdeck_guards.redaction import Secrets
 from helmdeck_testing.contract_requests import TOOL, RequestContract
 from helmdeck_testing.contract_runner import Act, answered
 from helmdeck_testing.fault_server import CALL, FAULT, MODELS, MODES, RETRY_AFTER_S, STATUSES, FailingServer

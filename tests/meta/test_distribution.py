@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("helmdeck_core", "helmdeck_plugins", "helmdeck_provider_kit", "helmdeck_testing")
+PACKAGES = (
+    "helmdeck_core",
+    "helmdeck_guards",
+    "helmdeck_command_kit",
+    "helmdeck_plugins",
+    "helmdeck_provider_kit",
+    "helmdeck_testing",
+)
 CONTRIBS = sorted(path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("contrib_*/*/pyproject.toml"))
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".benchmarks", "build", "dist"
@@ -53,7 +60,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel):
 
 def test_the_wheel_holds_every_module_of_the_tree(wheel):
     names = {name for name in wheel(".") if name.endswith(".py")}
-    core = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("helmdeck_core/**/*.py")}
+    core = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("helmdeck_*/**/*.py")}
     plugins = {path.relative_to(ROOT / "plugins").as_posix() for path in ROOT.glob("plugins/helmdeck_*/**/*.py")}
     assert names == core | plugins
 

@@ -329,6 +329,7 @@ def test_tests_on_the_pages_pass():
         "docs/examples/test_ticket.py",
         "docs/examples/test_chain.py",
         "docs/examples/test_acme_stream.py",
+        "docs/examples/test_sources.py",
     ]
     done = subprocess.run(
         command, cwd=ROOT, env=environment(EXAMPLES), capture_output=True, text=True, timeout=120, check=False

@@ -14,8 +14,15 @@ import pytest
 from helmdeck_testing import make_deck
 
 ROOT = Path(__file__).resolve().parents[2]
-CORE = ROOT / "helmdeck_core"
-MODULES = [pytest.param(path, id=path.relative_to(CORE).as_posix()) for path in sorted(CORE.rglob("*.py"))]
+
+
+def place(path):
+    """The path of a module within the core or the guards."""
+    return path.relative_to(next(core for core in CORES if path.is_relative_to(core))).as_posix()
+
+
+CORES = (ROOT / "helmdeck_core", ROOT / "helmdeck_guards")
+MODULES = [pytest.param(path, id=place(path)) for core in CORES for path in sorted(core.rglob("*.py"))]
 CONTRIBUTED = make_deck().runtime.contributions
 
 
@@ -211,10 +218,6 @@ def fractions(tree):
 
 
 # -- the core -------------------------------------------------------------------------------------------------
-
-
-def place(path):
-    return path.relative_to(CORE).as_posix()
 
 
 @pytest.mark.parametrize("path", MODULES)

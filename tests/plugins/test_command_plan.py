@@ -8,7 +8,8 @@ from argparse import Namespace
 
 import pytest
 
-from helmdeck_core.cli import ExitCode, request_text
+from helmdeck_command_kit import request_text
+from helmdeck_core.cli import ExitCode
 from helmdeck_core.cli.exit_codes import BY_CAUSE
 from helmdeck_core.domain.plans import Complexity, Plan, PlanOutcome, Step
 from helmdeck_plugins.commands.plan import plan_lines

@@ -7,7 +7,17 @@ import time
 
 import pytest
 
-from helmdeck_core import HistoryFailed, LikelyTimeout, PlanRecord, RecordedStep, args_sha, intent_sha
+from helmdeck_core import (
+    HistoryFailed,
+    HistoryStoreSpec,
+    LikelyTimeout,
+    PlanRecord,
+    PluginError,
+    RecordedStep,
+    args_sha,
+    hookimpl,
+    intent_sha,
+)
 from helmdeck_plugins.history import SqliteHistory
 from helmdeck_testing import EventRecorder
 
@@ -163,3 +173,88 @@ def test_unknown_url_scheme_is_a_mistake_with_the_valid_ones(answering):
 
     with pytest.raises(ConfigError, match=r"history\.url.*sqlite:"):
         answering(GOOD, config={"history": {"url": "redis://localhost"}})
+
+
+# -- stores that fail -------------------------------------------------------------------------------------------
+
+
+class Odd(BaseException):
+    """Not an Exception."""
+
+
+class Store:
+    """A store that fails for the callers in ``failing``, or for all."""
+
+    def __init__(self, failure, failing=None):
+        self.failure, self.failing, self.callers = failure, failing, []
+
+    @hookimpl
+    def helmdeck_history_stores(self):
+        return (HistoryStoreSpec(name="odd", open=lambda target, days: self, summary="fails"),)
+
+    def add(self, record):
+        self.use(record.caller)
+
+    def plans(self, caller, limit=100):
+        self.use(caller)
+        return ()
+
+    def use(self, caller):
+        self.callers.append(caller)
+        if self.failing is None or caller in self.failing:
+            raise self.failure
+
+
+ODD = {"history": {"url": "odd:hugo:Pa55word@host"}}
+
+
+def test_caller_whose_id_cannot_be_stored_does_not_disable_the_history_of_others(history):
+    recorder = EventRecorder()
+    deck = history(GOOD, beside=(recorder,))
+    for caller in ("\ud800", "ada", "\ud800", "ada"):
+        assert deck.plan("draft a post", model=FREE, caller=caller).steps
+    assert len(deck.plan_history("ada")) == 2
+    assert [event.caller for event in recorder.of(HistoryFailed)] == ["\ud800"]
+
+
+def test_store_that_fails_for_two_callers_in_a_row_is_disabled_for_all(answering):
+    store = Store(OSError("disk full"))
+    deck, _ = answering(GOOD, beside=(store,), config=ODD)
+    for caller in ("ada", "ada", "bob", "bob", "eve", "ada"):
+        deck.plan("draft a post", model=FREE, caller=caller)
+    assert store.callers == ["ada", "bob"]
+
+
+@pytest.mark.parametrize("failure", [StopIteration("x"), SystemExit(3), Odd("x"), MemoryError(), RecursionError()])
+def test_no_exception_of_a_store_changes_a_plan(answering, failure):
+    recorder = EventRecorder()
+    deck, _ = answering(GOOD, beside=(Store(failure), recorder), config=ODD)
+    assert deck.plan("draft a post", model=FREE).steps
+    (failed,) = recorder.of(HistoryFailed)
+    assert type(failure).__name__ in failed.detail
+
+
+@pytest.mark.parametrize("failure", [OSError("Pa55word"), StopIteration("x"), SystemExit(3), Odd("x")])
+def test_failure_to_read_the_history_names_the_plugin_and_no_secret(answering, failure):
+    deck, _ = answering(GOOD, beside=(Store(failure),), config=ODD)
+    with pytest.raises(
+        PluginError, match=f"failed in helmdeck_history_stores: odd: {type(failure).__name__}"
+    ) as caught:
+        deck.plan_history("ada")
+    assert "Pa55word" not in str(caught.value) + "".join(caught.value.__notes__)
+    assert caught.value.__context__ is None
+
+
+def test_store_that_cannot_be_opened_is_named_whatever_it_raises(answering):
+    class Broken:
+        @hookimpl
+        def helmdeck_history_stores(self):
+            def fail(target, days):
+                raise Odd("no")
+
+            return (HistoryStoreSpec(name="odd", open=fail, summary="fails"),)
+
+    deck, _ = answering(GOOD, beside=(Broken(),), config=ODD)
+    with pytest.raises(PluginError, match="odd: Odd: no"):
+        deck.plan_history()
+    assert deck.plan("draft a post", model=FREE).steps

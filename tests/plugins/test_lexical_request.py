@@ -103,7 +103,7 @@ def test_clause_starts_at_a_verb_after_a_conjunction(request_text: str, expected
 
 
 def test_clause_without_verb_is_no_request() -> None:
-    assert [clause.asks for clause in read("The hall is red. Paint it blue.").clauses] == [False, True]
+    assert [clause.is_request for clause in read("The hall is red. Paint it blue.").clauses] == [False, True]
 
 
 def test_verbs_of_the_catalog_start_clauses_too() -> None:
@@ -163,7 +163,7 @@ def test_long_request_with_many_tasks_is_not_split() -> None:
     )
     reading = read(text)
     assert reading.document == ""
-    assert len([clause for clause in reading.clauses if clause.asks]) >= 6
+    assert len([clause for clause in reading.clauses if clause.is_request]) >= 6
 
 
 def test_document_without_request_keeps_some_words() -> None:

@@ -73,7 +73,7 @@ def test_key_of_a_vendor_is_not_sent_to_another_host(chat_server, name, table):
     assert line_of(event) == ("WARNING", "the settings of a provider need attention")
 
 
-def test_key_of_a_vendor_is_sent_where_the_configuration_says_so(chat_server):
+def test_key_of_a_vendor_is_sent_where_the_configuration_requires_it(chat_server):
     server = chat_server(lambda body: completion("hello"))
     table = {"kind": "openai", "base_url": server.base_url, "api_key": "env:OPENAI_API_KEY"}
     with make_deck(config={"providers": {"mine": table}}) as deck:

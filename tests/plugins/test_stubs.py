@@ -10,6 +10,7 @@ from helmdeck_core import (
     ChatResponse,
     ConstrainedDeadlock,
     EventSink,
+    EventSinkWarning,
     LengthTruncated,
     ProviderSpec,
     RateLimited,
@@ -42,7 +43,7 @@ def test_plugin_contributes_the_given_values_and_is_named_in_errors():
     sink = EventSink(name="broken", handle=lambda event: 1 / 0)
     with (
         make_deck(plugin_with("watcher", helmdeck_event_sinks=[sink])) as deck,
-        pytest.warns(RuntimeWarning, match="'watcher-1' failed in helmdeck_event_sinks: ZeroDivisionError"),
+        pytest.warns(EventSinkWarning, match="'watcher-1' failed in helmdeck_event_sinks: .* ZeroDivisionError"),
     ):
         deck.plan("draft a blog post")
 

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
+from helmdeck_command_kit.progress import wait_for
 from helmdeck_core.cli import ExitCode, error_message, printing
 from helmdeck_core.cli.exit_codes import BY_CAUSE
-from helmdeck_core.cli.progress import wait_for
 from helmdeck_core.errors import PluginError
 from tests.unit.cli_support import Cli, leave_the_machine
 

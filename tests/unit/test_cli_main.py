@@ -93,7 +93,7 @@ def test_every_command_has_help_with_the_global_options(cli, command):
     done = cli(*command.split(), "--help")
     assert done.code == 0
     assert done.out.startswith(f"usage: helmdeck {command}")
-    assert "--disable-plugin NAME" in done.out
+    assert "--disable-plugin PLUGIN" in done.out
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,7 @@ def test_unexpected_error_is_one_line_with_traceback_at_debug_level(cli, monkeyp
     monkeypatch.setattr(hookdocs, "hooks", lambda: 1 / 0)
     done = cli("hooks")
     assert (done.code, done.out) == (1, "")
-    assert (
-        done.err == "helmdeck: unexpected ZeroDivisionError: division by zero; --log-level DEBUG shows the traceback\n"
-    )
+    assert done.err == "helmdeck: unexpected ZeroDivisionError: division by zero; --traceback shows the traceback\n"
     assert "Traceback" in cli("hooks", "--log-level", "debug").err
     assert "Traceback" not in cli("hooks", "--log-level", "info").err
 
@@ -193,7 +191,7 @@ def test_plugin_that_cannot_be_loaded_is_reported_by_help_and_listing_commands(c
 def test_each_failure_class_has_its_own_exit_code_from_10():
     codes = [BY_CAUSE[cause] for cause in FailureClass]
     assert codes == list(range(10, 10 + len(codes)))
-    assert len(MEANINGS) == len(set(codes)) + 8
+    assert len(MEANINGS) == len(set(codes)) + 9
     assert ExitCode.NO_STEP not in codes
 
 
@@ -205,7 +203,7 @@ def test_exit_code_and_json_carry_the_cause(cli, with_stub, cause):
     assert (error["cause"], error["exit_code"]) == (cause.value, done.code)
     assert {"hint", "next_action", "message", "model"} <= error.keys()
     assert done.err.startswith("helmdeck: helmdeck.plan: the stub fails as configured")
-    assert error["hint"] == FAILURES[cause].hint
+    assert error["hint"] == FAILURES[cause]("x", stop_reason=error.get("stop_reason", "")).hint
 
 
 def test_exception_in_a_provider_names_its_plugin(cli, with_stub):

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from helmdeck_core.cli.progress import CLEAR, Progress
+from helmdeck_command_kit.progress import CLEAR, Progress
 
 
 class Terminal(io.StringIO):

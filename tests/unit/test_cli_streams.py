@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from helmdeck_command_kit.progress import Progress
 from helmdeck_core.cli import ExitCode, main
 from helmdeck_core.cli.exit_codes import missing_directory_error
-from helmdeck_core.cli.progress import Progress
 from tests.unit.cli_support import Cli, environment, leave_the_machine
 
 PLUGIN = """

@@ -9,7 +9,8 @@ from tests.unit.cli_support import Cli, leave_the_machine
 
 REPLACED_PLAN = """
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, add_request, labelled, request_text, show, show_json
+from helmdeck_command_kit import add_request, request_text
+from helmdeck_core.cli import ExitCode, labelled, show, show_json
 
 
 def run(arguments):
@@ -28,7 +29,8 @@ def helmdeck_commands():
 
 ACME_SYNC = """
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import UsageError, make_deck, show, table, whole_number
+from helmdeck_command_kit import whole_number
+from helmdeck_core.cli import UsageError, make_deck, show, table
 
 
 def configure(parser):

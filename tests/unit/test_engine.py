@@ -16,6 +16,7 @@ from helmdeck_core import (
     ConstrainedDeadlock,
     ContextWindowExceeded,
     EventSink,
+    EventSinkWarning,
     LengthTruncated,
     LikelyTimeout,
     Pack,
@@ -236,7 +237,7 @@ def test_empty_answer_message_starts_with_a_stable_text_and_a_hint(answering):
 
 
 def test_each_of_the_four_causes_has_a_next_action_of_its_own():
-    actions = {cls.next_action for cls in (SafetyFiltered, LengthTruncated, ConstrainedDeadlock, LikelyTimeout)}
+    actions = {cls("x").next_action for cls in (SafetyFiltered, LengthTruncated, ConstrainedDeadlock, LikelyTimeout)}
     assert len(actions) == 4
 
 
@@ -314,14 +315,15 @@ def test_no_event_contains_text_of_the_request_or_response(recorded):
         assert "launch" not in repr(attrs.asdict(event)) and "rationale" not in repr(event)
 
 
-def test_a_sink_that_raises_is_named_in_a_warning_and_does_not_fail_the_call(answering):
+def test_warning_about_a_raising_sink_names_its_plugin(answering):
     class Broken:
         @hookimpl
         def helmdeck_event_sinks(self):
             return [EventSink(name="broken", handle=lambda event: 1 / 0)]
 
     deck, _ = answering(GOOD, beside=(Broken(),))
-    with pytest.warns(RuntimeWarning, match="'broken-2' failed in helmdeck_event_sinks: ZeroDivisionError"):
+    named = "'broken-2' failed in helmdeck_event_sinks: EventSink 'broken' raised ZeroDivisionError"
+    with pytest.warns(EventSinkWarning, match=named):
         assert deck.plan(ASK, model=FREE).steps
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import itertools
+import types
 
 import pytest
 
@@ -13,7 +14,7 @@ from helmdeck_testing import Reply, make_deck, scripted_provider
 from tests.unit.adapters_support import KEYS, ask, request
 from tests.unit.http_support import Server, chunked, http
 
-pytestmark = pytest.mark.usefixtures("transport")
+pytestmark = pytest.mark.usefixtures("transport", "loop_lag")
 
 JSON, EVENTS = {"content_type": "application/json"}, {"content_type": "text/event-stream"}
 MANY = b"[[]" + b",[]" * 6_600_000
@@ -78,14 +79,10 @@ def test_other_tasks_run_while_a_stream_that_arrived_at_once_is_read(monkeypatch
     """Every reading of the clock is a step of 11 ms, so that each part of the stream seems to take long."""
     event = b'data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n'
     body = event * 20_000 + b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
-    ticks = [0.0]
-    real = time.perf_counter
-
-    def clock():
-        ticks[0] += 0.011
-        return real() + ticks[0]
-
-    monkeypatch.setattr("helmdeck_provider_kit.wire_format.time.perf_counter", clock)
+    steps = itertools.count(0.0, 0.011)
+    monkeypatch.setattr(
+        "helmdeck_provider_kit.wire_format.time", types.SimpleNamespace(perf_counter=lambda: next(steps))
+    )
     turns = 0
 
     async def count_turns():

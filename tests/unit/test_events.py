@@ -19,6 +19,7 @@ from helmdeck_core import (
     ChatRequest,
     ContinuationTerminated,
     EventSink,
+    EventSinkWarning,
     FilterFailed,
     Message,
     PluginError,
@@ -175,6 +176,23 @@ def test_plugin_exception_emits_call_aborted():
     assert [event.error for event in recorder.of(CallAborted)] == ["PluginError"]
 
 
+def test_sink_that_raises_is_reported_and_fails_neither_the_call_nor_other_sinks():
+    class Raising:
+        @hookimpl
+        def helmdeck_event_sinks(self):
+            return [EventSink(name="raising", handle=self.handle, order=-1)]
+
+        def handle(self, event):
+            raise OSError("the disk is full")
+
+    recorder = EventRecorder()
+    reported = pytest.warns(EventSinkWarning, match="EventSink 'raising' raised OSError: the disk is full")
+    with make_deck(scripted_provider([Reply("hello")], "a"), Raising(), recorder) as deck, reported:
+        assert deck.complete(HELLO).text == "hello"
+    assert len(recorder.of(CallFinished)) == 1
+
+
+@pytest.mark.filterwarnings("ignore::helmdeck_core.EventSinkWarning")
 def test_failing_sink_does_not_hide_a_cancellation():
     class Refusing:
         @hookimpl

@@ -7,6 +7,7 @@ import pytest
 from helmdeck_core import (
     CallFailed,
     ChatRequest,
+    EventSinkWarning,
     InvariantRestored,
     Message,
     PluginError,
@@ -217,7 +218,6 @@ def helmdeck_event_sinks():
         ("helmdeck_rankers", {"selection": {"ranker": "late"}}, lambda deck: deck.rank("anything")),
         ("helmdeck_catalog_sources", {"catalog": {"sources": ["late"]}}, lambda deck: deck.catalog),
         ("helmdeck_history_stores", {"history": {"url": "late:x"}}, lambda deck: deck.plan_history()),
-        ("helmdeck_event_sinks", {}, lambda deck: deck.plan("draft a blog post")),
     ],
 )
 def test_what_fails_long_after_start_up_is_named_with_its_distribution_too(installed_plugin, hook, config, use):
@@ -226,6 +226,14 @@ def test_what_fails_long_after_start_up_is_named_with_its_distribution_too(insta
         use(deck)
     assert f"plugin 'late' (distribution helmdeck-late 3.1) failed in {hook}: " in str(caught.value)
     assert "OSError: late" in str(caught.value)
+
+
+def test_warning_about_a_raising_sink_names_its_distribution(installed_plugin):
+    installed_plugin("helmdeck-late", {"late": "late_plugin"}, {"late_plugin": LATE}, version="3.1")
+    config = {"selection": {"ranker": "lexical"}, "compaction": {"drop": ["late.trim"]}}
+    named = r"plugin 'late' \(distribution helmdeck-late 3.1\) failed in helmdeck_event_sinks: .*OSError: late"
+    with make_deck(autoload=True, config=config) as deck, pytest.warns(EventSinkWarning, match=named):
+        deck.plan("draft a blog post")
 
 
 def test_an_asking_order_of_installed_packages_does_not_depend_on_metadata_order(installed_plugin):

@@ -9,7 +9,7 @@ import pytest
 from helmdeck_core import CallFailed, ChatRequest, FailureClass, Message, Role, TextPart
 from helmdeck_testing import ANTHROPIC, OLLAMA, OPENAI_CHAT, Fault, FaultKind, failing_server, faulty_proxy, make_deck
 
-pytestmark = pytest.mark.usefixtures("transport")
+pytestmark = pytest.mark.usefixtures("transport", "loop_lag")
 
 DEADLINE_S = 0.1
 

@@ -10,13 +10,13 @@ from helmdeck_core import FAILURES, CallFailed, ChatRequest, Disposition, Failur
 from helmdeck_core.calls.attempt_log import NO_RULE
 from helmdeck_core.cli import failure_lines
 from helmdeck_core.errors import Attempt
-from helmdeck_core.errors.hints import ANY_PROVIDER, SUB_CAUSE_ADVICE
+from helmdeck_core.errors.hints import ANY_PROVIDER, hints
 from helmdeck_testing import Fail, Reply, completion, cut_json, draft_in_reasoning, make_deck, scripted_provider
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASSES = {cls.__name__: cls for cls in FAILURES.values()}
-WITHOUT_ADVICE = {"error_in_200"}
-"""Sub-causes that only say where an error was found; the advice of the class applies."""
+FACTS = {"at_limit", "below_limit", "within_a_second", "no_stop_reason", "stop_reason", "window_full"}
+ADVISED = {(rule.cause, finer) for rule in hints() for finer in rule.sub_causes}
 
 
 def sub_causes_in_source():
@@ -43,20 +43,31 @@ def fail(replies, *, config=None, **options):
 def test_every_sub_cause_in_the_source_has_advice():
     found = set(sub_causes_in_source())
     assert len(found) > 12
-    assert [
-        f"{cls.failure_class}/{finer}"
-        for cls, finer in found
-        if finer not in {*SUB_CAUSE_ADVICE.get(cls.failure_class, {}), *WITHOUT_ADVICE}
-    ] == []
+    assert [f"{cls.failure_class}/{finer}" for cls, finer in found if (cls.failure_class, finer) not in ADVISED] == []
 
 
 @pytest.mark.parametrize("cls", FAILURES.values(), ids=lambda cls: cls.__name__)
 def test_advice_names_the_provider_that_failed(cls):
-    for finer in ("", *SUB_CAUSE_ADVICE.get(cls.failure_class, {})):
+    for finer in ("", *(finer for cause, finer in ADVISED if cause == cls.failure_class)):
         advice = cls("x", "acme/one", provider="acme", sub_cause=finer).advice()
         assert all(advice) and ANY_PROVIDER not in " ".join(advice)
         if ANY_PROVIDER in cls("x", sub_cause=finer).advice()[1]:
             assert "providers.acme" in advice[1]
+
+
+def test_rules_name_classes_and_facts_and_every_class_has_a_general_rule_last():
+    for rule in hints():
+        assert rule.cause in set(FailureClass) and set(rule.when) <= FACTS
+    for cause in FailureClass:
+        general = [not rule.sub_causes and not rule.when for rule in hints() if rule.cause == cause]
+        assert general.count(True) == 1 and general[-1], cause
+
+
+def test_no_rule_is_hidden_by_an_earlier_one():
+    for index, rule in enumerate(hints()):
+        for finer in rule.sub_causes or ("",):
+            first = next(each for each in hints() if each.matches(rule.cause, finer, rule.when))
+            assert first is rule or set(first.when) - {"below_limit", "window_full"} == set(), (index, rule)
 
 
 def test_full_context_window_does_not_advise_a_higher_output_limit():
@@ -70,8 +81,11 @@ def test_full_context_window_does_not_advise_a_higher_output_limit():
     "reasoning", [{"reasoning": "hm, " * 20}, {"usage": Usage(output_tokens=90, reasoning_tokens=90)}]
 )
 def test_reasoning_outside_the_text_counts_as_reasoning(stop, reasoning):
-    failure = fail([Reply("", stop, **reasoning)] * 3)
-    assert failure.sub_cause == "only_reasoning" and "reasoning but no answer" in str(failure)
+    failure = fail(
+        [Reply("", stop, **reasoning)] * 3,
+        config={"budgets": {"a/": {"output_tokens": 90}}, "recovery": {"max_attempts": 1}},
+    )
+    assert failure.sub_cause == "only_reasoning" and "reasoning" in failure.hint
 
 
 def test_completion_with_only_reasoning_has_the_sub_cause_only_reasoning():

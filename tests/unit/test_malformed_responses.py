@@ -19,7 +19,7 @@ from helmdeck_testing import GEMINI, OPENAI_CHAT, ScriptedAnswer, make_deck
 from tests.unit.adapters_support import ADAPTERS, KEYS, PLUGINS, ask
 from tests.unit.http_support import Server, Step, chunked, http, saying, tasks_left, until
 
-pytestmark = pytest.mark.usefixtures("transport")
+pytestmark = pytest.mark.usefixtures("transport", "loop_lag")
 
 DEADLINE_S = 1.0
 CONCURRENCY = 8

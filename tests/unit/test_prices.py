@@ -150,12 +150,12 @@ class Listing:
     """Contributes a price list with one model, and records what is looked up in it."""
 
     def __init__(self, listed="acme/x", **figures):
-        self.listed, self.figures, self.wanted = listed, figures, []
+        self.listed, self.figures, self.expected = listed, figures, []
 
     @hookimpl
     def helmdeck_prices(self):
         def figures(model):
-            self.wanted.append(model)
+            self.expected.append(model)
             return ModelFigures(listed_as="acme's x", **self.figures) if model == self.listed else None
 
         return [PriceSource(name="ours", cost_usd=lambda model, usage: None, figures=figures)]
@@ -206,10 +206,10 @@ def test_calls_are_priced_by_the_source_and_load_no_price_list_for_a_known_model
     config = {"budgets": {"acme/": {}}, "plugins": {"disable": ["prices"]}}
     with make_deck(script, listing, config=config) as deck:
         assert deck.plan("draft a post", model="acme/x").cost_usd is None
-        assert listing.wanted == ["acme/x"], "the window of a model without a row"
-        assert deck.budget("openai/gpt-4o") and listing.wanted[-1] == "openai/gpt-4o"
+        assert listing.expected == ["acme/x"], "the window of a model without a row"
+        assert deck.budget("openai/gpt-4o") and listing.expected[-1] == "openai/gpt-4o"
         deck.runtime.budgets.find("openai/gpt-5")
-        assert "openai/gpt-5" not in listing.wanted
+        assert "openai/gpt-5" not in listing.expected
 
 
 @pytest.mark.parametrize("by_input", [0.0, 0.1, 0.5, 2.0])

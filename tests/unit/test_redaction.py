@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmdeck_core.redaction import (
+from helmdeck_guards.redaction import (
     Hidden,
     Secrets,
     header_secrets,
@@ -103,6 +103,79 @@ def test_short_value_does_not_match_base64_by_chance():
 @given(st.sampled_from(Secrets((KEY,)).forms), st.integers(1, 120))
 def test_secret_split_by_the_limit_is_redacted(form, limit):
     assert not {part for part in parts(form, 4) if part in redacted(f"## {form} ##", (KEY,), limit)}
+
+
+# -- parts of secrets -----------------------------------------------------------------------------------------
+
+DAMAGES = {
+    "truncated": lambda text: text[: -max(2, len(text) // 16)],
+    "without its start": lambda text: text[4:],
+    "the middle": lambda text: text[5:-5],
+    "upper case": str.upper,
+    "lower case": str.lower,
+    "spaced": " ".join,
+    "in groups": lambda text: " ".join(text[start : start + 4] for start in range(0, len(text), 4)),
+    "on several lines": lambda text: "\n".join(text[start : start + 10] for start in range(0, len(text), 10)),
+    "truncated, spaced and in upper case": lambda text: " ".join(text[:-3].upper()),
+    "with dashes": lambda text: "-".join(text[start : start + 8] for start in range(0, len(text), 8)),
+}
+TOKEN = "sk-proj-9fK2mQ7xLw4Rb8Zt6Vn3Hc5J"
+
+
+def squashed(text):
+    return "".join(filter(str.isalnum, text)).lower()
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize(
+    "encode",
+    [
+        str,
+        *list(ESCAPES.values())[1:8],
+        *(lambda text, e=e: e(text.encode()).decode() for e, _, _ in ENCODINGS.values()),
+    ],
+)
+@pytest.mark.parametrize("secret", [TOKEN, KEY])
+def test_damaged_secret_is_redacted_in_every_form(secret, encode, damage):
+    form = damage(encode(secret))
+    shown = redacted(f"the value {form} is not valid", (secret,), 4_000)
+    left = squashed(form)
+    assert not {part for part in parts(left, 10) if part in squashed(shown)}
+    encoded_damage = encode(damage(secret))
+    shown = redacted(f"the value {encoded_damage} is not valid", (secret,), 4_000)
+    assert encode is not str or encoded_damage not in shown
+
+
+@pytest.mark.parametrize("escape", [quote, lambda text: json.dumps(text)[1:-1], html.escape])
+def test_secret_that_is_truncated_before_it_is_escaped_is_redacted(escape):
+    for part in (KEY[:30], KEY[3:], KEY[3:30].upper()):
+        assert part not in (shown := redacted(f"the value {escape(part)} is not valid", (KEY,), 4_000))
+        assert not {each for each in parts(squashed(part), 10) if each in squashed(shown)}
+
+
+@pytest.mark.parametrize("size", [30, 20, 12])
+@pytest.mark.parametrize("tail", ["", ".", " is wrong", "..."])
+def test_truncated_secret_is_redacted_whatever_follows(size, tail):
+    assert TOKEN[8:size] not in redacted(f"Incorrect key: {TOKEN[:size]}{tail}", (TOKEN,), 4_000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Production is down; the password reset service answers 503",
+        "PRODUCTION SERVICE PASSWORD",
+        "gpt-4o-2024-08-06 was released on 2024-08-06",
+        "request 20240806 failed",
+        "We reset your production database",
+    ],
+)
+def test_common_words_and_numbers_are_shown_although_secrets_contain_them(text):
+    secrets = ("my-Production-password-for-the-reset-service", "tenant-2024-08-06-database-x7Kq")
+    assert redacted(text, secrets, 4_000) == text
+
+
+def test_common_word_that_is_the_whole_secret_is_redacted_in_any_case():
+    assert redacted("it is SWORDFISH, or Sword Fish", ("swordfish",), 4_000) == "it is [redacted], or [redacted]"
 
 
 # -- hidden values --------------------------------------------------------------------------------------------

@@ -153,3 +153,100 @@ def test_missing_properties_are_reported_as_data_with_their_path():
     }
     assert [problem.path for problem in problems if not problem.is_missing] == ["$.n"]
     assert schema_problems(schema, {"to": {}, "n": "x"}) == tuple(map(str, problems))
+
+
+# -- bounded work ---------------------------------------------------------------------------------------------
+
+TREE = {
+    "$defs": {
+        "node": {
+            "anyOf": [
+                {"properties": {"next": {"$ref": "#/$defs/node"}}, "required": ["next", "left"]},
+                {"properties": {"next": {"$ref": "#/$defs/node"}}, "required": ["next", "right"]},
+            ]
+        }
+    },
+    "$ref": "#/$defs/node",
+}
+
+
+def nested(levels, value=None):
+    for _ in range(levels):
+        value = {"next": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    {
+        "every level doubles the work": (TREE, nested(24, {})),
+        "a value of a million lists": ({"items": {"type": "string"}, "minItems": 1}, [[]] * 1_000_000),
+        "a million values that match": ({"type": "array", "items": {"type": "integer"}}, [1] * 1_000_000),
+        "empty subschemas": ({"items": {}, "minItems": 1}, [1] * 40_000),
+        "lists in an enum": ({"items": {"enum": [[i] for i in range(2_000)]}}, [[2_000]] * 10_000),
+        "long messages": ({"anyOf": [{"type": "string"}] * 200, "minItems": 1}, ["x" * 1_000] * 5_000),
+    }.values(),
+    ids=lambda value: "",
+)
+def test_a_check_that_takes_too_much_work_is_a_problem_and_not_a_match(schema, value):
+    problems = find_problems(schema, value)
+    assert [problem.message.partition(":")[0] for problem in problems] == ["not checked completely"]
+
+
+def test_a_schema_that_takes_too_much_work_is_a_problem_unless_it_is_trusted():
+    schema = {"allOf": [{"minLength": 1}] * 3_000}
+    assert schema_problems(schema, "x") == ("$: not checked: the schema is too large",)
+    assert schema_problems({"allOf": [{"minLength": 1}] * 300}, "x", is_trusted=True) == ()
+
+
+def test_more_work_can_be_allowed():
+    schema = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+    assert schema_problems(schema, [1] * 20_000) != ()
+    assert schema_problems(schema, [1] * 20_000, max_work=5_000_000) == ()
+
+
+def test_items_are_compared_in_linear_time_whatever_they_are():
+    schema = {"uniqueItems": True}
+    assert schema_problems(schema, [{"a": [number]} for number in range(4_000)]) == ()
+    # These integers have the same hash.
+    assert schema_problems(schema, [(2**61 - 1) * number for number in range(10_000)]) == ()
+
+
+@given(st.lists(VALUES, max_size=4), VALUES)
+@example([1, 1.0], 1)
+@example([True, 1], 1.0)
+@example([[True], [1]], 1)
+@example([{"a": 0}, {"a": 0.0}], False)
+@example([-0.0, 0], 0)
+def test_comparisons_come_to_the_same_as_in_the_library(values, value):
+    for schema, instance in (({"uniqueItems": True}, values), ({"const": value}, values), ({"const": value}, value)):
+        assert (schema_problems(schema, instance) == ()) == jsonschema.Draft202012Validator(schema).is_valid(instance)
+    if values:
+        schema = {"minLength": 0, "enum": values}
+        assert (schema_problems(schema, value) == ()) == jsonschema.Draft202012Validator(schema).is_valid(value)
+
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"$schema": DIALECT, "pattern": "^(b+)+$"}}},
+        {"$schema": DIALECT, "properties": {"next": {"$ref": "#"}, "a": {"pattern": "^(b+)+$"}}},
+    ],
+)
+def test_patterns_of_a_subschema_that_names_its_dialect_are_not_tried(schema):
+    value = {"a": "c"} if "$schema" not in schema else {"next": {"a": "c"}}
+    assert schema_problems(schema, value) == ()
+    assert schema_problems(schema, value, is_trusted=True) != ()
+
+
+def test_a_value_that_is_nested_too_deeply_to_be_checked_does_not_match():
+    schema = {"properties": {"next": {"$ref": "#"}, "n": {"type": "integer"}}}
+    assert schema_problems(schema, nested(400, {"n": "x"})) == ("$: not checked: the value is nested too deeply",)
+
+
+def test_missing_properties_are_bounded_in_number():
+    schema = {"required": [f"p{number}" for number in range(1_000)], "minProperties": 0}
+    assert len(schema_problems(schema, {})) == 20

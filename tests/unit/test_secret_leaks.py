@@ -28,7 +28,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import helmdeck_provider_tape
 from helmdeck_core import CallFailed, ChatResponse, log
-from helmdeck_core.redaction import Secrets
+from helmdeck_guards.redaction import Secrets
 from helmdeck_testing import EventRecorder, ScriptedAnswer, failing_server, make_deck
 from helmdeck_testing.byte_server import turns
 from tests.unit.adapters_support import ADAPTERS, KEY, KEYS, PLACES, PLUGINS, ask, request
@@ -52,11 +52,22 @@ PARTS = {text[start : start + 12] for text in (KEY, *SIGNED) for start in range(
 """Every form of every secret, and parts of all; none of them may be shown."""
 
 
+def windows(text):
+    """Every 12 letters and digits in a row, in lower case."""
+    plain = "".join(filter(str.isalnum, text)).lower()
+    return {plain[start : start + 12] for start in range(len(plain) - 11)}
+
+
+DAMAGED_PARTS = {part for text in (KEY, *SIGNED) for part in windows(text)}
+"""The same for secrets that are truncated, in upper case or spaced."""
+
+
 def echo_of(secrets):
     """What a careless server says: all that it got, in all forms."""
     plain = " | ".join([f"Bearer {secret}" for secret in secrets])
     forms = (plain, quote(plain, safe=""), json.dumps(plain), html.escape(plain), repr(plain.encode()))
-    return " || ".join([*forms, *(base64.b64encode(secret.encode()).decode() for secret in secrets)])
+    damaged = (form for secret in secrets for form in (secret[:-2], secret[4:], secret.upper(), " ".join(secret[:-2])))
+    return " || ".join([*damaged, *forms, *(base64.b64encode(secret.encode()).decode() for secret in secrets)])
 
 
 # -- what a server can do -------------------------------------------------------------------------------------
@@ -136,7 +147,8 @@ def everything_of(exc, seen=()):
 def shown_in(texts):
     """The secrets that can be seen, each with what is around it."""
     text = "\n".join(texts)
-    return [f"{part}: {text[max(0, text.find(part) - 200) :][:400]!r}" for part in PARTS if part in text]
+    found = [f"{part}: {text[max(0, text.find(part) - 200) :][:400]!r}" for part in PARTS if part in text]
+    return found or [f"{part} in any case and spacing" for part in DAMAGED_PARTS & windows(text)]
 
 
 @pytest.fixture

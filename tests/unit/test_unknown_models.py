@@ -42,7 +42,7 @@ def test_known_and_configured_models_are_not_announced(recorder):
         plan = deck.plan("draft a post", model="acme/x")
         assert "notices" not in plan.to_dict() and not recorder.of(ModelUnknown)
         assert deck.plan("draft a post").notices == ()
-        assert deck.budget("").notice == "", "the fallback row itself is no model"
+        assert deck.budget("").notice == "", "the fallback row is not a model"
 
 
 def test_notice_names_the_limits_that_apply(recorder):

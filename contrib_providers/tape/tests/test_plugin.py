@@ -440,3 +440,12 @@ def test_short_key_within_the_request_text_is_kept(deck_with, chat_server, tape,
         with deck_with(helmdeck_provider_tape, config=config) as deck:
             assert played(deck, ask("is this a test?", "tape/openai/any")) == ["passed"]
     assert len(server.requests) == 1
+
+
+def test_tape_is_readable_by_its_owner_only(deck_on, tape):
+    before = os.umask(0o022)
+    try:
+        assert played(deck_on("auto", "one"), ask()) == ["one"]
+    finally:
+        os.umask(before)
+    assert os.name != "posix" or tape.stat().st_mode & 0o777 == 0o600

@@ -8,21 +8,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from helmdeck_command_kit import add_request, read_input, read_json, request_text, wait_for
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import (
-    ExitCode,
-    UsageError,
-    add_request,
-    make_deck,
-    note,
-    read_input,
-    read_json,
-    request_text,
-    show,
-    show_chunk,
-    show_json,
-    wait_for,
-)
+from helmdeck_core.cli import ExitCode, UsageError, make_deck, note, show, show_chunk, show_json
 
 if TYPE_CHECKING:
     from helmdeck_core import Answer, AskOptions, Helmdeck

@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from helmdeck_command_kit import add_catalog
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, add_catalog, hanging, labelled, make_deck, show, show_json, table
+from helmdeck_core.cli import ExitCode, hanging, labelled, make_deck, show, show_json, table
 
 if TYPE_CHECKING:
     from helmdeck_core import BudgetLookup

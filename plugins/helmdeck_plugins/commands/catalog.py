@@ -7,29 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from helmdeck_command_kit import add_catalog, request_text, whole_number
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import (
-    ExitCode,
-    add_catalog,
-    add_request,
-    hanging,
-    labelled,
-    make_deck,
-    note,
-    request_text,
-    show,
-    show_json,
-    table,
-    whole_number,
-)
+from helmdeck_core.cli import ExitCode, hanging, labelled, make_deck, note, show, show_json, table
 from helmdeck_plugins.commands.results import trim_text
+from helmdeck_plugins.commands.shared_options import MAX_MATCHES, add_model, add_ranking, ranking_rows, rest_text
 
 if TYPE_CHECKING:
-    from helmdeck_core import PreparedCatalog, Ranking, TrimRecord
-
-MAX_MATCHES = 3
-"""Matched terms that are shown without ``--why``."""
-
+    from helmdeck_core import PreparedCatalog, Ranking, Score, TrimRecord
 
 # -- show --------------------------------------------------------------------------------------------------
 
@@ -68,9 +53,7 @@ def show_catalog(arguments: argparse.Namespace) -> int:
 
 def configure_compact(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
-        "--model", metavar="PROVIDER/MODEL", help="the model that sets limit and ladder; default: the configured model"
-    )
+    add_model(parser, "the model that sets limit and ladder")
     parser.add_argument("--max-bytes", metavar="N", type=whole_number, help="override the limit; 0: no limit")
     parser.add_argument(
         "--output",
@@ -131,17 +114,8 @@ def _summary(record: TrimRecord, cap: int | None) -> list[str]:
 
 def configure_rank(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add_request(parser)
-    parser.add_argument(
-        "--model",
-        metavar="PROVIDER/MODEL",
-        help="the model that the catalog is fitted to; default: the configured model",
-    )
-    parser.add_argument(
-        "--top", metavar="N", type=whole_number, default=15, help="entries to show; default: 15; 0: all"
-    )
+    add_ranking(parser, "the model that the catalog is fitted to", top=15)
     parser.add_argument("--why", action="store_true", help="show all matched terms, and the parts of the request")
-    add_catalog(parser)
 
 
 def rank_catalog(arguments: argparse.Namespace) -> int:
@@ -183,25 +157,21 @@ def rank_catalog(arguments: argparse.Namespace) -> int:
 
 
 def _show_ranking(arguments: argparse.Namespace, ranking: Ranking, selected: set[str]) -> None:
-    from helmdeck_core import top_k
-
     if arguments.why and ranking.clauses:
         for number, clause in enumerate(ranking.clauses, 1):
             show(hanging(f"part {number}: ", clause))
         show()
     best = set(ranking.clause_best)
-    rows = []
-    for place, score in enumerate(top_k(ranking.scores, arguments.top), 1):
-        matched = score.matched if arguments.why else score.matched[:MAX_MATCHES]
-        more = len(score.matched) - len(matched)
-        text = ", ".join(matched) + (f" (+{more})" if more else "")
-        sent = ("yes" if score.id in selected else "no") + (" *" if arguments.why and score.index in best else "")
-        rows.append((str(place), score.id, f"{score.score:.3f}", sent, text))
+
+    def sent(score: Score) -> str:
+        return ("yes" if score.id in selected else "no") + (" *" if arguments.why and score.index in best else "")
+
+    rows = ranking_rows(ranking, arguments.top, sent, None if arguments.why else MAX_MATCHES)
     show(table(rows, ("#", "id", "score", "sent", "matched"), right={0, 2}))
     if arguments.why and best:
         show("* the best match of a part of the request; kept as long as it fits")
-    if len(rows) < len(ranking.scores):
-        show(f"{len(ranking.scores) - len(rows)} more; --top 0 shows all")
+    if rest := rest_text(ranking, len(rows)):
+        show(rest)
 
 
 def _confidence(ranking: Ranking, threshold: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, inline_json, note, read_config, show, show_json, table
+from helmdeck_core.cli import ExitCode, inline_json, note, read_config, show, show_json, show_traceback, table
 
 if TYPE_CHECKING:
     from helmdeck_core import LoadedConfig
@@ -51,6 +51,10 @@ def check(arguments: argparse.Namespace) -> int:
 
     loaded = read_config(arguments)
     report = check_config(loaded)
+    if report.plugin_errors:
+        for error in report.plugin_errors:
+            show_traceback(error)
+        note("A plugin failed; --traceback shows the tracebacks of its errors.")
     if report.mistakes:
         raise ConfigError(report.mistakes)
     model = loaded.config.model

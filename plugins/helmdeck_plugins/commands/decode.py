@@ -6,6 +6,7 @@ import argparse
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from helmdeck_command_kit import read_input, read_json, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
@@ -17,11 +18,9 @@ from helmdeck_core.cli import (
     labelled,
     make_deck,
     note,
-    read_input,
-    read_json,
     show_error,
     show_json,
-    whole_number,
+    show_traceback,
 )
 
 if TYPE_CHECKING:
@@ -184,6 +183,7 @@ def _show_failure(
     exc: CallFailed, stripped: Stripped, attempts: Attempts, problems: Sequence[str], *, is_json: bool
 ) -> int:
     code = exit_code_of(exc)
+    show_traceback(exc)
     show_error(exc.headline)
     if is_json:
         data = {"reasoning": _reasoning_data(stripped.reasoning, stripped), "attempts": _attempts_data(attempts)}

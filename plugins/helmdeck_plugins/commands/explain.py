@@ -6,44 +6,24 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from helmdeck_command_kit import request_text
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import (
-    ExitCode,
-    UsageError,
-    add_catalog,
-    add_request,
-    hanging,
-    labelled,
-    make_deck,
-    note,
-    request_text,
-    show,
-    show_json,
-    table,
-    whole_number,
-)
+from helmdeck_core.cli import ExitCode, UsageError, hanging, labelled, make_deck, note, show, show_json, table
 from helmdeck_plugins.commands.results import price_text, trim_text
+from helmdeck_plugins.commands.shared_options import add_ranking, ranking_rows, rest_text
 
 if TYPE_CHECKING:
     from helmdeck_core import Explanation
 
-MAX_MATCHES = 3
-"""Matched terms that are shown of an entry."""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add_request(parser)
-    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model; default: the configured model")
+    add_ranking(parser, "the model", top=12)
     parser.add_argument("--task", metavar="TASK", default="plan", help="plan, or another task such as route")
-    parser.add_argument(
-        "--top", metavar="N", type=whole_number, default=12, help="entries to show; default: 12; 0: all"
-    )
     parser.add_argument(
         "--prompt", action="store_true", help="print the messages to standard output and the rest to standard error"
     )
     parser.add_argument("--call", metavar="ID", help="show the trace of a finished call; `last` is the most recent one")
-    add_catalog(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -131,17 +111,9 @@ def _constraint(explanation: Explanation) -> str:
 
 
 def _entries(explanation: Explanation, top: int) -> str:
-    from helmdeck_core import top_k
-
-    scores = top_k(explanation.ranking.scores, top)
-    rows = []
-    for place, score in enumerate(scores, 1):
-        more = len(score.matched) - MAX_MATCHES
-        matched = ", ".join(score.matched[:MAX_MATCHES]) + (f" (+{more})" if more > 0 else "")
-        rows.append((str(place), score.id, f"{score.score:.3f}", explanation.form_of(score.id), matched))
+    rows = ranking_rows(explanation.ranking, top, lambda score: explanation.form_of(score.id))
     text = table(rows, ("#", "id", "score", "form", "matched"), right={0, 2})
-    rest = len(explanation.ranking.scores) - len(scores)
-    return text + (f"\n{rest} more; --top 0 shows all" if rest else "")
+    return "\n".join(filter(None, (text, rest_text(explanation.ranking, len(rows)))))
 
 
 @hookimpl

@@ -16,10 +16,11 @@ from helmdeck_core.cli import (
     note,
     read_config,
     show,
-    show_error,
+    show_exception,
     show_json,
     table,
 )
+from helmdeck_plugins.commands.results import replacement_lines
 
 if TYPE_CHECKING:
     from helmdeck_plugins.commands.hook_reference import HookUse
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _show_all(uses)
     for error in inventory.errors:
-        show_error(str(error))
+        show_exception(error)
     return ExitCode.PLUGIN if inventory.errors else ExitCode.OK
 
 
@@ -66,8 +67,6 @@ def _find(uses: Sequence[HookUse], name: str) -> HookUse:
 
 
 def _show_all(uses: Sequence[HookUse]) -> None:
-    from helmdeck_core import value_name
-
     rows = [
         (
             use.hook.name,
@@ -79,13 +78,8 @@ def _show_all(uses: Sequence[HookUse]) -> None:
     ]
     show(table(rows, ("hook", "kind", "implemented by", "values"), right={3}))
     show()
-    for use in uses:
-        for owned in use.contributions:
-            if owned.replaced is not None:
-                text = (
-                    f"{value_name(owned.value)!r} of {use.hook.name}: plugin {owned.plugin} replaces {owned.replaced}"
-                )
-                show(labelled("replaced", text))
+    for line in replacement_lines(owned for use in uses for owned in use.contributions):
+        show(line)
     legend = (
         "A contribution replaces the built-in value of the same name. For a look-up, the last plugin is called first."
     )

@@ -7,23 +7,11 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from helmdeck_command_kit import pairs, request_text, wait_for
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import (
-    ExitCode,
-    UsageError,
-    add_catalog,
-    add_request,
-    hanging,
-    inline_json,
-    labelled,
-    make_deck,
-    pairs,
-    request_text,
-    show,
-    show_json,
-    wait_for,
-)
+from helmdeck_core.cli import ExitCode, UsageError, hanging, inline_json, labelled, make_deck, show, show_json
 from helmdeck_plugins.commands.results import footer
+from helmdeck_plugins.commands.shared_options import add_model_call
 
 if TYPE_CHECKING:
     from helmdeck_core import CompletedStep, Plan, Step
@@ -31,9 +19,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add_request(parser)
-    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the planning model; default: the configured model")
-    parser.add_argument("--context", metavar="TEXT", default="", help="additional context for the model")
+    add_model_call(parser, "the planning model", "arguments")
     parser.add_argument(
         "--done",
         metavar="TOOL[=OUTPUT]",
@@ -41,14 +27,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a step that was executed already; may be repeated",
     )
-    parser.add_argument(
-        "--default",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="a default value for arguments, JSON if it parses; may be repeated",
-    )
-    add_catalog(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -141,9 +119,8 @@ def _next(plan: Plan, follow_up: Callable[[Step], str]) -> Iterator[str]:
     if plan.outcome is PlanOutcome.COMPLETE:
         yield labelled("next", "nothing: the executed steps already cover the whole request")
     elif plan.outcome is PlanOutcome.GAP:
-        yield labelled(
-            "next", "add a pack for this to the catalog, or use what `helmdeck catalog show` lists for the request"
-        )
+        add_pack = "add a pack for this to the catalog, or use what `helmdeck catalog show` lists for the request"
+        yield labelled("next", plan.advice or add_pack)
     elif plan.outcome is PlanOutcome.NO_STEPS:
         yield labelled("next", "the model returned no step; try another --model, or a more detailed request")
     elif plan.more_steps_likely and plan.steps:

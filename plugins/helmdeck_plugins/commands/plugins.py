@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, UsageError, labelled, read_config, show, show_error, show_json, table
+from helmdeck_core.cli import ExitCode, UsageError, labelled, read_config, show, show_exception, show_json, table
+from helmdeck_plugins.commands.results import replacement_lines
 
 if TYPE_CHECKING:
     from helmdeck_core import PluginInfo, PluginInventory
@@ -30,9 +31,11 @@ def show_list(arguments: argparse.Namespace) -> int:
         rows = [(info.name, info.source, info.distribution or "", _hooks_or_state(info)) for info in infos]
         show(table(rows, ("plugin", "source", "distribution", "hooks (helmdeck_...)")))
         show()
+        for line in replacement_lines(each for values in inventory.contributions.values() for each in values):
+            show(line)
         show("Later ones answer look-ups first and override built-ins. `helmdeck plugins show NAME` shows one.")
     for error in inventory.errors:
-        show_error(str(error))
+        show_exception(error)
     return code
 
 
@@ -55,7 +58,7 @@ def _hooks_or_state(info: PluginInfo) -> str:
 
 def configure_show(parser: argparse.ArgumentParser) -> None:
     """Add the argument."""
-    parser.add_argument("name", metavar="NAME", help="the name of the plugin")
+    parser.add_argument("name", metavar="PLUGIN", help="the name of the plugin")
 
 
 def show_one(arguments: argparse.Namespace) -> int:
@@ -103,7 +106,7 @@ def show_one(arguments: argparse.Namespace) -> int:
             show(labelled("replaced", f"{each['name']!r} of {each['hook']} by plugin {each['plugin']!r}"))
     errors = [error for error in inventory.errors if error.plugin == info.name]
     for error in errors:
-        show_error(str(error))
+        show_exception(error)
     return ExitCode.PLUGIN if errors else ExitCode.OK
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from helmdeck_core.cli import attempt_lines, cost_text, labelled
 
 if TYPE_CHECKING:
-    from helmdeck_core import BudgetLookup, Plan, Route, TrimRecord
+    from helmdeck_core import BudgetLookup, Contribution, Plan, Route, TrimRecord
 
 
 def trim_text(record: TrimRecord) -> str:
@@ -30,6 +30,16 @@ def price_text(lookup: BudgetLookup) -> str:
     known = [f"{price:g} {what}" for what, price in prices.items()]
     sources = dict.fromkeys(lookup.sources[names[what]] for what in prices)
     return f"US dollars per million tokens: {', '.join(known)} ({'; '.join(sources)})" if known else "unknown"
+
+
+def replacement_lines(contributions: Iterable[Contribution[Any]]) -> Iterator[str]:
+    """One line for each value that replaces the built-in value of the same name."""
+    from helmdeck_core import value_name
+
+    for each in contributions:
+        if each.replaced is not None:
+            text = f"{value_name(each.value)!r} of {each.hook}: plugin {each.plugin} replaces {each.replaced}"
+            yield labelled("replaced", text)
 
 
 def footer(result: Plan | Route) -> Iterable[str]:

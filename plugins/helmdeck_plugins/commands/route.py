@@ -6,21 +6,11 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from helmdeck_command_kit import pairs, request_text, wait_for
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import (
-    ExitCode,
-    add_catalog,
-    add_request,
-    inline_json,
-    labelled,
-    make_deck,
-    pairs,
-    request_text,
-    show,
-    show_json,
-    wait_for,
-)
+from helmdeck_core.cli import ExitCode, inline_json, labelled, make_deck, show, show_json
 from helmdeck_plugins.commands.results import footer
+from helmdeck_plugins.commands.shared_options import add_model_call
 
 if TYPE_CHECKING:
     from helmdeck_core import Route
@@ -28,17 +18,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add_request(parser)
-    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the routing model; default: the configured model")
-    parser.add_argument("--context", metavar="TEXT", default="", help="additional context for the model")
-    parser.add_argument(
-        "--default",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="a default value for inputs, JSON if it parses; may be repeated",
-    )
-    add_catalog(parser)
+    add_model_call(parser, "the routing model", "inputs")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,18 +6,9 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from helmdeck_command_kit import add_catalog, pairs, read_input, read_json, wait_for
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import (
-    ExitCode,
-    UsageError,
-    add_catalog,
-    make_deck,
-    pairs,
-    read_input,
-    read_json,
-    show_json,
-    wait_for,
-)
+from helmdeck_core.cli import ExitCode, UsageError, make_deck, show_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

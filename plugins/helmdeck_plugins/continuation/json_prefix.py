@@ -64,7 +64,7 @@ class JsonPrefix:
         if self.expected.endswith("key"):
             keys = self.open[-1]
             if token["string"] is None or keys is None or token["string"] in keys:
-                return False  # a repeated key is no error in JSON, but no model writes one
+                return False  # JSON allows a repeated key, but no model writes one
             keys.add(token["string"])
             self.expected = "colon"
             return True

@@ -170,7 +170,7 @@ class SeamStream:
             return self._pass(chunk)
         self._held.append(chunk)
         self._size += len(chunk)
-        # The seam is looked for in the same text however it is cut into chunks. A repetition that has not ended gives no seam
+        # The seam is looked for in the same text for every chunking. A repetition that has not ended gives no seam
         # yet; the interval between searches doubles.
         while self._size >= self._next_look:
             more = "".join(self._held)

@@ -95,14 +95,10 @@ def _is_evident(ending: Ending, rest: str, size: int, blank: str) -> bool:
     if starts_line and is_fused and "\n" not in repeated and LINE_MARK.match(repeated):
         return True  # a line marker inside a line
     ends_line = answer[-1] == "\n" or following in ("", "\n")
-    if (
-        not (is_fused or repeated.isspace())
-        and ends_line
-        and (opens_line or (starts_line and size < _LONG and repeated.count("\n") == 1))
-    ):
-        # Complete lines are repeated in a refrain, and rarely elsewhere.
-        if ending.json is None:
-            return sum(map(str.isalnum, repeated)) > 1 and not ending.doubles_lines
+    # Complete lines are repeated in a refrain, and rarely elsewhere.
+    is_complete = opens_line or (starts_line and size < _LONG and repeated.count("\n") == 1)
+    if ending.json is None and ends_line and is_complete and not (is_fused or repeated.isspace()):
+        return sum(map(str.isalnum, repeated)) > 1 and not ending.doubles_lines
     if size < _ANCHORS[-1] or sum(map(str.isalnum, repeated)) < _FEWEST_LETTERS:
         return is_short_restart(ending, rest, size)
     if size < _LONG and ending.has_doubles and ("\n" in (repeated[0], answer[-1]) or ending.flows_into(rest)):

@@ -63,7 +63,8 @@ def _synonym_table() -> dict[str, tuple[str, ...]]:
     return {term: tuple(others) for term, others in table.items()}
 
 
-_SYNONYMS_OF: Final = _synonym_table()
+SYNONYMS_OF: Final = _synonym_table()
+"""The synonyms of a term, and the kinds that it is a case of."""
 
 
 class LexicalIndex:
@@ -81,6 +82,7 @@ class LexicalIndex:
         self._by_id = sorted(range(len(self._ids)), key=self._ids.__getitem__)
         self._expansions: dict[str, tuple[tuple[str, float], ...]] = {}
         self._fields = cache(self._postings.fields_of)
+        self.verbs = self._postings.verbs
 
     # -- ranking ------------------------------------------------------------------------------------------
 
@@ -113,6 +115,13 @@ class LexicalIndex:
         _reward(scores, self._matching_phrases(query, ""))
         return scores
 
+    def weighted_scores(self, weights: Mapping[str, float]) -> dict[int, float]:
+        """Return the scores of all matching entries for weighted terms, without limits."""
+        query = self._expand(weights)
+        scores = self._accumulate(query, _TOUCHED, _SURVIVORS)
+        _reward(scores, self._matching_phrases(query, ""))
+        return scores
+
     def best_entry(self, scores: Mapping[int, float]) -> int | None:
         """Return the index with the highest score; ties are broken by id."""
         top = max(scores.values(), default=0.0)
@@ -135,7 +144,7 @@ class LexicalIndex:
             parts = self._postings.compounds.get(term, (term,))
             if not entry_terms.isdisjoint(parts):
                 found += weight
-            elif not entry_terms.isdisjoint(_SYNONYMS_OF.get(term, ())):
+            elif not entry_terms.isdisjoint(SYNONYMS_OF.get(term, ())):
                 found += weight * self._synonym
         return found / total if total else 0.0
 
@@ -163,7 +172,7 @@ class LexicalIndex:
         if term not in impacts and not parts:
             shares |= {other: _RELATIVE * share for other, share in spelt_alike(term, self._spelling)}
             shares |= dict.fromkeys(self._relatives(term), _RELATIVE)
-        for other in _SYNONYMS_OF.get(term, ()):
+        for other in SYNONYMS_OF.get(term, ()):
             if other in impacts:
                 shares.setdefault(other, self._synonym * (_KNOWN_WORD_SYNONYM if term in impacts else 1.0))
         expansion = tuple(shares.items())
@@ -239,7 +248,7 @@ class LexicalIndex:
 
         :returns: the best entry of each clause, and its margin.
         """
-        voters = [clause for clause in clauses if clause.asks]
+        voters = [clause for clause in clauses if clause.is_request]
         if len(voters) < 2 or not scores:
             return (), ()
         worth = self._clause_vote * max(scores.values())

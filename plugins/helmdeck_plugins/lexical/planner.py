@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from helmdeck_core import (
+    GAP,
     PIPELINE_RUN,
     UNKNOWN_TOOL,
     Catalog,
@@ -25,17 +26,8 @@ from helmdeck_core import (
     Usage,
 )
 from helmdeck_plugins.lexical.index import LexicalIndex
-from helmdeck_plugins.lexical.request import Clause, Reading
-from helmdeck_plugins.lexical.steps import (
-    Pick,
-    asking_clauses,
-    covering_pipeline,
-    known_inputs,
-    pick_entries,
-    quoted,
-    to_step,
-    without_done,
-)
+from helmdeck_plugins.lexical.profiles import Profiles
+from helmdeck_plugins.lexical.steps import MODEL_ADVICE, Understood, quoted, steps_of, understand, whole_inputs
 
 MODEL: Final = "lexical"
 _SINGLE_PICK: Final = "single_pick"
@@ -50,7 +42,7 @@ class LexicalPlanner:
     def __init__(self, name: str) -> None:
         self._name = name
         # A deck passes the same catalog object with every request unless the catalog was trimmed.
-        self._latest: tuple[Catalog, LexicalIndex] | None = None
+        self._latest: tuple[Catalog, LexicalIndex, Profiles] | None = None
 
     async def complete(self, request: ChatRequest) -> ChatResponse:
         """Answer a plan or a route request.
@@ -59,8 +51,9 @@ class LexicalPlanner:
         """
         started = time.perf_counter()
         task = self._task(request)
-        lexical = self._index(task.catalog)
-        answer = _plan(lexical, task) if task.name == "plan" else _route(lexical, task)
+        lexical, profiles = self._index(task.catalog)
+        understood = understand(task.request, lexical, profiles)
+        answer = _plan(understood, task) if task.name == "plan" else _route(lexical, profiles, understood, task)
         return ChatResponse(
             text=json.dumps(answer, ensure_ascii=False, separators=(",", ":"), default=str),
             stop_reason=StopReason.END_TURN,
@@ -86,49 +79,52 @@ class LexicalPlanner:
 
     def _refusal(self, request: ChatRequest, detail: str) -> InvalidRequest:
         return InvalidRequest(
-            headline=f"{self._name} cannot serve the request", model=request.model, provider=self._name, detail=detail
+            headline=f"{self._name} cannot serve the request",
+            model=request.model,
+            provider=self._name,
+            sub_cause="unsupported_task",
+            detail=detail,
         )
 
-    def _index(self, catalog: Catalog) -> LexicalIndex:
+    def _index(self, catalog: Catalog) -> tuple[LexicalIndex, Profiles]:
         latest = self._latest
         if latest is None or latest[0] is not catalog:
-            latest = self._latest = (catalog, LexicalIndex(catalog))
-        return latest[1]
+            latest = self._latest = (catalog, LexicalIndex(catalog), Profiles(catalog.entries))
+        return latest[1], latest[2]
 
 
 # -- plan --------------------------------------------------------------------------------------------------
 
 
-def _plan(lexical: LexicalIndex, task: Task) -> dict[str, Any]:
-    steps = [{"order": number, **step} for number, step in enumerate(_open_steps(lexical, task), 1)]
+def _plan(understood: Understood, task: Task) -> dict[str, Any]:
+    steps = steps_of(understood, task.defaults, task.done)
+    if not steps and not task.done:
+        steps = [_nothing_requested(understood, task.request)]
+    numbered = [{"order": number, **step} for number, step in enumerate(steps, 1)]
     answer: dict[str, Any] = {
-        "steps": steps,
-        "complexity": _complexity(steps),
-        "reasoning": _reasoning(steps),
+        "steps": numbered,
+        "complexity": _complexity(numbered),
+        "reasoning": _reasoning(understood, numbered),
     }
+    if understood.is_foreign:
+        answer["advice"] = MODEL_ADVICE
     if task.variant == _SINGLE_PICK:
-        answer |= {"steps": steps[:1], "complexity": _complexity(steps[:1]), "more_steps_likely": len(steps) > 1}
+        answer |= {
+            "steps": numbered[:1],
+            "complexity": _complexity(numbered[:1]),
+            "more_steps_likely": len(numbered) > 1,
+        }
     return answer
 
 
-def _open_steps(lexical: LexicalIndex, task: Task) -> list[dict[str, Any]]:
-    """Return the steps that are not done yet."""
-    reading = lexical.read(task.request)
-    picks = pick_entries(lexical, reading)
-    if not picks and not task.done:
-        return [to_step(None, Clause(task.request, (), asks=False), task.request, task.defaults)]
-    pipeline = covering_pipeline(lexical, reading, picks)
-    if pipeline is not None:
-        whole = Clause("; ".join(clause.text for clause in asking_clauses(reading)), (), asks=True)
-        executed = {step.tool for step in task.done}
-        if PIPELINE_RUN in executed or pipeline.id in executed:
-            return []
-        if not executed:
-            return [to_step(pipeline, whole, task.request, task.defaults, reading.document)]
-    return [
-        to_step(pick.entry, pick.clause, task.request, task.defaults, reading.document)
-        for pick in without_done(picks, task.done)
-    ]
+def _nothing_requested(understood: Understood, request: str) -> dict[str, Any]:
+    """Return the gap of a request without a part to plan: an empty one, or one that only excludes."""
+    excluded = [quoted(part.text) for part in understood.parts if part.is_excluded]
+    if excluded:
+        why = f"{GAP} the request only excludes {', '.join(excluded)}, and asks for nothing"
+    else:
+        why = f"{GAP} nothing in the catalog fits {quoted(request)}"
+    return {"tool": UNKNOWN_TOOL, "args": {}, "rationale": why}
 
 
 def _complexity(steps: Sequence[Mapping[str, Any]]) -> str:
@@ -137,42 +133,45 @@ def _complexity(steps: Sequence[Mapping[str, Any]]) -> str:
     return "pipeline-direct" if steps and steps[0]["tool"] == PIPELINE_RUN else "single-action"
 
 
-def _reasoning(steps: Sequence[Mapping[str, Any]]) -> str:
+def _reasoning(understood: Understood, steps: Sequence[Mapping[str, Any]]) -> str:
     if not steps:
         return "every part of the request is done"
     gaps = sum(step["tool"] == UNKNOWN_TOOL for step in steps)
-    return f"matched by words: {len(steps) - gaps} of {len(steps)} parts of the request fit the catalog"
+    matched = f"matched by words: {len(steps) - gaps} of {len(steps)} parts of the request fit the catalog"
+    excluded = [quoted(part.text) for part in understood.parts if part.is_excluded]
+    return f"{matched}; excluded: {', '.join(excluded)}" if excluded else matched
 
 
 # -- route -------------------------------------------------------------------------------------------------
 
 
-def _route(lexical: LexicalIndex, task: Task) -> dict[str, Any]:
-    reading = lexical.read(task.request)
-    picks = pick_entries(lexical, reading)
-    fitting = [pick.entry for pick in picks if pick.entry is not None]
-    best = covering_pipeline(lexical, reading, picks) or (fitting[0] if fitting else None)
-    others = [entry for entry in [*fitting, *_runners_up(lexical, reading)] if entry is not best]
+def _route(lexical: LexicalIndex, profiles: Profiles, understood: Understood, task: Task) -> dict[str, Any]:
+    fitting = [pick.profile.entry for pick in understood.picks if pick.profile is not None]
+    best = understood.pipeline or (fitting[0] if fitting else None)
+    others = [entry for entry in [*fitting, *_runners_up(lexical, understood)] if entry is not best]
     return {
-        "recommendation": _recommendation(best, task),
+        "recommendation": _recommendation(best, understood, profiles, task),
         "alternatives": [
             {"kind": entry.kind.value, "id": entry.id, "why": _summary(entry)}
             for entry in {entry.id: entry for entry in others}.values()
         ][:_ALTERNATIVES],
-        "gap_warning": _gap_warning(picks, task.request),
-        "reasoning": "matched by the words of the request and of the catalog",
+        "gap_warning": _gap_warning(understood, task.request),
+        "reasoning": MODEL_ADVICE
+        if understood.is_foreign
+        else "matched by the words of the request and of the catalog",
     }
 
 
-def _runners_up(lexical: LexicalIndex, reading: Reading) -> list[Entry]:
-    leading = lexical.rank_reading(reading).leading(_ALTERNATIVES + 1)
+def _runners_up(lexical: LexicalIndex, understood: Understood) -> list[Entry]:
+    leading = lexical.rank("; ".join(pick.part.text for pick in understood.picks)).leading(_ALTERNATIVES + 1)
     return [lexical.entries[index] for index, score in leading if score >= _MIN_RELATIVE_SCORE * leading[0][1]]
 
 
-def _recommendation(entry: Entry | None, task: Task) -> dict[str, Any]:
-    if entry is None:
+def _recommendation(entry: Entry | None, understood: Understood, profiles: Profiles, task: Task) -> dict[str, Any]:
+    profile = profiles.of(entry.id) if entry else None
+    if entry is None or profile is None:
         return {"kind": "none", "id": "", "suggested_inputs": {}, "why": "nothing in the catalog fits the request"}
-    inputs = known_inputs(entry, task.request, task.request, task.defaults)
+    inputs = whole_inputs(understood, profile, task.defaults)
     return {"kind": entry.kind.value, "id": entry.id, "suggested_inputs": inputs, "why": _summary(entry)}
 
 
@@ -181,8 +180,8 @@ def _summary(entry: Entry) -> str:
     return f"{kind} is described as {quoted(entry.description)}" if entry.description else f"{kind} fits by its name"
 
 
-def _gap_warning(picks: Sequence[Pick], request: str) -> str | None:
-    missing = [quoted(pick.clause.text) for pick in picks if pick.entry is None]
-    if not picks:
+def _gap_warning(understood: Understood, request: str) -> str | None:
+    missing = [quoted(pick.part.text) for pick in understood.picks if pick.profile is None]
+    if not understood.picks:
         return f"nothing in {quoted(request)} asks for something that the catalog could do"
     return f"nothing in the catalog fits {', '.join(missing)}" if missing else None

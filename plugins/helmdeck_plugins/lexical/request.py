@@ -31,12 +31,12 @@ class Clause:
     """A part of the request with one subject.
 
     :ivar terms: unique terms in order.
-    :ivar asks: the clause requests an action, so it can become a step.
+    :ivar is_request: the clause requests an action, so it can become a step.
     """
 
     text: str
     terms: tuple[str, ...]
-    asks: bool
+    is_request: bool
 
 
 def asked_terms(clause: Clause) -> tuple[str, ...]:
@@ -52,12 +52,14 @@ class Reading:
     :ivar weights: terms with their weights, 0 to 1, in order of appearance.
     :ivar asking_words: folded words of the sentences of the request, in order.
     :ivar document: the remaining sentences, one per line; empty without a document.
+    :ivar asking: the sentences of the request, in order.
     """
 
     weights: Mapping[str, float]
     clauses: tuple[Clause, ...]
     asking_words: tuple[str, ...]
     document: str = ""
+    asking: tuple[str, ...] = ()
 
 
 def read(
@@ -84,6 +86,7 @@ def read(
         tuple([clause for sentence in asking for clause in _clauses(sentence, verbs)]),
         tuple([word for sentence in asking for word in sentence.words]),
         "\n".join(rest),
+        tuple([sentence.text for sentence in asking]),
     )
 
 
@@ -123,10 +126,10 @@ def _clause(piece: str, words: Sequence[str], verbs: AbstractSet[str]) -> Clause
     text = piece.strip(" ,;:\t")
     if words and words[0] in JOINTS:
         text = _LEADING_JOINT.sub("", text)
-    return Clause(text, tuple(ordered), _asks(words, piece, verbs))
+    return Clause(text, tuple(ordered), _is_request(words, piece, verbs))
 
 
-def _asks(found: Sequence[str], piece: str, verbs: AbstractSet[str]) -> bool:
+def _is_request(found: Sequence[str], piece: str, verbs: AbstractSet[str]) -> bool:
     """Whether a clause starts with a verb, expresses a wish, or is a question."""
     lead = next((word for word in found if word not in BEFORE_VERB and word not in JOINTS), "")
     if lead in verbs or not WISHES.isdisjoint(found) or not PLEASE.isdisjoint(found) or is_question(piece):

@@ -1,191 +1,202 @@
-"""Turns the clauses of a request into steps with an entry and its known inputs.
-
-A clause without a matching entry becomes a gap. A value that the request does not state is left out: the caller can ask
-for a missing value, but cannot distinguish a guess from a fact. Free-text inputs get the user's own words: the document for
-an input such as ``content``, the clause for an input such as ``query``.
-"""
+"""Turns a request into steps: one for each part, a gap for a part that no entry covers."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, Entry, EntryKind
-from helmdeck_plugins.lexical.fields import input_properties, required_inputs, step_packs
+from helmdeck_plugins.lexical.arguments import Earlier, Sources, fill
+from helmdeck_plugins.lexical.choice import choose
+from helmdeck_plugins.lexical.enumerations import one_value_each
 from helmdeck_plugins.lexical.index import LexicalIndex
-from helmdeck_plugins.lexical.request import Clause, Reading
-from helmdeck_plugins.lexical.text import EMAIL, PATH, URL
+from helmdeck_plugins.lexical.languages import LANGUAGES, STATEMENT_WORDS, detect, knows
+from helmdeck_plugins.lexical.parts import Part, split_parts
+from helmdeck_plugins.lexical.pasted_text import separate
+from helmdeck_plugins.lexical.pipelines import covering_pipeline
+from helmdeck_plugins.lexical.profiles import Profile, Profiles
+from helmdeck_plugins.lexical.tokens import Token, scan
+from helmdeck_plugins.lexical.wording import Wording
 
-# Share of a clause's information that a matching entry covers. One half would reject clauses that contain values
-# ("translate it into Norwegian for Ms Varga"); zero would accept every common verb.
-_MIN_COVERAGE: Final = 0.3
-# A pipeline this close to the best entry of every clause is used as a whole.
-_NEARLY_BEST: Final = 0.8
 _MAX_QUOTE_CHARS: Final = 100
-
-# Input names that imply a type of value, by their last word.
-_TAKES_URL: Final = frozenset({"url", "urls", "uri", "link", "links", "website", "address"})
-_TAKES_EMAIL: Final = frozenset({"email", "to", "recipient", "recipients", "attendees"})
-_TAKES_PATH: Final = frozenset({"path", "paths", "file", "filename", "recording"})
-# Input names that imply a kind of free text, by their last word.
-_TAKES_DOCUMENT: Final = frozenset(
-    {"text", "content", "body", "document", "notes", "brief", "markdown", "message", "transcript", "source", "material"}
+# Requests are short: what follows is not planned.
+_MAX_PARTS: Final = 50
+_MIN_WORDS: Final = 2
+MODEL_ADVICE: Final = (
+    "use a language model (--model PROVIDER/MODEL): local/lexical knows English, German, French and Spanish, "
+    "and hardly any word of this request"
 )
-_TAKES_CLAUSE: Final = frozenset(
-    {"prompt", "query", "topic", "question", "task", "instruction", "instructions", "request", "goal", "issue"}
-)
-# A longer document is left out of the arguments: plans are logged and sent on, and every step would repeat it.
-_MAX_DOCUMENT_CHARS: Final = 16_000
-_FINDERS: Final = ((_TAKES_URL, URL), (_TAKES_EMAIL, EMAIL), (_TAKES_PATH, PATH))
 
 
 @attrs.frozen
 class Pick:
-    """The entry chosen for a clause, if any."""
+    """A part with its entry, if any."""
 
-    clause: Clause
-    entry: Entry | None
+    part: Part
+    profile: Profile | None
 
     @property
     def tools(self) -> tuple[str, ...]:
         """Tool names that an executed step of this pick can have."""
-        if self.entry is None:
+        if self.profile is None:
             return (UNKNOWN_TOOL,)
-        return (self.entry.id, PIPELINE_RUN) if self.entry.kind is EntryKind.PIPELINE else (self.entry.id,)
+        entry = self.profile.entry
+        return (entry.id, PIPELINE_RUN) if entry.kind is EntryKind.PIPELINE else (entry.id,)
 
 
-def asking_clauses(reading: Reading) -> tuple[Clause, ...]:
-    """Return the clauses that request an action; all clauses if none has a verb."""
-    return tuple(clause for clause in reading.clauses if clause.asks) or reading.clauses
+@attrs.frozen
+class Understood:
+    """A request after its parts were matched with the catalog.
+
+    :ivar picks: the requested parts in order, each with its entry; excluded parts are left out.
+    :ivar pipeline: the pipeline that covers all parts.
+    :ivar is_foreign: the request is in a language that the planner does not know.
+    """
+
+    request: str
+    parts: tuple[Part, ...]
+    picks: tuple[Pick, ...]
+    document: str
+    wording: Wording
+    pipeline: Entry | None
+    is_foreign: bool
 
 
-def pick_entries(lexical: LexicalIndex, reading: Reading) -> list[Pick]:
-    """Choose the best entry of every clause that requests an action; no entry is chosen twice."""
-    picks: list[Pick] = []
-    chosen: set[int] = set()
-    for clause in asking_clauses(reading):
-        index = _best_entry(lexical, clause)
-        if index is None or index not in chosen:
-            picks.append(Pick(clause, None if index is None else lexical.entries[index]))
-        if index is not None:
-            chosen.add(index)
-    return picks
+def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Understood:
+    """Split a request into parts and choose an entry for each."""
+    separated = separate(request, lexical.read(request))
+    tokens = scan(separated.request)
+    language = detect(token.word for token in tokens if token.is_word)
+    wording = Wording(language, profiles.vocabulary, lexical.verbs)
+    parts = split_parts(separated.request, tokens, wording)[:_MAX_PARTS]
+    picks: tuple[Pick, ...] = ()
+    every: list[Part] = []
+    for part in parts:
+        if part.is_excluded:
+            every.append(part)
+            continue
+        profile = choose(part, wording, lexical, profiles)
+        single = [part] if profile is None else one_value_each(part, profile, wording)
+        every += single
+        picks += tuple(Pick(each, profile) for each in single)
+    parts = every
+    picks = _without_background(picks)
+    pipeline = covering_pipeline([pick.part for pick in picks], [pick.profile for pick in picks], wording, profiles)
+    return Understood(
+        request=separated.request,
+        parts=tuple(parts),
+        picks=picks,
+        document=separated.document,
+        wording=wording,
+        pipeline=pipeline,
+        is_foreign=all(pick.profile is None for pick in picks) and _is_foreign(tokens, wording),
+    )
 
 
-def _best_entry(lexical: LexicalIndex, clause: Clause) -> int | None:
-    best = lexical.best_entry(lexical.clause_scores(clause))
-    return best if best is not None and lexical.coverage(clause, best) >= _MIN_COVERAGE else None
+def _without_background(picks: tuple[Pick, ...]) -> tuple[Pick, ...]:
+    """Remove sentences that request nothing, beside parts that do, as in "My disk is full. List the files", and greetings."""
+    asking = tuple(pick for pick in picks if pick.part.verb or not _is_statement(pick.part))
+    return asking or picks
 
 
-def covering_pipeline(lexical: LexicalIndex, reading: Reading, picks: Sequence[Pick]) -> Entry | None:
-    """Find a pipeline that covers all picked entries and little else."""
-    if not picks or any(pick.entry is None for pick in picks):
-        return None
-    order = [index for index, _ in lexical.rank_reading(reading).leading(len(lexical.entries))]
-    pipelines = [index for index in order if lexical.entries[index].kind is EntryKind.PIPELINE]
-    wanted = {pick.entry.id for pick in picks if pick.entry is not None}
-    covering = [entry for entry in (lexical.entries[index] for index in pipelines) if _covers(entry, wanted)]
-    if covering:
-        return min(covering, key=lambda entry: len(set(step_packs(entry)) - wanted))
-    if pipelines and pipelines[0] == order[0] and _is_nearly_best_for_all(lexical, pipelines[0], picks):
-        return lexical.entries[pipelines[0]]
-    return None
+def _is_statement(part: Part) -> bool:
+    words = [token.word for token in part.tokens if token.is_word]
+    return not words or not STATEMENT_WORDS.isdisjoint(words) or len(part.tokens) == 1
 
 
-def _covers(pipeline: Entry, wanted: set[str]) -> bool:
-    if wanted == {pipeline.id}:
-        return True
-    packs = {*pipeline.supersedes, *step_packs(pipeline)}
-    # If one pack of a pipeline's five is wanted, the pack itself is the better choice.
-    return len(wanted) > 1 and wanted <= packs | {pipeline.id} and len(packs - wanted) * 2 <= len(wanted)
+def _is_foreign(tokens: Sequence[Token], wording: Wording) -> bool:
+    """Whether hardly a word of a request belongs to a known language or to the catalog."""
+    words = [token.word for token in tokens if token.is_word]
+    if not words:
+        return False
+    if any(not _is_latin(word) for word in words):
+        return sum(not _is_latin(word) for word in words) * 2 >= len(words)
+    known = sum(any(knows(language, [word]) for language in LANGUAGES) or wording.is_known(word) for word in words)
+    return len(words) >= _MIN_WORDS and known * 3 < len(words)
 
 
-def _is_nearly_best_for_all(lexical: LexicalIndex, index: int, picks: Sequence[Pick]) -> bool:
-    return all(_nearly_best(lexical.clause_scores(pick.clause), index) for pick in picks)
+def _is_latin(word: str) -> bool:
+    return all(char < "\u0250" or "\u1e00" <= char <= "\u1eff" for char in word)
 
 
-def _nearly_best(scores: Mapping[int, float], index: int) -> bool:
-    return scores.get(index, 0.0) >= _NEARLY_BEST * max(scores.values(), default=1.0)
+def steps_of(
+    understood: Understood, defaults: Mapping[str, Any], done: Sequence[CompletedStep]
+) -> list[dict[str, Any]]:
+    """Return the steps that are not done yet, without their numbers."""
+    if understood.pipeline is not None:
+        executed = {step.tool for step in done}
+        if PIPELINE_RUN in executed or understood.pipeline.id in executed:
+            return []
+        if not executed:
+            return [_pipeline_step(understood, defaults)]
+    every = _all_steps(understood, defaults)
+    left = [(pick, step) for pick, step in zip(understood.picks, every, strict=True)]
+    for completed in done:
+        executed_pick = next((row for row in left if completed.tool in row[0].tools), None)
+        if executed_pick is not None:
+            left.remove(executed_pick)
+    return [step for _, step in left]
 
 
-def without_done(picks: Sequence[Pick], done: Sequence[CompletedStep]) -> list[Pick]:
-    """Remove executed picks, one per executed step."""
-    left = list(picks)
-    for step in done:
-        executed = next((pick for pick in left if step.tool in pick.tools), None)
-        if executed is not None:
-            left.remove(executed)
-    return left
+def _sources(understood: Understood, defaults: Mapping[str, Any], earlier: Iterable[Earlier] = ()) -> Sources:
+    return Sources(understood.request, understood.wording, understood.document, defaults, tuple(earlier))
 
 
-def to_step(
-    entry: Entry | None, clause: Clause, request: str, defaults: Mapping[str, Any], document: str = ""
-) -> dict[str, Any]:
-    """Return the step of an entry for a clause, without its number."""
-    quote = quoted(clause.text)
-    if entry is None:
+def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[dict[str, Any]]:
+    steps: list[dict[str, Any]] = []
+    earlier: list[Earlier] = []
+    by_part = {id(pick.part): pick for pick in understood.picks}
+    for part in understood.parts:
+        pick = by_part.get(id(part))
+        args: dict[str, Any] = {}
+        if pick is not None:
+            if pick.profile is not None:
+                args = fill(part, pick.profile, _sources(understood, defaults, earlier))
+            steps.append(_step(pick, args))
+        earlier.append(Earlier(part, args))
+    return steps
+
+
+def _step(pick: Pick, args: dict[str, Any]) -> dict[str, Any]:
+    quote = quoted(pick.part.text)
+    if pick.profile is None:
         return {"tool": UNKNOWN_TOOL, "args": {}, "rationale": f"{GAP} nothing in the catalog fits {quote}"}
-    inputs = known_inputs(entry, clause.text, request, defaults, document)
+    entry = pick.profile.entry
     if entry.kind is EntryKind.PIPELINE:
         return {
             "tool": PIPELINE_RUN,
-            "args": {"id": entry.id, "inputs": inputs},
+            "args": {"id": entry.id, "inputs": args},
             "rationale": f"the pipeline fits {quote}",
         }
-    return {"tool": entry.id, "args": inputs, "rationale": f"fits {quote}"}
+    return {"tool": entry.id, "args": args, "rationale": f"fits {quote}"}
 
 
-def known_inputs(
-    entry: Entry, clause: str, request: str, defaults: Mapping[str, Any], document: str = ""
-) -> dict[str, Any]:
-    """Return the inputs that are known: the caller's defaults, values in the request, and required free texts."""
+def whole_inputs(understood: Understood, profile: Profile, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the inputs of one entry from all requested parts; the first part that states a value decides."""
     inputs: dict[str, Any] = {}
-    required = required_inputs(entry)
-    for name, schema in input_properties(entry).items():
-        if name in defaults:
-            inputs[name] = defaults[name]
-        elif values := _stated_values(name, clause, request):
-            is_list = isinstance(schema, Mapping) and schema.get("type") == "array"
-            inputs[name] = values if is_list else values[0]
-        elif name in required and (text := _text_for(name, schema, clause, document)):
-            inputs[name] = text
+    for pick in understood.picks:
+        for name, value in fill(pick.part, profile, _sources(understood, defaults)).items():
+            inputs.setdefault(name, value)
     return inputs
 
 
-def _text_for(name: str, schema: Any, clause: str, document: str) -> str:
-    """Return the user's own words for a free-text input; empty for any other input."""
-    if (
-        not isinstance(schema, Mapping)
-        or schema.get("type") != "string"
-        or schema.keys() & {"enum", "format", "pattern"}
-    ):
-        return ""
-    kind = _last_word(name)
-    if kind in _TAKES_DOCUMENT:
-        # The clause is no substitute for a document: "send a mail to Ada" is not the text of the mail.
-        content = document.strip()
-        return content if len(content) <= _MAX_DOCUMENT_CHARS else ""
-    if kind in _TAKES_CLAUSE:
-        title = document.strip().partition("\n")[0]
-        return f"{clause} ({title})" if title else clause
-    return ""
+def _pipeline_step(understood: Understood, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    pipeline = understood.pipeline
+    assert pipeline is not None
+    profile = next((pick.profile for pick in understood.picks if pick.profile and pick.profile.entry is pipeline), None)
+    inputs = whole_inputs(understood, profile or _profile_of(pipeline), defaults)
+    quote = quoted("; ".join(pick.part.text for pick in understood.picks))
+    return {
+        "tool": PIPELINE_RUN,
+        "args": {"id": pipeline.id, "inputs": inputs},
+        "rationale": f"the pipeline fits {quote}",
+    }
 
 
-def _last_word(name: str) -> str:
-    return re.split(r"[_\W]", name.lower())[-1]
-
-
-def _stated_values(name: str, clause: str, request: str) -> list[str]:
-    kind = _last_word(name)
-    for names, pattern in _FINDERS:
-        if kind in names:
-            # Two values in the request and none in the clause are ambiguous.
-            anywhere = list(dict.fromkeys(pattern.findall(request)))
-            return list(dict.fromkeys(pattern.findall(clause))) or (anywhere if len(anywhere) == 1 else [])
-    return []
+def _profile_of(entry: Entry) -> Profile:
+    return Profiles([entry])[0]
 
 
 def quoted(text: str) -> str:

@@ -56,6 +56,7 @@ _SHORT_PLURALS: Final = frozenset("bd")
 _DOUBLED: Final = frozenset(letter * 2 for letter in "bdfgmnprt")
 
 
+@lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     """Remove one suffix of a lower-case English word, so that its inflected and derived forms match."""
     if len(word) == 3 and word[2] == "s" and word[1] in _SHORT_PLURALS:

@@ -52,11 +52,15 @@ class StepAnswer(msgspec.Struct):
 
 
 class PlanAnswer(msgspec.Struct):
-    """A plan as a model writes it, for any prompt variant; only ``steps`` is required."""
+    """A plan as a model writes it, for any prompt variant; only ``steps`` is required.
+
+    The embedded planner gives ``advice``; prompts do not ask for it.
+    """
 
     steps: list[StepAnswer]
     reasoning: str | None = None
     more_steps_likely: bool | None = None
+    advice: str | None = None
 
 
 ANSWER_SCHEMA: Mapping[str, Any] = {
@@ -170,6 +174,7 @@ def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[
         # A loop over single steps would otherwise never end at a gap.
         more_steps_likely=more and bool(steps) and not steps[0].is_gap,
         unseen_tools=tuple(unseen),
+        advice=answer.value.advice or "",
         **answer.facts,
     )
 

@@ -25,7 +25,7 @@ from helmdeck_core import (
     read_options,
 )
 from helmdeck_provider_tape.exchange import Clean, Difference, Exchange, Request, key_of, recorded
-from helmdeck_provider_tape.tape import Tape
+from helmdeck_provider_tape.tape import Tape, open_private
 
 
 class Mode(enum.StrEnum):
@@ -61,7 +61,7 @@ def open_tape(settings: ProviderSettings, context: ProviderContext) -> TapeProvi
             path.stat()
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.open("ab").close()
+            open(path, "ab", opener=open_private).close()
         tape.refresh()
     except OSError as exc:
         needed = "a recorded tape" if mode is Mode.REPLAY else "a readable and writable file"

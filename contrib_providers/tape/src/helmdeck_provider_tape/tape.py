@@ -59,7 +59,7 @@ class Tape:
 
         :param clean: applied to the outcome of the exchange.
         """
-        with FileIO(self.path, "a+") as file:
+        with FileIO(self.path, "a+", opener=open_private) as file:
             _lock(file, exclusive=True)
             self._read(file)
             # Remove a truncated line of an interrupted write: it would corrupt the next line.
@@ -113,6 +113,11 @@ class Tape:
             return b""
         file.seek(self._end - 1)
         return b"" if file.read(1) == b"\n" else b"\n"
+
+
+def open_private(path: str, flags: int) -> int:
+    """Open a file like ``os.open``; a new one can be read by its owner only."""
+    return os.open(path, flags, 0o600)
 
 
 def _lock(file: FileIO, *, exclusive: bool) -> None:

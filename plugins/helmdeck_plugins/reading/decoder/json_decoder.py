@@ -125,6 +125,8 @@ class JsonDecoder:
             raise attrs.evolve(exc, sub_cause="reasoning_leak") from None
 
     def _add_reader(self, type: type[T]) -> tuple[Callable[[str | bytes], T], bool]:
+        if len(self._readers) >= _CACHE_SIZE:  # types may be made per call
+            self._readers.clear()
         wants_list = typing.get_origin(type) is list or type is list
         reader = self._readers[type] = msgspec.json.Decoder(type).decode, wants_list
         return reader

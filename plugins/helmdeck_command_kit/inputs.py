@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import json
 import math
 import sys
@@ -10,13 +11,41 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from helmdeck_core.cli.exit_codes import UsageError
+from helmdeck_core.cli import UsageError
+
+MAX_INPUT_BYTES = 100_000_000
+"""Input that is larger, such as ``/dev/zero``, would fill the memory."""
+
+
+def add_request(parser: argparse.ArgumentParser) -> None:
+    """Add the request and its documents; ``request_text`` reads them."""
+    parser.add_argument(
+        "request", nargs="*", metavar="REQUEST", help="the request in plain words; - or none reads standard input"
+    )
+    parser.add_argument(
+        "--document",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a text file that the request refers to; may be repeated",
+    )
+
+
+def add_catalog(parser: argparse.ArgumentParser) -> None:
+    """Add ``--catalog``, which replaces the configured catalog sources."""
+    parser.add_argument(
+        "--catalog",
+        dest="catalog_sources",
+        metavar="FILE",
+        action="append",
+        help="a catalog (.json, .toml, or the name of a source) instead of the configured ones; may be repeated",
+    )
 
 
 def request_text(arguments: argparse.Namespace) -> str:
     """Return the request of a command that uses ``add_request``, with its documents before it.
 
-    :raises UsageError: the request is empty, or a document cannot be read.
+    :raises UsageError: the request is empty, or a document cannot be read or is not text.
     """
     words: Sequence[str] = arguments.request
     text = (
@@ -26,8 +55,17 @@ def request_text(arguments: argparse.Namespace) -> str:
     )
     if not text.strip():
         raise UsageError("the request is empty; example: helmdeck plan remember this and draft a post")
-    documents = [read_input(path).decode("utf-8", "replace").strip() for path in arguments.document]
+    documents = [_document(path).strip() for path in arguments.document]
     return "\n\n".join([*documents, text.strip()])
+
+
+def _document(path: str) -> str:
+    raw = read_input(path)
+    encoding = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
+    text = raw.decode(encoding, "replace")
+    if "\0" in text or text.count("\ufffd") > len(text) // 10:
+        raise UsageError(f"{path}: a binary file; a document is text, so convert the file first")
+    return text
 
 
 def read_input(path: str | None) -> bytes:
@@ -37,13 +75,22 @@ def read_input(path: str | None) -> bytes:
     """
     if path is not None and path != "-":
         try:
-            return Path(path).expanduser().read_bytes()
+            with Path(path).expanduser().open("rb") as file:
+                return _bounded(file.read(MAX_INPUT_BYTES + 1), path)
         except OSError as exc:
             raise UsageError(f"{path}: the file cannot be read ({exc.strerror or exc})") from exc
     if sys.stdin is None or (path is None and sys.stdin.isatty()):
         return b""
     buffer = getattr(sys.stdin, "buffer", None)
-    return bytes(buffer.read()) if buffer is not None else sys.stdin.read().encode("utf-8", "surrogateescape")
+    if buffer is None:
+        return sys.stdin.read().encode("utf-8", "surrogateescape")
+    return _bounded(bytes(buffer.read(MAX_INPUT_BYTES + 1)), "standard input")
+
+
+def _bounded(raw: bytes, name: str) -> bytes:
+    if len(raw) > MAX_INPUT_BYTES:
+        raise UsageError(f"{name}: more than {MAX_INPUT_BYTES:,} bytes, or without an end")
+    return raw
 
 
 def pairs(texts: Sequence[str], option: str) -> dict[str, Any]:

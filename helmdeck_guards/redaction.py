@@ -1,4 +1,4 @@
-"""Redacts secrets: containers that never show their values, and removal of secrets from text in any encoding.
+"""Redacts secrets: containers that never show their values, and removal of secrets and their parts from text in any encoding.
 
 Text is searched only when it is about to be shown, for example in an error, and before it is shortened.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import html
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,12 +24,18 @@ MIN_TELLING_CHARS = 4
 """Minimum length of a secret, and of a part of a secret, that is redacted."""
 _MIN_CODED_CHARS = 8
 """Minimum length for hexadecimal and base64 forms; shorter ones would match by chance."""
+FRAGMENT_CHARS: Final = 8
+"""Letters and digits of a secret in a row that are redacted in any case and spacing."""
+MIN_WORD_CHARS: Final = 6
+MAX_WORD_CHARS: Final = 15
+"""Length of a common word or number that is not redacted for being part of a secret."""
 _MAX_LAYERS = 3
 """Maximum nested escaping in which a secret is detected."""
 
 _SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|key|api-?key) +")
 _SECRET_NAME = re.compile(r"key|token|secret|passw|pwd|auth|credential|cookie|signature", re.IGNORECASE)
 _ESCAPES = re.compile(r"[%&\\]")
+_LETTERS_AND_DIGITS = re.compile(r"[^\W_]+")
 _BACKSLASHED = re.compile(r"\\(?:(?:u00|x)([0-9a-fA-F]{2})|(.))")
 
 
@@ -81,12 +88,13 @@ class Secrets:
     :ivar pattern: matches strings that look like secrets; ``None`` if there is no pattern.
     """
 
-    __slots__ = ("_forms", "_values", "pattern", "shortest")
+    __slots__ = ("_forms", "_grams", "_values", "pattern", "shortest")
 
     def __init__(self, values: Iterable[str] = (), pattern: re.Pattern[str] | None = None) -> None:
         self.pattern = pattern
         self._values = tuple(dict.fromkeys(filter(None, values)))
         self._forms: tuple[str, ...] | None = None
+        self._grams: frozenset[str] | None = None
         # No form is shorter than its secret.
         self.shortest = min(map(len, self._values), default=0)
 
@@ -100,7 +108,7 @@ class Secrets:
         if pattern is self.pattern:
             return self
         same = Secrets(self._values, pattern)
-        same._forms = self._forms
+        same._forms, same._grams = self._forms, self._grams
         return same
 
     def __iter__(self) -> Iterator[str]:
@@ -121,7 +129,7 @@ class Secrets:
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Each secret verbatim, escaped for URLs, JSON and HTML, in hexadecimal, and its invariant part in base64."""
+        """Each secret verbatim, in upper and lower case, escaped for URLs, JSON and HTML, in hexadecimal, and its invariant part in base64."""
         if self._forms is None:
             self._forms = tuple(dict.fromkeys(form for secret in self for form in _forms(secret)))
         return self._forms
@@ -131,11 +139,54 @@ class Secrets:
         """Length of the longest form."""
         return max(map(len, self.forms), default=0)
 
+    @property
+    def grams(self) -> frozenset[str]:
+        """Every part of ``FRAGMENT_CHARS`` letters and digits of every form, in lower case."""
+        if self._grams is None:
+            texts = map(_letters_and_digits, self.forms)
+            self._grams = frozenset(
+                text[start : start + FRAGMENT_CHARS]
+                for text in texts
+                for start in range(len(text) - FRAGMENT_CHARS + 1)
+            )
+        return self._grams
+
+    def places(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield start and end of each form in a text, and of each fragment in any case and spacing; they may overlap."""
+        for form in self.forms:
+            yield from ((start, start + len(form)) for start in _places(text, form))
+        grams, letters = self.grams, _letters_and_digits(text)
+        starts = [at for at in range(len(letters) - FRAGMENT_CHARS + 1) if letters[at : at + FRAGMENT_CHARS] in grams]
+        if not starts:
+            return
+        positions = [match for each in _LETTERS_AND_DIGITS.finditer(text) for match in range(*each.span())]
+        if len(positions) != len(letters):  # a letter whose lower case has two characters: nothing can be located
+            yield 0, len(text)
+            return
+        first = starts[0]
+        for at, following in itertools.pairwise((*starts, len(text) + 1)):
+            if following > at + 1:
+                start, stop = positions[first], positions[at + FRAGMENT_CHARS - 1] + 1
+                if not self._is_word(text[start:stop]):
+                    yield start, stop
+                first = following
+
+    def _is_word(self, text: str) -> bool:
+        """Whether a fragment has only common words and numbers, such as ``Production``, and is not a whole secret."""
+        words = _LETTERS_AND_DIGITS.findall(text)
+        are_common = all(
+            each.isdigit() or (each.isalpha() and each in (each.lower(), each.upper(), each.title())) for each in words
+        )
+        word = "".join(words).lower()
+        # A secret with inserted spaces has no longer word.
+        has_word = word.isdigit() or max(map(len, words)) >= MIN_WORD_CHARS
+        return are_common and has_word and len(word) <= MAX_WORD_CHARS and word not in map(_letters_and_digits, self)
+
     def are_in(self, text: str) -> bool:
-        """Whether the text contains a secret, including mixed or nested escaping."""
-        if len(text) < self.shortest or not self._values:
+        """Whether the text contains a secret or a fragment of one, including mixed or nested escaping."""
+        if not self._values:
             return False
-        if any(form in text for form in self.forms):
+        if any(True for _ in self.places(text)):
             return True
         # Escapes are undone in every order: a backslash that belongs to the secret must not be lost to the wrong one.
         texts = {text}
@@ -143,11 +194,26 @@ class Secrets:
             texts = {unescaped for each in texts for unescaped in _unescape_once(each)} - texts
             if any(secret in each for each in texts for secret in self):
                 return True
+            if any(self.has_fragment(each, 4) and any(True for _ in self.places(each)) for each in texts):
+                return True
         return False
+
+    def has_fragment(self, text: str, stride: int = 1) -> bool:
+        """Whether ``FRAGMENT_CHARS`` letters and digits of the text, in any case, are part of a secret.
+
+        :param stride: examine every n-th position only, which finds all fragments that are n - 1 characters longer.
+        """
+        letters, grams = _letters_and_digits(text), self.grams
+        starts = range(0, len(letters) - FRAGMENT_CHARS + 1, stride)
+        return any(letters[start : start + FRAGMENT_CHARS] in grams for start in starts)
+
+
+def _letters_and_digits(text: str) -> str:
+    return "".join(_LETTERS_AND_DIGITS.findall(text)).lower()
 
 
 def _forms(secret: str) -> Iterator[str]:
-    yield secret
+    yield from (secret, secret.upper(), secret.lower())
     in_json = json.dumps(secret)[1:-1]
     yield from (quote(secret, safe=""), quote(secret), in_json, in_json.replace("/", "\\/"))
     yield from (html.escape(secret, quote=False), html.escape(secret))
@@ -184,11 +250,9 @@ def redacted(text: str, secrets: Iterable[str], limit: int) -> str:
     in a form that cannot be located, the whole text is redacted.
     """
     secrets = Secrets.of(secrets)
-    window = text[: limit + secrets.longest]
-    # Each form is searched separately, and overlapping matches are merged.
-    places = sorted((start, start + len(form)) for form in secrets.forms for start in _places(window, form))
+    window = text[: limit + 2 * secrets.longest]  # a secret may be spaced
     parts, end = [], 0
-    for start, stop in places:
+    for start, stop in sorted(secrets.places(window)):
         if start >= limit:
             break
         if start >= end:
@@ -253,8 +317,6 @@ def quoted(text: str, secrets: Iterable[str] = (), limit: int = MAX_DETAIL_CHARS
     for pattern in filter(None, (_SCHEME_AND_VALUE, secrets.pattern, _NAME_AND_VALUE)):
         text = pattern.sub(REDACTED, text)
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    # Whitespace inside a secret may differ in the text.
-    line = redacted(line, [" ".join(secret.split()) for secret in secrets if " " in secret], MAX_READ_CHARS)
     if len(line) > limit:
         return without_cut_secret(line[: limit - 1], secrets) + "…"
     # The sender may have truncated the text, too.
@@ -267,7 +329,9 @@ def echoed(word: str, secrets: Iterable[str] = ()) -> str:
     Patterns are not applied, because a model name may look like a key.
     """
     secrets = Secrets.of(secrets)
-    if len(word) <= MAX_ECHO_CHARS and (len(word) < secrets.shortest or not secrets.shortest):
+    if len(word) <= MAX_ECHO_CHARS and (
+        not secrets or (len(word) < secrets.shortest and not secrets.has_fragment(word))
+    ):
         return word  # the common case
     clean = redacted(word, secrets, MAX_ECHO_CHARS)
     return clean if max(len(word), len(clean)) <= MAX_ECHO_CHARS else clean[: MAX_ECHO_CHARS - 1] + "…"

@@ -77,8 +77,10 @@ class _Timer:
         assert loop is not None  # it runs this
         self._handle = loop.call_at(when, self._expire, when)
 
-    def _expire(self, now: float) -> None:
+    def _expire(self, armed_for: float) -> None:
         self._handle = None
+        loop = self._loop()
+        now = armed_for if loop is None else max(armed_for, loop.time())  # the loop may run a timer a little early
         for deadline in [each for each, when in self._pending.items() if when <= now]:
             del self._pending[deadline]
             deadline.expire()

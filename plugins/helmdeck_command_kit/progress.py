@@ -8,14 +8,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
-from helmdeck_core.cli import printing
-from helmdeck_core.cli.exit_codes import error_message
-from helmdeck_core.cli.tables import clean, terminal_width, width_of
+from helmdeck_core.cli import clean, show_exception, terminal_width, width_of
 
 if TYPE_CHECKING:
     import asyncio
 
-    from helmdeck_core.deck.helmdeck import Helmdeck
+    from helmdeck_core import Helmdeck
 
 T = TypeVar("T")
 
@@ -105,6 +103,6 @@ def wait_for(deck: Helmdeck, text: str, work: Callable[[Callable[[str], None]], 
             try:
                 await deck.aclose()
             except (Exception, SystemExit) as exc:
-                printing.show_error(f"warning: {error_message(exc)}")
+                show_exception(exc, "warning: ")
 
     return asyncio.run(call_and_close())

@@ -1,0 +1,178 @@
+"""How often ``local/lexical`` plans the right steps with the right arguments, and nothing else.
+
+::
+
+    export MCP_TOOLS=/path/to/mcp-tools                # recorded tools/list results, one JSON file per server
+    python -m benchmarks.first_use                     # print the tables
+    python -m benchmarks.first_use --half dev --show   # the half for development, with every difference
+    python -m benchmarks.first_use --write             # write docs/benchmarks/first-use.md as well
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import attrs
+
+from benchmarks.first_use.data import Request, load_catalogs, load_requests, mcp_folder, of_half
+from benchmarks.first_use.scoring import Score, score
+from benchmarks.pages import write_between
+from helmdeck_core import Catalog
+from helmdeck_testing import make_deck
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "first-use.md"
+COLUMNS = (
+    "requests",
+    "steps",
+    "right tool",
+    "right arguments",
+    "invented",
+    "wrong writes",
+    "negated",
+    "gaps reported",
+    "extra",
+)
+MODEL = "local/lexical"
+
+
+@attrs.frozen
+class Outcome:
+    """A request with the score of its plan, and the time that the plan took."""
+
+    request: Request
+    score: Score
+    seconds: float
+
+
+def measure(requests: Sequence[Request], catalogs: Mapping[str, Catalog]) -> list[Outcome]:
+    """Plan every request over its catalog."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in dict.fromkeys(request.catalog for request in requests):
+            catalog = catalogs[name]
+            source = Path(folder) / f"{name}.json"
+            source.write_bytes(catalog.encode())
+            with make_deck(catalog_sources=[str(source)]) as deck:
+                for request in [each for each in requests if each.catalog == name]:
+                    start = time.perf_counter()
+                    plan = deck.plan(request.text, model=MODEL)
+                    found.append(Outcome(request, score(request, plan, catalog), time.perf_counter() - start))
+    return found
+
+
+def row(name: str, outcomes: Sequence[Outcome]) -> list[str]:
+    """Return the cells of a row."""
+    total = sum((outcome.score for outcome in outcomes), Score())
+    return [
+        name,
+        str(len(outcomes)),
+        str(total.steps),
+        f"{total.tools} ({_percent(total.tools, total.steps)})",
+        f"{total.args} ({_percent(total.args, total.tools)})",
+        str(total.invented),
+        str(total.wrong_writes),
+        str(total.negated),
+        f"{total.reported} of {total.gaps}",
+        str(total.extra),
+    ]
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "-"
+
+
+GROUPS: Mapping[str, Callable[[Request], str]] = {
+    "language": lambda request: request.language,
+    "catalog": lambda request: request.catalog,
+    "kind": lambda request: _kind(request),
+}
+
+
+def _kind(request: Request) -> str:
+    if request.never or request.forbidden:
+        return "with an excluded part"
+    if request.gaps or request.needs_model:
+        return "with an uncovered part"
+    if "typo" in request.tags:
+        return "with a typo"
+    return {1: "one part", 2: "two parts"}.get(len(request.steps), "more parts")
+
+
+def table(first: str, rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    head = [first, *COLUMNS]
+    lines = [f"| {' | '.join(head)} |", f"|---|{'--:|' * len(COLUMNS)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(cells)} |" for cells in rows)])
+
+
+def report(outcomes: Sequence[Outcome]) -> str:
+    """Return the tables of all outcomes."""
+    english = [each for each in outcomes if each.request.language == "en"]
+    parts = [
+        table(
+            "half",
+            [
+                row(f"English, {half}", [each for each in english if _is_in(each, half)])
+                for half in ("dev", "held-out", "all")
+            ]
+            + [row("all languages", outcomes)],
+        )
+    ]
+    for name, group in GROUPS.items():
+        values = sorted({group(each.request) for each in outcomes})
+        parts.append(
+            table(name, [row(value, [each for each in outcomes if group(each.request) == value]) for value in values])
+        )
+    return "\n\n".join(parts)
+
+
+def _is_in(outcome: Outcome, half: str) -> bool:
+    return bool(of_half([outcome.request], half))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print, and write the page where that is wanted."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mcp-tools", type=Path, default=mcp_folder(), help="folder of the recorded catalogs")
+    parser.add_argument("--half", choices=("dev", "held-out", "all"), default="all", help="requests to score: all")
+    parser.add_argument("--show", action="store_true", help="print every difference")
+    parser.add_argument("--json", action="store_true", help="print data instead of tables")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}; requires all requests")
+    arguments = parser.parse_args(argv)
+    catalogs = load_catalogs(arguments.mcp_tools)
+    every = of_half(load_requests(), arguments.half)
+    requests = [request for request in every if request.catalog in catalogs]
+    skipped = sorted({request.catalog for request in every} - catalogs.keys())
+    if skipped:
+        print(f"skipped, not in {arguments.mcp_tools} (set MCP_TOOLS): {', '.join(skipped)}", file=sys.stderr)
+    outcomes = measure(requests, catalogs)
+    if arguments.json:
+        print(json.dumps([_data(each) for each in outcomes], ensure_ascii=False, indent=1))
+        return 0
+    if arguments.show:
+        for each in outcomes:
+            for problem in each.score.problems:
+                print(f"{each.request.catalog}: {each.request.text!r}: {problem}")
+    text = report(outcomes)
+    print(text)
+    if arguments.write:
+        if skipped or arguments.half != "all":
+            parser.error("--write requires all catalogs and all requests")
+        write_between(PAGE, "measured", text)
+    return 0
+
+
+def _data(outcome: Outcome) -> dict[str, object]:
+    request = outcome.request
+    facts = {"catalog": request.catalog, "language": request.language, "text": request.text}
+    return {**facts, "held_out": request.is_held_out, **attrs.asdict(outcome.score)}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

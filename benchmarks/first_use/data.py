@@ -1,0 +1,132 @@
+r"""Reads the requests with their expected plans, and the catalogs.
+
+A file of ``requests`` belongs to the catalog of its name. A request is one line, ``\n`` for a line break, followed by::
+
+    + TOOL {ARGUMENTS} {OPTIONAL}   a step; ``a|b`` allows two tools, ``pipeline:ID`` is a pipeline, and
+                                    ``{"any": [...]}`` allows several values; the optional arguments may be missing
+    - TOOL                          a tool that must not be planned
+    ! VALUE                         text that must not be in an argument
+    ? WORD                          a part that no tool covers; the gap must contain the word
+    * model                         no part can be planned, and the plan must advise to use a model
+
+Above the line, ``@ LANGUAGE TAGS`` names the language; without it, a request is English.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from helmdeck_core import Catalog, read_catalog
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+EXAMPLE = ROOT / "plugins" / "helmdeck_plugins" / "data" / "example_catalog.json"
+OWN = tuple(path.stem for path in sorted((HERE / "catalogs").glob("*.json")))
+
+
+@attrs.frozen
+class ExpectedStep:
+    """A step that a right plan contains.
+
+    :ivar tools: the ids that are right.
+    :ivar args: the arguments that the request states.
+    :ivar optional: arguments that may be given.
+    """
+
+    tools: tuple[str, ...]
+    args: Mapping[str, Any]
+    optional: Mapping[str, Any]
+
+
+@attrs.frozen
+class Request:
+    """A request with its expected plan.
+
+    :ivar never: tools that must not be planned.
+    :ivar forbidden: text that must not be in an argument.
+    :ivar gaps: a word of each uncovered part.
+    :ivar needs_model: no part can be planned, and the plan must advise to use a model.
+    """
+
+    catalog: str
+    text: str
+    language: str = "en"
+    tags: tuple[str, ...] = ()
+    steps: tuple[ExpectedStep, ...] = ()
+    never: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+    needs_model: bool = False
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether the request belongs to the half that is not looked at while the planner is changed."""
+        return hashlib.sha256(self.text.encode()).digest()[0] % 2 == 1
+
+
+def mcp_folder() -> Path:
+    """The folder of the recorded catalogs: ``MCP_TOOLS``."""
+    return Path(os.environ.get("MCP_TOOLS", ROOT.parent / "shared" / "fixtures" / "mcp-tools"))
+
+
+def load_catalogs(folder: Path) -> dict[str, Catalog]:
+    """Return all catalogs by name: the recorded ones, the three of this folder, and the example of the project."""
+    paths = [*sorted(folder.glob("*.json")), *sorted((HERE / "catalogs").glob("*.json"))]
+    found = {path.stem: read_catalog(json.loads(path.read_text(encoding="utf-8")), path.stem) for path in paths}
+    return {**found, "example": read_catalog(json.loads(EXAMPLE.read_text(encoding="utf-8")), "example")}
+
+
+def load_requests() -> list[Request]:
+    """Return the requests of all catalogs.
+
+    :raises ValueError: a line cannot be read.
+    """
+    return [request for path in sorted((HERE / "requests").glob("*.txt")) for request in _read(path)]
+
+
+def _read(path: Path) -> Iterator[Request]:
+    for block in path.read_text(encoding="utf-8").split("\n\n"):
+        if lines := [line for line in block.splitlines() if line.strip()]:
+            yield _request(path.stem, lines)
+
+
+def _request(catalog: str, lines: list[str]) -> Request:
+    language, *tags = lines.pop(0)[2:].split() if lines[0].startswith("@ ") else ["en"]
+    text, *marks = lines
+    found: dict[str, list[str]] = {mark: [] for mark in "+-!?*"}
+    for line in marks:
+        mark, _, rest = line.partition(" ")
+        if mark not in found:
+            raise ValueError(f"{catalog}: unknown mark in {line!r}")
+        found[mark].append(rest)
+    return Request(
+        catalog=catalog,
+        text=text.replace("\\n", "\n"),
+        language=language,
+        tags=tuple(tags),
+        steps=tuple(_step(line) for line in found["+"]),
+        never=tuple(found["-"]),
+        forbidden=tuple(found["!"]),
+        gaps=tuple(found["?"]),
+        needs_model=bool(found["*"]),
+    )
+
+
+def _step(line: str) -> ExpectedStep:
+    tools, _, rest = line.partition(" ")
+    decoder = json.JSONDecoder()
+    args, end = decoder.raw_decode(rest)
+    optional = decoder.decode(rest[end:].strip() or "{}")
+    return ExpectedStep(tuple(tools.split("|")), args, optional)
+
+
+def of_half(requests: Iterable[Request], half: str) -> list[Request]:
+    """Return the requests of a half: ``dev``, ``held-out`` or ``all``."""
+    return [each for each in requests if half == "all" or each.is_held_out == (half == "held-out")]

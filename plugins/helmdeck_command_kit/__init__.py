@@ -1,0 +1,13 @@
+"""What commands are written with: options, input and progress, so that a command of a plugin behaves like a built-in one.
+
+``helmdeck_core.cli`` has the other half: printing, errors and exit codes.
+"""
+
+from helmdeck_command_kit.inputs import add_catalog as add_catalog
+from helmdeck_command_kit.inputs import add_request as add_request
+from helmdeck_command_kit.inputs import pairs as pairs
+from helmdeck_command_kit.inputs import read_input as read_input
+from helmdeck_command_kit.inputs import read_json as read_json
+from helmdeck_command_kit.inputs import request_text as request_text
+from helmdeck_command_kit.inputs import whole_number as whole_number
+from helmdeck_command_kit.progress import wait_for as wait_for
