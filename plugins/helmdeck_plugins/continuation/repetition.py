@@ -98,6 +98,8 @@ def _is_evident(ending: Ending, rest: str, size: int, blank: str) -> bool:
     # Complete lines are repeated in a refrain, and rarely elsewhere.
     is_complete = opens_line or (starts_line and size < _LONG and repeated.count("\n") == 1)
     if ending.json is None and ends_line and is_complete and not (is_fused or repeated.isspace()):
+        if opens_line and size >= _LONG:  # a new paragraph; lost text is worse than a paragraph that is there twice
+            return False
         return sum(map(str.isalnum, repeated)) > 1 and not ending.doubles_lines
     if size < _ANCHORS[-1] or sum(map(str.isalnum, repeated)) < _FEWEST_LETTERS:
         return is_short_restart(ending, rest, size)
