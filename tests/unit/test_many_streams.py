@@ -71,6 +71,10 @@ async def consume(deck, turns):
     return "ended without a response"
 
 
+OURS = ("helmdeck_core", "helmdeck_plugins", "helmdeck_provider_kit", "httpcore2", "aiohttp")
+"""Modules whose objects must not grow in number; the test server keeps a record of its connections."""
+
+
 def open_files():
     """The number of descriptors of this process."""
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208  # always includes its own
@@ -98,7 +102,7 @@ def test_streams_with_random_faults_leave_nothing():
                         await asyncio.gather(*(consume(deck, rng.choice((0, 1, 30))) for _ in range(STREAMS)))
                     )
                     gc.collect()
-                    sizes.append(len(gc.get_objects()))
+                    sizes.append(sum(type(each).__module__.startswith(OURS) for each in gc.get_objects()))
             assert await settled(lambda: open_files() <= files and not tasks_left()), (
                 open_files(),
                 files,
@@ -110,7 +114,7 @@ def test_streams_with_random_faults_leave_nothing():
     assert outcomes["answered"] > STREAMS
     assert outcomes.total() == 4 * STREAMS
     assert "ended without a response" not in outcomes
-    assert sizes[3] - sizes[1] < 20 * STREAMS, sizes
+    assert sizes[3] - sizes[1] < STREAMS, sizes
 
 
 def test_closing_under_load_ends_every_stream():
