@@ -102,7 +102,7 @@ def test_streams_with_random_faults_leave_nothing():
                         await asyncio.gather(*(consume(deck, rng.choice((0, 1, 30))) for _ in range(STREAMS)))
                     )
                     gc.collect()
-                    sizes.append(sum(type(each).__module__.startswith(OURS) for each in gc.get_objects()))
+                    sizes.append(sum(str(type(each).__module__).startswith(OURS) for each in gc.get_objects()))
             assert await settled(lambda: open_files() <= files and not tasks_left()), (
                 open_files(),
                 files,
