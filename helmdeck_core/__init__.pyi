@@ -12,6 +12,7 @@ from helmdeck_core.config.settings import effective_settings as effective_settin
 from helmdeck_core.config.structure import above_zero as above_zero
 from helmdeck_core.config.structure import non_empty as non_empty
 from helmdeck_core.config.structure import read_options as read_options
+from helmdeck_core.config.types import BudgetConfig as BudgetConfig
 from helmdeck_core.config.types import Config as Config
 from helmdeck_core.config.types import SecretRef as SecretRef
 from helmdeck_core.context.catalog_sources import CatalogWarning as CatalogWarning

@@ -1,0 +1,1 @@
+"""Calibration of simulated models behind a loopback server."""

@@ -1,0 +1,1 @@
+"""Calibration: measures the largest catalog with which a model still picks the right tool, and writes its budget row."""
