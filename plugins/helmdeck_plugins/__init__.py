@@ -7,7 +7,7 @@ COMMANDS = {
     "command_run": "helmdeck_plugins.commands.run",
     "command_explain": "helmdeck_plugins.commands.explain",
     "command_models": "helmdeck_plugins.commands.models",
-    "command_calibrate": "helmdeck_plugins.commands.calibrate",
+    "command_calibrate": "helmdeck_plugins.calibration.command",
     "command_budgets": "helmdeck_plugins.commands.budgets",
     "command_catalog": "helmdeck_plugins.commands.catalog",
     "command_catalog_check": "helmdeck_plugins.commands.catalog_check",

@@ -216,7 +216,7 @@ def test_a_rate_limit_is_no_evidence_and_waited_for(deck_with):
     assert not any("rate_limited" in each.causes for each in outcome.counts)
 
 
-def test_an_interrupted_run_goes_on_from_its_log(deck_with, tmp_path):
+def test_an_interrupted_run_is_resumed_from_its_log(deck_with, tmp_path):
     path = tmp_path / "m.jsonl"
     with CalibrationLog.open(path, HEADER) as log:
         first = run_calibration(deck_with, log, limits=Limits(max_calls=7))
@@ -236,7 +236,7 @@ def cli(capsys, monkeypatch, tmp_path):
     return Cli(capsys)
 
 
-def test_the_command_wants_a_confirmation(cli, monkeypatch):
+def test_the_command_requires_a_confirmation(cli, monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     done = cli("calibrate", "local/lexical")
     assert done.code == ExitCode.USAGE and "--yes" in done.err
@@ -264,11 +264,11 @@ def test_the_command_writes_row_log_and_curve(cli, monkeypatch, tmp_path):
         server.close()
 
 
-def test_a_stopped_run_says_how_to_go_on(cli, monkeypatch):
+def test_a_stopped_run_says_how_to_resume(cli, monkeypatch):
     server = FailingServer(OPENAI_CHAT, text="nothing useful")
     monkeypatch.setenv("HELMDECK_PROVIDERS__VLLM__BASE_URL", server.base_url)
     try:
         done = cli("calibrate", "vllm/m", "--yes", "--max-calls", "2")
-        assert done.code == ExitCode.CHECK_FAILED and "goes on from here" in done.err
+        assert done.code == ExitCode.CHECK_FAILED and "the same command resumes it" in done.err
     finally:
         server.close()

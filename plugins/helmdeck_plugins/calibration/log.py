@@ -1,4 +1,4 @@
-"""The log of a calibration: one JSON line per finished trial or probe, so that an interrupted run goes on where it stopped."""
+"""The log of a calibration: one JSON line per finished trial or probe, so that an interrupted run can be resumed."""
 
 from __future__ import annotations
 

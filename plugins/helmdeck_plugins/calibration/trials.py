@@ -1,4 +1,4 @@
-"""Trials: a catalog of a given size with one wanted tool, and a request for it; no two trials are the same.
+"""Trials: a catalog of a given size with one expected tool, and a request for it; no two trials are the same.
 
 Every tool is one action on one kind of thing, so that a catalog is full of near-duplicates: the same action on other things, and
 other actions on the same thing. Requests paraphrase the action instead of quoting its name or description, since a model that
@@ -21,7 +21,7 @@ from helmdeck_core import Entry
 DATA = Path(__file__).with_name("trials.json")
 
 NEAR_SHARE = 0.25
-"""Share of a catalog for near-duplicates of the wanted tool, before the user's entries."""
+"""Share of a catalog for near-duplicates of the expected tool, before the user's entries."""
 
 SIZE_OF_ALL_NEAR = 36_000
 """Bytes of all near-duplicates of one tool."""
@@ -47,8 +47,8 @@ class Trial:
     """One trial.
 
     :ivar catalog: the catalog as JSON, of at most the requested size in bytes.
-    :ivar request: what is asked for.
-    :ivar tool: the wanted tool.
+    :ivar request: the request.
+    :ivar tool: the expected tool.
     :ivar number: the value of its argument ``number``, which occurs in no other trial.
     :ivar depth: position of the tool in the catalog, 0 to 1.
     """
@@ -94,27 +94,27 @@ class TrialMaker:
         """Return a trial with a catalog of at most ``size`` bytes, as full as whole entries allow."""
         rng, words = self._random, self._words
         noun, verb = rng.choice(words.nouns), rng.choice(list(words.verbs))
-        wanted = f"{noun}.{verb}"
+        expected = f"{noun}.{verb}"
         number = self._number()
         request = rng.choice(words.verbs[verb].requests).format(
             noun=noun, number=number, person=rng.choice(words.people), note=rng.choice(words.notes)
         )
-        entries = self._filled(wanted, size)
+        entries = self._filled(expected, size)
         place = rng.randint(0, len(entries))
-        entries.insert(place, self._tools[wanted])
+        entries.insert(place, self._tools[expected])
         catalog = "[" + ",\n".join(entries) + "]"
-        return Trial(catalog, request[0].upper() + request[1:], wanted, number, place / max(1, len(entries) - 1))
+        return Trial(catalog, request[0].upper() + request[1:], expected, number, place / max(1, len(entries) - 1))
 
-    def _filled(self, wanted: str, size: int) -> list[str]:
-        """Entries other than the wanted one that fill a catalog."""
-        noun, _, verb = wanted.partition(".")
+    def _filled(self, expected: str, size: int) -> list[str]:
+        """Entries other than the expected one that fill a catalog."""
+        noun, _, verb = expected.partition(".")
         near = [
             name
             for name in self._tools
-            if name != wanted and (name.startswith(f"{noun}.") or name.endswith(f".{verb}"))
+            if name != expected and (name.startswith(f"{noun}.") or name.endswith(f".{verb}"))
         ]
         is_near = set(near)
-        far = [name for name in self._tools if name != wanted and name not in is_near]
+        far = [name for name in self._tools if name != expected and name not in is_near]
         self._random.shuffle(near)
         self._random.shuffle(far)
         own = self._random.sample(self._own, len(self._own))
@@ -125,7 +125,7 @@ class TrialMaker:
             *own,
             *(self._tools[name] for name in (*near[first:], *far)),
         ]
-        left = size - len(self._tools[wanted].encode()) - len("[]")
+        left = size - len(self._tools[expected].encode()) - len("[]")
         chosen: list[str] = []
         for entry in candidates:
             cost = len(entry.encode()) + len(",\n")

@@ -125,7 +125,7 @@ def _confirmed(arguments: argparse.Namespace, decks: dict[str, Helmdeck], limits
 
 
 def _calibrated(arguments: argparse.Namespace, deck: Helmdeck, model: str, limits: Limits) -> Outcome:
-    """One model's outcome; what was measured is in its log, whatever happens."""
+    """One model's outcome; what was measured is in its log, also after a failure."""
     from helmdeck_plugins.calibration.log import (
         VERSION,
         CalibrationLog,
@@ -149,7 +149,7 @@ def _calibrated(arguments: argparse.Namespace, deck: Helmdeck, model: str, limit
         raise UsageError(f"{path}: the log cannot be used ({exc.strerror or exc}); --log chooses another file") from exc
     with log:
         if log.lines:
-            note(f"helmdeck: {model}: going on after {len(log.lines)} finished trials and probes of {path}")
+            note(f"helmdeck: {model}: resumed after {len(log.lines)} finished trials and probes ({path})")
 
         async def work(update: Any) -> Outcome:
             def progress(state: Calibration) -> None:
@@ -190,7 +190,7 @@ def _show(arguments: argparse.Namespace, outcomes: Sequence[Outcome]) -> int:
             show(report.as_toml(each.model, rows[each.model]))
     for each in outcomes:
         if each.stopped:
-            note(f"helmdeck: {each.model}: stopped by {each.stopped}; the same command goes on from here")
+            note(f"helmdeck: {each.model}: stopped by {each.stopped}; the same command resumes it")
     if arguments.write is not None:
         _write(arguments.write, [report.as_toml(each.model, rows[each.model]) for each in outcomes if not each.stopped])
     return ExitCode.CHECK_FAILED if any(each.stopped for each in outcomes) else ExitCode.OK
