@@ -5,7 +5,7 @@ import json
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import (
@@ -270,7 +270,6 @@ def test_the_warning_is_a_log_line(filtering, capsys):
 
 
 @given(st.text(st.sampled_from('[]{}",\\:ids x')))
-@settings(max_examples=300)
 def test_reading_never_raises(text):
     found = salvage(text)
     assert found is None or all(isinstance(each, str) for each in found.ids)
@@ -355,7 +354,6 @@ def test_a_filter_changes_the_order_and_nothing_else(scores, survivors, data):
     cache=st.booleans(),
     data=st.data(),
 )
-@settings(max_examples=60, deadline=None)
 def test_filtered_selection_keeps_the_cap_and_max_entries(fitted, cap, most, cache, data):
     library, budget = fitted(most, max_catalog_bytes=cap, supports_prefix_cache=cache)
     ids = [entry.id for entry in library.catalog.entries]
@@ -418,7 +416,6 @@ def test_cancelling_a_plan_cancels_its_filter_call(filtering):
 
 
 @given(st.text(max_size=400))
-@settings(max_examples=60, deadline=None)
 def test_any_text_can_be_asked_about(fitted, text):
     library, budget = fitted(max_catalog_bytes=5_000)
     composer = Composer(library.runtime, library)

@@ -174,8 +174,6 @@ def _only_new_objects():
     """Exclude objects of other tests from garbage collection, which runs often here."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

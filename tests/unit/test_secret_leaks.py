@@ -193,7 +193,10 @@ def _keys(monkeypatch):
 
 
 # What an adapter shows does not depend on the transport; the faults of a transport are looked at with two adapters.
-RUNS = [*(("httpx", name) for name in (*ADAPTERS, *PLACES)), *(("aiohttp", name) for name in ("chat", "bedrock", "azure"))]
+RUNS = [
+    *(("httpx", name) for name in (*ADAPTERS, *PLACES)),
+    *(("aiohttp", name) for name in ("chat", "bedrock", "azure")),
+]
 
 
 @pytest.mark.parametrize(("transport", "name"), RUNS, indirect=["transport"])
