@@ -55,6 +55,7 @@ class LoopListener:
         with contextlib.suppress(BlockingIOError, ConnectionAbortedError):
             connection, _ = self._listening.accept()
             connection.setblocking(False)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # send each chunk immediately
             task = asyncio.get_running_loop().create_task(self._run(connection))
             self._running[task] = connection
             task.add_done_callback(self._running.pop)
