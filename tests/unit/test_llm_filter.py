@@ -24,7 +24,7 @@ from helmdeck_core import (
     log,
 )
 from helmdeck_core.context.composer import Composer
-from helmdeck_core.context.llm_filter import filter_question, known_ids, merged, preferring, salvage
+from helmdeck_core.context.llm_filter import filter_question, known_ids, preferring, salvage
 from helmdeck_plugins.prompts import fence_of
 from helmdeck_testing import EventRecorder, make_deck
 
@@ -284,10 +284,6 @@ def test_work_to_read_a_filter_answer_grows_linearly(work_counter, start_and_pie
 # -- merging ---------------------------------------------------------------------------------------------------
 
 
-def test_survivors_come_first_in_their_order_and_then_new_picks():
-    assert merged([3, 1, 2], [2, 9, 3, 7]) == (3, 1, 2, 9, 7)
-
-
 def test_a_catalog_restricted_to_ids_keeps_its_order_and_metadata(filtering):
     deck, provider, _ = filtering('{"ids":["web.search","text.diff"]}', GOOD)
     deck.plan(ASK, model=FREE)
@@ -342,8 +338,8 @@ def test_a_filter_changes_the_order_and_nothing_else(scores, survivors, data):
     assert sorted(new) == sorted(order)
     values = [score.score for score in preferred.scores]
     assert values == sorted(values, reverse=True)
-    head = set(new[: len(merged(kept, picks))])
-    assert head == set(merged(kept, picks)), "entries that survived or were named come first"
+    named = {*kept, *picks}
+    assert set(new[: len(named)]) == named, "entries that survived or were named come first"
     agreed = [index for index in kept if index in picks]
     assert new[: len(agreed)] == agreed
 
