@@ -1,12 +1,25 @@
-"""The same examples in every run, so that a failure is about the code; ``--hypothesis-profile=explore`` looks for new ones.
+"""The same few examples in every run, so that a failure is about the code and the suite is fast.
+
+``--hypothesis-profile=explore`` tries many new examples; use it after changes to what properties are about.
 
 How long an example takes says something about the machine and is no reason to fail.
 """
 
 from __future__ import annotations
 
+import gc
+
+import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+any_duration = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", any_duration, derandomize=True, max_examples=50)
+settings.register_profile("explore", any_duration, max_examples=1_000)
 settings.load_profile("repeatable")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Let garbage collections look at what tests make, and not at the modules and thousands of tests: these stay."""
+    gc.collect()
+    gc.freeze()

@@ -300,3 +300,15 @@ def _problems(errors: Iterable[Any]) -> Iterator[SchemaProblem]:
             text = str(error.message)
             is_short = len(text) <= MAX_MESSAGE_CHARS
             yield SchemaProblem(path, text if is_short else text[: MAX_MESSAGE_CHARS - 3] + "...")
+
+
+def unknown_type(schema: object) -> str:
+    """Return the first ``type`` in a schema that JSON Schema does not have; empty if there is none."""
+    if isinstance(schema, list):
+        return next(filter(None, map(unknown_type, schema)), "")
+    if not isinstance(schema, Mapping):
+        return ""
+    if isinstance(kind := schema.get("type"), str) and kind not in TYPES:
+        return kind
+    inner = (value for key, value in schema.items() if key not in ("default", "const", "enum", "examples"))
+    return next(filter(None, map(unknown_type, inner)), "")

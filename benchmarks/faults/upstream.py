@@ -7,11 +7,14 @@ as many models do.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
+
+from helmdeck_testing.listener import LoopListener, connected
 
 ANSWER = " ".join(
     f"{number}. The tide of day {number} rises at {number * 37 % 24}:{number * 17 % 60:02}." for number in range(1, 25)
@@ -51,48 +54,43 @@ class Upstream:
         self.prefill_status = prefill_status
         self.requests: list[dict[str, Any]] = []
         self.port = 0
-        self._open: set[asyncio.StreamWriter] = set()
+        self._listener = LoopListener(self._serve)
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
+        self._listener.start()
+        self.port = self._listener.port
         if self.faults[0] == "refused":
-            self._server.close()
-            await asyncio.sleep(0)
+            await self._listener.close()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        for writer in list(self._open):
-            writer.transport.abort()
+        await self._listener.close()
 
     @property
     def base_url(self) -> str:
         """The base URL of its API."""
         return f"http://127.0.0.1:{self.port}/v1"
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open.add(writer)
-        try:
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
-                body = await reader.readexactly(int(lengths[0].partition(b":")[2]) if lengths else 0)
-                request = json.loads(body or b"{}")
-                self.requests.append(request)
-                fault = self.faults[min(len(self.requests), len(self.faults)) - 1]
-                if request["messages"][-1]["role"] == "assistant" and self.prefill_status != 200:
-                    error = {
-                        "error": {"message": "the last message must be from the user", "type": "invalid_request_error"}
-                    }
-                    writer.write(_whole(json.dumps(error), self.prefill_status))
-                elif not await self._answer(request, fault, writer):
-                    return
-        except (asyncio.IncompleteReadError, ConnectionError):
-            return
-        finally:
-            self._open.discard(writer)
-            writer.close()
+    async def _serve(self, client: socket.socket) -> None:
+        async with connected(sock=client) as (reader, writer):
+            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+                await self._answer_requests(reader, writer)
+
+    async def _answer_requests(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+            body = await reader.readexactly(int(lengths[0].partition(b":")[2]) if lengths else 0)
+            request = json.loads(body or b"{}")
+            self.requests.append(request)
+            fault = self.faults[min(len(self.requests), len(self.faults)) - 1]
+            if request["messages"][-1]["role"] == "assistant" and self.prefill_status != 200:
+                error = {
+                    "error": {"message": "the last message must be from the user", "type": "invalid_request_error"}
+                }
+                writer.write(_whole(json.dumps(error), self.prefill_status))
+            elif not await self._answer(request, fault, writer):
+                return
 
     async def _answer(self, request: Mapping[str, Any], fault: Fault, writer: asyncio.StreamWriter) -> bool:
         """Write the response; return whether the connection stays open."""

@@ -24,7 +24,7 @@ import attrs
 from benchmarks.adapters import INTERFACES, deck
 from helmdeck_core import CallFailed, ChatRequest, ChatResponse, Usage
 from helmdeck_core.errors.usage import MAX_TOKENS
-from helmdeck_core.hooks.type_check import misfit
+from helmdeck_guards.type_check import misfit
 from helmdeck_plugins import continuation
 from helmdeck_plugins.continuation.merge import Merger
 from helmdeck_provider_kit import HttpResponse, ReaderContext, ResponseReader, Secrets, WireFormat

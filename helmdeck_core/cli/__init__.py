@@ -31,9 +31,9 @@ from helmdeck_core.cli.printing import show_error as show_error
 from helmdeck_core.cli.printing import show_json as show_json
 from helmdeck_core.cli.runner import load_commands as load_commands
 from helmdeck_core.cli.runner import main as main
-from helmdeck_core.cli.tables import clean as clean
-from helmdeck_core.cli.tables import hanging as hanging
-from helmdeck_core.cli.tables import labelled as labelled
-from helmdeck_core.cli.tables import table as table
-from helmdeck_core.cli.tables import terminal_width as terminal_width
-from helmdeck_core.cli.tables import width_of as width_of
+from helmdeck_guards.terminal import clean as clean
+from helmdeck_guards.terminal import hanging as hanging
+from helmdeck_guards.terminal import labelled as labelled
+from helmdeck_guards.terminal import table as table
+from helmdeck_guards.terminal import terminal_width as terminal_width
+from helmdeck_guards.terminal import width_of as width_of

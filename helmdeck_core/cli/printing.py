@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 from helmdeck_core.cli.exit_codes import OutputError
-from helmdeck_core.cli.tables import clean
+from helmdeck_guards.terminal import clean, json_text
 
 
 def prepare_streams() -> None:
@@ -28,42 +26,12 @@ def prepare_streams() -> None:
 def as_json(data: Any) -> str:
     """Data as indented JSON; in ASCII if the encoding of standard output is not UTF-8. NaN and infinity become null."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").replace("_", "")
-    return _dumps(data, indent=2, ensure_ascii=encoding != "utf8")
+    return json_text(data, indent=2, ensure_ascii=encoding != "utf8")
 
 
 def inline_json(data: Any) -> str:
     """Data as JSON on one line; NaN and infinity become null."""
-    return _dumps(data, ensure_ascii=False)
-
-
-def _dumps(data: Any, **options: Any) -> str:
-    try:
-        text = json.dumps(data, allow_nan=False, default=_plain, **options)
-    except ValueError:
-        text = json.dumps(_finite(data), allow_nan=False, default=_plain, **options)
-    return clean(text, lambda char: json.dumps(char)[1:-1])
-
-
-def _finite(data: Any) -> Any:
-    match data:
-        case float():
-            return data if math.isfinite(data) else None
-        case Mapping():
-            return {_finite(key): _finite(value) for key, value in data.items()}
-        case list() | tuple() | frozenset():
-            return [_finite(value) for value in data]
-        case _:
-            return data
-
-
-def _plain(value: Any) -> Any:
-    return (
-        dict(value)
-        if isinstance(value, Mapping)
-        else list(value)
-        if isinstance(value, (tuple, frozenset))
-        else str(value)
-    )
+    return json_text(data, ensure_ascii=False)
 
 
 def show(text: str = "") -> None:

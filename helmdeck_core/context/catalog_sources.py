@@ -17,9 +17,9 @@ from helmdeck_core.domain.packs import Pack
 from helmdeck_core.domain.suggestions import ALMOST_EQUAL, similar
 from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake
 from helmdeck_core.hooks.calls import PASSED_ON, describe_error
-from helmdeck_core.hooks.type_check import misfit
 from helmdeck_core.resolve.runtime import Runtime
-from helmdeck_guards.json_schema import TYPES
+from helmdeck_guards.json_schema import unknown_type
+from helmdeck_guards.type_check import misfit
 
 PACKS_SOURCE = "packs"
 """The source of the installed packs."""
@@ -109,24 +109,12 @@ def _doubts(catalog: Catalog) -> Iterator[str]:
     for entry in catalog.entries:
         if any(map(str.isspace, entry.id)):
             yield f"the name {entry.id!r} contains whitespace"
-        if entry.input_schema is not None and (unknown := _unknown_type(entry.input_schema)):
+        if entry.input_schema is not None and (unknown := unknown_type(entry.input_schema)):
             yield f"the schema of {entry.id!r} has the unknown type {unknown!r}"
         keys.update(dict.fromkeys(entry.data.keys() - set(ENTRY_KEYS), entry.id))
     for key in sorted(keys):
         if meant := similar(key, ENTRY_KEYS, most=1, cutoff=ALMOST_EQUAL):
             yield f"{keys[key]!r} has the unknown key {key!r} (did you mean {meant[0]!r}?)"
-
-
-def _unknown_type(schema: object) -> str:
-    """The first ``type`` in a schema that JSON Schema does not have; empty if there is none."""
-    if isinstance(schema, list):
-        return next(filter(None, map(_unknown_type, schema)), "")
-    if not isinstance(schema, Mapping):
-        return ""
-    if isinstance(kind := schema.get("type"), str) and kind not in TYPES:
-        return kind
-    inner = (value for key, value in schema.items() if key not in ("default", "const", "enum", "examples"))
-    return next(filter(None, map(_unknown_type, inner)), "")
 
 
 def read_catalog(data: object, source: str) -> Catalog:

@@ -122,11 +122,6 @@ def salvage(text: str) -> FilterAnswer | None:
 # -- merging -----------------------------------------------------------------------------------------------
 
 
-def merged(survivors: Iterable[int], picks: Iterable[int]) -> tuple[int, ...]:
-    """Return both, each entry once: the survivors in their order, then new picks."""
-    return tuple(dict.fromkeys((*survivors, *picks)))
-
-
 def preferring(ranking: Ranking, survivors: Sequence[int], picks: Sequence[int]) -> Ranking:
     """Return the ranking that a selection is fitted to after a filter call.
 

@@ -30,7 +30,7 @@ from helmdeck_core.domain.tasks import CompletedStep
 from helmdeck_core.hooks.manager import load_plugins
 from helmdeck_core.packs.runner import Runner
 from helmdeck_core.resolve import event_sinks
-from helmdeck_core.resolve.runtime import Runtime, resolve
+from helmdeck_core.resolve.runtime import Runtime, resolve_runtime
 
 T = TypeVar("T")
 
@@ -348,4 +348,4 @@ def make_runtime(loaded: LoadedConfig, plugins: Mapping[str, object] | None, cli
     found = load_plugins(extra=plugins, disable=wanted.disable, first=wanted.first, autoload=wanted.autoload)
     if loaded.config.log_level and loaded.config.log_level.upper() in LOG_LEVELS:
         log.enable(loaded.config.log_level)
-    return resolve(found, loaded, clients)
+    return resolve_runtime(found, loaded, clients)

@@ -11,7 +11,7 @@ from helmdeck_core.calls.parsed import decode_parsed
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.deck.explain import Explanation, explain
 from helmdeck_core.deck.portal import Portal
-from helmdeck_core.deck.questions import AskOptions, decodable, make_request
+from helmdeck_core.deck.questions import AskOptions, cached_decodable, make_request
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, ToolDefinition
 from helmdeck_core.domain.chat_input import ChatInput
@@ -38,6 +38,10 @@ class Inspection:
     _engine: Engine
     _runner: Runner
     _portal: Portal
+
+    @functools.cached_property
+    def _decodable(self) -> Callable[[Any], tuple[Any, Callable[[Any], Any] | None]]:
+        return cached_decodable(self.runtime)
 
     @property
     def catalog(self) -> Catalog:
@@ -170,7 +174,7 @@ class Inspection:
         :raises CallFailed: the subclass of the cause.
         """
         stop = None if stop_reason is None else self.runtime.normalise_stop(stop_reason, "")
-        decode_as, parse = decodable(self.runtime, type)
+        decode_as, parse = self._decodable(type)
         decode = functools.partial(self.runtime.decoder.decode, output_tokens=output_tokens, tried=tried)
         try:
             return decode_parsed(decode, raw, decode_as, stop, parse, fits)

@@ -21,6 +21,9 @@ from helmdeck_core.resolve.runtime import Runtime
 
 TASK = "ask"
 
+MAX_TYPES = 64
+"""Types whose formats a deck remembers."""
+
 
 class AskOptions(TypedDict, total=False):
     """The options of ``Helmdeck.ask``.
@@ -67,6 +70,20 @@ def decodable(runtime: Runtime, type: Any) -> tuple[Any, Callable[[Any], Any] | 
     if type is list or typing.get_origin(type) is list:
         return list, lambda value: parse({"value": value})
     raise TypeError(f"{type!r} is neither an object nor a list, and cannot be decoded from an answer; `ask` accepts it")
+
+
+def cached_decodable(runtime: Runtime) -> Callable[[Any], tuple[Any, Callable[[Any], Any] | None]]:
+    """Return ``decodable`` of a runtime, which remembers the types that it was asked for last."""
+    cached = functools.lru_cache(MAX_TYPES)(functools.partial(decodable, runtime))
+
+    def look_up(type: Any) -> tuple[Any, Callable[[Any], Any] | None]:
+        try:
+            hash(type)
+        except TypeError:  # such as a JSON Schema
+            return decodable(runtime, type)
+        return cached(type)
+
+    return look_up
 
 
 def make_request(runtime: Runtime, request: ChatRequest | ChatInput, options: AskOptions) -> ChatRequest:

@@ -192,7 +192,8 @@ def _register(pm: pluggy.PluginManager, candidate: _Candidate) -> PluginInfo:
         plugin = candidate.load()
         _refuse_unmarked(plugin)
         pm.register(plugin, candidate.name)
-        _refuse_unknown_hooks(pm, plugin)
+        callers = pm.get_hookcallers(plugin) or []
+        _refuse_unknown_hooks(callers)
     except KeyboardInterrupt as exc:
         exc.add_note(f"plugin {candidate.name!r} was being imported; --disable-plugin {candidate.name} blocks it")
         raise
@@ -201,7 +202,7 @@ def _register(pm: pluggy.PluginManager, candidate: _Candidate) -> PluginInfo:
             pm.unregister(name=candidate.name)
         detail = f"{type(exc).__name__}: {exc}"
         raise PluginLoadError(candidate.name, candidate.target, detail, candidate.distribution) from exc
-    hooks = tuple(sorted(caller.name for caller in pm.get_hookcallers(plugin) or ()))
+    hooks = tuple(sorted(caller.name for caller in callers))
     return PluginInfo(candidate.name, candidate.source, candidate.target, candidate.distribution, hooks)
 
 
@@ -214,8 +215,8 @@ def _refuse_unmarked(plugin: object) -> None:
             raise TypeError(f"{name} looks like a hook but is not marked with @hookimpl")
 
 
-def _refuse_unknown_hooks(pm: pluggy.PluginManager, plugin: object) -> None:
-    known = [name for module in hookspecs.MODULES for name in vars(module) if name.startswith(PREFIX)]
-    for caller in pm.get_hookcallers(plugin) or ():
+def _refuse_unknown_hooks(callers: Iterable[pluggy.HookCaller]) -> None:
+    for caller in callers:
         if not caller.has_spec():
+            known = [name for module in hookspecs.MODULES for name in vars(module) if name.startswith(PREFIX)]
             raise TypeError(f"there is no hook {caller.name}{did_you_mean(caller.name, known)}")

@@ -159,7 +159,7 @@ class Runtime:
         return tuple(dict.fromkeys((model, *(each.strip() for each in fallbacks))))
 
 
-def resolve(
+def resolve_runtime(
     plugins: Plugins,
     loaded: LoadedConfig,
     http_clients: Mapping[str, object] = EMPTY,

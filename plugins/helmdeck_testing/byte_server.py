@@ -8,6 +8,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, Self
 
+from helmdeck_testing.listener import LoopListener
+
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 
@@ -51,7 +53,7 @@ class ByteServer:
 
     :param answers: bytes, or functions that are called with the connection; the last one is used again and again.
     :param greeting: is written when a client has connected.
-    :param options: of ``loop.create_server``, such as ``ssl``.
+    :param options: of ``loop.connect_accepted_socket``, such as ``ssl``.
     :ivar heads: the requests, each without its body.
     :ivar last: the connection of the last request.
     """
@@ -68,6 +70,7 @@ class ByteServer:
         self.connections: list[ServedConnection] = []
         self.gone: list[ServedConnection] = []
         self.heads: list[bytes] = []
+        self._listener = LoopListener(self._connect)
 
     @property
     def open(self) -> int:
@@ -80,16 +83,19 @@ class ByteServer:
         return f"{'https' if 'ssl' in self.options else 'http'}://{self.host}:{self.port}"
 
     async def __aenter__(self) -> Self:
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: self.protocol(self), self.host, 0, **self.options)
-        self.port = self._server.sockets[0].getsockname()[1]
+        self._listener.start(self.host)
+        self.port = self._listener.port
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._server.close()
+        await self._listener.close()
         for each in self.connections:
             each.transport.abort()
-        await asyncio.sleep(0)
+        await until(lambda: self.open == 0)
+
+    async def _connect(self, connection: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.connect_accepted_socket(lambda: self.protocol(self), connection, **self.options)
 
     def answer(self, connection: ServedConnection) -> None:
         """Write the next reply."""
@@ -121,7 +127,7 @@ def silent(connection: ServedConnection) -> None:
     """Reply nothing."""
 
 
-async def until(holds: Callable[[], bool], limit_s: float = 5.0) -> None:
+async def until(holds: Callable[[], bool], limit_s: float = 60.0) -> None:
     """Let the event loop run until something holds.
 
     :raises TimeoutError: it does not.

@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 
 import attrs
 
+from helmdeck_testing.listener import LoopListener, connected
+
 _TICK_S = 0.02
 _CHUNK = 65_536
 
@@ -64,36 +66,25 @@ class FaultyProxy:
         self.open = 0
         self._upstream = (url.hostname or "127.0.0.1", url.port or 80)
         self._path = url.path
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+        self._listener = LoopListener(self._serve)
 
     async def start(self) -> None:
         """Listen on a free port."""
-        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0)
-        port = self._server.sockets[0].getsockname()[1]
-        self.base_url = f"http://127.0.0.1:{port}{self._path}"
+        self._listener.start()
+        self.base_url = f"http://127.0.0.1:{self._listener.port}{self._path}"
 
     async def close(self) -> None:
-        """Stop, and close all connections."""
-        assert self._server is not None
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Stop, and wait until all connections are closed."""
+        await self._listener.close()
 
-    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, client: socket.socket) -> None:
         self.open += 1
         try:
-            with contextlib.suppress(OSError):
-                await self._relay(reader, writer)
+            async with connected(sock=client) as (reader, writer):
+                with contextlib.suppress(OSError):
+                    await self._relay(reader, writer)
         finally:
             self.open -= 1
-            writer.close()
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.fault.after is None:
@@ -102,17 +93,17 @@ class FaultyProxy:
             while await reader.read(_CHUNK):  # until the client disconnects
                 pass
             return
-        upstream_reader, upstream_writer = await asyncio.open_connection(*self._upstream)
-        responses = asyncio.create_task(self._relay_response(upstream_reader, writer))
-        requests = asyncio.create_task(_copy(reader, upstream_writer))
-        try:
-            # The first side to close ends both.
-            await asyncio.wait({responses, requests}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (responses, requests):
-                task.cancel()
-            await asyncio.gather(responses, requests, return_exceptions=True)
-            upstream_writer.close()
+        async with connected(*self._upstream) as (upstream_reader, upstream_writer):
+            responses = asyncio.create_task(self._relay_response(upstream_reader, writer))
+            requests = asyncio.create_task(_copy(reader, upstream_writer))
+            try:
+                # The first side to close ends both.
+                await asyncio.wait({responses, requests}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (responses, requests):
+                    task.cancel()
+                await asyncio.gather(responses, requests, return_exceptions=True)
+                upstream_writer.transport.abort()  # the rest of a request is of no use to a closed connection
 
     async def _relay_response(self, upstream_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         fault, passed = self.fault, b""

@@ -22,7 +22,7 @@ def place(path):
 
 
 CORES = (ROOT / "helmdeck_core", ROOT / "helmdeck_guards")
-MODULES = [pytest.param(path, id=place(path)) for core in CORES for path in sorted(core.rglob("*.py"))]
+MODULES = [path for core in CORES for path in sorted(core.rglob("*.py"))]
 CONTRIBUTED = make_deck().runtime.contributions
 
 
@@ -220,32 +220,36 @@ def fractions(tree):
 # -- the core -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", MODULES)
-def test_core_names_no_vendor_model_mark_or_trim_field(path):
-    source = path.read_text(encoding="utf-8")
-    assert place(path) in EXAMPLES or names_found(source, vendor_names()) == []
-    assert names_found(source, trim_fields()) == []
-    assert marks_found(source, model_marks()) == []
+def parsed():
+    """Each module of the core: its place, its source and its tree."""
+    for path in MODULES:
+        source = path.read_text(encoding="utf-8")
+        yield place(path), source, ast.parse(source)
 
 
-@pytest.mark.parametrize("path", MODULES)
-def test_core_has_no_pattern_of_natural_language_or_of_keys(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert place(path) in FORMATS or prose_patterns(tree) == []
-    assert foreign_letters(tree) == []
+def test_core_names_no_vendor_model_mark_or_trim_field():
+    for name, source, _ in parsed():
+        assert name in EXAMPLES or names_found(source, vendor_names()) == [], name
+        assert names_found(source, trim_fields()) == [], name
+        assert marks_found(source, model_marks()) == [], name
+
+
+def test_core_has_no_pattern_of_natural_language_or_of_keys():
     keys = re.compile(rf"\b(?:{'|'.join(key_prefixes())})\b")
-    assert [pattern for _, pattern in regexes(tree) if keys.search(pattern)] == []
+    for name, _, tree in parsed():
+        assert name in FORMATS or prose_patterns(tree) == [], name
+        assert foreign_letters(tree) == [], name
+        assert [pattern for _, pattern in regexes(tree) if keys.search(pattern)] == [], name
 
 
-@pytest.mark.parametrize("path", MODULES)
-def test_core_writes_no_text_for_models(path):
-    if place(path).partition("/")[0] not in SPEAKS_TO_USERS:
-        assert model_texts(ast.parse(path.read_text(encoding="utf-8"))) == []
+def test_core_writes_no_text_for_models():
+    for name, _, tree in parsed():
+        assert name.partition("/")[0] in SPEAKS_TO_USERS or model_texts(tree) == [], name
 
 
-@pytest.mark.parametrize("path", MODULES)
-def test_core_has_no_weights(path):
-    assert place(path) in {*SETTINGS, *MACHINE} or fractions(ast.parse(path.read_text(encoding="utf-8"))) == []
+def test_core_has_no_weights():
+    for name, _, tree in parsed():
+        assert name in {*SETTINGS, *MACHINE} or fractions(tree) == [], name
 
 
 def test_what_is_looked_for_comes_from_the_plugins():

@@ -161,9 +161,7 @@ def shell(tmp_path, acme):
 
 CASES = [
     ("helmdeck catalog sho", "helmdeck catalog show"),
-    ("helmdeck acme pai", "helmdeck acme paint"),
     ("helmdeck plan --contex", "helmdeck plan --context"),
-    ("helmdeck plan --model local/lex", "helmdeck plan --model local/lexical"),
     ("helmdeck plan --model=local/lex", "helmdeck plan --model=local/lexical"),
     ("helmdeck acme paint green:l", "helmdeck acme paint green:light"),
     ("helmdeck catalog check my-cat", "helmdeck catalog check my-catalog.json"),

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from helmdeck_core import effective_settings, load_config
+from helmdeck_core import load_config
 from helmdeck_core.config.types import Config
 from helmdeck_plugins.commands.config import SAMPLE
+from helmdeck_plugins.commands.effective_settings import effective_settings
 from helmdeck_testing import make_deck
 from tests.unit.cli_support import Cli, leave_the_machine
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -248,7 +248,6 @@ KEYS = st.sampled_from(["type", "properties", "items", "enum", "anyOf", "oneOf",
 SCHEMAS = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4))
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.dictionaries(KEYS, SCHEMAS, max_size=4), SCHEMAS)
 def test_schema_made_of_any_input_schema_is_finite(schema, accepts):
     packs = [{"name": "a", "input_schema": schema}, {"name": "b", "metadata": {"accepts": accepts, "inputs": schema}}]

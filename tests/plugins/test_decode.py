@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import Decoded, DecodeFailed
@@ -134,12 +134,10 @@ def test_ambiguous_or_unreadable_text_is_not_repaired(text: str) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
-@pytest.mark.parametrize(
-    "text", ["", "{", "[", '"', "{}", "[]", "'", "x" * 100, "{'", '{"a": "\\', "{\x00}", "{" * 10_000]
-)
-def test_steps_accept_any_text(step: Any, text: str) -> None:
-    for candidate in step.candidates(text):
-        assert isinstance(candidate, str)
+def test_steps_accept_any_text(step: Any) -> None:
+    for text in ("", "{", "[", '"', "{}", "[]", "'", "x" * 100, "{'", '{"a": "\\', "{\x00}", "{" * 10_000):
+        for candidate in step.candidates(text):
+            assert isinstance(candidate, str), text
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
@@ -178,7 +176,6 @@ OBJECTS = st.dictionaries(PLAIN, VALUES, min_size=1, max_size=4)
 
 
 @given(OBJECTS)
-@settings(max_examples=300)
 def test_python_repr_is_read_exactly_or_not_at_all(value: dict[str, Any]) -> None:
     with contextlib.suppress(DecodeFailed):
         assert repair(repr(value)).value == value
@@ -190,7 +187,6 @@ def test_json_in_a_json_string_is_read_exactly(value: dict[str, Any]) -> None:
 
 
 @given(OBJECTS, st.data())
-@settings(max_examples=300)
 def test_one_character_more_or_less_yields_the_same_value_or_none(value: dict[str, Any], data: st.DataObject) -> None:
     """A comma, a colon, a bracket or a quote outside of strings is dropped or doubled."""
     text = json.dumps(value, ensure_ascii=False)

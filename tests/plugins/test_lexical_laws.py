@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import UNKNOWN_TOOL, Catalog
@@ -100,7 +100,6 @@ def spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-@settings(max_examples=250, deadline=None)
 @given(CATALOGS, REQUESTS)
 def test_no_argument_contains_text_that_the_request_does_not(catalog: Catalog, request: str) -> None:
     for step in plan(catalog, request):
@@ -113,7 +112,6 @@ def test_no_argument_contains_text_that_the_request_does_not(catalog: Catalog, r
                 assert value in (*CHOICES, "fast", "slow") or spaced(value) in spaced(request)
 
 
-@settings(max_examples=120, deadline=None)
 @given(CATALOGS, REQUESTS)
 def test_an_argument_is_an_input_of_its_tool(catalog: Catalog, request: str) -> None:
     for step in plan(catalog, request):
@@ -123,7 +121,6 @@ def test_an_argument_is_an_input_of_its_tool(catalog: Catalog, request: str) -> 
             assert step["args"].keys() <= entry.input_schema["properties"].keys()
 
 
-@settings(max_examples=120, deadline=None)
 @given(CATALOGS, st.sampled_from(["read", "list", "show", "get", "search"]), st.sampled_from(NOUNS))
 def test_a_request_that_reads_never_plans_a_tool_that_writes(catalog: Catalog, verb: str, noun: str) -> None:
     for step in plan(catalog, f"{verb} the {noun} A-100"):
@@ -139,13 +136,11 @@ def test_a_request_that_reads_never_plans_a_tool_that_writes(catalog: Catalog, v
 NEGATIONS = ("don't {}", "never {}", "please do not {}", "I don't want you to {}", "you must not {}")
 
 
-@settings(max_examples=120, deadline=None)
 @given(CATALOGS, st.sampled_from(NEGATIONS), st.sampled_from(VERBS), st.sampled_from(NOUNS))
 def test_a_negated_request_plans_nothing(catalog: Catalog, negation: str, verb: str, noun: str) -> None:
     assert [step["tool"] for step in plan(catalog, negation.format(f"{verb} the {noun} A-100"))] == []
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.text(st.characters(exclude_categories=()), max_size=300))
 def test_tokens_are_slices_of_the_text_in_order(text: str) -> None:
     tokens = scan(text)
@@ -178,7 +173,7 @@ def test_tokens_are_slices_of_the_text_in_order(text: str) -> None:
     ],
 )
 def test_work_grows_linearly_with_the_request(work_counter: WorkCounter, unit: str) -> None:
-    work_counter.assert_linear(lambda length: scan(unit * (length // len(unit))), 8_000)
+    work_counter.assert_linear(lambda length: scan(unit * (length // len(unit))), 2_000)
 
 
 def test_nothing_is_excluded_from_nothing() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import Catalog, ConfigError, Ranking, top_k
@@ -306,7 +306,6 @@ WORDS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.one_of(ANY_TEXT, WORDS.map(" ".join)))
 def test_ranking_is_a_deterministic_permutation_best_first(request_text: str) -> None:
     index = LexicalIndex(GARDEN)
@@ -319,14 +318,12 @@ def test_ranking_is_a_deterministic_permutation_best_first(request_text: str) ->
     assert ranking == index.rank(request_text) == LexicalIndex(GARDEN).rank(request_text)
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(ANY_TEXT, ANY_TEXT), max_size=6), ANY_TEXT)
 def test_any_text_can_be_a_catalog(texts: list[tuple[str, str]], request_text: str) -> None:
     entries = catalog([pack(f"p{n} {name}", text, intent_keywords=[name]) for n, (name, text) in enumerate(texts)])
     assert sorted(ids(rank(entries, request_text))) == sorted(entry.id for entry in entries.entries)
 
 
-@settings(max_examples=60, deadline=None)
 @given(WORDS, st.sampled_from(["lower", "upper", "title"]))
 def test_case_is_ignored(words: list[str], change: str) -> None:
     request_text = " ".join(words)
@@ -336,7 +333,6 @@ def test_case_is_ignored(words: list[str], change: str) -> None:
     ]
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.sampled_from("tide table boat sail fish net harbour".split()), min_size=1, max_size=5, unique=True),
     st.data(),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_plugins.lexical.request import Reading, read
@@ -194,7 +194,6 @@ def test_documents_with_questions_do_not_outweigh_the_request(document: str, ord
     assert question_score(reading, "Greek") >= 0.5
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text(st.characters(exclude_categories=()), max_size=900))
 def test_any_text_is_accepted(text: str) -> None:
     reading = read(text)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import (
@@ -406,7 +406,6 @@ REQUESTS = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(REQUESTS, st.sampled_from(["full_steps", "single_pick"]), st.lists(st.sampled_from(sorted(KNOWN)), max_size=3))
 def test_a_plan_names_only_what_the_catalog_has(request_text: str, variant: str, done: list[str]) -> None:
     answer = ask(request_text, variant=variant, done=done)
@@ -418,7 +417,6 @@ def test_a_plan_names_only_what_the_catalog_has(request_text: str, variant: str,
     assert answer == ask(request_text, variant=variant, done=done)
 
 
-@settings(max_examples=100, deadline=None)
 @given(REQUESTS)
 def test_a_route_names_only_what_the_catalog_has(request_text: str) -> None:
     answer = ask(request_text, name="route")

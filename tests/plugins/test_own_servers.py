@@ -12,9 +12,9 @@ from helmdeck_core import (
     ProviderNotice,
     Role,
     TextPart,
-    check_config,
     load_config,
 )
+from helmdeck_plugins.commands.config_check import check_config
 from helmdeck_plugins.log import line_of
 from helmdeck_testing import EventRecorder, completion, make_deck
 

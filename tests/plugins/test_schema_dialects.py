@@ -41,7 +41,6 @@ def checked(entries, plan):
     return [(step.tool, dict(step.args)) for step in steps]
 
 
-@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_every_valid_plan_is_valid_in_every_dialect_and_reads_the_same(data):
     entries = data.draw(catalogs())
@@ -60,7 +59,7 @@ def test_every_valid_plan_is_valid_in_every_dialect_and_reads_the_same(data):
             assert all(is_same(said, args) for (_, said), (_, args) in zip(read, meant, strict=True))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(entries=catalogs())
 def test_every_schema_uses_only_supported_keywords(entries):
     for dialect in NARROW.values():

@@ -74,4 +74,4 @@ def busy(connection):
 def tasks_left():
     """Return the other unfinished tasks of the loop; a connection that a server accepts late does not belong to the client."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
-    return [task for task in others if not task.done() and "_accept_connection" not in task.get_coro().__qualname__]
+    return [task for task in others if not task.done() and "LoopListener" not in task.get_coro().__qualname__]

@@ -309,6 +309,21 @@ def test_complete_and_stream_take_a_string_and_messages():
     assert [request.model for request in provider.requests] == ["acme/small", "acme/other", "acme/small"]
 
 
+def test_format_of_a_type_is_determined_once_for_all_decodings():
+    determined = []
+
+    def format_of(type):
+        determined.append(type)
+        return AnswerFormat(schema={"type": "object"}, decode_as=dict, parse=lambda data: complex(data["re"], 0))
+
+    kind = AnswerType(name="complex", description="complex", format_of=format_of, order=-1)
+    deck, _ = asking(plugins=(plugin_with("two", helmdeck_answer_types=[kind]),))
+    with deck:
+        assert [deck.decode('{"re": 1}', complex).value for _ in range(3)] == [1] * 3
+        assert [deck.decode('{"re": 1}', {"type": "object"}).value for _ in range(2)] == [1] * 2
+    assert determined == [complex, *[{"type": "object"}] * 2], "a schema is a dict, which cannot be a key"
+
+
 def test_decode_reads_the_same_types():
     deck, _ = asking()
     with deck:

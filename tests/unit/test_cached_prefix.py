@@ -4,7 +4,7 @@ import json
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import Question, Tier
@@ -80,7 +80,6 @@ def test_the_system_message_is_the_same_to_the_byte_for_every_request(decks, cou
 
 
 @given(st.text(max_size=600))
-@settings(max_examples=60, deadline=None)
 def test_no_request_can_change_the_prefix(decks, text):
     for count, cap in ((0, 10_000), (0, 22_000), (150, 22_000)):
         one, other = (composed(decks[count], each, max_catalog_bytes=cap) for each in (text, REQUESTS[0]))

@@ -17,6 +17,7 @@ import pytest
 from helmdeck_core import CallFailed, CallLimits, Cancelled, ConfigError, Helmdeck, LikelyTimeout, ProviderUnavailable
 from helmdeck_core.config.types import Config, ProviderConfig, RecoveryConfig
 from helmdeck_testing import OPENAI_CHAT, Fault, FaultKind, ScriptedAnswer, failing_server, faulty_proxy, make_deck
+from helmdeck_testing.byte_server import ServedConnection
 from tests.unit.adapters_support import ADAPTERS, KEYS, PLUGINS, ask, request
 from tests.unit.http_support import Server, Step, chunked, http, saying, tasks_left, until
 
@@ -29,8 +30,6 @@ def _only_new_objects():
     """Let collections look at what these tests make, and not at everything that other tests left: they are many."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
@@ -156,23 +155,15 @@ def test_unreachable_server_fails_within_the_deadline():
 )
 def test_failed_tls_handshake_is_provider_unavailable(payload):
     async def act():
-        class Babbling(asyncio.Protocol):
+        class Babbling(ServedConnection):
             def connection_made(self, transport):
-                transport.write(payload)
+                super().connection_made(transport)
                 transport.close() if not payload else None
-                others.append(transport)
 
-        others = []
-        server = await asyncio.get_running_loop().create_server(Babbling, "127.0.0.1", 0)
-        try:
-            url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            async with deck_at(url, deadline_s=20) as deck:
+        async with Server(b"", greeting=payload) as server:
+            server.protocol = Babbling
+            async with deck_at(f"https://127.0.0.1:{server.port}", deadline_s=20) as deck:
                 await ask(deck, "p/any", False)
-        finally:
-            server.close()
-            for other in others:
-                other.abort()
-            await asyncio.sleep(0)
 
     failure = failure_of(act)
     assert (type(failure), failure.sub_cause) == (ProviderUnavailable, "unreachable")
@@ -181,19 +172,14 @@ def test_failed_tls_handshake_is_provider_unavailable(payload):
 @pytest.mark.parametrize("ending", ["abort", "close"])
 def test_server_that_disconnects_during_a_large_request_is_unavailable(ending):
     async def act():
-        class Leaving(asyncio.Protocol):
-            def connection_made(self, transport):
-                self.transport = transport
-
+        class Leaving(ServedConnection):
             def data_received(self, data):
                 getattr(self.transport, ending)()
 
-        server = await asyncio.get_running_loop().create_server(Leaving, "127.0.0.1", 0)
-        try:
-            async with deck_at(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", deadline_s=10) as deck:
+        async with Server(b"") as server:
+            server.protocol = Leaving
+            async with deck_at(f"http://127.0.0.1:{server.port}", deadline_s=10) as deck:
                 await ask(deck, "p/any", False, text="hello" * 2_000_000)
-        finally:
-            server.close()
 
     assert type(failure_of(act)) is ProviderUnavailable
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmdeck_core.cli import tables
+from helmdeck_guards import terminal as tables
 
 
 def test_columns_are_aligned_and_numbers_right_aligned():

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import attrs
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import DecodeFailed, DecodeStep, FailureClass, ReasoningTag, StopReason
@@ -365,7 +365,6 @@ LEADS = st.sampled_from(
 
 
 @given(OBJECTS, LEADS, st.floats(0, 1, exclude_max=True), STOPS, st.booleans(), st.sampled_from([None, 1]))
-@settings(max_examples=500)
 def test_truncated_payload_is_never_decoded(
     value: dict[str, Any], lead: str, share: float, stop: StopReason | None, as_python_repr: bool, indent: int | None
 ) -> None:
@@ -395,7 +394,6 @@ def test_every_object_is_decoded_exactly(value: dict[str, Any], lead: str, tail:
 
 
 @given(st.text(alphabet='{}[]":,\\ab1<>/`\n thinkTHINK', max_size=60), STOPS)
-@settings(max_examples=500)
 def test_value_is_a_span_of_the_text_and_only_decode_failed_is_raised(text: str, stop: StopReason | None) -> None:
     try:
         value = STRICT.decode(text, dict, stop).value

@@ -73,10 +73,14 @@ def _key(monkeypatch):
     monkeypatch.setenv("ANY_KEY", "sk-0123456789")
 
 
-@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("harm", CAUSES)
 @pytest.mark.parametrize(
-    ("name", "stage"), [*(("vllm", stage) for stage in STAGES), ("anthropic", "within the body"), ("ollama", "body")]
+    ("name", "stage", "streams"),
+    [
+        *(("vllm", stage, streams) for stage in STAGES for streams in (False, True)),
+        ("anthropic", "within the body", True),
+        ("ollama", "body", True),
+    ],
 )
 def test_a_broken_connection_is_a_failure_with_a_cause(name, stage, harm, streams):
     with failing_server(WIRES[name], text="a text that is long enough to be truncated anywhere " * 5) as server:

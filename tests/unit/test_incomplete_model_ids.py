@@ -2,8 +2,9 @@
 
 import pytest
 
-from helmdeck_core import ChatRequest, InvalidRequest, LoadedConfig, Message, Role, TextPart, check_config
+from helmdeck_core import ChatRequest, InvalidRequest, LoadedConfig, Message, Role, TextPart
 from helmdeck_core.config.load import load_config
+from helmdeck_plugins.commands.config_check import check_config
 from helmdeck_testing import Reply, make_deck, scripted_provider
 
 GOOD = '{"steps":[{"tool":"blog.draft","args":{"brief":"b"}}]}'

@@ -2,7 +2,7 @@
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import (
@@ -321,7 +321,6 @@ HOSTILE = st.fixed_dictionaries({cause.value: st.lists(ACTIONS, max_size=4) for 
 )
 
 
-@settings(max_examples=300)
 @given(
     outcomes=st.lists(OUTCOMES, min_size=1, max_size=40),
     rules=st.one_of(st.just(RULES), HOSTILE),

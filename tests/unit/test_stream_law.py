@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_plugins import reasoning
@@ -37,7 +37,6 @@ def streamed(chunks: list[str], **options: bool) -> tuple[str, str]:
     return "".join(visible for visible, _ in released), "".join(reasoning for _, reasoning in released)
 
 
-@settings(max_examples=400, deadline=None)
 @given(TEXTS, BORDERS, st.booleans(), st.booleans())
 def test_streamed_text_does_not_depend_on_the_borders_of_chunks(
     text: str, sizes: list[int], starts_in_reasoning: bool, only_leading: bool
@@ -46,7 +45,6 @@ def test_streamed_text_does_not_depend_on_the_borders_of_chunks(
     assert streamed(chunks_of(text, sizes), **options) == streamed([text], **options)
 
 
-@settings(max_examples=400, deadline=None)
 @given(TEXTS, BORDERS)
 def test_streamed_text_equals_the_whole_text_without_its_reasoning(text: str, sizes: list[int]) -> None:
     whole = DECODER.strip(text)
@@ -58,7 +56,6 @@ def test_streamed_text_equals_the_whole_text_without_its_reasoning(text: str, si
     assert "".join(reasoning.split()) == "".join(whole.reasoning.split())  # blocks are joined by line breaks
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.sampled_from([tag for tag in TAGS if tag.open]), st.integers(0, 20), WORDS, BORDERS)
 def test_block_of_every_tag_is_reasoning_in_a_stream_and_in_a_whole_text(tag, close: int, inner: str, sizes) -> None:
     text = f"{tag.open} so {inner} {tag.close[close % len(tag.close)]}Hello."
@@ -66,7 +63,6 @@ def test_block_of_every_tag_is_reasoning_in_a_stream_and_in_a_whole_text(tag, cl
     assert DECODER.strip(text).text == "Hello."
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.sampled_from([tag for tag in TAGS if tag.closes_alone]), st.integers(0, 20), WORDS, BORDERS)
 def test_block_that_the_prompt_opened_ends_at_the_closing_mark_of_every_tag(tag, close: int, inner: str, sizes) -> None:
     text = f"so {inner} {tag.close[close % len(tag.close)]}Hello."

@@ -7,7 +7,7 @@ import json
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from helmdeck_core import (
@@ -362,7 +362,6 @@ ANSWERS = st.builds(
 )
 
 
-@settings(max_examples=400)
 @given(st.lists(st.none() | ANSWERS, min_size=1, max_size=12), st.booleans(), st.sampled_from([None, dict]))
 def test_every_turn_ends_within_its_limits(script, has_tools, type):
     limits = ContinuationLimits(max_attempts=2, max_completion_tokens=300, max_output_chars=60, tool_repair_attempts=1)
@@ -396,13 +395,14 @@ def test_every_turn_ends_within_its_limits(script, has_tools, type):
         assert step.response.tool_calls == ()
 
 
-@pytest.mark.parametrize(("state", "trigger"), list(itertools.product(TurnState, Trigger)))
-def test_transitions_outside_the_table_are_errors(state, trigger):
-    this = turn()
-    this.state = state
-    if (state, trigger) in TRANSITIONS:
-        this._move(trigger)
-        assert this.state is TRANSITIONS[state, trigger]
-    else:
-        with pytest.raises(KeyError):
+@pytest.mark.parametrize("state", TurnState)
+def test_transitions_outside_the_table_are_errors(state):
+    for trigger in Trigger:
+        this = turn()
+        this.state = state
+        if (state, trigger) in TRANSITIONS:
             this._move(trigger)
+            assert this.state is TRANSITIONS[state, trigger]
+        else:
+            with pytest.raises(KeyError):
+                this._move(trigger)

@@ -24,7 +24,8 @@ def show_settings(arguments: argparse.Namespace) -> int:
     """
     import attrs
 
-    from helmdeck_core import ConfigError, effective_settings
+    from helmdeck_core import ConfigError
+    from helmdeck_plugins.commands.effective_settings import effective_settings
 
     loaded = read_config(arguments)
     settings = effective_settings(loaded)
@@ -47,7 +48,8 @@ def check(arguments: argparse.Namespace) -> int:
 
     :raises ConfigError: with every mistake.
     """
-    from helmdeck_core import ConfigError, check_config
+    from helmdeck_core import ConfigError
+    from helmdeck_plugins.commands.config_check import check_config
 
     loaded = read_config(arguments)
     report = check_config(loaded)

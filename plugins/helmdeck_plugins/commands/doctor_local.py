@@ -71,7 +71,7 @@ def check_plugins(inventory: PluginInventory) -> Iterator[Finding]:
 
 def check_configuration(loaded: LoadedConfig) -> Iterator[Finding]:
     """Every mistake of the configuration, its plugins' settings and its catalog."""
-    from helmdeck_core import check_config
+    from helmdeck_plugins.commands.config_check import check_config
 
     subject = loaded.file.name if loaded.file else "no file"
     with warnings.catch_warnings(record=True) as caught:

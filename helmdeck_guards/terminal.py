@@ -1,10 +1,13 @@
-"""Plain tables and paragraphs for terminals, aligned by display width."""
+"""Text from outside on terminals: control characters are escaped, tables and paragraphs are aligned by display width."""
 
 from __future__ import annotations
 
+import json
+import math
 import shutil
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 GAP = "  "
 MIN_WIDTH = 8
@@ -42,6 +45,40 @@ def clean(text: str, escape: Callable[[str], str] = _escaped) -> str:
     return "".join(
         char if char.isprintable() or char in KEPT or unicodedata.category(char) not in CONTROLS else escape(char)
         for char in text
+    )
+
+
+def json_text(data: Any, **options: Any) -> str:
+    """Return data as JSON with control characters escaped. NaN and infinity become null, other values strings.
+
+    :param options: options of ``json.dumps``.
+    """
+    try:
+        text = json.dumps(data, allow_nan=False, default=_plain, **options)
+    except ValueError:
+        text = json.dumps(_finite(data), allow_nan=False, default=_plain, **options)
+    return clean(text, lambda char: json.dumps(char)[1:-1])
+
+
+def _finite(data: Any) -> Any:
+    match data:
+        case float():
+            return data if math.isfinite(data) else None
+        case Mapping():
+            return {_finite(key): _finite(value) for key, value in data.items()}
+        case list() | tuple() | frozenset():
+            return [_finite(value) for value in data]
+        case _:
+            return data
+
+
+def _plain(value: Any) -> Any:
+    return (
+        dict(value)
+        if isinstance(value, Mapping)
+        else list(value)
+        if isinstance(value, (tuple, frozenset))
+        else str(value)
     )
 
 

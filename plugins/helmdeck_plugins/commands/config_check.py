@@ -7,14 +7,21 @@ from collections.abc import Sequence
 
 import attrs
 
-from helmdeck_core.calls.provider_pool import ProviderPool
-from helmdeck_core.calls.provider_registry import ProviderRegistry
-from helmdeck_core.config.load import LoadedConfig
-from helmdeck_core.config.settings import missing_secrets
-from helmdeck_core.context.catalog_sources import load_catalog
-from helmdeck_core.errors import CallFailed, CatalogError, ConfigError, InvalidRequest, Mistake, PluginError
-from helmdeck_core.hooks.manager import load_plugins
-from helmdeck_core.resolve.runtime import Runtime, resolve
+from helmdeck_core import (
+    CallFailed,
+    CatalogError,
+    ConfigError,
+    InvalidRequest,
+    LoadedConfig,
+    Mistake,
+    PluginError,
+    ProviderPool,
+    Runtime,
+    load_catalog,
+    load_plugins,
+    resolve_runtime,
+)
+from helmdeck_plugins.commands.effective_settings import missing_secrets
 
 
 @attrs.frozen(kw_only=True)
@@ -47,8 +54,8 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
     catalog_entries = 0
     notices: tuple[str, ...] = ()
     try:
-        runtime = resolve(plugins, loaded, errors=errors)
-        registry = ProviderRegistry(runtime)
+        runtime = resolve_runtime(plugins, loaded, errors=errors)
+        registry = ProviderPool(runtime).registry
         notices = tuple(notice for name in loaded.config.providers for notice in registry.notices(name))
         catalog_entries, catalog_mistakes = _check_catalog(runtime)
         mistakes += [*catalog_mistakes, *_check_model(runtime), *_check_providers(runtime)]
@@ -73,7 +80,7 @@ def _check_catalog(runtime: Runtime) -> tuple[int, list[Mistake]]:
 
 
 def _check_model(runtime: Runtime) -> list[Mistake]:
-    registry, model = ProviderRegistry(runtime), runtime.config.model
+    registry, model = ProviderPool(runtime).registry, runtime.config.model
     try:
         registry.check(registry.full_id(model))
     except InvalidRequest as exc:

@@ -7,10 +7,10 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core.config.load import LoadedConfig
-from helmdeck_core.config.structure import KeyPath, dotted
-from helmdeck_core.config.types import Config, SecretRef, is_hidden
+from helmdeck_core import Config, LoadedConfig, SecretRef, dotted, is_hidden
 from helmdeck_guards.redaction import NOT_SHOWN, shown_url
+
+KeyPath = tuple[str, ...]
 
 
 @attrs.frozen
