@@ -110,6 +110,7 @@ from helmdeck_core.domain.events import ModelUnknown as ModelUnknown
 from helmdeck_core.domain.events import ProviderNotice as ProviderNotice
 from helmdeck_core.domain.events import ReasoningStripped as ReasoningStripped
 from helmdeck_core.domain.events import RequestSent as RequestSent
+from helmdeck_core.domain.events import RouteCooldownStarted as RouteCooldownStarted
 from helmdeck_core.domain.events import SelectionFiltered as SelectionFiltered
 from helmdeck_core.domain.events import StopReasonObserved as StopReasonObserved
 from helmdeck_core.domain.events import StopReasonUnknown as StopReasonUnknown
@@ -164,6 +165,9 @@ from helmdeck_core.domain.recovery import RecoveryRule as RecoveryRule
 from helmdeck_core.domain.recovery import RequestChanges as RequestChanges
 from helmdeck_core.domain.recovery import Retry as Retry
 from helmdeck_core.domain.recovery import Wait as Wait
+from helmdeck_core.domain.routing import Router as Router
+from helmdeck_core.domain.routing import RouteReport as RouteReport
+from helmdeck_core.domain.routing import RouterSpec as RouterSpec
 from helmdeck_core.domain.secret_patterns import SecretPattern as SecretPattern
 from helmdeck_core.domain.shared_text import SharedText as SharedText
 from helmdeck_core.domain.suggestions import did_you_mean as did_you_mean

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import threading
 from collections.abc import AsyncGenerator
 
 from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.domain.chat import Disposition, Provider, StopReason
-from helmdeck_core.domain.events import ProviderNotice
+from helmdeck_core.domain.events import ProviderNotice, RouteCooldownStarted
+from helmdeck_core.domain.routing import Router
+from helmdeck_core.errors import FailureClass
 from helmdeck_core.resolve.runtime import Runtime
 
 
@@ -25,6 +28,7 @@ class ProviderPool:
         self._closers: dict[asyncio.AbstractEventLoop, AsyncGenerator[None, None]] = {}
         self._lock = threading.Lock()
         self._announced: set[str] = set()
+        self._routers: dict[str, Router | None] = {}
 
     def open_provider(self, name: str) -> Provider:
         """Return the provider of that name, opening it at the first use.
@@ -43,11 +47,22 @@ class ProviderPool:
             self._announced.add(name)
             for notice in self.registry.notices(name):
                 self._runtime.emit(ProviderNotice(provider=name, notice=notice))
+        spec = self.registry.contribution(name).value
         try:
-            return self.registry.contribution(name).value.open(self.registry.settings(name), self)
+            with self._lock:  # its state is shared by all event loops
+                if name not in self._routers:
+                    self._routers[name] = self.registry.router(name, functools.partial(self._report, name))
+                router = self._routers[name]
+            providers = [spec.open(settings, self) for settings in self.registry.settings_by_route(name)]
+            return providers[0] if router is None else router(providers)
         except BaseException as exc:
             failure = self.registry.wrap_error(exc, name, "cannot be opened:")
         raise failure
+
+    def _report(self, name: str, index: int, seconds: float, cause: FailureClass) -> None:
+        urls = [each.base_url for each in self.registry.settings_by_route(name)]
+        route = f"{'key' if len(set(urls)) == 1 else 'route'} {index + 1} of {len(urls)}"
+        self._runtime.emit(RouteCooldownStarted(provider=name, route=route, seconds=seconds, cause=cause))
 
     def normalise_stop(self, raw: str | None, wire_format: str) -> StopReason:
         """Look a native stop reason up; part of ``ProviderContext``."""

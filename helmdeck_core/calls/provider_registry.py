@@ -10,10 +10,11 @@ from typing import Any
 import attrs
 
 from helmdeck_core.config.provider_settings import key_notices, key_reference, kind_of
-from helmdeck_core.config.types import ProviderConfig, SecretRef
+from helmdeck_core.config.types import ProviderConfig, RouteConfig, SecretRef
 from helmdeck_core.domain.chat import ProviderSettings, ProviderSpec
 from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.models import ModelId
+from helmdeck_core.domain.routing import Router, RouteReport, RouterSpec
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
 from helmdeck_core.hooks.calls import PASSED_ON, Contribution
@@ -84,7 +85,7 @@ class ProviderRegistry:
     def _account(self, name: str) -> str:
         """What the calls to a provider are made with, such as the reference to its key; empty if it is not configured."""
         spec, config = self.contribution(name).value, self._runtime.config.providers.get(name)
-        key = key_reference(config or ProviderConfig(), spec)
+        key = key_reference((config or ProviderConfig()).by_route[0], spec)
         is_embedded = spec.base_url is None and key is None
         if config is None and not is_embedded and (spec.base_url is None or key is None or key.read() is None):
             return ""
@@ -111,8 +112,8 @@ class ProviderRegistry:
 
     def notices(self, name: str) -> tuple[str, ...]:
         """Return what a deployment should know about the settings of a provider, such as a key that is not sent."""
-        config = self._config(name)
-        return tuple(key_notices(name, config, self._specs)) if config is not None else ()
+        routes = config.by_route if (config := self._config(name)) is not None else ()
+        return tuple(dict.fromkeys(notice for each in routes for notice in key_notices(name, each, self._specs)))
 
     def _config(self, name: str) -> ProviderConfig | None:
         return self._runtime.config.providers.get(name)
@@ -122,9 +123,24 @@ class ProviderRegistry:
         return {name: each.value for name, each in self._runtime.contributed(ProviderSpec).items()}
 
     def settings(self, name: str) -> ProviderSettings:
-        """Return what a provider is opened with."""
+        """Return what a provider is opened with; for several routes, the settings of the first one."""
+        return self.settings_by_route(name)[0]
+
+    def settings_by_route(self, name: str) -> tuple[ProviderSettings, ...]:
+        """Return what a provider is opened with, once per route."""
+        config = self._config(name) or ProviderConfig()
+        routes = config.all_routes or (RouteConfig(),)
+        return tuple(self._settings(name, each, route) for each, route in zip(config.by_route, routes, strict=True))
+
+    def router(self, name: str, report: RouteReport) -> Router | None:
+        """Return a new router for a provider; ``None`` without configured routes."""
+        config, routers = self._config(name), self._runtime.contributed(RouterSpec)
+        if config is None or not config.all_routes:
+            return None
+        return routers[config.routing or next(iter(routers))].value.open(self.settings_by_route(name), report)
+
+    def _settings(self, name: str, config: ProviderConfig, route: RouteConfig) -> ProviderSettings:
         spec = self.contribution(name).value
-        config = self._runtime.config.providers.get(name, ProviderConfig())
         limits = {
             key: value
             for key in ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes")
@@ -143,6 +159,8 @@ class ProviderRegistry:
                 for rules in self._runtime.contributions.values_of(ErrorRuleSet)
                 if not rules.providers or {name, spec.name} & set(rules.providers)
             ),
+            weight=route.weight,
+            max_concurrent=route.max_concurrent,
             **limits,
         )
 
@@ -186,14 +204,16 @@ class ProviderRegistry:
         return self.contribution(provider).crash(f"provider {provider!r} {what}", exc, self.secrets(provider))
 
     def _provider_secrets(self, name: str) -> Iterator[str]:
-        config = self._runtime.config.providers.get(name, ProviderConfig())
+        config = self._config(name) or ProviderConfig()
         spec = self.contribution(name).value
         options = [value for value in {**spec.options, **config.options}.values() if isinstance(value, str)]
-        for reference in (config.api_key, *map(_secret_ref, (spec.api_key, *options))):
+        keys = [each.api_key for each in (config, *config.by_route)]
+        for reference in dict.fromkeys((*keys, *map(_secret_ref, (spec.api_key, *options)))):
             if reference is not None and reference.kind in ("env", "file") and (secret := reference.read()):
                 yield from (secret, without_scheme(secret))
-        yield from header_secrets(config.headers)
-        yield from url_secrets(config.base_url or "")
+        for each in config.by_route:
+            yield from header_secrets(each.headers)
+            yield from url_secrets(each.base_url or "")
 
 
 def _secret_ref(reference: str | None) -> SecretRef | None:

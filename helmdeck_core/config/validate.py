@@ -8,7 +8,15 @@ from typing import Any, TypeVar
 from helmdeck_core.config.load import LoadedConfig
 from helmdeck_core.config.provider_settings import generic_kind, kind_of
 from helmdeck_core.config.structure import dotted, value_problem
-from helmdeck_core.config.types import Config, EventsConfig, ProviderConfig, SelectionConfig, is_catalog_file, is_hidden
+from helmdeck_core.config.types import (
+    Config,
+    EventsConfig,
+    ProviderConfig,
+    RouteConfig,
+    SelectionConfig,
+    is_catalog_file,
+    is_hidden,
+)
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
 from helmdeck_core.domain.chat import ProviderSpec
 from helmdeck_core.domain.event_sinks import EventSink
@@ -16,6 +24,7 @@ from helmdeck_core.domain.history import HistoryStoreSpec
 from helmdeck_core.domain.models import BudgetRow, BudgetTable
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.ranking import Ranker
+from helmdeck_core.domain.routing import RouterSpec
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.errors import FailureClass, Mistake
@@ -27,6 +36,12 @@ R = TypeVar("R")
 LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "SUCCESS", "WARNING", "ERROR", "CRITICAL")
 
 EXAMPLE_MODEL = "provider/model, such as local/lexical"
+
+_LIMITS = (
+    "timeout_s", "connect_timeout_s", "idle_timeout_s", "first_token_timeout_s", "max_response_bytes", "weight",
+    "max_concurrent",
+)  # fmt: skip
+"""Keys of providers and their routes with numbers above 0."""
 
 
 def mistakes_of(
@@ -45,8 +60,11 @@ def mistakes_of(
     _check_selection(check, config.selection, contributions.values_of(Ranker))
     _check_events(check, config.events, contributions.values_of(EventSink))
     _check_transports(check, config, list(contributions.by_name(TransportSpec)))
+    routers = list(contributions.by_name(RouterSpec))
     for name, provider in config.providers.items():
         _check_provider(check, name, provider, specs)
+        if provider.routing is not None or (provider.all_routes and not routers):
+            check.name(("providers", name, "routing"), provider.routing or "", routers, "unknown routing")
     _check_history(check, config.history.url, contributions)
     _check_budgets(check, config, contributions, providers)
     _check_recovery(check, config)
@@ -127,13 +145,22 @@ def _check_provider(check: _Checker, name: str, provider: ProviderConfig, specs:
         own = f", or a base_url for a server of kind {generic!r}" if generic else ""
         problem = f"no plugin contributes a provider of this name, so kind is required{own}"
         check.name((*path, "kind"), name, kinds, problem)
-    if provider.base_url and (problem := secret_in(provider.base_url)):
-        allowed = "a URL without credentials; use api_key or headers"
-        check.add((*path, "base_url"), problem, shown_url(provider.base_url), allowed)
-    for limit in ("timeout_s", "connect_timeout_s", "idle_timeout_s", "first_token_timeout_s", "max_response_bytes"):
-        if (value := getattr(provider, limit)) is not None and not value > 0:
-            problem = "every request would fail at 0" if value == 0 else "not a number above 0"
-            check.add((*path, limit), problem, value, "more than 0")
+    if provider.api_keys and (provider.api_key or provider.routes):
+        check.add(
+            (*path, "api_keys"), "set besides api_key or routes", "", "api_keys alone, or routes with an api_key each"
+        )
+    routes = [((*path, "routes", str(index)), route) for index, route in enumerate(provider.routes)]
+    tables: list[tuple[tuple[str, ...], ProviderConfig | RouteConfig]] = [(path, provider), *routes]
+    for where, table in tables:
+        if table.base_url and (problem := secret_in(table.base_url)):
+            allowed = "a URL without credentials; use api_key or headers"
+            check.add((*where, "base_url"), problem, shown_url(table.base_url), allowed)
+        for limit in _LIMITS:
+            if (value := getattr(table, limit, None)) is not None and not value > 0:
+                problem = (
+                    "every request would fail at 0" if value == 0 and limit != "weight" else "not a number above 0"
+                )
+                check.add((*where, limit), problem, value, "more than 0")
 
 
 def _check_history(check: _Checker, url: str | None, contributions: Contributions) -> None:
@@ -217,7 +244,11 @@ class _Checker:
             self.name(path, value, allowed, problem)
 
     def add(self, path: tuple[str, ...], problem: str, value: object, allowed: str) -> None:
-        siblings = (text for key, text in self.origins.items() if key[: len(path) - 1] == path[:-1] and len(path) > 1)
+        siblings = (
+            text
+            for key, text in self.origins.items()
+            if len(path) > 1 and (key[: len(path) - 1] == path[:-1] or path[: len(key)] == key)
+        )
         origin = self.origins.get(path) or next(siblings, "")
         where = f"{origin}: {dotted(path)}" if origin else dotted(path)
         self.mistakes.append(Mistake(where, problem, NOT_SHOWN if is_hidden(path) else repr(value), allowed))

@@ -283,6 +283,21 @@ class CooldownStarted(EventBase):
 
 
 @attrs.frozen(kw_only=True)
+class RouteCooldownStarted(EventBase):
+    """One API key or server of a provider failed; until its cooldown ends, the others are used.
+
+    :ivar route: its position in the configuration, such as ``key 2 of 3``.
+    :ivar seconds: duration of the cooldown.
+    :ivar cause: class of the failure.
+    """
+
+    provider: str
+    route: str
+    seconds: float
+    cause: FailureClass
+
+
+@attrs.frozen(kw_only=True)
 class CostUnknown(EventBase):
     """A cost limit is set, but a model has no known price, so its calls do not count; sent once per model.
 
@@ -421,6 +436,7 @@ Event = (
     | ReasoningStripped
     | AttemptEnded
     | CooldownStarted
+    | RouteCooldownStarted
     | CostUnknown
     | ModelUnknown
     | ProviderNotice
