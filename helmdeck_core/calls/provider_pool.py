@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import threading
 from collections.abc import AsyncGenerator
 
 from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.domain.chat import Disposition, Provider, StopReason
-from helmdeck_core.domain.events import ProviderNotice, RouteCooldownStarted
+from helmdeck_core.domain.events import ProviderNotice
 from helmdeck_core.domain.routing import Router
-from helmdeck_core.errors import FailureClass
 from helmdeck_core.resolve.runtime import Runtime
 
 
@@ -28,7 +26,7 @@ class ProviderPool:
         self._closers: dict[asyncio.AbstractEventLoop, AsyncGenerator[None, None]] = {}
         self._lock = threading.Lock()
         self._announced: set[str] = set()
-        self._routers: dict[str, Router | None] = {}
+        self._routers: dict[str, Router] = {}
 
     def open_provider(self, name: str) -> Provider:
         """Return the provider of that name, opening it at the first use.
@@ -49,20 +47,17 @@ class ProviderPool:
                 self._runtime.emit(ProviderNotice(provider=name, notice=notice))
         spec = self.registry.contribution(name).value
         try:
-            with self._lock:  # its state is shared by all event loops
-                if name not in self._routers:
-                    self._routers[name] = self.registry.router(name, functools.partial(self._report, name))
-                router = self._routers[name]
             providers = [spec.open(settings, self) for settings in self.registry.settings_by_route(name)]
-            return providers[0] if router is None else router(providers)
+            if (routing := self.registry.router_spec(name)) is None:
+                return providers[0]
+            with self._lock:  # one router for all event loops
+                if name not in self._routers:
+                    settings = self.registry.settings_by_route(name)
+                    self._routers[name] = routing.open(settings, self._runtime.emit)
+            return self._routers[name](providers)
         except BaseException as exc:
             failure = self.registry.wrap_error(exc, name, "cannot be opened:")
         raise failure
-
-    def _report(self, name: str, index: int, seconds: float, cause: FailureClass) -> None:
-        urls = [each.base_url for each in self.registry.settings_by_route(name)]
-        route = f"{'key' if len(set(urls)) == 1 else 'route'} {index + 1} of {len(urls)}"
-        self._runtime.emit(RouteCooldownStarted(provider=name, route=route, seconds=seconds, cause=cause))
 
     def normalise_stop(self, raw: str | None, wire_format: str) -> StopReason:
         """Look a native stop reason up; part of ``ProviderContext``."""

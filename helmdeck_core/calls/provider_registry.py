@@ -14,7 +14,7 @@ from helmdeck_core.config.types import ProviderConfig, RouteConfig, SecretRef
 from helmdeck_core.domain.chat import ProviderSettings, ProviderSpec
 from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.models import ModelId
-from helmdeck_core.domain.routing import Router, RouteReport, RouterSpec
+from helmdeck_core.domain.routing import RouterSpec
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
 from helmdeck_core.hooks.calls import PASSED_ON, Contribution
@@ -132,12 +132,10 @@ class ProviderRegistry:
         routes = config.all_routes or (RouteConfig(),)
         return tuple(self._settings(name, each, route) for each, route in zip(config.by_route, routes, strict=True))
 
-    def router(self, name: str, report: RouteReport) -> Router | None:
-        """Return a new router for a provider; ``None`` without configured routes."""
-        config, routers = self._config(name), self._runtime.contributed(RouterSpec)
-        if config is None or not config.all_routes:
-            return None
-        return routers[config.routing or next(iter(routers))].value.open(self.settings_by_route(name), report)
+    def router_spec(self, name: str) -> RouterSpec | None:
+        """Return what chooses between the routes of a provider; ``None`` without configured routes."""
+        config, specs = self._config(name), self._runtime.contributed(RouterSpec)
+        return specs[config.routing or next(iter(specs))].value if config and config.all_routes else None
 
     def _settings(self, name: str, config: ProviderConfig, route: RouteConfig) -> ProviderSettings:
         spec = self.contribution(name).value

@@ -185,7 +185,7 @@ def _converter() -> Any:
     converter.register_structure_hook(Tier, lambda value, _: _tier(value))
     converter.register_structure_hook(SecretRef, lambda value, _: _secret(value))
     converter.register_structure_hook_func(_is_literal, _literal)
-    converter.register_structure_hook_func(_is_tuple, _list_of(converter.structure))
+    converter.register_structure_hook_func(lambda kind: typing.get_origin(kind) is tuple, _list_of(converter))  # type: ignore[comparison-overlap]
     converter.register_structure_hook_func(_is_plain_tuple, _plain_tuple)
     return converter
 
@@ -254,15 +254,11 @@ def _literal(value: Any, kind: Any) -> Any:
     return value
 
 
-def _is_tuple(kind: Any) -> bool:
-    return typing.get_origin(kind) is tuple
-
-
-def _list_of(structure: Callable[[Any, Any], list[Any]]) -> Callable[[Any, Any], tuple[Any, ...]]:
+def _list_of(converter: Any) -> Callable[[Any, Any], tuple[Any, ...]]:
     def convert(value: Any, kind: Any) -> tuple[Any, ...]:
         if not isinstance(value, (list, tuple)):
             raise Invalid("not a list", "a list")
-        return tuple(structure(value, list[typing.get_args(kind)[0]]))  # type: ignore[misc]  # a type made here
+        return tuple(converter.structure(value, list[typing.get_args(kind)[0]]))
 
     return convert
 
@@ -329,10 +325,8 @@ def _mistake(
 
 def _at(values: Any, path: KeyPath) -> Any:
     for key in path:
-        if isinstance(values, (list, tuple)) and key.isdecimal():
-            values = values[int(key)]
-        else:
-            values = values.get(key) if isinstance(values, Mapping) else None
+        is_list = isinstance(values, (list, tuple)) and key.isdecimal()
+        values = values[int(key)] if is_list else values.get(key) if isinstance(values, Mapping) else None
     return values
 
 

@@ -8,15 +8,7 @@ from typing import Any, TypeVar
 from helmdeck_core.config.load import LoadedConfig
 from helmdeck_core.config.provider_settings import generic_kind, kind_of
 from helmdeck_core.config.structure import dotted, value_problem
-from helmdeck_core.config.types import (
-    Config,
-    EventsConfig,
-    ProviderConfig,
-    RouteConfig,
-    SelectionConfig,
-    is_catalog_file,
-    is_hidden,
-)
+from helmdeck_core.config.types import Config, EventsConfig, ProviderConfig, SelectionConfig, is_catalog_file, is_hidden
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
 from helmdeck_core.domain.chat import ProviderSpec
 from helmdeck_core.domain.event_sinks import EventSink
@@ -36,12 +28,6 @@ R = TypeVar("R")
 LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "SUCCESS", "WARNING", "ERROR", "CRITICAL")
 
 EXAMPLE_MODEL = "provider/model, such as local/lexical"
-
-_LIMITS = (
-    "timeout_s", "connect_timeout_s", "idle_timeout_s", "first_token_timeout_s", "max_response_bytes", "weight",
-    "max_concurrent",
-)  # fmt: skip
-"""Keys of providers and their routes with numbers above 0."""
 
 
 def mistakes_of(
@@ -147,19 +133,20 @@ def _check_provider(check: _Checker, name: str, provider: ProviderConfig, specs:
         check.name((*path, "kind"), name, kinds, problem)
     if provider.api_keys and (provider.api_key or provider.routes):
         check.add(
-            (*path, "api_keys"), "set besides api_key or routes", "", "api_keys alone, or routes with an api_key each"
+            (*path, "api_keys"), "set besides api_key or routes", "", "api_keys alone, or an api_key in each route"
         )
-    routes = [((*path, "routes", str(index)), route) for index, route in enumerate(provider.routes)]
-    tables: list[tuple[tuple[str, ...], ProviderConfig | RouteConfig]] = [(path, provider), *routes]
-    for where, table in tables:
+    tables: dict[tuple[str, ...], Any] = {
+        (*path, "routes", str(index)): each for index, each in enumerate(provider.routes)
+    }
+    limits = "timeout_s", "connect_timeout_s", "idle_timeout_s", "first_token_timeout_s", "max_response_bytes"
+    for where, table in {path: provider, **tables}.items():
         if table.base_url and (problem := secret_in(table.base_url)):
             allowed = "a URL without credentials; use api_key or headers"
             check.add((*where, "base_url"), problem, shown_url(table.base_url), allowed)
-        for limit in _LIMITS:
+        for limit in (*limits, "max_concurrent", "weight"):
             if (value := getattr(table, limit, None)) is not None and not value > 0:
-                problem = (
-                    "every request would fail at 0" if value == 0 and limit != "weight" else "not a number above 0"
-                )
+                is_fatal = value == 0 and limit != "weight"
+                problem = "every request would fail at 0" if is_fatal else "not a number above 0"
                 check.add((*where, limit), problem, value, "more than 0")
 
 
@@ -244,11 +231,7 @@ class _Checker:
             self.name(path, value, allowed, problem)
 
     def add(self, path: tuple[str, ...], problem: str, value: object, allowed: str) -> None:
-        siblings = (
-            text
-            for key, text in self.origins.items()
-            if len(path) > 1 and (key[: len(path) - 1] == path[:-1] or path[: len(key)] == key)
-        )
-        origin = self.origins.get(path) or next(siblings, "")
+        siblings = (text for key, text in self.origins.items() if key[: len(path) - 1] == path[:-1] and len(path) > 1)
+        origin = self.origins.get(path) or self.origins.get(path[:3]) or next(siblings, "")  # three: a list of tables
         where = f"{origin}: {dotted(path)}" if origin else dotted(path)
         self.mistakes.append(Mistake(where, problem, NOT_SHOWN if is_hidden(path) else repr(value), allowed))

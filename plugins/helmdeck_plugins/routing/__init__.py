@@ -11,7 +11,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 
-from helmdeck_core import ChatRequest, ProviderSettings, Role, Router, RouteReport, RouterSpec, hookimpl
+from helmdeck_core import ChatRequest, Event, ProviderSettings, Role, Router, RouterSpec, hookimpl
 
 Routes = Sequence[ProviderSettings]
 
@@ -61,10 +61,10 @@ def sticky(routes: Routes, busy: Sequence[int], usable: Sequence[int], request: 
 WAYS: dict[str, Choose] = {"weighted": weighted, "least-busy": least_busy, "in-order": in_order, "sticky": sticky}
 
 
-def _open(choose: Choose, routes: Routes, report: RouteReport) -> Router:
+def _open(choose: Choose, routes: Routes, emit: Callable[[Event], None]) -> Router:
     from helmdeck_plugins.routing.router import RouteChooser
 
-    return RouteChooser(routes, report, choose).connect
+    return RouteChooser(routes, emit, choose).connect
 
 
 @hookimpl

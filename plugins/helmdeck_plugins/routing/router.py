@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from helmdeck_core import CallFailed, ChatRequest, ChatResponse, Provider, RouteReport
+from helmdeck_core import CallFailed, ChatRequest, ChatResponse, Event, Provider, RouteCooldownStarted
 from helmdeck_plugins.routing import Choose, Routes
 from helmdeck_plugins.routing.cooldowns import Cooldowns, kind_of, summary
 
@@ -32,12 +32,12 @@ class _Waiter:
 class RouteChooser:
     """The routes of one provider: requests in flight and cooldowns. Shared by all event loops of a deck."""
 
-    def __init__(self, routes: Routes, report: RouteReport, choose: Choose) -> None:
+    def __init__(self, routes: Routes, emit: Callable[[Event], None], choose: Choose) -> None:
         self.routes = tuple(routes)
         urls = [route.base_url for route in routes]
         self._servers = [urls.index(url) for url in urls]
         self.in_flight = [0] * len(routes)
-        self._report = report
+        self._emit = emit
         self._choose = choose
         self._cooldowns = Cooldowns()
         self._waiters: deque[_Waiter] = deque()
@@ -93,8 +93,20 @@ class RouteChooser:
             while self._waiters:  # they may be waiting for this route: each chooses again
                 self._grant(self._waiters.popleft(), None)
         if seconds is not None:
-            self._report(index, seconds, failure.failure_class)
+            self._report(index, seconds, failure)
         return True
+
+    def _report(self, index: int, seconds: float, failure: CallFailed) -> None:
+        """Emit the event, with nothing of the key but its position."""
+        kind = "key" if len(set(self._servers)) == 1 else "route"
+        self._emit(
+            RouteCooldownStarted(
+                provider=self.routes[index].name,
+                route=f"{kind} {index + 1} of {len(self.routes)}",
+                seconds=seconds,
+                cause=failure.failure_class,
+            )
+        )
 
     def record_success(self, index: int, model: str) -> None:
         """End the cooldowns of a route that answered."""
