@@ -110,7 +110,6 @@ from helmdeck_core.domain.events import ModelUnknown as ModelUnknown
 from helmdeck_core.domain.events import ProviderNotice as ProviderNotice
 from helmdeck_core.domain.events import ReasoningStripped as ReasoningStripped
 from helmdeck_core.domain.events import RequestSent as RequestSent
-from helmdeck_core.domain.events import RouteCooldownStarted as RouteCooldownStarted
 from helmdeck_core.domain.events import SelectionFiltered as SelectionFiltered
 from helmdeck_core.domain.events import StopReasonObserved as StopReasonObserved
 from helmdeck_core.domain.events import StopReasonUnknown as StopReasonUnknown

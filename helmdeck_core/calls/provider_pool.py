@@ -47,12 +47,12 @@ class ProviderPool:
                 self._runtime.emit(ProviderNotice(provider=name, notice=notice))
         spec = self.registry.contribution(name).value
         try:
-            providers = [spec.open(settings, self) for settings in self.registry.settings_by_route(name)]
+            settings = self.registry.settings(name)
+            providers = [spec.open(each, self) for each in settings]
             if (routing := self.registry.router_spec(name)) is None:
                 return providers[0]
             with self._lock:  # one router for all event loops
                 if name not in self._routers:
-                    settings = self.registry.settings_by_route(name)
                     self._routers[name] = routing.open(settings, self._runtime.emit)
             return self._routers[name](providers)
         except BaseException as exc:

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core.config.provider_settings import key_notices, key_reference, kind_of
-from helmdeck_core.config.types import ProviderConfig, RouteConfig, SecretRef
+from helmdeck_core.config.types import ProviderConfig, SecretRef
 from helmdeck_core.domain.chat import ProviderSettings, ProviderSpec
 from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.models import ModelId
@@ -30,6 +30,7 @@ from helmdeck_guards.redaction import (
     without_scheme,
 )
 
+_LIMITS = ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes", "weight", "max_concurrent")
 _MIN_UNIQUE_CHARS = 8
 """A shorter secret may occur in unrelated text."""
 MOST_SUGGESTED = 5
@@ -122,28 +123,19 @@ class ProviderRegistry:
     def _specs(self) -> dict[str, ProviderSpec]:
         return {name: each.value for name, each in self._runtime.contributed(ProviderSpec).items()}
 
-    def settings(self, name: str) -> ProviderSettings:
-        """Return what a provider is opened with; for several routes, the settings of the first one."""
-        return self.settings_by_route(name)[0]
-
-    def settings_by_route(self, name: str) -> tuple[ProviderSettings, ...]:
+    def settings(self, name: str) -> tuple[ProviderSettings, ...]:
         """Return what a provider is opened with, once per route."""
-        config = self._config(name) or ProviderConfig()
-        routes = config.all_routes or (RouteConfig(),)
-        return tuple(self._settings(name, each, route) for each, route in zip(config.by_route, routes, strict=True))
+        return tuple(self._settings(name, each) for each in (self._config(name) or ProviderConfig()).by_route)
 
     def router_spec(self, name: str) -> RouterSpec | None:
-        """Return what chooses between the routes of a provider; ``None`` without configured routes."""
-        config, specs = self._config(name), self._runtime.contributed(RouterSpec)
-        return specs[config.routing or next(iter(specs))].value if config and config.all_routes else None
+        """Return what chooses between the routes of a provider; ``None`` without configured routes and limits."""
+        config, specs = self._config(name) or ProviderConfig(), self._runtime.contributed(RouterSpec)
+        has_routes = config.routes or config.api_keys or config.max_concurrent
+        return specs[config.routing or next(iter(specs))].value if has_routes else None
 
-    def _settings(self, name: str, config: ProviderConfig, route: RouteConfig) -> ProviderSettings:
+    def _settings(self, name: str, config: ProviderConfig) -> ProviderSettings:
         spec = self.contribution(name).value
-        limits = {
-            key: value
-            for key in ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes")
-            if (value := getattr(config, key)) is not None
-        }
+        limits = {key: value for key in _LIMITS if (value := getattr(config, key)) is not None}
         return ProviderSettings(
             name=name,
             base_url=config.base_url or spec.base_url,
@@ -157,8 +149,6 @@ class ProviderRegistry:
                 for rules in self._runtime.contributions.values_of(ErrorRuleSet)
                 if not rules.providers or {name, spec.name} & set(rules.providers)
             ),
-            weight=route.weight,
-            max_concurrent=route.max_concurrent,
             **limits,
         )
 

@@ -51,8 +51,7 @@ def _values(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
         for field in attrs.fields(type(value)):
             each = getattr(value, field.name)
             is_unset = each is None or (isinstance(each, Mapping) and not each)
-            is_unset = is_unset or (path[:1] == ("providers",) and each == ())
-            if not (is_nested and is_unset):
+            if not (is_nested and (is_unset or (path[0] == "providers" and each == ()))):
                 yield from _values(each, (*path, field.name))
     elif isinstance(value, Mapping) and value:
         for key, each in value.items():

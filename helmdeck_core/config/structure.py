@@ -185,8 +185,7 @@ def _converter() -> Any:
     converter.register_structure_hook(Tier, lambda value, _: _tier(value))
     converter.register_structure_hook(SecretRef, lambda value, _: _secret(value))
     converter.register_structure_hook_func(_is_literal, _literal)
-    converter.register_structure_hook_func(lambda kind: typing.get_origin(kind) is tuple, _list_of(converter))  # type: ignore[comparison-overlap]
-    converter.register_structure_hook_func(_is_plain_tuple, _plain_tuple)
+    converter.register_structure_hook_func(_is_tuple, _tuple)
     return converter
 
 
@@ -254,28 +253,19 @@ def _literal(value: Any, kind: Any) -> Any:
     return value
 
 
-def _list_of(converter: Any) -> Callable[[Any, Any], tuple[Any, ...]]:
-    def convert(value: Any, kind: Any) -> tuple[Any, ...]:
-        if not isinstance(value, (list, tuple)):
-            raise Invalid("not a list", "a list")
-        return tuple(converter.structure(value, list[typing.get_args(kind)[0]]))
-
-    return convert
+def _is_tuple(kind: Any) -> bool:
+    return typing.get_origin(kind) in (tuple,)
 
 
-def _is_plain_tuple(kind: Any) -> bool:
-    """Whether a type is a tuple of strings, literals or any values; tuples of other types are left to cattrs."""
-    element = (*typing.get_args(kind), None)[0]
-    return typing.get_origin(kind) is tuple and (element in (str, Any) or _is_literal(element))
-
-
-def _plain_tuple(value: Any, kind: Any) -> tuple[Any, ...]:
+def _tuple(value: Any, kind: Any) -> tuple[Any, ...]:
     element = typing.get_args(kind)[0]
-    if not isinstance(value, (list, tuple)):
-        raise Invalid("not a list" if element is Any else "not a list of strings", 'a list such as ["a", "b"]')
-    if element is not Any and not all(isinstance(each, str) for each in value):
-        raise Invalid("not a list of strings", 'a list such as ["a", "b"]')
-    return tuple(_literal(each, element) for each in value) if _is_literal(element) else tuple(value)
+    is_plain = element is str or _is_literal(element)
+    if not isinstance(value, (list, tuple)) or (is_plain and not all(isinstance(each, str) for each in value)):
+        problem = "not a list of strings" if is_plain else "not a list"
+        raise Invalid(problem, 'a list such as ["a", "b"]' if is_plain else "a list")
+    if is_plain:
+        return tuple(_literal(each, element) for each in value) if _is_literal(element) else tuple(value)
+    return tuple(value if element is Any else _converter().structure(value, list.__class_getitem__(element)))
 
 
 # -- mistakes --------------------------------------------------------------------------------------------

@@ -258,25 +258,22 @@ class RouteConfig:
     :ivar base_url: the URL of the server.
     :ivar api_key: reference to the API key: ``env:NAME`` or ``file:PATH``.
     :ivar headers: sent with every request, besides those of the provider; always redacted.
-    :ivar weight: share of the requests, relative to the other routes.
+    :ivar weight: share of the requests, relative to the other routes; left out: 1.
     :ivar max_concurrent: maximum number of requests at the same time; left out: no limit.
     """
 
     base_url: str | None = attrs.field(default=None, repr=_shown_url)
     api_key: SecretRef | None = None
     headers: Mapping[str, str] = attrs.field(default=EMPTY, converter=hidden_texts)
-    weight: float = 1.0
+    weight: float | None = None
     max_concurrent: int | None = None
 
 
 @attrs.frozen(kw_only=True)
-class ProviderConfig:
+class ProviderConfig(RouteConfig):
     """One provider; fields that are left out come from the plugin that contributes ``kind``, or from ``ProviderSettings``.
 
     :ivar kind: the contributed provider; left out: the name of the table.
-    :ivar base_url: the URL of the server.
-    :ivar api_key: reference to the API key: ``env:NAME`` or ``file:PATH``.
-    :ivar headers: sent with every request; always redacted.
     :ivar first_token_timeout_s: seconds until the first token of a model, and between two tokens of a text; left out: that
         of the model's tier, if the model is part of a fallback chain.
     :ivar transport: the HTTP transport; left out: ``[http] transport``.
@@ -287,9 +284,6 @@ class ProviderConfig:
     """
 
     kind: str | None = None
-    base_url: str | None = attrs.field(default=None, repr=_shown_url)
-    api_key: SecretRef | None = None
-    headers: Mapping[str, str] = attrs.field(default=EMPTY, converter=hidden_texts)
     timeout_s: float | None = None
     connect_timeout_s: float | None = None
     idle_timeout_s: float | None = None
@@ -304,20 +298,9 @@ class ProviderConfig:
     @property
     def by_route(self) -> tuple[ProviderConfig, ...]:
         """The same provider once per route, with the fields of that route; itself without any."""
-        return tuple(
-            attrs.evolve(
-                self,
-                base_url=route.base_url or self.base_url,
-                api_key=route.api_key or self.api_key,
-                headers={**self.headers, **route.headers},
-            )
-            for route in self.all_routes
-        ) or (self,)
-
-    @property
-    def all_routes(self) -> tuple[RouteConfig, ...]:
-        """The routes, also those of ``api_keys``."""
-        return self.routes or tuple(RouteConfig(api_key=key) for key in self.api_keys)
+        routes = self.routes or tuple(RouteConfig(api_key=key) for key in self.api_keys) or (RouteConfig(),)
+        tables = [attrs.asdict(route, recurse=False, filter=lambda _, value: value is not None) for route in routes]
+        return tuple(attrs.evolve(self, **{**each, "headers": {**self.headers, **each["headers"]}}) for each in tables)
 
 
 @attrs.frozen(kw_only=True)

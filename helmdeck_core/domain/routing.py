@@ -16,8 +16,7 @@ class RouterSpec:
     """A contributed way to choose routes.
 
     :ivar name: the value of ``routing`` in ``[providers.NAME]``; the lowest ``order`` is the default.
-    :ivar open: makes the router of a provider, for all event loops, from the settings of its routes; the second argument
-        sends ``RouteCooldownStarted``.
+    :ivar open: makes the router of a provider, once, from the settings of its routes and a function that emits events.
     """
 
     name: str

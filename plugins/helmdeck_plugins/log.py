@@ -26,7 +26,6 @@ from helmdeck_core import (
     ProviderNotice,
     ReasoningStripped,
     RequestSent,
-    RouteCooldownStarted,
     SelectionFiltered,
     StopReasonObserved,
     StopReasonUnknown,
@@ -95,12 +94,15 @@ def line_of(event: Event) -> tuple[str, str]:
             return INFO, "an attempt of a model call failed"
         case AttemptEnded():
             return DEBUG, "an attempt of a model call succeeded"
+        case CooldownStarted() if event.route and event.cause in (
+            FailureClass.AUTH_FAILED,
+            FailureClass.QUOTA_EXHAUSTED,
+        ):
+            return WARNING, "a key of a provider was rejected or has no quota left; the others are used"
+        case CooldownStarted() if event.route:
+            return INFO, "a key or server of a provider is not used until its cooldown ends"
         case CooldownStarted():
             return WARNING, "a model failed repeatedly; its circuit is open until the cooldown ends"
-        case RouteCooldownStarted() if event.cause in (FailureClass.AUTH_FAILED, FailureClass.QUOTA_EXHAUSTED):
-            return WARNING, "a key of a provider was rejected or has no quota left; the others are used"
-        case RouteCooldownStarted():
-            return INFO, "a key or server of a provider is not used until its cooldown ends"
         case CostUnknown():
             return WARNING, "the cost limit ignores a model without a known price"
         case ModelUnknown():

@@ -14,6 +14,7 @@ from helmdeck_core import (
     ChatDelta,
     ChatRequest,
     ChatResponse,
+    CooldownStarted,
     FailureClass,
     InvalidRequest,
     Message,
@@ -22,7 +23,6 @@ from helmdeck_core import (
     QuotaExhausted,
     RateLimited,
     Role,
-    RouteCooldownStarted,
     StopReason,
     TextPart,
 )
@@ -184,7 +184,7 @@ def test_next_key_answers_when_one_is_refused_and_that_key_is_left_alone(acme, n
             response = list(deck.stream(asking()))[-1] if streams else deck.complete(asking())
             assert response.text == "fine" and len(response.attempts) == 1, "one attempt of the same model"
     assert acme.calls == [A, B, B, B]
-    (event,) = recorder.of(RouteCooldownStarted)
+    (event,) = recorder.of(CooldownStarted)
     assert (event.provider, event.route, event.cause) == ("acme", "key 1 of 2", REFUSED[name].failure_class)
 
 
@@ -193,7 +193,7 @@ def test_missing_key_is_passed_over(acme, monkeypatch):
     recorder = EventRecorder()
     with acme_deck(acme, recorder, api_keys=REFERENCES[:2], routing="in-order") as deck:
         assert deck.complete(asking()).text == "fine"
-    (event,) = recorder.of(RouteCooldownStarted)
+    (event,) = recorder.of(CooldownStarted)
     assert (event.route, event.cause) == ("key 1 of 2", FailureClass.AUTH_FAILED)
 
 
@@ -204,7 +204,7 @@ def test_unreachable_server_is_passed_over_with_all_its_keys(acme):
     with acme_deck(acme, recorder, routes=routes, routing="in-order") as deck:
         assert [deck.complete(asking()).text for _ in range(2)] == ["fine"] * 2
     assert acme.calls == [A, C, C]
-    assert [event.route for event in recorder.of(RouteCooldownStarted)] == ["route 1 of 3"]
+    assert [event.route for event in recorder.of(CooldownStarted)] == ["route 1 of 3"]
 
 
 def test_other_failures_are_not_repeated_with_another_key(acme):

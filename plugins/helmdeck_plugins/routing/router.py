@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from helmdeck_core import CallFailed, ChatRequest, ChatResponse, Event, Provider, RouteCooldownStarted
+from helmdeck_core import CallFailed, ChatRequest, ChatResponse, CooldownStarted, Event, Provider
 from helmdeck_plugins.routing import Choose, Routes
 from helmdeck_plugins.routing.cooldowns import Cooldowns, kind_of, summary
 
@@ -100,7 +100,7 @@ class RouteChooser:
         """Emit the event, with nothing of the key but its position."""
         kind = "key" if len(set(self._servers)) == 1 else "route"
         self._emit(
-            RouteCooldownStarted(
+            CooldownStarted(
                 provider=self.routes[index].name,
                 route=f"{kind} {index + 1} of {len(self.routes)}",
                 seconds=seconds,
