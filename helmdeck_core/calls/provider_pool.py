@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.domain.chat import Disposition, Provider, StopReason
 from helmdeck_core.domain.events import ProviderNotice
-from helmdeck_core.domain.routing import Router
 from helmdeck_core.resolve.runtime import Runtime
 
 
@@ -26,7 +25,7 @@ class ProviderPool:
         self._closers: dict[asyncio.AbstractEventLoop, AsyncGenerator[None, None]] = {}
         self._lock = threading.Lock()
         self._announced: set[str] = set()
-        self._routers: dict[str, Router] = {}
+        self._routers: dict[str, Callable[[Sequence[Provider]], Provider]] = {}
 
     def open_provider(self, name: str) -> Provider:
         """Return the provider of that name, opening it at the first use.

@@ -49,7 +49,8 @@ def mistakes_of(
     routers = list(contributions.by_name(RouterSpec))
     for name, provider in config.providers.items():
         _check_provider(check, name, provider, specs)
-        if provider.routing is not None or ((provider.routes or provider.api_keys) and not routers):
+        uses = (provider.routing, *provider.routes, *provider.api_keys, provider.max_concurrent)
+        if any(uses) and (provider.routing or not routers):
             check.name(("providers", name, "routing"), provider.routing or "", routers, "unknown routing")
     _check_history(check, config.history.url, contributions)
     _check_budgets(check, config, contributions, providers)
