@@ -26,6 +26,7 @@ from helmdeck_core import (
     StopReason,
     TextPart,
 )
+from helmdeck_plugins.log import line_of
 from helmdeck_testing import EventRecorder, make_deck, plugin_with
 
 KEYS = {"KEY_A": "sk-Aa1Bb2Cc3Dd4Ee5Ff6", "KEY_B": "sk-Gg7Hh8Ii9Jj0Kk1Ll2", "KEY_C": "sk-Mm3Nn4Oo5Pp6Qq7Rr8"}
@@ -42,6 +43,12 @@ def _keys(monkeypatch):
 
 def asking(model="acme/m", text="hello"):
     return ChatRequest(model=model, messages=(Message(Role.USER, (TextPart(text),)),))
+
+
+async def turns():
+    """Let every task run until it waits for something other than its turn."""
+    for _ in range(100):
+        await asyncio.sleep(0)
 
 
 class Acme:
@@ -134,8 +141,7 @@ def test_least_busy_route_takes_each_of_200_concurrent_requests(acme):
         acme.gate = asyncio.Event()
         async with acme_deck(acme, routes=routes, routing="least-busy") as deck:
             calls = [asyncio.create_task(deck.acomplete(asking())) for _ in range(200)]
-            while len(acme.calls) < 200:
-                await asyncio.sleep(0)
+            await turns()
             assert acme.busy == {A: 100, B: 50, C: 50}
             acme.gate.set()
             await asyncio.gather(*calls)
@@ -319,8 +325,7 @@ def test_requests_above_max_concurrent_use_another_route_then_wait_in_order(acme
         acme.gate = asyncio.Event()
         async with acme_deck(acme, routes=routes, routing="in-order") as deck:
             calls = [asyncio.create_task(deck.acomplete(asking())) for _ in range(40)]
-            for _ in range(200):
-                await asyncio.sleep(0)
+            await turns()
             assert acme.calls == [A, A, B, B, B] and chooser_of(deck).in_flight == [2, 3]
             for call in calls[::7]:  # two in flight, and four that wait
                 call.cancel()
@@ -339,8 +344,7 @@ def test_waiting_requests_move_on_when_their_route_fails(acme):
         acme.failures[A] = RateLimited("no", retry_after_s=60.0)
         async with acme_deck(acme, routes=[{"api_key": "env:KEY_A", "max_concurrent": 1}]) as deck:
             calls = [asyncio.create_task(deck.acomplete(asking())) for _ in range(3)]
-            while not acme.calls:
-                await asyncio.sleep(0)
+            await turns()
             acme.gate.set()
             results = await asyncio.gather(*calls, return_exceptions=True)
             assert [type(each) for each in results] == [RateLimited] * 3 and acme.calls == [A]
@@ -464,5 +468,24 @@ def test_all_keys_refused_is_an_authentication_failure_that_names_none(virtual_t
         text = repr(caught.value) + str(caught.value.to_dict())
         assert not any(secret in text for secret in (*KEYS, *KEYS.values()))
         assert isinstance(caught.value, CallFailed) and len(server.keys) == 3
+
+    asyncio.run(run())
+
+
+def test_rejected_key_is_a_warning_with_its_position_and_a_limited_one_is_not():
+    for failure, level in ((AuthFailed("no"), "WARNING"), (RateLimited("no"), "INFO")):
+        event = CooldownStarted(provider="acme", route="key 2 of 3", seconds=5.0, cause=failure.failure_class)
+        assert line_of(event)[0] == level
+
+
+def test_max_concurrent_limits_a_provider_without_routes(acme):
+    async def run():
+        acme.gate = asyncio.Event()
+        async with acme_deck(acme, max_concurrent=2) as deck:
+            calls = [asyncio.create_task(deck.acomplete(asking())) for _ in range(6)]
+            await turns()
+            assert len(acme.calls) == 2
+            acme.gate.set()
+            assert len(await asyncio.gather(*calls)) == 6
 
     asyncio.run(run())

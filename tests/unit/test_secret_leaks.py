@@ -189,11 +189,13 @@ def _keys(monkeypatch):
 # -- the claim ------------------------------------------------------------------------------------------------
 
 
-SECOND_KEY, SECOND_TENANT = "xT4yU8vW/2Za6Bc0+Dq3\"Er7Fs=9Gt", "Mm1Nn2Oo3/Kk4Ll5+Jj6"
+SECOND_KEY, SECOND_TENANT = 'xT4yU8vW/2Za6Bc0+Dq3"Er7Fs=9Gt', "Mm1Nn2Oo3/Kk4Ll5+Jj6"
 """Of a second key and server of the provider, which answers as the first one does."""
 PARTS |= {text[start : start + 12] for text in (SECOND_KEY, SECOND_TENANT) for start in range(0, len(text) - 11, 3)}
 DAMAGED_PARTS |= {part for text in (SECOND_KEY, SECOND_TENANT) for part in windows(text)}
-ROUTES = Adapter("openai", OPENAI_CHAT, {"routes": [{}, {"api_key": "env:SECOND", "headers": {"x-pass": SECOND_TENANT}}]})
+ROUTES = Adapter(
+    "openai", OPENAI_CHAT, {"routes": [{}, {"api_key": "env:SECOND", "headers": {"x-pass": SECOND_TENANT}}]}
+)
 
 
 @pytest.mark.parametrize("name", [*ADAPTERS, *PLACES, "routes"])
