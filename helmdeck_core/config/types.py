@@ -257,9 +257,9 @@ class RouteConfig:
 
     :ivar base_url: the URL of the server.
     :ivar api_key: reference to the API key: ``env:NAME`` or ``file:PATH``.
-    :ivar headers: sent with every request, besides those of the provider; always redacted.
-    :ivar weight: share of the requests, relative to the other routes; left out: 1.
-    :ivar max_concurrent: maximum number of requests at the same time; left out: no limit.
+    :ivar headers: sent with every request, those of a route besides those of the provider; always redacted.
+    :ivar weight: share of the requests of a route, relative to the other routes; left out: 1.
+    :ivar max_concurrent: maximum number of requests at the same time, per route; left out: no limit.
     """
 
     base_url: str | None = attrs.field(default=None, repr=_shown_url)

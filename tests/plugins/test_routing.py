@@ -52,7 +52,7 @@ async def turns():
 
 
 class Acme:
-    """A provider of a third party that knows nothing of routes.
+    """A provider of a third party, written without routes in mind.
 
     :ivar failures: the failure of each key or host.
     :ivar gate: requests wait for it.
