@@ -115,7 +115,8 @@ def configuration() -> str:
 
     tables: dict[str, list[Sequence[str]]] = {}
     for key, kind, default, doc in keys(Config):
-        tables.setdefault(key.rpartition(".")[0], []).append((f"`{key}`", kind, default, doc, f"`{variable(key)}`"))
+        name = "" if "[]" in key or "list of tables" in kind else f"`{variable(key)}`"  # tables in lists have none
+        tables.setdefault(key.rpartition(".")[0], []).append((f"`{key}`", kind, default, doc, name))
     short = [f"`{name}` is short for `{variable('.'.join(path))}`" for name, path in ENV_SHORT.items()]
     parts = [
         (
@@ -133,7 +134,7 @@ def configuration() -> str:
         ),
     ]
     for prefix, rows in tables.items():
-        heading = f"[{prefix}]" if prefix else "Top level"
+        heading = f"[[{prefix[:-2]}]]" if prefix.endswith("[]") else f"[{prefix}]" if prefix else "Top level"
         parts += [f"## {heading}", table(("key", "type", "default", "description", "environment variable"), rows)]
     return page("Configuration", *parts)
 
@@ -157,6 +158,8 @@ def keys(cls: Any, above: str = "") -> Iterator[tuple[str, str, str, str]]:
         value = arguments[1] if len(arguments) == 2 and typing.get_origin(kind) is not tuple else None
         if value is not None and attrs.has(value):
             inner.append((value, f"{key}.{'TIER' if 'Tier' in str(arguments[0]) else 'NAME'}"))
+        if typing.get_origin(kind) is tuple and attrs.has(arguments[0]) and arguments[0].__name__ != "SecretRef":
+            inner.append((arguments[0], f"{key}[]"))
         doc = texts.get(field.name) or KEY_DESCRIPTIONS.get(key, "")
         if not doc and cls.__name__ in ("BudgetConfig", "ProviderConfig"):
             # The class that receives the value documents it.
@@ -173,9 +176,9 @@ def _description(key: str) -> str:
 
 
 def _kind(kind: Any) -> str:
-    name = type_name(kind)
-    if "SecretRef" in name:
-        return "string"
+    name = type_name(kind).replace("SecretRef", "string")
+    if "RouteConfig" in name:
+        return "list of tables"
     is_nested = "Config" in name or name.startswith("table of tables ") or name.endswith("Rules")
     return "table of tables" if is_nested else {"Tier": "`A`, `B` or `C`"}.get(name, name)
 

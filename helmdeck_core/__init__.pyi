@@ -164,6 +164,8 @@ from helmdeck_core.domain.recovery import RecoveryRule as RecoveryRule
 from helmdeck_core.domain.recovery import RequestChanges as RequestChanges
 from helmdeck_core.domain.recovery import Retry as Retry
 from helmdeck_core.domain.recovery import Wait as Wait
+from helmdeck_core.domain.routing import Router as Router
+from helmdeck_core.domain.routing import RouterSpec as RouterSpec
 from helmdeck_core.domain.secret_patterns import SecretPattern as SecretPattern
 from helmdeck_core.domain.shared_text import SharedText as SharedText
 from helmdeck_core.domain.suggestions import did_you_mean as did_you_mean

@@ -16,6 +16,7 @@ class Case(NamedTuple):
     :ivar extra: requests that are enough beyond the first one.
     :ivar is_answered: whether a server can answer.
     :ivar prefill_status: status of the response to prefill, of a first model that is known to support it; ``None`` for others.
+    :ivar key_fault: the first provider has two keys, the first of which has this fault; empty for one key.
     """
 
     primary: Sequence[str]
@@ -23,7 +24,11 @@ class Case(NamedTuple):
     extra: int = 1
     is_answered: bool = True
     prefill_status: int | None = None
+    key_fault: str = ""
 
+
+FIRST_KEY, SECOND_KEY = "key-one-of-two", "key-two-of-two"
+"""The keys of a first provider that has two."""
 
 CASES: Mapping[str, Case] = {
     "none": Case(("good",), extra=0),
@@ -37,6 +42,8 @@ CASES: Mapping[str, Case] = {
     "fallback breaks as well": Case(("reset",), ("reset", "good"), extra=3),
     "prefill rejected": Case(("reset", "good"), extra=2, prefill_status=400),
     "prefill accepted": Case(("reset", "good"), prefill_status=200),
+    "one of two keys limited": Case(("good",), key_fault="429, Retry-After 60"),
+    "one of two keys rejected": Case(("good",), key_fault="401"),
     "both refused": Case(("refused",), ("refused",), extra=3, is_answered=False),
     "both silent": Case(("silent",), ("silent",), is_answered=False),
     "both 503": Case(("503",), ("503",), extra=3, is_answered=False),

@@ -10,10 +10,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
-from benchmarks.faults.cases import CASES, Case
+from benchmarks.faults.cases import CASES, FIRST_KEY, SECOND_KEY, Case
 from benchmarks.faults.upstream import ANSWER, Upstream
 
 LIMIT_S = 30.0
@@ -25,25 +25,30 @@ Ask = Callable[[bool], AsyncIterator[str]]
 
 
 @contextlib.asynccontextmanager
-async def openai(primary: str, _fallback: str, _case: Case) -> AsyncIterator[Ask]:
+async def openai(primary: str, _fallback: str, case: Case) -> AsyncIterator[Ask]:
     """The client of the package openai, which retries and has no fallback."""
     library: Any = importlib.import_module("openai")
-    async with library.AsyncOpenAI(base_url=primary, api_key="sk-none") as client:
+    async with library.AsyncOpenAI(base_url=primary, api_key=_keys(case)[0]) as client:
         yield lambda streams: _texts(client.chat.completions.create(model="m", messages=MESSAGES, stream=streams))
 
 
 @contextlib.asynccontextmanager
-async def litellm(primary: str, fallback: str, _case: Case) -> AsyncIterator[Ask]:
+async def litellm(primary: str, fallback: str, case: Case) -> AsyncIterator[Ask]:
     """LiteLLM's Router with a fallback."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     library: Any = importlib.import_module("litellm")
     library.suppress_debug_info = True
     rows = [
-        {"model_name": name, "litellm_params": {"model": "openai/m", "api_base": url, "api_key": "sk-none"}}
-        for name, url in (("primary", primary), ("backup", fallback))
+        {"model_name": name, "litellm_params": {"model": "openai/m", "api_base": url, "api_key": key}}
+        for name, url, keys in (("primary", primary, _keys(case)), ("backup", fallback, ("sk-none",)))
+        for key in keys
     ]
     router = library.Router(model_list=rows, fallbacks=[{"primary": ["backup"]}])
     yield lambda streams: _texts(router.acompletion(model="primary", messages=MESSAGES, stream=streams))
+
+
+def _keys(case: Case) -> Sequence[str]:
+    return (FIRST_KEY, SECOND_KEY) if case.key_fault else ("sk-none",)
 
 
 async def _texts(answering: Awaitable[Any]) -> AsyncIterator[str]:
@@ -63,11 +68,16 @@ async def helmdeck(primary: str, fallback: str, case: Case) -> AsyncIterator[Ask
     core: Any = importlib.import_module("helmdeck_core")
     make_deck: Any = importlib.import_module("helmdeck_testing").make_deck
     # Models of vLLM are known to take prefill.
-    providers = {
+    providers: dict[str, dict[str, Any]] = {
         "first": {"kind": "openai", "base_url": primary},
         "vllm": {"base_url": primary},
         "backup": {"kind": "openai", "base_url": fallback},
     }
+    if case.key_fault:
+        variables = {f"BENCHMARK_{number}": key for number, key in enumerate(_keys(case))}
+        os.environ.update(variables)
+        providers["first"]["api_keys"] = [f"env:{name}" for name in variables]
+        providers["first"]["routing"] = "in-order"  # the one that fails is first
     model = "first/m" if case.prefill_status is None else "vllm/m"
     request = core.ChatRequest(model=model, messages=(core.Message(core.Role.USER, (core.TextPart(ASK),)),))
     async with make_deck(config={"providers": providers, "fallback": {"": ["backup/m"]}}) as deck:
@@ -103,7 +113,11 @@ async def outcome(
     """
     text, error = "", ""
     async with (
-        Upstream(case.primary, prefill_status=case.prefill_status or 200) as one,
+        Upstream(
+            case.primary,
+            prefill_status=case.prefill_status or 200,
+            key_faults={FIRST_KEY: case.key_fault} if case.key_fault else None,
+        ) as one,
         Upstream(case.fallback) as two,
         contestant(one.base_url, two.base_url, case) as ask,
     ):

@@ -35,6 +35,8 @@ STATUSES: Mapping[Fault, tuple[int, Mapping[str, str]]] = {
     "503": (503, {}),
     "503, Retry-After 2": (503, {"retry-after": "2"}),
 }
+KEY_STATUSES: Mapping[Fault, tuple[int, Mapping[str, str]]] = {"401": (401, {}), "402": (402, {})}
+"""Further faults of single API keys."""
 AT_ONCE = ("silent", "silent after the headers", "error in 200", "empty answer", *STATUSES)
 """Faults before any text."""
 IN_MID_STREAM = ("stalled", "reset", "closed", "no end mark", "damaged event", "error event")
@@ -46,12 +48,23 @@ class Upstream:
 
     :param faults: of the requests in order; the last one applies again and again.
     :param prefill_status: status of the response to a request whose last message is the model's own.
+    :param key_faults: faults of the requests with an API key; they take precedence.
     :ivar requests: the bodies received so far.
+    :ivar keys: the API keys of the requests, in the same order; ``heads`` has their headers.
     """
 
-    def __init__(self, faults: Sequence[Fault] = ("good",), *, prefill_status: int = 200) -> None:
+    def __init__(
+        self,
+        faults: Sequence[Fault] = ("good",),
+        *,
+        prefill_status: int = 200,
+        key_faults: Mapping[str, Fault] | None = None,
+    ) -> None:
         self.faults = list(faults)
         self.prefill_status = prefill_status
+        self.key_faults = dict(key_faults or {})
+        self.keys: list[str] = []
+        self.heads: list[bytes] = []
         self.requests: list[dict[str, Any]] = []
         self.port = 0
         self._listener = LoopListener(self._serve)
@@ -83,7 +96,10 @@ class Upstream:
             body = await reader.readexactly(int(lengths[0].partition(b":")[2]) if lengths else 0)
             request = json.loads(body or b"{}")
             self.requests.append(request)
+            self.heads.append(head)
+            self.keys.append(head.partition(b"Bearer ")[2].partition(b"\r")[0].decode())
             fault = self.faults[min(len(self.requests), len(self.faults)) - 1]
+            fault = self.key_faults.get(self.keys[-1], fault)
             if request["messages"][-1]["role"] == "assistant" and self.prefill_status != 200:
                 error = {
                     "error": {"message": "the last message must be from the user", "type": "invalid_request_error"}
@@ -96,8 +112,8 @@ class Upstream:
         """Write the response; return whether the connection stays open."""
         if fault == "silent":
             await asyncio.Event().wait()
-        if fault in STATUSES:
-            status, headers = STATUSES[fault]
+        if fault in STATUSES or fault in KEY_STATUSES:
+            status, headers = {**STATUSES, **KEY_STATUSES}[fault]
             writer.write(_whole(json.dumps({"error": {"message": "try later", "code": status}}), status, headers))
             return True
         text = "" if fault == "empty answer" else _continuation(request)

@@ -108,7 +108,7 @@ class ProviderClient:
         if spec.constrain is None:
             return None
         try:
-            return spec.constrain(self._registry.settings(name), request)
+            return spec.constrain(self._registry.settings(name)[0], request)
         except BaseException as exc:
             failure = self._registry.wrap_error(exc, name, "cannot report the constraint on an answer:")
         raise failure

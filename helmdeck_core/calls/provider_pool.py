@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.domain.chat import Disposition, Provider, StopReason
@@ -25,6 +25,7 @@ class ProviderPool:
         self._closers: dict[asyncio.AbstractEventLoop, AsyncGenerator[None, None]] = {}
         self._lock = threading.Lock()
         self._announced: set[str] = set()
+        self._routers: dict[str, Callable[[Sequence[Provider]], Provider]] = {}
 
     def open_provider(self, name: str) -> Provider:
         """Return the provider of that name, opening it at the first use.
@@ -43,8 +44,16 @@ class ProviderPool:
             self._announced.add(name)
             for notice in self.registry.notices(name):
                 self._runtime.emit(ProviderNotice(provider=name, notice=notice))
+        spec = self.registry.contribution(name).value
         try:
-            return self.registry.contribution(name).value.open(self.registry.settings(name), self)
+            settings = self.registry.settings(name)
+            providers = [spec.open(each, self) for each in settings]
+            if (routing := self.registry.router_spec(name)) is None:
+                return providers[0]
+            with self._lock:  # one router for all event loops
+                if name not in self._routers:
+                    self._routers[name] = routing.open(settings, self._runtime.emit)
+            return self._routers[name](providers)
         except BaseException as exc:
             failure = self.registry.wrap_error(exc, name, "cannot be opened:")
         raise failure

@@ -14,6 +14,7 @@ from helmdeck_core.config.types import ProviderConfig, SecretRef
 from helmdeck_core.domain.chat import ProviderSettings, ProviderSpec
 from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.models import ModelId
+from helmdeck_core.domain.routing import RouterSpec
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
 from helmdeck_core.hooks.calls import PASSED_ON, Contribution
@@ -29,6 +30,7 @@ from helmdeck_guards.redaction import (
     without_scheme,
 )
 
+_LIMITS = ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes", "weight", "max_concurrent")
 _MIN_UNIQUE_CHARS = 8
 """A shorter secret may occur in unrelated text."""
 MOST_SUGGESTED = 5
@@ -84,7 +86,7 @@ class ProviderRegistry:
     def _account(self, name: str) -> str:
         """What the calls to a provider are made with, such as the reference to its key; empty if it is not configured."""
         spec, config = self.contribution(name).value, self._runtime.config.providers.get(name)
-        key = key_reference(config or ProviderConfig(), spec)
+        key = key_reference((config or ProviderConfig()).by_route[0], spec)
         is_embedded = spec.base_url is None and key is None
         if config is None and not is_embedded and (spec.base_url is None or key is None or key.read() is None):
             return ""
@@ -111,8 +113,8 @@ class ProviderRegistry:
 
     def notices(self, name: str) -> tuple[str, ...]:
         """Return what a deployment should know about the settings of a provider, such as a key that is not sent."""
-        config = self._config(name)
-        return tuple(key_notices(name, config, self._specs)) if config is not None else ()
+        routes = config.by_route if (config := self._config(name)) is not None else ()
+        return tuple(dict.fromkeys(notice for each in routes for notice in key_notices(name, each, self._specs)))
 
     def _config(self, name: str) -> ProviderConfig | None:
         return self._runtime.config.providers.get(name)
@@ -121,15 +123,19 @@ class ProviderRegistry:
     def _specs(self) -> dict[str, ProviderSpec]:
         return {name: each.value for name, each in self._runtime.contributed(ProviderSpec).items()}
 
-    def settings(self, name: str) -> ProviderSettings:
-        """Return what a provider is opened with."""
+    def settings(self, name: str) -> tuple[ProviderSettings, ...]:
+        """Return what a provider is opened with, once per route."""
+        return tuple(self._settings(name, each) for each in (self._config(name) or ProviderConfig()).by_route)
+
+    def router_spec(self, name: str) -> RouterSpec | None:
+        """Return what chooses between the routes of a provider; ``None`` without configured routes and limits."""
+        config, specs = self._config(name) or ProviderConfig(), self._runtime.contributed(RouterSpec)
+        has_routes = config.routes or config.api_keys or config.max_concurrent
+        return specs[config.routing or next(iter(specs))].value if has_routes else None
+
+    def _settings(self, name: str, config: ProviderConfig) -> ProviderSettings:
         spec = self.contribution(name).value
-        config = self._runtime.config.providers.get(name, ProviderConfig())
-        limits = {
-            key: value
-            for key in ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes")
-            if (value := getattr(config, key)) is not None
-        }
+        limits = {key: value for key in _LIMITS if (value := getattr(config, key)) is not None}
         return ProviderSettings(
             name=name,
             base_url=config.base_url or spec.base_url,
@@ -186,14 +192,16 @@ class ProviderRegistry:
         return self.contribution(provider).crash(f"provider {provider!r} {what}", exc, self.secrets(provider))
 
     def _provider_secrets(self, name: str) -> Iterator[str]:
-        config = self._runtime.config.providers.get(name, ProviderConfig())
+        config = self._config(name) or ProviderConfig()
         spec = self.contribution(name).value
         options = [value for value in {**spec.options, **config.options}.values() if isinstance(value, str)]
-        for reference in (config.api_key, *map(_secret_ref, (spec.api_key, *options))):
+        keys = [each.api_key for each in (config, *config.by_route)]
+        for reference in dict.fromkeys((*keys, *map(_secret_ref, (spec.api_key, *options)))):
             if reference is not None and reference.kind in ("env", "file") and (secret := reference.read()):
                 yield from (secret, without_scheme(secret))
-        yield from header_secrets(config.headers)
-        yield from url_secrets(config.base_url or "")
+        for each in config.by_route:
+            yield from header_secrets(each.headers)
+            yield from url_secrets(each.base_url or "")
 
 
 def _secret_ref(reference: str | None) -> SecretRef | None:

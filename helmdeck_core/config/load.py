@@ -20,7 +20,7 @@ from helmdeck_core.config.structure import (
     structured_config,
     without_none,
 )
-from helmdeck_core.config.types import Config, is_catalog_file
+from helmdeck_core.config.types import Config, SecretRef, is_catalog_file
 from helmdeck_core.domain.encoding import without_byte_order_mark
 from helmdeck_core.errors import ConfigError, Mistake
 
@@ -97,12 +97,18 @@ def _anchored(config: Config, folder: Path, is_from_file: Callable[..., bool]) -
     if is_from_file("catalog", "sources"):
         sources = (str(folder / name) if is_catalog_file(name) else name for name in config.catalog.sources)
         config = attrs.evolve(config, catalog=attrs.evolve(config.catalog, sources=tuple(sources)))
+
+    def anchored(key: SecretRef | None, *path: str) -> Any:
+        is_path = key is not None and key.kind == "file" and is_from_file("providers", *path)
+        return attrs.evolve(key, target=str(folder / key.target)) if is_path and key else key
+
     providers = {
         name: attrs.evolve(
-            provider, api_key=attrs.evolve(provider.api_key, target=str(folder / provider.api_key.target))
+            provider,
+            api_key=anchored(provider.api_key, name, "api_key"),
+            api_keys=tuple(anchored(key, name, "api_keys") for key in provider.api_keys),
+            routes=tuple(attrs.evolve(r, api_key=anchored(r.api_key, name, "routes")) for r in provider.routes),
         )
-        if is_from_file("providers", name, "api_key") and provider.api_key and provider.api_key.kind == "file"
-        else provider
         for name, provider in config.providers.items()
     }
     return attrs.evolve(config, providers=providers)

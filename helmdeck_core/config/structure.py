@@ -120,7 +120,11 @@ def field_type(path: KeyPath, cls: Any) -> Any:
             if key not in field_names(cls):
                 return None
             cls = _type_hints(cls)[key]
-        elif typing.get_args(cls) and typing.get_origin(cls) is not tuple:
+        elif typing.get_origin(cls) is tuple:
+            cls = typing.get_args(cls)[0]
+            if not (attrs.has(cls) and key.isdecimal()):
+                return None
+        elif typing.get_args(cls):
             cls = typing.get_args(cls)[1]
         else:
             return None
@@ -181,7 +185,7 @@ def _converter() -> Any:
     converter.register_structure_hook(Tier, lambda value, _: _tier(value))
     converter.register_structure_hook(SecretRef, lambda value, _: _secret(value))
     converter.register_structure_hook_func(_is_literal, _literal)
-    converter.register_structure_hook_func(_is_plain_tuple, _plain_tuple)
+    converter.register_structure_hook_func(_is_tuple, _tuple)
     return converter
 
 
@@ -249,19 +253,19 @@ def _literal(value: Any, kind: Any) -> Any:
     return value
 
 
-def _is_plain_tuple(kind: Any) -> bool:
-    """Whether a type is a tuple of strings, literals or any values; tuples of other types are left to cattrs."""
-    element = (*typing.get_args(kind), None)[0]
-    return typing.get_origin(kind) is tuple and (element in (str, Any) or _is_literal(element))
+def _is_tuple(kind: Any) -> bool:
+    return typing.get_origin(kind) in (tuple,)
 
 
-def _plain_tuple(value: Any, kind: Any) -> tuple[Any, ...]:
+def _tuple(value: Any, kind: Any) -> tuple[Any, ...]:
     element = typing.get_args(kind)[0]
-    if not isinstance(value, (list, tuple)):
-        raise Invalid("not a list" if element is Any else "not a list of strings", 'a list such as ["a", "b"]')
-    if element is not Any and not all(isinstance(each, str) for each in value):
-        raise Invalid("not a list of strings", 'a list such as ["a", "b"]')
-    return tuple(_literal(each, element) for each in value) if _is_literal(element) else tuple(value)
+    is_plain = element is str or _is_literal(element)
+    if not isinstance(value, (list, tuple)) or (is_plain and not all(isinstance(each, str) for each in value)):
+        problem = "not a list of strings" if is_plain else "not a list"
+        raise Invalid(problem, 'a list such as ["a", "b"]' if is_plain else "a list")
+    if is_plain:
+        return tuple(_literal(each, element) for each in value) if _is_literal(element) else tuple(value)
+    return tuple(value if element is Any else _converter().structure(value, list.__class_getitem__(element)))
 
 
 # -- mistakes --------------------------------------------------------------------------------------------
@@ -287,7 +291,7 @@ def _wrong(exc: Any, above: KeyPath) -> Iterator[tuple[KeyPath, Exception]]:
 def _mistake(
     path: KeyPath, error: Exception, values: Mapping[str, Any], cls: Any, origins: Origins, above: KeyPath
 ) -> Mistake:
-    origin = next((origins[key] for key in origins if key[: len(path)] == path), "")
+    origin = next((origins[key] for key in origins if key[: len(path)] == path or path[: len(key)] == key), "")
     full = (*above, *path)
     where = f"{origin}: {dotted(full)}" if origin else dotted(full)
     value = _at(values, path)
@@ -311,11 +315,16 @@ def _mistake(
 
 def _at(values: Any, path: KeyPath) -> Any:
     for key in path:
-        values = values.get(key) if isinstance(values, Mapping) else None
+        is_list = isinstance(values, (list, tuple)) and key.isdecimal()
+        values = values[int(key)] if is_list else values.get(key) if isinstance(values, Mapping) else None
     return values
 
 
 def _remove(values: dict[str, Any], path: KeyPath) -> None:
-    for key in path[:-1]:
+    *above, last = path
+    for key in above:
+        if not isinstance(values.get(key, {}), dict):  # a list with an invalid element is removed as a whole
+            last = key
+            break
         values = values.get(key, {})
-    values.pop(path[-1], None)
+    values.pop(last, None)

@@ -20,8 +20,10 @@ def _shown_url(url: str | None) -> str:
 def is_hidden(path: Sequence[str]) -> bool:
     """Whether the value of a key is never shown, because it or a table that contains it may be a secret."""
     match tuple(path):
-        case ("providers", _) | ("providers", _, "api_key" | "headers", *_):
+        case ("providers", _) | ("providers", _, "api_key" | "api_keys" | "headers", *_):
             return True
+        case ("providers", _, "routes", *names):
+            return len(names) < 2 or names[1] in ("api_key", "headers")
         case ("providers", _, "options", *names) | ("events", "options", _, *names):
             return not names or any(map(speaks_of_secrets, names))
         case _:
@@ -250,23 +252,38 @@ class HttpConfig:
 
 
 @attrs.frozen(kw_only=True)
-class ProviderConfig:
+class RouteConfig:
+    """One API key or server of a provider; fields that are left out come from the provider.
+
+    :ivar base_url: the URL of the server.
+    :ivar api_key: reference to the API key: ``env:NAME`` or ``file:PATH``.
+    :ivar headers: sent with every request, those of a route besides those of the provider; always redacted.
+    :ivar weight: share of the requests of a route, relative to the other routes; left out: 1.
+    :ivar max_concurrent: maximum number of requests at the same time, per route; left out: no limit.
+    """
+
+    base_url: str | None = attrs.field(default=None, repr=_shown_url)
+    api_key: SecretRef | None = None
+    headers: Mapping[str, str] = attrs.field(default=EMPTY, converter=hidden_texts)
+    weight: float | None = None
+    max_concurrent: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ProviderConfig(RouteConfig):
     """One provider; fields that are left out come from the plugin that contributes ``kind``, or from ``ProviderSettings``.
 
     :ivar kind: the contributed provider; left out: the name of the table.
-    :ivar base_url: the URL of the server.
-    :ivar api_key: reference to the API key: ``env:NAME`` or ``file:PATH``.
-    :ivar headers: sent with every request; always redacted.
     :ivar first_token_timeout_s: seconds until the first token of a model, and between two tokens of a text; left out: that
         of the model's tier, if the model is part of a fallback chain.
     :ivar transport: the HTTP transport; left out: ``[http] transport``.
     :ivar options: options of this kind of provider.
+    :ivar api_keys: references to several API keys, instead of ``routes`` that differ in the key alone.
+    :ivar routes: several API keys or servers that serve the same models.
+    :ivar routing: how a route is chosen; left out: ``weighted``.
     """
 
     kind: str | None = None
-    base_url: str | None = attrs.field(default=None, repr=_shown_url)
-    api_key: SecretRef | None = None
-    headers: Mapping[str, str] = attrs.field(default=EMPTY, converter=hidden_texts)
     timeout_s: float | None = None
     connect_timeout_s: float | None = None
     idle_timeout_s: float | None = None
@@ -274,6 +291,16 @@ class ProviderConfig:
     max_response_bytes: int | None = None
     transport: str | None = None
     options: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
+    api_keys: tuple[SecretRef, ...] = ()
+    routes: tuple[RouteConfig, ...] = ()
+    routing: str | None = None
+
+    @property
+    def by_route(self) -> tuple[ProviderConfig, ...]:
+        """The same provider once per route, with the fields of that route; itself without any."""
+        routes = self.routes or tuple(RouteConfig(api_key=key) for key in self.api_keys) or (RouteConfig(),)
+        tables = [attrs.asdict(route, recurse=False, filter=lambda _, value: value is not None) for route in routes]
+        return tuple(attrs.evolve(self, **{**each, "headers": {**self.headers, **each["headers"]}}) for each in tables)
 
 
 @attrs.frozen(kw_only=True)

@@ -16,6 +16,7 @@ from helmdeck_core.domain.history import HistoryStoreSpec
 from helmdeck_core.domain.models import BudgetRow, BudgetTable
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.ranking import Ranker
+from helmdeck_core.domain.routing import RouterSpec
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.errors import FailureClass, Mistake
@@ -45,8 +46,12 @@ def mistakes_of(
     _check_selection(check, config.selection, contributions.values_of(Ranker))
     _check_events(check, config.events, contributions.values_of(EventSink))
     _check_transports(check, config, list(contributions.by_name(TransportSpec)))
+    routers = list(contributions.by_name(RouterSpec))
     for name, provider in config.providers.items():
         _check_provider(check, name, provider, specs)
+        uses = (provider.routing, *provider.routes, *provider.api_keys, provider.max_concurrent)
+        if any(uses) and (provider.routing or not routers):
+            check.name(("providers", name, "routing"), provider.routing or "", routers, "unknown routing")
     _check_history(check, config.history.url, contributions)
     _check_budgets(check, config, contributions, providers)
     _check_recovery(check, config)
@@ -127,13 +132,23 @@ def _check_provider(check: _Checker, name: str, provider: ProviderConfig, specs:
         own = f", or a base_url for a server of kind {generic!r}" if generic else ""
         problem = f"no plugin contributes a provider of this name, so kind is required{own}"
         check.name((*path, "kind"), name, kinds, problem)
-    if provider.base_url and (problem := secret_in(provider.base_url)):
-        allowed = "a URL without credentials; use api_key or headers"
-        check.add((*path, "base_url"), problem, shown_url(provider.base_url), allowed)
-    for limit in ("timeout_s", "connect_timeout_s", "idle_timeout_s", "first_token_timeout_s", "max_response_bytes"):
-        if (value := getattr(provider, limit)) is not None and not value > 0:
-            problem = "every request would fail at 0" if value == 0 else "not a number above 0"
-            check.add((*path, limit), problem, value, "more than 0")
+    if provider.api_keys and (provider.api_key or provider.routes):
+        check.add(
+            (*path, "api_keys"), "set besides api_key or routes", "", "api_keys alone, or an api_key in each route"
+        )
+    tables: dict[tuple[str, ...], Any] = {
+        (*path, "routes", str(index)): each for index, each in enumerate(provider.routes)
+    }
+    limits = "timeout_s", "connect_timeout_s", "idle_timeout_s", "first_token_timeout_s", "max_response_bytes"
+    for where, table in {path: provider, **tables}.items():
+        if table.base_url and (problem := secret_in(table.base_url)):
+            allowed = "a URL without credentials; use api_key or headers"
+            check.add((*where, "base_url"), problem, shown_url(table.base_url), allowed)
+        for limit in (*limits, "max_concurrent", "weight"):
+            if (value := getattr(table, limit, None)) is not None and not value > 0:
+                is_fatal = value == 0 and limit != "weight"
+                problem = "every request would fail at 0" if is_fatal else "not a number above 0"
+                check.add((*where, limit), problem, value, "more than 0")
 
 
 def _check_history(check: _Checker, url: str | None, contributions: Contributions) -> None:
@@ -218,6 +233,6 @@ class _Checker:
 
     def add(self, path: tuple[str, ...], problem: str, value: object, allowed: str) -> None:
         siblings = (text for key, text in self.origins.items() if key[: len(path) - 1] == path[:-1] and len(path) > 1)
-        origin = self.origins.get(path) or next(siblings, "")
+        origin = self.origins.get(path) or self.origins.get(path[:3]) or next(siblings, "")  # three: a list of tables
         where = f"{origin}: {dotted(path)}" if origin else dotted(path)
         self.mistakes.append(Mistake(where, problem, NOT_SHOWN if is_hidden(path) else repr(value), allowed))

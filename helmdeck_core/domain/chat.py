@@ -365,6 +365,8 @@ class ProviderSettings:
     :ivar options: provider-specific options.
     :ivar secret_pattern: matches keys of any service, for the redaction of quoted text; see ``Secrets.pattern``.
     :ivar error_rules: contributed error rules for this provider; they take precedence over its own.
+    :ivar weight: for a provider with several routes: share of the requests, relative to the others.
+    :ivar max_concurrent: the same: maximum number of requests at the same time; ``None`` is no limit.
     """
 
     name: str
@@ -379,6 +381,8 @@ class ProviderSettings:
     options: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)
     secret_pattern: re.Pattern[str] | None = attrs.field(default=None, repr=False)
     error_rules: tuple[ErrorRuleSet, ...] = ()
+    weight: float = 1.0
+    max_concurrent: int | None = None
 
 
 class ProviderContext(Protocol):

@@ -269,17 +269,20 @@ class AttemptEnded(CallRef):
 
 @attrs.frozen(kw_only=True)
 class CooldownStarted(EventBase):
-    """The circuit of a model opened. During the cooldown, other models of a fallback chain are called first.
+    """A circuit opened. During the cooldown, other models of a fallback chain, or other routes, are called first.
 
     :ivar provider: the first part of the model id; with several models in cooldown, all its models are.
     :ivar seconds: duration of the cooldown.
     :ivar cause: class of the last failure.
+    :ivar model: the model, or ``""`` for an API key or server of the provider.
+    :ivar route: the key or server by its position in the configuration, such as ``key 2 of 3``; ``""`` for a model.
     """
 
     provider: str
     seconds: float
     cause: FailureClass
     model: str = ""
+    route: str = ""
 
 
 @attrs.frozen(kw_only=True)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the ty
     from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, TierDefaults
     from helmdeck_core.domain.prices import PriceSource
     from helmdeck_core.domain.recovery import RecoveryRule
+    from helmdeck_core.domain.routing import RouterSpec
     from helmdeck_core.domain.transports import TransportSpec
 
 
@@ -37,6 +38,18 @@ def helmdeck_transports() -> Sequence[TransportSpec]:
     lowest ``order``. ``TransportSpec.open`` is called at the first request of a provider, once per event loop.
 
     :returns: Transport specifications. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_routers() -> Sequence[RouterSpec]:
+    """Contribute ways to choose between the API keys and servers of a provider.
+
+    Called once when a deck is made. ``routing`` in ``[providers.NAME]`` chooses one by name, else the lowest ``order``.
+
+    :returns: Router specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
     """
     return ()

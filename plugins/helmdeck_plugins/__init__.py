@@ -44,6 +44,7 @@ BUILTINS = {
     "gemini": "helmdeck_plugins.providers.gemini",
     "ollama": "helmdeck_plugins.providers.ollama",
     "scripted": "helmdeck_plugins.providers.scripted",
+    "routing": "helmdeck_plugins.routing",
     "secrets": "helmdeck_plugins.secrets",
     "httpx": "helmdeck_plugins.transports.httpx",
     "aiohttp": "helmdeck_plugins.transports.aiohttp",

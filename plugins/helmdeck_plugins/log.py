@@ -18,6 +18,7 @@ from helmdeck_core import (
     CostUnknown,
     Event,
     EventSink,
+    FailureClass,
     FilterFailed,
     HistoryFailed,
     InvariantRestored,
@@ -93,6 +94,13 @@ def line_of(event: Event) -> tuple[str, str]:
             return INFO, "an attempt of a model call failed"
         case AttemptEnded():
             return DEBUG, "an attempt of a model call succeeded"
+        case CooldownStarted() if event.route and event.cause in (
+            FailureClass.AUTH_FAILED,
+            FailureClass.QUOTA_EXHAUSTED,
+        ):
+            return WARNING, "a key of a provider was rejected or has no quota left; the others are used"
+        case CooldownStarted() if event.route:
+            return INFO, "a key or server of a provider is not used until its cooldown ends"
         case CooldownStarted():
             return WARNING, "a model failed repeatedly; its circuit is open until the cooldown ends"
         case CostUnknown():

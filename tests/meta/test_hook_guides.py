@@ -10,16 +10,21 @@ import pytest
 
 from helmdeck_core import (
     CallFailed,
+    ChatRequest,
     ChatResponse,
     ConstrainedDeadlock,
+    Message,
+    ProviderSpec,
     RateLimited,
+    Role,
     StopReason,
+    TextPart,
     Tier,
     ToolCall,
     WrongShape,
 )
 from helmdeck_core.hooks.contributions import hook_specifications
-from helmdeck_testing import Reply, make_deck, scripted_provider
+from helmdeck_testing import Reply, StubProvider, make_deck, plugin_with, scripted_provider
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXAMPLES = DOCS / "examples"
@@ -250,3 +255,18 @@ def test_the_tool_loop_executes_complete_calls_only_and_ends():
     endless = scripted_provider([turns[0]] * loop.MAX_TURNS)
     with make_deck(endless, model="scripted/any") as deck, pytest.raises(RuntimeError, match="no answer after 8 turns"):
         loop.answer(deck, "Is it cold in Oslo?")
+
+
+def test_router_example_uses_the_routes_in_turn(monkeypatch):
+    monkeypatch.setenv("KEY_A", "first")
+    monkeypatch.setenv("KEY_B", "second")
+
+    class Echo(StubProvider):
+        def __init__(self, settings):
+            super().__init__(settings.api_key())
+
+    provider = ProviderSpec(name="echo", open=lambda settings, _: Echo(settings))
+    config = {"providers": {"echo": {"api_keys": ["env:KEY_A", "env:KEY_B"], "routing": "round-robin"}}}
+    request = ChatRequest(model="echo/any", messages=(Message(Role.USER, (TextPart("go"),)),))
+    with make_deck(example("acme_router"), plugin_with(helmdeck_providers=[provider]), config=config) as deck:
+        assert [deck.complete(request).text for _ in range(3)] == ["first", "second", "first"]

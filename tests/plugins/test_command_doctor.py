@@ -217,3 +217,29 @@ def test_extras_are_listed_with_the_command_that_installs_them(cli, monkeypatch)
         pytest.skip("the distribution is not installed")
     assert extras["otel"] == "installed"
     assert extras["prometheus"] == "not installed (prometheus-client); optional: pip install 'helmdeck[prometheus]'"
+
+
+def test_each_key_of_a_provider_is_checked_by_its_position(cli, tmp_path, chat_server, monkeypatch):
+    monkeypatch.setenv("SECOND_KEY", "sk-the-second-key-987654321")
+    server = chat_server(lambda body: {"data": [{"id": "m"}]})
+    respond = server.respond
+
+    def refuse_second(request):
+        is_second = "second" in request.headers.get("authorization", "")
+        return (401, {}, {"error": {"message": "no such key"}}) if is_second else respond(request)
+
+    server.respond = refuse_second
+    keys = '["env:ACME_KEY", "env:SECOND_KEY", "env:THIRD_KEY"]'
+    text = f'[providers.vllm]\nbase_url = "{server.base_url}"\napi_keys = {keys}\nrouting = "in-order"\n'
+    (tmp_path / "helmdeck.toml").write_text(text)
+    done = cli("doctor", "--json")
+    assert found(done, "key", "vllm (key 1 of 3)") == [("ok", "present (env:ACME_KEY)")]
+    assert found(done, "key", "vllm (key 3 of 3)") == [("warn", "missing: the variable THIRD_KEY is not set")]
+    assert found(done, "models", "vllm (key 1 of 3)") == [("ok", "1 models are listed")]
+    ((state, refusal),) = found(done, "models", "vllm (key 2 of 3)")
+    assert state == "fail" and "auth_failed" in refusal
+    listed = cli("models", "vllm")
+    assert "vllm/m" in listed.out and "vllm has 3 keys" in listed.err
+    for shown in (done, listed, cli("config", "show"), cli("config", "check")):
+        assert not any(secret in shown.out + shown.err for secret in (KEY, "the-second-key"))
+    assert "environment variable is not set" in shown.err and "env:THIRD_KEY" in shown.err

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from benchmarks.faults.cases import CASES
+from benchmarks.faults.cases import CASES, FIRST_KEY, SECOND_KEY
 from benchmarks.faults.upstream import ANSWER, IN_MID_STREAM, Upstream
 from helmdeck_core import CallFailed, ChatRequest, Message, Role, TextPart
 from helmdeck_testing import make_deck
@@ -15,13 +15,16 @@ LIMIT_S = 30.0
 USED_AGAIN_S = 10.0
 
 
-def deck_at(primary, fallback, *, is_native=False):
+def deck_at(primary, fallback, *, is_native=False, keys=()):
     """A deck with default settings and one fallback."""
     first = "vllm" if is_native else "primary"
     providers = {
         first: {"kind": "vllm" if is_native else "openai", "base_url": primary.base_url},
         "backup": {"kind": "openai", "base_url": fallback.base_url},
     }
+    if keys:
+        providers[first]["api_keys"] = [f"env:{key}" for key in keys]
+        providers[first]["routing"] = "in-order"  # the one that fails is first
     return make_deck(config={"providers": providers, "fallback": {"": ["backup/m"]}}), f"{first}/m"
 
 
@@ -39,13 +42,17 @@ async def ask(deck, model, streams):
 
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("name", CASES)
-def test_call_is_answered_completely_in_time_without_repetition(virtual_time_with_sockets, name, streams):
+def test_call_is_answered_completely_in_time_without_repetition(virtual_time_with_sockets, name, streams, monkeypatch):
     case = CASES[name]
+    keys = {"KEY_ONE": FIRST_KEY, "KEY_TWO": SECOND_KEY} if case.key_fault else {}
+    for variable, key in keys.items():
+        monkeypatch.setenv(variable, key)
 
     async def run():
         status = case.prefill_status or 200
-        async with Upstream(case.primary, prefill_status=status) as one, Upstream(case.fallback) as two:
-            deck, model = deck_at(one, two, is_native=case.prefill_status is not None)
+        bad = {FIRST_KEY: case.key_fault} if case.key_fault else {}
+        async with Upstream(case.primary, prefill_status=status, key_faults=bad) as one, Upstream(case.fallback) as two:
+            deck, model = deck_at(one, two, is_native=case.prefill_status is not None, keys=keys)
             async with deck:
                 if not case.is_answered:
                     with pytest.raises(CallFailed):
@@ -53,6 +60,7 @@ def test_call_is_answered_completely_in_time_without_repetition(virtual_time_wit
                 else:
                     response, shown = await ask(deck, model, streams)
                     assert (response.text, shown, response.is_complete) == (ANSWER, ANSWER, True)
+                    assert not case.key_fault or (not two.requests and len(response.attempts) == 1)
                     if any(fault in IN_MID_STREAM for fault in case.primary):
                         parts = response.continuation.parts
                         assert sum(parts) == len(ANSWER) and len(response.continuation.models) == len(parts) > 1

@@ -191,6 +191,41 @@ def test_helmdeck_transports_serve_the_providers_that_choose_them(deck_with):
     assert opened == ["http://models.example/v1", "closed"]
 
 
+def test_helmdeck_routers_choose_the_key_of_a_request(deck_with, monkeypatch):
+    from helmdeck_core import ProviderSpec, RouterSpec
+
+    monkeypatch.setenv("KEY_A", "first-key")
+    monkeypatch.setenv("KEY_B", "second-key")
+    made = []
+
+    def open_router(routes, emit):
+        made.append([route.weight for route in routes])
+        return lambda providers: providers[-1]
+
+    class Echo(StubProvider):
+        def __init__(self, settings):
+            super().__init__(settings.api_key())
+
+    acme = plugin_with(
+        helmdeck_providers=[ProviderSpec(name="echo", open=lambda settings, context: Echo(settings))],
+        helmdeck_routers=[RouterSpec(name="last", open=open_router, order=-1)],
+    )
+    routes = [{"api_key": "env:KEY_A", "weight": 3}, {"api_key": "env:KEY_B"}]
+    request = ChatRequest(model="echo/any", messages=(Message(Role.USER, (TextPart("go"),)),))
+    for routing in ({}, {"routing": "last"}):  # the lowest order is the default
+        assert (
+            deck_with(acme, config={"providers": {"echo": {"routes": routes, **routing}}}).complete(request).text
+            == "second-key"
+        )
+    assert made == [[3.0, 1.0]] * 2
+
+
+def test_routes_without_a_contributed_router_are_a_mistake(deck_with):
+    config = {"providers": {"openai": {"api_keys": ["env:KEY_A"]}}, "plugins": {"disable": ["routing"]}}
+    with pytest.raises(ConfigError, match="providers.openai.routing: unknown routing"):
+        deck_with(config=config)
+
+
 def test_helmdeck_prices_say_what_a_call_cost(deck_with):
     from helmdeck_core import PriceSource, Usage
     from helmdeck_testing import Reply, scripted_provider

@@ -30,9 +30,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import helmdeck_provider_tape
 from helmdeck_core import CallFailed, ChatResponse, log
 from helmdeck_guards.redaction import Secrets
-from helmdeck_testing import EventRecorder, ScriptedAnswer, failing_server, make_deck
+from helmdeck_testing import OPENAI_CHAT, EventRecorder, ScriptedAnswer, failing_server, make_deck
 from helmdeck_testing.byte_server import turns
-from tests.unit.adapters_support import ADAPTERS, KEY, KEYS, PLACES, PLUGINS, ask, request
+from tests.unit.adapters_support import ADAPTERS, KEY, KEYS, PLACES, PLUGINS, Adapter, ask, request
 from tests.unit.cli_support import Cli, leave_the_machine
 from tests.unit.http_support import Server, Step, chunked, http, saying, until
 
@@ -185,25 +185,35 @@ def spans(monkeypatch):
 def _keys(monkeypatch):
     for name in ("AWS_BEARER_TOKEN_BEDROCK", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
-    for name, value in KEYS.items():
+    for name, value in {**KEYS, "SECOND": SECOND_KEY}.items():
         monkeypatch.setenv(name, value)
 
 
 # -- the claim ------------------------------------------------------------------------------------------------
 
 
+SECOND_KEY, SECOND_TENANT = 'xT4yU8vW/2Za6Bc0+Dq3"Er7Fs=9Gt', "Mm1Nn2Oo3/Kk4Ll5+Jj6"
+"""Of a second key and server of the provider, which answers as the first one does."""
+PARTS |= {text[start : start + 12] for text in (SECOND_KEY, SECOND_TENANT) for start in range(0, len(text) - 11, 3)}
+DAMAGED_PARTS |= {part for text in (SECOND_KEY, SECOND_TENANT) for part in windows(text)}
+ROUTES = Adapter(
+    "openai", OPENAI_CHAT, {"routes": [{}, {"api_key": "env:SECOND", "headers": {"x-pass": SECOND_TENANT}}]}
+)
+
+
 # What an adapter shows does not depend on the transport; the faults of a transport are looked at with two adapters.
 RUNS = [
-    *(("httpx", name) for name in (*ADAPTERS, *PLACES)),
+    *(("httpx", name) for name in (*ADAPTERS, *PLACES, "routes")),
     *(("aiohttp", name) for name in ("chat", "bedrock", "azure")),
 ]
 
 
 @pytest.mark.parametrize(("transport", "name"), RUNS, indirect=["transport"])
 def test_no_secret_is_shown_for_any_server_behaviour(name, written, spans, tmp_path):
-    adapter, ways = {**ADAPTERS, **PLACES}[name], (False,) if name in PLACES else (False, True)
+    adapter, ways = {**ADAPTERS, **PLACES, "routes": ROUTES}[name], (False,) if name in PLACES else (False, True)
     is_first = name == "chat"  # what does not depend on the adapter takes a while, and is looked at once
     secrets = SIGNED if adapter.kind == "bedrock" and "api_key" not in adapter.settings else PLANTED
+    secrets = Secrets([*secrets, SECOND_KEY, SECOND_TENANT]) if name == "routes" else secrets
     table = [(streams, *case) for streams in ways for case in answers(adapter.server_format, secrets, streams)]
     table = table[::2] if name in PLACES else table  # they differ in where the key goes, and in nothing that is read
     listener, found, turn = EventRecorder(), [], asyncio.Semaphore(16)
@@ -255,6 +265,7 @@ def test_no_secret_is_shown_for_any_server_behaviour(name, written, spans, tmp_p
             asked = [server for (_, label, _), server in zip(table, servers, strict=True) if label != "silence"]
             heads = [b"".join(server.heads) for server in asked]
             assert secrets is SIGNED or all(KEY.encode() in head for head in heads), "it was sent"
+            assert name != "routes" or any(SECOND_KEY.encode() in head for head in heads), "it was sent"
 
     asyncio.run(run())
     look("spans", [repr((span.name, dict(span.attributes), span.events, span.status)) for span in spans()])
@@ -266,6 +277,8 @@ def test_no_secret_is_shown_for_any_server_behaviour(name, written, spans, tmp_p
 
 def config_of(adapter, servers, folder):
     given = {"kind": adapter.kind, "headers": HEADERS, **adapter.settings}
+    if adapter is ROUTES:
+        given |= {"api_key": "env:PLANTED", "routing": "in-order"}
     providers = {f"p{n}": {**given, "base_url": f"http://127.0.0.1:{each.port}"} for n, each in enumerate(servers)}
     providers["tape"] = {"options": {"file": str(folder / "tape.jsonl"), "mode": "record"}}
     sinks = {"sinks": ["traces", "prometheus", "otel"], "options": {"traces": {"file": str(folder / "traces.db")}}}

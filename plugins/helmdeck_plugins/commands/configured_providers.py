@@ -18,6 +18,8 @@ class ConfiguredProvider:
     """A provider that is configured, that the default model or a fallback names, or whose API key is present.
 
     :ivar settings: what it is opened with.
+    :ivar routes: the same for each of its keys and servers, if several are configured.
+    :ivar route: for one of them, its position, such as ``key 2 of 3``; empty for the provider.
     :ivar key: the reference to its API key, such as ``env:ACME_API_KEY``; empty if it needs none.
     :ivar key_problem: why the key cannot be read; empty if it is present or not needed.
     :ivar is_named: whether the configuration names it, and not only its API key is present.
@@ -29,11 +31,23 @@ class ConfiguredProvider:
     key_problem: str
     is_named: bool
     is_default: bool
+    routes: tuple[ConfiguredProvider, ...] = ()
+    route: str = ""
 
     @property
     def name(self) -> str:
         """The first part of its model ids."""
         return self.settings.name
+
+    @property
+    def label(self) -> str:
+        """The name, and the position of the route."""
+        return f"{self.name} ({self.route})" if self.route else self.name
+
+    @property
+    def each(self) -> tuple[ConfiguredProvider, ...]:
+        """Its routes, or itself without any."""
+        return self.routes or (self,)
 
 
 def configured_providers(deck: Helmdeck) -> Sequence[ConfiguredProvider]:
@@ -57,17 +71,36 @@ def _provider(deck: Helmdeck, name: str) -> ConfiguredProvider:
     config, registry = deck.runtime.config, ProviderPool(deck.runtime).registry
     settings = registry.settings(name)
     own = config.providers.get(name)
-    key = str(own.api_key) if own and own.api_key else registry.contribution(name).value.api_key or ""
-    problem = ""
+    references = [each.api_key for each in own.by_route] if own else [None]
+    default = registry.contribution(name).value.api_key or ""
+    models = [config.model, *(model for chain in config.fallback.values() for model in chain)]
+    users = [ModelId.provider_of(model) for model in models]
+    is_named = name in config.providers or name in users
+    kind = "key" if len({each.base_url for each in settings}) == 1 else "route"
+    found = [
+        ConfiguredProvider(
+            each,
+            str(reference or default) if each.api_key else "",
+            _key_problem(each),
+            is_named,
+            users[0] == name,
+            route=f"{kind} {number} of {len(settings)}" if len(settings) > 1 else "",
+        )
+        for number, (each, reference) in enumerate(zip(settings, references, strict=True), 1)
+    ]
+    if len(found) == 1:
+        return found[0]
+    problem = "" if any(not each.key_problem for each in found) else found[0].key_problem
+    return attrs.evolve(found[0], key_problem=problem, routes=tuple(found), route="")
+
+
+def _key_problem(settings: ProviderSettings) -> str:
     if settings.api_key is not None:
         try:
             settings.api_key()
         except AuthFailed as exc:
-            problem = exc.detail
-    models = [config.model, *(model for chain in config.fallback.values() for model in chain)]
-    users = [ModelId.provider_of(model) for model in models]
-    is_named = name in config.providers or name in users
-    return ConfiguredProvider(settings, key if settings.api_key else "", problem, is_named, users[0] == name)
+            return exc.detail
+    return ""
 
 
 def key_hint(deck: Helmdeck) -> str:

@@ -93,15 +93,15 @@ def check_configuration(loaded: LoadedConfig) -> Iterator[Finding]:
 
 def check_keys(providers: Sequence[ConfiguredProvider]) -> Iterator[Finding]:
     """Whether the API key of each provider can be read; keys are never shown."""
-    for provider in providers:
-        if not provider.key:
-            yield ok("key", provider.name, "none is needed or configured")
-        elif not provider.key_problem:
-            yield ok("key", provider.name, f"present ({provider.key})")
+    for provider, route in ((each, route) for each in providers for route in each.each):
+        if not route.key:
+            yield ok("key", route.label, "none is needed or configured")
+        elif not route.key_problem:
+            yield ok("key", route.label, f"present ({route.key})")
         else:
-            finding = fail if provider.is_default else warn
-            remedy = f"set {provider.key.removeprefix('env:')}, or providers.{provider.name}.api_key"
-            yield finding("key", provider.name, f"missing: {provider.key_problem.partition(';')[0]}", remedy)
+            finding = fail if provider.is_default and provider.key_problem else warn
+            remedy = f"set {route.key.removeprefix('env:')}, or providers.{provider.name}.api_key"
+            yield finding("key", route.label, f"missing: {route.key_problem.partition(';')[0]}", remedy)
 
 
 def check_stores(config: Config, sinks: Mapping[str, EventSink]) -> Iterator[Finding]:

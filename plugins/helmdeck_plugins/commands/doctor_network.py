@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from helmdeck_core import CallFailed, ConfigError, FailureClass, HelmdeckError
+from helmdeck_core import CallFailed, ConfigError, FailureClass, HelmdeckError, ListingProvider, ModelInfo, ProviderPool
 from helmdeck_plugins.commands.configured_providers import ConfiguredProvider, failure_text
 from helmdeck_plugins.commands.findings import Finding, fail, ok, warn
 from helmdeck_provider_kit import HttpConnection, HttpResponse
@@ -40,24 +40,25 @@ async def check_providers(
     :param update: replaces the text of the progress line.
     :param now: the local clock, in seconds since 1970.
     """
-    waiting = {provider.name for provider in providers}
+    routes = [route for provider in providers for route in provider.each]
+    waiting = {route.label for route in routes}
     skews: list[Skew] = []
 
     async def check(provider: ConfiguredProvider) -> list[Finding]:
         try:
             return await _check(deck, provider, skews, now)
         finally:
-            waiting.discard(provider.name)
+            waiting.discard(provider.label)
             update(f"waiting for {', '.join(sorted(waiting))}")
 
-    results = await asyncio.gather(*map(check, providers))
+    results = await asyncio.gather(*map(check, routes))
     return [finding for result in results for finding in result] + _clock(skews)
 
 
 async def _check(
     deck: Helmdeck, provider: ConfiguredProvider, skews: list[Skew], now: Callable[[], float]
 ) -> list[Finding]:
-    name = provider.name
+    name = provider.label
     if provider.settings.base_url is None:
         return [ok("provider", name, "no URL is configured, so no server was called")]
     try:
@@ -87,10 +88,10 @@ async def _head(provider: ConfiguredProvider) -> HttpResponse:
 
 async def _check_list(deck: Helmdeck, provider: ConfiguredProvider) -> Finding:
     """Whether the provider lists its models to this key, and whether the default model is one of them."""
-    name = provider.name
+    name = provider.label
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):
-            listed = {f"{name}/{info.id}" for info in await deck.amodels(name)}
+            listed = {f"{provider.name}/{info.id}" for info in await _list(deck, provider)}
     except TimeoutError:
         return warn(
             "models", name, f"no list of models within {CHECK_TIMEOUT_S:g} s", "try again; the server may be busy"
@@ -104,7 +105,7 @@ async def _check_list(deck: Helmdeck, provider: ConfiguredProvider) -> Finding:
         return fail("models", name, str(exc), "update or disable the plugin")
     model = deck.runtime.config.model
     if listed and provider.is_default and model not in listed:
-        remedy = f"`helmdeck models {name}` lists them; set `model`"
+        remedy = f"`helmdeck models {provider.name}` lists them; set `model`"
         return warn("models", name, f"the default model {model} is not among the {len(listed)} models", remedy)
     return ok(
         "models", name, f"{len(listed)} models are listed" if listed else "this provider does not list its models"
@@ -116,9 +117,24 @@ def _unreachable(provider: ConfiguredProvider, exc: CallFailed | ConfigError) ->
     is_misconfigured = isinstance(exc, ConfigError) or exc.sub_cause == "misconfigured"
     where = f"providers.{provider.name}"
     if is_misconfigured:
-        return fail("provider", provider.name, failure_text(exc), f"correct {where}")
+        return fail("provider", provider.label, failure_text(exc), f"correct {where}")
     remedy = f"check the network, the proxy and {where}.base_url; start the server if it is your own"
-    return finding("provider", provider.name, failure_text(exc), remedy)
+    return finding("provider", provider.label, failure_text(exc), remedy)
+
+
+async def _list(deck: Helmdeck, provider: ConfiguredProvider) -> tuple[ModelInfo, ...]:
+    """The models of a provider, or of one of its routes, for which it is opened once more."""
+    if not provider.route:
+        return await deck.amodels(provider.name)
+    pool = ProviderPool(deck.runtime)
+    opened = pool.registry.contribution(provider.name).value.open(provider.settings, pool)
+    try:
+        return tuple(await opened.models()) if isinstance(opened, ListingProvider) else ()
+    except CallFailed as exc:
+        failure = pool.registry.redact(exc, f"{provider.name}/any")
+    finally:
+        await opened.aclose()
+    raise failure
 
 
 def _date(response: HttpResponse) -> float | None:

@@ -37,13 +37,12 @@ def effective_settings(loaded: LoadedConfig) -> tuple[Setting, ...]:
 def missing_secrets(config: Config) -> tuple[str, ...]:
     """The references to secrets that cannot be read, one message each."""
     messages = []
-    for name, provider in config.providers.items():
-        reference = provider.api_key
+    for name, reference in ((name, each.api_key) for name, one in config.providers.items() for each in one.by_route):
         if reference is not None and reference.read() is None:
             is_variable = reference.kind == "env"
             problem = "the environment variable is not set" if is_variable else "the file cannot be read or is empty"
             messages.append(f"providers.{name}.api_key: {reference}: {problem}")
-    return tuple(messages)
+    return tuple(dict.fromkeys(messages))
 
 
 def _values(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
@@ -52,13 +51,16 @@ def _values(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
         for field in attrs.fields(type(value)):
             each = getattr(value, field.name)
             is_unset = each is None or (isinstance(each, Mapping) and not each)
-            if not (is_nested and is_unset):
+            if not (is_nested and (is_unset or (path[0] == "providers" and each == ()))):
                 yield from _values(each, (*path, field.name))
     elif isinstance(value, Mapping) and value:
         for key, each in value.items():
             yield from _values(each, (*path, str(key)))
     elif isinstance(value, Mapping):
         yield path, {}
+    elif path[-1] == "routes":
+        for index, each in enumerate(value):
+            yield from _values(each, (*path, str(index)))
     else:
         yield path, _redacted(value, path)
 

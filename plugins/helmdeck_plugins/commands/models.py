@@ -64,6 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
         show(table([_cells(row) for row in rows], HEADINGS, right={2, 3, 4, 5}))
         show()
         show(hanging("", _LEGEND))
+        for provider in (each for each in providers if each.routes):
+            kind = provider.routes[0].route.partition(" ")[0]
+            note(f"{provider.name} has {len(provider.routes)} {kind}s; `helmdeck doctor` checks each of them.")
         if all(provider.settings.base_url is None for provider in providers) and not arguments.provider:
             note(hanging("", f"No hosted provider is configured: {key_hint(deck)}."))
     return exit_code_of(failures[0]) if failures and not models else ExitCode.OK
