@@ -24,7 +24,7 @@ from helmdeck_core.calls.partial_answer import PartialAnswer
 from helmdeck_core.calls.provider_client import Chunks
 from helmdeck_core.calls.recovery import SENT_BEFORE, AttemptFailure, Decision, NextAttempt, RecoveryPolicy, rule_for
 from helmdeck_core.calls.response_failures import interrupted_failure
-from helmdeck_core.calls.visible_text import VisibleText, may_start_in_reasoning, visible_response
+from helmdeck_core.calls.visible_text import VisibleText, may_start_in_reasoning, read_aside, visible_response
 from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, silence_failure, timeout_failure
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import TerminalReason
@@ -166,7 +166,7 @@ class Call(Generic[T]):
             assert this.response is not None
             if rest := visible.finish(this.response.stop_reason):
                 yield rest
-            self.read(this)
+            await self.read(this)
 
     async def _first_chunks(self, this: AttemptState) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """The chunks of the first response; the whole response stays with the attempt."""
@@ -255,7 +255,7 @@ class Call(Generic[T]):
                 else:
                     yield batch
 
-    def read(self, this: AttemptState) -> None:
+    async def read(self, this: AttemptState) -> None:
         """Read the result from the response."""
         prepared, response = this.ready, this.response
         assert response is not None
@@ -269,11 +269,10 @@ class Call(Generic[T]):
         self._events.response_received(this.call, prepared.request.model, response)
         if self._operation.type is None:  # otherwise the decoder reads the text as received
             decoder, is_structured = self.services.runtime.decoder, self._is_structured(this)
-            response = visible_response(
-                response, decoder, prepared.budget, is_stream=self._streams, is_structured=is_structured
-            )
+            separate = functools.partial(visible_response, is_stream=self._streams, is_structured=is_structured)
+            response = await read_aside(response.text, separate, response, decoder, prepared.budget)
             this.response = response
-        value = self._operation.read(prepared, response)
+        value = await read_aside(response.text, self._operation.read, prepared, response)
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:
             raise self.timeout(this)

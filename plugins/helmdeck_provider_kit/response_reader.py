@@ -77,6 +77,9 @@ _MAX_DELTA_BYTES = 65_536
 
 _REFUSAL_REASONS = (StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN)
 
+_MAX_CHARS = 2_000_000
+"""Maximum characters of text, reasoning and arguments together; no model writes half of that in one response."""
+_MAX_DELTA_CHARS = 16_384
 _MAX_CALLS = 1_000
 """Maximum number of tool calls of a response."""
 _MAX_UNREAD = 20
@@ -119,6 +122,7 @@ class ResponseReader(abc.ABC):
         else empty.
     :ivar end_mark: data of the event that ends a stream.
     :ivar is_done: whether the end mark of the stream was read; nothing after it is.
+    :ivar is_divided: whether a text that arrived at once was divided into several deltas.
     """
 
     cancel_path: str = ""
@@ -138,7 +142,9 @@ class ResponseReader(abc.ABC):
         self._refusal = ""
         self._is_refused = False
         self._is_truncated = False
+        self._chars_left = _MAX_CHARS
         self.is_done = False
+        self.is_divided = False
 
     # -- defined by subclasses -----------------------------------------------------------------------------------
 
@@ -233,13 +239,37 @@ class ResponseReader(abc.ABC):
         if not text:
             return ()
         self._text.append(text)
-        return (ChatDelta(text),)
+        self._count(len(text))
+        return (ChatDelta(text),) if len(text) <= _MAX_DELTA_CHARS else self._divided(text)
 
     def _add_reasoning(self, text: str) -> tuple[ChatDelta, ...]:
         if not text:
             return ()
         self._reasoning.append(text)
-        return (ChatDelta("", text),)
+        self._count(len(text))
+        if len(text) <= _MAX_DELTA_CHARS:
+            return (ChatDelta("", text),)
+        return tuple(ChatDelta("", each.text) for each in self._divided(text))
+
+    def _divided(self, text: str) -> tuple[ChatDelta, ...]:
+        """Divide a text that arrived at once, so that its readers do not block the event loop."""
+        self.is_divided = True
+        return tuple(
+            ChatDelta(text[start : start + _MAX_DELTA_CHARS]) for start in range(0, len(text), _MAX_DELTA_CHARS)
+        )
+
+    def _count(self, chars: int) -> None:
+        """Count characters of the response.
+
+        :raises CallFailed: there are too many.
+        """
+        self._chars_left -= chars
+        if self._chars_left < 0:
+            raise self._too_large(f"{_MAX_CHARS:,} characters")
+
+    def _too_large(self, limit: str) -> CallFailed:
+        headline, detail = "the provider's answer is too large", f"it has more than {limit}"
+        return TransientUnknown(headline, status=self._context.status, sub_cause="too_large", detail=detail)
 
     def _start_call(self, id: str, name: str) -> tuple[PartialToolCall, ChatDelta]:
         """Start a tool call.
@@ -247,15 +277,14 @@ class ResponseReader(abc.ABC):
         :raises CallFailed: there are too many.
         """
         if len(self._calls) >= _MAX_CALLS:
-            detail = f"it has more than {_MAX_CALLS:,} tool calls"
-            headline = "the provider's answer is too large"
-            raise TransientUnknown(headline, status=self._context.status, sub_cause="too_large", detail=detail)
+            raise self._too_large(f"{_MAX_CALLS:,} tool calls")
         call = PartialToolCall(len(self._calls), id, name)
         self._calls.append(call)
         return call, ChatDelta(tool_call=ToolCallDelta(call.number, id=id, name=name))
 
     def _add_arguments(self, call: PartialToolCall, chunk: str) -> Iterator[ChatDelta]:
         if chunk:
+            self._count(len(chunk))
             call.chunks.append(chunk)
             yield ChatDelta(tool_call=ToolCallDelta(call.number, arguments=chunk))
 
