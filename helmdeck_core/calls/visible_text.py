@@ -89,7 +89,7 @@ class VisibleText:
 
 
 def visible_response(
-    response: ChatResponse, decoder: Decoder, budget: Budget, *, is_stream: bool, is_structured: bool
+    response: ChatResponse, decoder: Decoder, *, starts_in_reasoning: bool, is_stream: bool, is_structured: bool
 ) -> ChatResponse:
     """Return a response whose text contains no reasoning; ``reasoning_content`` has it after the provider's own.
 
@@ -97,7 +97,7 @@ def visible_response(
     """
     if not response.text:
         return response
-    starts = budget.starts_in_reasoning and not response.reasoning_content
+    starts = starts_in_reasoning and not response.reasoning_content
     if not is_stream:
         is_unfinished = starts and response.stop_reason not in _FINISHED
         starts = decoder.strip(response.text).starts_in_reasoning or is_unfinished
