@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import hashlib
+import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -69,9 +70,12 @@ class ReaderContext:
     sent_s: float | None = None
 
 
-_HIGH_SURROGATE = re.compile(rb"(?i)(\\ud[89ab][0-9a-f]{2})\"")
-_LOW_SURROGATE = re.compile(rb"(?i)\"(\\ud[c-f][0-9a-f]{2})")
-"""Halves of a character outside the basic plane: the first at the end of a string, and the second at the start of one."""
+_HIGH_SURROGATE = re.compile(rb"(?i)(?<!\\)(?:\\\\)*+(\\ud[89ab][0-9a-f]{2})\"(?!\s*:)")
+_LOW_SURROGATE = re.compile(rb"(?i)(?<!\\)\"(\\ud[c-f][0-9a-f]{2})")
+"""Halves of a character outside the basic plane: the first at the end of a value, and the second at the start of one.
+
+An escaped backslash before the first half makes it text, such as that of JSON in the arguments of a tool call.
+"""
 
 _MAX_DELTA_BYTES = 65_536
 
@@ -109,8 +113,17 @@ class PartialToolCall:
         try:
             msgspec.json.decode(arguments(self.arguments))
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return True
+            return not _is_complete(self.arguments)
         return False
+
+
+def _is_complete(text: str) -> bool:
+    """Whether a text ends like JSON; it may contain what JSON does not have, such as ``NaN`` and lone surrogates."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 class ResponseReader(abc.ABC):
@@ -205,7 +218,7 @@ class ResponseReader(abc.ABC):
             self._high = b""
         if len(data) <= _MAX_DELTA_BYTES and (match := _HIGH_SURROGATE.search(data)):
             self._high = match[1]
-            data = data[: match.start()] + data[match.end() - 1 :]
+            data = data[: match.start(1)] + data[match.end(1) :]
         return data
 
     def done(self) -> None:
