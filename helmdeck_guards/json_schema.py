@@ -18,8 +18,9 @@ MAX_MESSAGE_CHARS = 200
 MAX_CACHED_VALIDATORS = 512
 MAX_WORK: Final = 30_000
 """Work of one check of a value, in units of about a microsecond: the event loop is blocked meanwhile."""
-MAX_SCHEMA_WORK: Final = 150_000
+MAX_SCHEMA_WORK: Final = 80_000
 """Work of the check of a schema itself, once per schema that is not part of the program."""
+MAX_SCHEMA_BYTES: Final = 1_000_000
 MAX_SELF_NESTING: Final = 16
 """Levels of a value that a well-formed schema can be evaluated for without exceeding the recursion limit."""
 _SUBSCHEMA_WORK = 4
@@ -177,6 +178,8 @@ def _checker(encoded: bytes, is_trusted: bool) -> Any:
 
     The class ``_TooMuchWorkError`` stands for a schema that is too large; an exception would not be cached.
     """
+    if len(encoded) > MAX_SCHEMA_BYTES and not is_trusted:
+        return _TooMuchWorkError
     # Imported here, because the import takes longer than most commands.
     from jsonschema import validators
     from referencing import Registry
@@ -186,7 +189,9 @@ def _checker(encoded: bytes, is_trusted: bool) -> Any:
     # An empty registry keeps the library from fetching references.
     registry: Any = Registry()
     _work.left = sys.maxsize if is_trusted else MAX_SCHEMA_WORK
-    meta = _counted_class(base)(base.META_SCHEMA, registry=registry, format_checker=base.FORMAT_CHECKER)
+    # The check of formats compiles the schema's regular expressions, which takes seconds for a long one.
+    formats = base.FORMAT_CHECKER if is_trusted else None
+    meta = _counted_class(base)(base.META_SCHEMA, registry=registry, format_checker=formats)
     try:
         if not meta.is_valid(schema):
             return None

@@ -20,11 +20,11 @@ from helmdeck_core.calls.chat_operation import is_json
 from helmdeck_core.calls.continuation.turn import RequestGuard
 from helmdeck_core.calls.models import suggest_models
 from helmdeck_core.calls.operation import CallOptions, CallResult, Operation, copy_response, fingerprint
-from helmdeck_core.calls.partial_answer import PartialAnswer
+from helmdeck_core.calls.partial_answer import PartialAnswer, without_repetition
 from helmdeck_core.calls.provider_client import Chunks
 from helmdeck_core.calls.recovery import SENT_BEFORE, AttemptFailure, Decision, NextAttempt, RecoveryPolicy, rule_for
 from helmdeck_core.calls.response_failures import interrupted_failure
-from helmdeck_core.calls.visible_text import VisibleText, may_start_in_reasoning, visible_response
+from helmdeck_core.calls.visible_text import VisibleText, may_start_in_reasoning, read_aside, visible_response
 from helmdeck_core.calls.watchdog import ReasoningWatchdog, reasoning_failure, silence_failure, timeout_failure
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
 from helmdeck_core.domain.continuation import TerminalReason
@@ -39,6 +39,7 @@ from helmdeck_core.errors import (
     RequestKind,
     Usage,
 )
+from helmdeck_guards.new_text import NewText
 from helmdeck_guards.timeouts import Deadline, Limited
 
 T = TypeVar("T")
@@ -72,7 +73,7 @@ class Call(Generic[T]):
         self._repeating: set[str] = set()
         self._counted: set[str] = set()
         self._partial = PartialAnswer()
-        self._visible: VisibleText | None = None
+        self._new_reasoning = NewText()
         self.result: CallResult[T] | None = None
 
     def __enter__(self) -> Self:
@@ -121,8 +122,7 @@ class Call(Generic[T]):
 
     def _resumed(self, this: AttemptState) -> ChatRequest:
         """The request that continues what was delivered of the answer."""
-        request = this.ready.request
-        so_far = self._check(this).visible(self._partial.text) if self._partial.text else ""
+        request, so_far = this.ready.request, self._partial.text
         return self.services.completer.resume(request, so_far) if so_far.strip() else request
 
     def complete(self, this: AttemptState) -> Awaitable[ChatResponse]:
@@ -154,27 +154,26 @@ class Call(Generic[T]):
         with this:
             with self.time_limit(this):
                 await self.prepare(this)
-            # The text of an interrupted attempt and that of its continuation are one text.
-            visible = (self._visible if self._partial.is_begun else None) or self._visible_text(this)
-            self._visible = visible
+            self._new_reasoning.begin()
+            # Reasoning that a continuation starts with is separated before the texts are joined.
+            visible = self._visible_text(this, is_resumed=self._partial.is_begun)
             for source in (self._first_chunks, self._continuation_chunks):
                 async with contextlib.aclosing(source(this)) as batches:
                     async for batch in batches:
-                        if chunks := visible.feed(batch):
+                        if chunks := without_repetition(visible.feed(batch), self._new_reasoning):
                             yield chunks
                         del batch, chunks  # so that no traceback with variables shows the text
             assert this.response is not None
             if rest := visible.finish(this.response.stop_reason):
                 yield rest
-            self.read(this)
+            await self.read(this)
 
     async def _first_chunks(self, this: AttemptState) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """The chunks of the first response; the whole response stays with the attempt."""
         assert this.request is not None
         watchdog, part, send = self._watchdog(this), None, self.services.client.stream(this.request)
         if self._partial.is_begun:
-            so_far = self._check(this).visible(self._partial.text)
-            part = self.services.completer.part_after(so_far, is_native=this.request.continues)
+            part = self.services.completer.part_after(self._partial.text, this.request)
             send = self._resend(this, this.request)
         async with contextlib.aclosing(send) as batches:
             while this.response is None:
@@ -185,7 +184,8 @@ class Call(Generic[T]):
                         if rest := part.finish():
                             this.chunks.append((ChatDelta(rest),))
                             yield this.chunks[-1]
-                        batch = copy_response(batch, text=self._partial.text + part.shown)
+                        text = self._partial.text + part.shown
+                        batch = copy_response(batch, text=text, reasoning_content=part.reasoning)
                     self._check_end(this, batch)
                     this.response = batch
                     return
@@ -255,7 +255,7 @@ class Call(Generic[T]):
                 else:
                     yield batch
 
-    def read(self, this: AttemptState) -> None:
+    async def read(self, this: AttemptState) -> None:
         """Read the result from the response."""
         prepared, response = this.ready, this.response
         assert response is not None
@@ -269,11 +269,12 @@ class Call(Generic[T]):
         self._events.response_received(this.call, prepared.request.model, response)
         if self._operation.type is None:  # otherwise the decoder reads the text as received
             decoder, is_structured = self.services.runtime.decoder, self._is_structured(this)
-            response = visible_response(
-                response, decoder, prepared.budget, is_stream=self._streams, is_structured=is_structured
-            )
+            starts = prepared.budget.starts_in_reasoning and not self._partial.is_begun
+            separate = functools.partial(visible_response, starts_in_reasoning=starts, is_structured=is_structured)
+            separate = functools.partial(separate, response, decoder, is_stream=self._streams)
+            response = await read_aside(response.text, separate)
             this.response = response
-        value = self._operation.read(prepared, response)
+        value = await read_aside(response.text, self._operation.read, prepared, response)
         now_s, deadline_s = self.services.clock(), self._policy.deadline_s
         if deadline_s is not None and now_s > deadline_s:
             raise self.timeout(this)
@@ -292,7 +293,7 @@ class Call(Generic[T]):
 
     def _check(self, this: AttemptState) -> AnswerShapeCheck:
         budget = this.ready.budget
-        may_start = may_start_in_reasoning(budget, this.response)
+        may_start = may_start_in_reasoning(budget, this.response) and not self._partial.is_begun
         starts = may_start and budget.starts_in_reasoning
         return AnswerShapeCheck(self.services.runtime, this.ready.request, self._operation.type, starts, may_start)
 
@@ -313,8 +314,9 @@ class Call(Generic[T]):
             max_tokens = request.max_tokens * self.services.think_share
         return ReasoningWatchdog(self._visible_text(this), max_tokens, is_structured=self._is_structured(this))
 
-    def _visible_text(self, this: AttemptState) -> VisibleText:
-        starts = this.ready.budget.starts_in_reasoning
+    def _visible_text(self, this: AttemptState, *, is_resumed: bool = False) -> VisibleText:
+        is_past = is_resumed or (this.request is not None and this.request.continues)
+        starts = this.ready.budget.starts_in_reasoning and not is_past
         is_structured = self._is_structured(this)
         return VisibleText(self.services.runtime.decoder, starts_in_reasoning=starts, is_structured=is_structured)
 
@@ -414,7 +416,9 @@ class Call(Generic[T]):
         has_calls = any(delta.tool_call for batch in this.chunks for delta in batch)
         if this.response is None and this.has_output and self._is_text(this):
             if is_shown or not (has_calls or this.ready.request.response_format):
-                self._partial.add(this.ready.request.model, this.chunks)
+                deltas = [delta for batch in this.chunks for delta in batch]
+                visible = self._visible_text(this, is_resumed=self._partial.is_begun)
+                self._partial.add(this.ready.request.model, visible.feed(deltas))
         elif this.response is not None or not self._partial.is_begun:
             self._partial.clear()
             return "the answer was delivered, and cannot be replaced" if is_shown else ""

@@ -18,6 +18,7 @@ from helmdeck_core.calls.continuation.turn import (
     with_prefill,
 )
 from helmdeck_core.calls.provider_client import Chunks, ProviderClient
+from helmdeck_core.calls.visible_text import VisibleText
 from helmdeck_core.config.precedence import matching_prefixes
 from helmdeck_core.config.types import AgentConfig
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse, StopReason
@@ -28,7 +29,6 @@ from helmdeck_core.domain.continuation import (
     NativeContinuation,
     TerminalReason,
 )
-from helmdeck_core.domain.decode import StreamStripper
 from helmdeck_core.domain.events import (
     CallRef,
     ContinuationAttempt,
@@ -109,7 +109,7 @@ class Completer:
         start_s, number, is_continued = self._clock(), 1, isinstance(action, SendRequest)
         while isinstance(action, SendRequest):
             number += 1
-            part = self.part_after(turn.answer, is_native=action.is_native, is_silent=action.is_repair)
+            part = self.part_after(turn.answer, action.request, is_silent=action.is_repair)
             async with contextlib.aclosing(
                 self._continue_in_chunks(turn, action, part, call, number, until_s)
             ) as steps:
@@ -136,15 +136,16 @@ class Completer:
         self._without_native.add(request.model)
         return bool(self._runtime.texts["continuation.hint"])
 
-    def part_after(self, so_far: str, *, is_native: bool = False, is_silent: bool = False) -> StreamedPart:
+    def part_after(self, so_far: str, request: ChatRequest, *, is_silent: bool = False) -> StreamedPart:
         """Return the filter of a streamed part that continues a text.
 
-        :param is_native: the model did not see whitespace at the end of the text, and may repeat it.
         :param is_silent: nothing is passed on, because only the tool calls are wanted.
         """
-        unseen = so_far[len(so_far.rstrip()) :] if is_native else ""
-        seam, stripper = self._runtime.merger.stream(so_far), self._runtime.decoder.stream()
-        return StreamedPart(seam, stripper, unseen, is_silent=is_silent)
+        # After prefill the model is past its reasoning; it did not see whitespace at the end, and may repeat it.
+        unseen = so_far[len(so_far.rstrip()) :] if request.continues else ""
+        starts = not request.continues and self._runtime.budgets.find(request.model).budget.starts_in_reasoning
+        visible = VisibleText(self._runtime.decoder, starts_in_reasoning=starts)
+        return StreamedPart(self._runtime.merger.stream(so_far), visible, unseen, is_silent=is_silent)
 
     # -- one continuation ----------------------------------------------------------------------------------
 
@@ -290,12 +291,13 @@ class StreamedPart:
     :ivar action: what the turn does after it.
     """
 
-    def __init__(self, seam: MergeStream, stripper: StreamStripper, unseen: str = "", *, is_silent: bool) -> None:
+    def __init__(self, seam: MergeStream, visible: VisibleText, unseen: str = "", *, is_silent: bool) -> None:
         self._seam = seam
         self._unseen = unseen
-        self._stripper = stripper
+        self._visible = visible
         self._is_silent = is_silent
         self._shown: list[str] = []
+        self._reasoning: list[str] = []
         self.response: ChatResponse | None = None
         self.action: TurnAction | None = None
 
@@ -304,18 +306,24 @@ class StreamedPart:
         """The text that was passed on."""
         return "".join(self._shown)
 
+    @property
+    def reasoning(self) -> str:
+        """The reasoning that was passed on."""
+        return "".join(self._reasoning)
+
     def feed(self, batch: Sequence[ChatDelta] | ChatResponse) -> Sequence[ChatDelta]:
         """Take the next chunks, or the response; return the chunks to pass on."""
         if isinstance(batch, ChatResponse):
             self.response = batch
             return ()
-        return [chunk for delta in batch if (chunk := self._filter(delta)) is not None]
+        return [chunk for delta in self._visible.feed(batch) if (chunk := self._filter(delta)) is not None]
 
     def _filter(self, delta: ChatDelta) -> ChatDelta | None:
         text = ""
+        self._reasoning.append(delta.reasoning_content)
         if delta.text and not self._is_silent:
-            visible, _ = self._stripper.feed(delta.text)
-            text = self._pass_on(self._seam.feed(self._without_unseen(visible) if self._unseen else visible))
+            text = self._without_unseen(delta.text) if self._unseen else delta.text
+            text = self._pass_on(self._seam.feed(text))
         return ChatDelta(text, delta.reasoning_content) if text or delta.reasoning_content else None
 
     def _without_unseen(self, text: str) -> str:
@@ -329,8 +337,9 @@ class StreamedPart:
         """End the continuation; return the text that was held back."""
         if self._is_silent or self.response is None:
             return ""
-        rest = self._seam.feed(self._stripper.finish()[0])
-        return self._pass_on(rest + self._seam.finish(is_truncated=self.response.stop_reason is StopReason.MAX_TOKENS))
+        stop = self.response.stop_reason
+        rest = self._seam.feed("".join(delta.text for delta in self._visible.finish(stop)))
+        return self._pass_on(rest + self._seam.finish(is_truncated=stop is StopReason.MAX_TOKENS))
 
     def _pass_on(self, text: str) -> str:
         if text:

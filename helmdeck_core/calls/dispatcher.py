@@ -68,7 +68,7 @@ class Dispatcher:
                     with call.time_limit(attempt):
                         await call.prepare(attempt)
                         attempt.response = await call.complete(attempt)
-                    call.read(attempt)
+                    await call.read(attempt)
         return call.result if call.result is not None else await call.fail()
 
     async def stream(

@@ -9,12 +9,13 @@ import attrs
 from helmdeck_core.calls.operation import copy_response
 from helmdeck_core.domain.chat import ChatDelta, ChatResponse
 from helmdeck_core.domain.continuation import Continuation, TerminalReason
+from helmdeck_guards.new_text import NewText
 
 
 class PartialAnswer:
     """The beginning of an answer, which further attempts continue.
 
-    :ivar text: what the interrupted attempts delivered.
+    :ivar text: what the interrupted attempts delivered, without reasoning.
     :ivar is_begun: whether an attempt delivered anything that a caller may have seen: text, or a part of a tool call.
     """
 
@@ -22,10 +23,12 @@ class PartialAnswer:
         self.text = ""
         self.is_begun = False
         self._parts: list[tuple[str, int]] = []
+        self._reasoning: list[str] = []
 
-    def add(self, model: str, chunks: Sequence[Sequence[ChatDelta]]) -> None:
-        """Add what an interrupted attempt delivered."""
-        text = "".join(delta.text for batch in chunks for delta in batch)
+    def add(self, model: str, deltas: Sequence[ChatDelta]) -> None:
+        """Add what an interrupted attempt delivered, its reasoning separated from the text."""
+        text = "".join(delta.text for delta in deltas)
+        self._reasoning.append("".join(delta.reasoning_content for delta in deltas))
         self.is_begun = True
         if text:
             self.text += text
@@ -35,6 +38,7 @@ class PartialAnswer:
         """Forget the text: the next attempt starts from the beginning."""
         self.text, self.is_begun = "", False
         self._parts.clear()
+        self._reasoning.clear()
 
     def joined(self, response: ChatResponse, model: str) -> ChatResponse:
         """Return the response of the attempt that completed the answer, with the record of all parts."""
@@ -49,4 +53,17 @@ class PartialAnswer:
             parts=(*(chars for _, chars in self._parts), first - len(self.text), *rest),
             models=(*(name for name, _ in self._parts), *[model] * len(record.parts)),
         )
-        return copy_response(response, continuation=record)
+        # A model that starts again may repeat its reasoning.
+        reasoning = dict.fromkeys(filter(None, (*self._reasoning, response.reasoning_content)))
+        return copy_response(response, continuation=record, reasoning_content="\n\n".join(reasoning))
+
+
+def without_repetition(deltas: Sequence[ChatDelta], reasoning: NewText) -> Sequence[ChatDelta]:
+    """Leave out the reasoning of an attempt that a failed attempt delivered already."""
+    return [
+        ChatDelta(delta.text, thought, delta.tool_call)
+        for delta in deltas
+        if (thought := delta.reasoning_content and reasoning.feed(delta.reasoning_content))
+        or delta.text
+        or delta.tool_call
+    ]

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from helmdeck_core.calls.operation import copy_response
 from helmdeck_core.domain.chat import ChatDelta, ChatResponse, StopReason
 from helmdeck_core.domain.decode import Decoder
 from helmdeck_core.domain.models import Budget
 
+T = TypeVar("T")
+
+LONG_TEXT = 50_000
+"""Characters of a text whose reading may block the event loop, and is done in a worker thread."""
 _FINISHED = (StopReason.END_TURN, StopReason.TOOL_CALL)
+
+
+async def read_aside(text: str, read: Callable[..., T], *arguments: Any) -> T:
+    """Call a function that reads a text, in a worker thread if the text is long."""
+    return await asyncio.to_thread(read, *arguments) if len(text) > LONG_TEXT else read(*arguments)
 
 
 def may_start_in_reasoning(budget: Budget, response: ChatResponse | None) -> bool:
@@ -37,7 +48,7 @@ class VisibleText:
         self._opened: list[str] | None = [] if starts_in_reasoning else None
         self._reasoning_chars = 0
         self._has_text = False
-        self._whitespace = ""
+        self._whitespace: list[str] = []
 
     def feed(self, deltas: Sequence[ChatDelta]) -> Sequence[ChatDelta]:
         """Process the next chunks; return those that can be passed on."""
@@ -50,7 +61,7 @@ class VisibleText:
         if stop in _FINISHED and len(opened) == self._reasoning_chars > 0:
             text = opened
         elif not (self._has_text or self._reasoning_chars):
-            text = self._whitespace
+            text = "".join(self._whitespace)
         return [ChatDelta(text, reasoning)] if text or reasoning else []
 
     def _separated(self, delta: ChatDelta) -> ChatDelta | None:
@@ -69,17 +80,16 @@ class VisibleText:
     def _visible(self, text: str, reasoning: str) -> tuple[str, str]:
         self._reasoning_chars += len(reasoning)
         if text and not self._has_text:
-            text = self._whitespace + text
             content = text.lstrip()
             self._has_text = bool(content)
-            self._whitespace = "" if content else text
+            self._whitespace.append(text)
             is_after_reasoning = self._reasoning_chars or self._opened is not None
-            text = content if is_after_reasoning or not content else text
+            text = content if is_after_reasoning or not content else "".join(self._whitespace)
         return text, reasoning
 
 
 def visible_response(
-    response: ChatResponse, decoder: Decoder, budget: Budget, *, is_stream: bool, is_structured: bool
+    response: ChatResponse, decoder: Decoder, *, starts_in_reasoning: bool, is_stream: bool, is_structured: bool
 ) -> ChatResponse:
     """Return a response whose text contains no reasoning; ``reasoning_content`` has it after the provider's own.
 
@@ -87,7 +97,7 @@ def visible_response(
     """
     if not response.text:
         return response
-    starts = budget.starts_in_reasoning and not response.reasoning_content
+    starts = starts_in_reasoning and not response.reasoning_content
     if not is_stream:
         is_unfinished = starts and response.stop_reason not in _FINISHED
         starts = decoder.strip(response.text).starts_in_reasoning or is_unfinished

@@ -25,6 +25,7 @@ NOT_JSON: Final = object()
 MAX_WEIGHT: Final = 400_000
 """How much is decoded: an object or array counts twice, and every comma once. More would block the event loop."""
 _MAX_LENIENT_WEIGHT = 100_000
+_MAX_LENIENT_BYTES = 4_000_000
 _WEIGHED_BYTES = 65_536
 _LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -39,7 +40,7 @@ def decode_json(body: bytes) -> Any:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
-    if weight > _MAX_LENIENT_WEIGHT:
+    if weight > _MAX_LENIENT_WEIGHT or len(body) > _MAX_LENIENT_BYTES:
         return NOT_JSON
     try:
         # Some servers write NaN for a log probability; models write lone surrogates and incomplete UTF-8.

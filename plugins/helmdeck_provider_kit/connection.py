@@ -49,6 +49,9 @@ _END_SILENCE_S = 0.5
 _DRAIN_S, _DRAIN_BYTES = 0.05, 65_536
 """How long and how much is read after the end mark; the end of the body usually arrives together with it."""
 
+_CHUNKS_AT_ONCE = 8
+"""Chunks of a body that are read before other tasks run."""
+
 _UNREACHABLE = (ProviderUnavailable, "the provider cannot be reached", "unreachable")
 _BROKEN = (ProviderUnavailable, "the provider closed the connection", "disconnected")
 FAILURES: Mapping[type[Exception], tuple[type[CallFailed], str, str]] = {
@@ -343,6 +346,8 @@ async def _read(response: TransportResponse, settings: ProviderSettings, chunks:
     async for chunk in _decoded(response):
         chunks.append(chunk)
         size += len(chunk)
+        if len(chunks) % _CHUNKS_AT_ONCE == 0:  # data that has arrived is read without waiting
+            await asyncio.sleep(0)
         if size > settings.max_response_bytes:
             raise _too_large(response, settings)
         if is_error and size >= _MAX_ERROR_BYTES:

@@ -127,6 +127,8 @@ class ErrorRules(ErrorRuleSet):
 
 
 _NO_RULES = ErrorRules()
+_MAX_MESSAGE_CHARS = 100_000
+"""What is read of a message in an error; searching a longer one would block the event loop."""
 
 
 def read_error(data: object, rules: ErrorRules = _NO_RULES, *, is_refusal: bool = False) -> ErrorFacts | None:
@@ -177,7 +179,7 @@ def _values(error: object, paths: Iterable[str]) -> Iterator[Any]:
 def _text(value: object) -> str:
     while isinstance(value, dict) and "message" in value:
         value = value["message"]
-    return "" if value is None else str(value)
+    return value[:_MAX_MESSAGE_CHARS] if isinstance(value, str) else "" if value is None else str(value)
 
 
 def _status(value: object) -> int | None:

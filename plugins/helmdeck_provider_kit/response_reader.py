@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import hashlib
+import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -69,14 +70,20 @@ class ReaderContext:
     sent_s: float | None = None
 
 
-_HIGH_SURROGATE = re.compile(rb"(?i)(\\ud[89ab][0-9a-f]{2})\"")
-_LOW_SURROGATE = re.compile(rb"(?i)\"(\\ud[c-f][0-9a-f]{2})")
-"""Halves of a character outside the basic plane: the first at the end of a string, and the second at the start of one."""
+_HIGH_SURROGATE = re.compile(rb"(?i)(?<!\\)(?:\\\\)*+(\\ud[89ab][0-9a-f]{2})\"(?!\s*:)")
+_LOW_SURROGATE = re.compile(rb"(?i)(?<!\\)\"(\\ud[c-f][0-9a-f]{2})")
+"""Halves of a character outside the basic plane: the first at the end of a value, and the second at the start of one.
+
+An escaped backslash before the first half makes it text, such as that of JSON in the arguments of a tool call.
+"""
 
 _MAX_DELTA_BYTES = 65_536
 
 _REFUSAL_REASONS = (StopReason.SAFETY_BLOCKED, StopReason.UNKNOWN)
 
+_MAX_CHARS = 2_000_000
+"""Maximum characters of text, reasoning and arguments together; no model writes half of that in one response."""
+_MAX_DELTA_CHARS = 16_384
 _MAX_CALLS = 1_000
 """Maximum number of tool calls of a response."""
 _MAX_UNREAD = 20
@@ -106,8 +113,17 @@ class PartialToolCall:
         try:
             msgspec.json.decode(arguments(self.arguments))
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return True
+            return not _is_complete(self.arguments)
         return False
+
+
+def _is_complete(text: str) -> bool:
+    """Whether a text ends like JSON; it may contain what JSON does not have, such as ``NaN`` and lone surrogates."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 class ResponseReader(abc.ABC):
@@ -119,6 +135,7 @@ class ResponseReader(abc.ABC):
         else empty.
     :ivar end_mark: data of the event that ends a stream.
     :ivar is_done: whether the end mark of the stream was read; nothing after it is.
+    :ivar is_divided: whether a text that arrived at once was divided into several deltas.
     """
 
     cancel_path: str = ""
@@ -138,7 +155,9 @@ class ResponseReader(abc.ABC):
         self._refusal = ""
         self._is_refused = False
         self._is_truncated = False
+        self._chars_left = _MAX_CHARS
         self.is_done = False
+        self.is_divided = False
 
     # -- defined by subclasses -----------------------------------------------------------------------------------
 
@@ -199,7 +218,7 @@ class ResponseReader(abc.ABC):
             self._high = b""
         if len(data) <= _MAX_DELTA_BYTES and (match := _HIGH_SURROGATE.search(data)):
             self._high = match[1]
-            data = data[: match.start()] + data[match.end() - 1 :]
+            data = data[: match.start(1)] + data[match.end(1) :]
         return data
 
     def done(self) -> None:
@@ -233,13 +252,37 @@ class ResponseReader(abc.ABC):
         if not text:
             return ()
         self._text.append(text)
-        return (ChatDelta(text),)
+        self._count(len(text))
+        return (ChatDelta(text),) if len(text) <= _MAX_DELTA_CHARS else self._divided(text)
 
     def _add_reasoning(self, text: str) -> tuple[ChatDelta, ...]:
         if not text:
             return ()
         self._reasoning.append(text)
-        return (ChatDelta("", text),)
+        self._count(len(text))
+        if len(text) <= _MAX_DELTA_CHARS:
+            return (ChatDelta("", text),)
+        return tuple(ChatDelta("", each.text) for each in self._divided(text))
+
+    def _divided(self, text: str) -> tuple[ChatDelta, ...]:
+        """Divide a text that arrived at once, so that its readers do not block the event loop."""
+        self.is_divided = True
+        return tuple(
+            ChatDelta(text[start : start + _MAX_DELTA_CHARS]) for start in range(0, len(text), _MAX_DELTA_CHARS)
+        )
+
+    def _count(self, chars: int) -> None:
+        """Count characters of the response.
+
+        :raises CallFailed: there are too many.
+        """
+        self._chars_left -= chars
+        if self._chars_left < 0:
+            raise self._too_large(f"{_MAX_CHARS:,} characters")
+
+    def _too_large(self, limit: str) -> CallFailed:
+        headline, detail = "the provider's answer is too large", f"it has more than {limit}"
+        return TransientUnknown(headline, status=self._context.status, sub_cause="too_large", detail=detail)
 
     def _start_call(self, id: str, name: str) -> tuple[PartialToolCall, ChatDelta]:
         """Start a tool call.
@@ -247,15 +290,14 @@ class ResponseReader(abc.ABC):
         :raises CallFailed: there are too many.
         """
         if len(self._calls) >= _MAX_CALLS:
-            detail = f"it has more than {_MAX_CALLS:,} tool calls"
-            headline = "the provider's answer is too large"
-            raise TransientUnknown(headline, status=self._context.status, sub_cause="too_large", detail=detail)
+            raise self._too_large(f"{_MAX_CALLS:,} tool calls")
         call = PartialToolCall(len(self._calls), id, name)
         self._calls.append(call)
         return call, ChatDelta(tool_call=ToolCallDelta(call.number, id=id, name=name))
 
     def _add_arguments(self, call: PartialToolCall, chunk: str) -> Iterator[ChatDelta]:
         if chunk:
+            self._count(len(chunk))
             call.chunks.append(chunk)
             yield ChatDelta(tool_call=ToolCallDelta(call.number, arguments=chunk))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -39,8 +39,9 @@ from helmdeck_provider_kit.sse import MAX_LINES, EventDecoder, LineDecoder, may_
 _MAX_PAGES = 20
 """Maximum number of pages of a model list, in case a server's list never ends."""
 _PART_BYTES = 16_384
-_BUSY_S = 0.01
-"""How long a stream that arrives at once is read before other tasks run."""
+"""How much of a stream that arrives at once is read before other tasks run, in bytes or in characters of deltas."""
+_READ_BYTES = 2_048
+"""What one read counts in addition: its bytes may have come in hundreds of chunks."""
 
 
 @attrs.frozen(kw_only=True)
@@ -151,34 +152,43 @@ class HttpProvider:
                 received, data = await self._decode_whole(prepared, await incoming.received())
                 reader = self._reader(prepared, received)
                 with _partial_response_added(reader):
-                    for batch in together(reader.read(data)):
+                    for batch in _batches(reader, reader.read(data)):
                         yield batch
+                        await asyncio.sleep(0)
             else:
                 reader = self._reader(prepared, incoming)
                 events = self._wire_format.events(reader)
                 start: list[bytes] = []
                 try:
                     with _partial_response_added(reader):
+                        left = _PART_BYTES
                         async for chunk in incoming:
                             if not events.has_events:
                                 start.append(chunk)
-                            async for part in _parts(chunk):
-                                for batch in together(events.feed(part)):
+                            for part in _parts(chunk):
+                                for batch in _batches(reader, events.feed(part)):
                                     yield batch
+                                    if reader.is_divided:
+                                        await asyncio.sleep(0)
                                 if reader.is_done:
                                     break
+                                left -= len(part) + _READ_BYTES
+                                if left < 0:  # data that has arrived is read without waiting
+                                    left = _PART_BYTES
+                                    await asyncio.sleep(0)
                             if reader.is_done:
                                 break
                             incoming.may_be_over = reader.may_be_done
-                        for batch in together(events.finish()):
+                        for batch in _batches(reader, events.finish()):
                             yield batch
                         if not events.has_events and not may_be_events(whole := b"".join(start)):
                             # An HTML page, an error outside an event, or a response that is not streamed,
                             # regardless of its content type.
                             body_only = HttpResponse(incoming.status, incoming.headers, whole)
                             _, data = await self._decode_whole(prepared, body_only)
-                            for batch in together(reader.read(data)):
+                            for batch in _batches(reader, reader.read(data)):
                                 yield batch
+                                await asyncio.sleep(0)
                     if reader.is_done:
                         await incoming.drain()
                 finally:
@@ -277,17 +287,25 @@ class HttpProvider:
         return self._wire_format.answer(prepared.request, context)
 
 
-async def _parts(chunk: bytes) -> AsyncGenerator[bytes, None]:
-    """Yield a chunk in parts, and let other tasks run in between where reading them takes long."""
+def _parts(chunk: bytes) -> Iterable[bytes]:
+    """Divide a chunk."""
     if len(chunk) <= _PART_BYTES:
-        yield chunk
-        return
-    start_s = time.perf_counter()
-    for start in range(0, len(chunk), _PART_BYTES):
-        if time.perf_counter() - start_s > _BUSY_S:
-            await asyncio.sleep(0)
-            start_s = time.perf_counter()
-        yield chunk[start : start + _PART_BYTES]
+        return (chunk,)
+    return (chunk[start : start + _PART_BYTES] for start in range(0, len(chunk), _PART_BYTES))
+
+
+def _batches(reader: ResponseReader, deltas: Iterable[ChatDelta]) -> Iterator[Sequence[ChatDelta]]:
+    """Yield one batch of all deltas, or several if they have much text."""
+    for batch in together(deltas):
+        if not reader.is_divided:
+            yield batch
+            continue
+        start, chars = 0, 0
+        for end, delta in enumerate(batch, 1):
+            chars += len(delta.text) + len(delta.reasoning_content)
+            if chars >= _PART_BYTES or end == len(batch):
+                yield batch[start:end]
+                start, chars = end, 0
 
 
 @contextlib.contextmanager

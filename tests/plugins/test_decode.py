@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from helmdeck_core import Decoded, DecodeFailed
 from helmdeck_plugins import json_repair
+from helmdeck_plugins.json_repair import tokens
 from helmdeck_plugins.reading.decoder.json_decoder import JsonDecoder as Decoder
 from tests.work_support import WorkCounter
 
@@ -154,14 +155,14 @@ def test_very_long_text_is_not_repaired() -> None:
 def test_text_with_too_many_tokens_is_not_repaired() -> None:
     assert repair('{"a": [' + "1," * 1_000 + "1],}").repairs == ("trailing_commas",)
     with pytest.raises(DecodeFailed):
-        repair('{"a": [' + "1," * json_repair.MAX_TOKENS + "1],}")
+        repair('{"a": [' + "1," * tokens.MAX_TOKENS + "1],}")
 
 
 @pytest.mark.parametrize("chunk", ['\\"(', "/*("])
 def test_unterminated_string_is_scanned_once(work_counter: WorkCounter, chunk: str) -> None:
     def read(count: int) -> None:
-        json_repair.tokens_of.cache_clear()
-        assert json_repair.tokens_of("{" + chunk * count) is None
+        tokens.keep_tokens("", None)
+        assert tokens.tokens_of("{" + chunk * count) is None
 
     work_counter.assert_linear(read, 1_000)
 
@@ -190,12 +191,12 @@ def test_json_in_a_json_string_is_read_exactly(value: dict[str, Any]) -> None:
 def test_one_character_more_or_less_yields_the_same_value_or_none(value: dict[str, Any], data: st.DataObject) -> None:
     """A comma, a colon, a bracket or a quote outside of strings is dropped or doubled."""
     text = json.dumps(value, ensure_ascii=False)
-    tokens = json_repair.tokens_of(text)
-    assert tokens is not None
-    marks = [index for index, (kind, _) in enumerate(tokens) if kind == "mark"]
+    read = tokens.tokens_of(text)
+    assert read is not None
+    marks = [index for index, kind in enumerate(read.kinds) if kind in "{}[],:"]
     index = data.draw(st.sampled_from(marks))
-    mark = data.draw(st.sampled_from(["", tokens[index][1] * 2]))
-    broken = "".join(mark if place == index else word for place, (_, word) in enumerate(tokens))
+    mark = data.draw(st.sampled_from(["", read.texts[index] * 2]))
+    broken = "".join(mark if place == index else word for place, word in enumerate(read.texts))
     try:
         got = repair(broken).value
     except DecodeFailed:

@@ -127,16 +127,18 @@ def framed(wire_format, events, *, done=True):
     return body + b"data: [DONE]\n\n" * (done and wire_format == "openai")
 
 
+def reader_context(wire_format):
+    return ReaderContext(
+        error_rules=ERROR_RULES,
+        quota_headers=QUOTA_HEADERS,
+        normalise=lambda raw: RUNTIME.normalise_stop(raw, wire_format),
+        dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, wire_format),
+    )
+
+
 def read(wire_format, *pieces):
     """What a stream comes to; its arguments as values, since servers write them as they like."""
-    answer = ANSWERS[wire_format](
-        ReaderContext(
-            error_rules=ERROR_RULES,
-            quota_headers=QUOTA_HEADERS,
-            normalise=lambda raw: RUNTIME.normalise_stop(raw, wire_format),
-            dispose=lambda raw, reason: RUNTIME.disposition_of(raw, reason, wire_format),
-        )
-    )
+    answer = ANSWERS[wire_format](reader_context(wire_format))
     events = EventFeed(answer, has_lines=wire_format == "ollama")
     for piece in pieces:
         for _ in events.feed(piece):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-import types
+import threading
 
 import pytest
 
 from helmdeck_core import CallFailed, CallLimits, LikelyTimeout
+from helmdeck_core.calls.visible_text import LONG_TEXT, read_aside
 from helmdeck_provider_kit import NOT_JSON, EventDecoder, decode_json
 from helmdeck_testing import Reply, make_deck, scripted_provider
 from tests.unit.adapters_support import KEYS, ask, request
@@ -75,14 +75,9 @@ def test_an_event_with_too_many_lines_is_dropped_and_not_kept_in_memory():
     assert len(decoder.finish()[0].data) < 20_000
 
 
-def test_other_tasks_run_while_a_stream_that_arrived_at_once_is_read(monkeypatch):
-    """Every reading of the clock is a step of 11 ms, so that each part of the stream seems to take long."""
+def test_other_tasks_run_while_a_stream_that_arrived_at_once_is_read():
     event = b'data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n'
     body = event * 20_000 + b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
-    steps = itertools.count(0.0, 0.011)
-    monkeypatch.setattr(
-        "helmdeck_provider_kit.wire_format.time", types.SimpleNamespace(perf_counter=lambda: next(steps))
-    )
     turns = 0
 
     async def count_turns():
@@ -104,6 +99,38 @@ def test_other_tasks_run_while_a_stream_that_arrived_at_once_is_read(monkeypatch
 
     assert asyncio.run(run()) == 20_000
     assert turns > len(body) / 16_384 / 2
+
+
+@pytest.mark.parametrize("field", ["content", "reasoning_content"])
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_response_longer_than_any_model_writes_is_refused(field, streams):
+    message = b'{"%b":"%b"}' % (field.encode(), b"x" * 2_100_000)
+    choice = b'{"choices":[{"index":0,"%b":%b}]}' % (b"delta" if streams else b"message", message)
+    body = http(b"data: %b\n\n" % choice, **EVENTS) if streams else http(choice, **JSON)
+    assert asyncio.run(outcome(body, streams)).sub_cause == "too_large"
+
+
+def test_a_long_text_that_arrives_at_once_comes_in_several_batches():
+    text = "<" * 100_000
+
+    async def run():
+        choice = b'{"choices":[{"index":0,"delta":{"content":"%b"},"finish_reason":"stop"}]}' % text.encode()
+        async with Server(http(b"data: %b\n\ndata: [DONE]\n\n" % choice, **EVENTS)) as server:
+            provider = {"base_url": server.url, "kind": "openai", "api_key": "env:PLANTED"}
+            async with make_deck(config={"providers": {"p": provider}}) as deck:
+                return [item async for item in deck.astream(request("p/any"))]
+
+    *deltas, response = asyncio.run(run())
+    assert "".join(delta.text for delta in deltas) == response.text == text
+    assert max(len(delta.text) for delta in deltas) < 20_000
+
+
+def test_a_long_text_is_read_in_a_worker_thread():
+    async def reading_thread(text):
+        return await read_aside(text, threading.get_ident)
+
+    assert asyncio.run(reading_thread("x" * LONG_TEXT)) == threading.get_ident()
+    assert asyncio.run(reading_thread("x" * (LONG_TEXT + 1))) != threading.get_ident()
 
 
 def test_a_value_that_is_ready_after_the_deadline_is_a_timeout():

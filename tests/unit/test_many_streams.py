@@ -33,6 +33,9 @@ WHOLE, HALF = b"".join(CHUNKS), b"".join(CHUNKS[:20])
 BEHAVIOURS = (
     saying(chunked(WHOLE + END, **KIND)),
     saying(chunked(WHOLE + END, 1_000_000, **KIND)),
+    # The connection stays open behind the end mark: with the end of the body, so that it is used again, and without it.
+    saying(chunked(WHOLE + END, **KIND), Step.KEEP),
+    saying(chunked(WHOLE + END, ends=False, **KIND), Step.KEEP),
     saying(chunked(HALF, ends=False, **KIND), Step.TICK, chunked(END, 10_000).partition(b"\r\n\r\n")[2]),
     saying(chunked(HALF, ends=False, **KIND), Step.RESET),
     saying(chunked(HALF, ends=False, **KIND)),
@@ -121,7 +124,7 @@ def test_closing_under_load_ends_every_stream():
     rng = random.Random(6)
 
     async def run():
-        async with Server(lambda connection: rng.choice(BEHAVIOURS[:3])(connection)) as server:
+        async with Server(lambda connection: rng.choice(BEHAVIOURS[:5])(connection)) as server:
             files = open_files()
             async with deck_at(server) as deck:
                 streams = [asyncio.create_task(consume(deck, 50)) for _ in range(STREAMS)]

@@ -50,6 +50,16 @@ def test_a_broken_schema_says_nothing_and_reaches_for_no_network(schema):
 HOSTILE = {"type": "object", "properties": {"a": {"pattern": "^(a+)+$", "type": "string"}}}
 
 
+def test_patterns_of_strangers_are_not_compiled():
+    assert schema_problems({"properties": {"a": {"type": "integer", "pattern": "(" * 9}}}, {"a": "x"}) != ()
+
+
+def test_schema_of_more_than_a_megabyte_is_not_read():
+    schema = {"minProperties": 2, "default": "x" * 1_000_000}
+    assert schema_problems(schema, {"a": 1}) == ("$: not checked: the schema is too large",)
+    assert "does not have enough properties" in schema_problems(schema, {"a": 1}, is_trusted=True)[0]
+
+
 def test_patterns_of_strangers_are_not_tried_and_those_of_our_own_are():
     assert schema_problems(HOSTILE, {"a": "a" * 64 + "!"}) == ()
     names = {"patternProperties": {"^(a+)+$": {"type": "string"}}, "additionalProperties": False}

@@ -6,7 +6,6 @@ character outside any token is never changed, and no step completes truncated JS
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,18 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from helmdeck_core import DecodeStep, hookimpl
+from helmdeck_plugins.json_repair.tokens import (
+    COMMENT,
+    CURLY,
+    NUMBER,
+    QUOTED,
+    SPACE,
+    STRING,
+    WORD,
+    Tokens,
+    keep_tokens,
+    tokens_of,
+)
 from helmdeck_plugins.json_repair.wrapped import (
     MAX_LENGTH,
     drop_invisible,
@@ -24,44 +35,13 @@ from helmdeck_plugins.json_repair.wrapped import (
     uncomment,
 )
 
-MAX_TOKENS = 50_000  # a text with more tokens is not repaired
-
-_TOKEN = re.compile(
-    r"""
-    (?P<string>  " (?: [^"\\]++ | \\. )*+ " )
-  | (?P<quoted>  ' (?: [^'\\\n]++ | \\. )*+ ' )
-  | (?P<curly>   “ (?: [^“”"\\]++ | \\. )*+ ” )
-  | (?P<comment> // [^\n]*+ | \# [^\n]*+ | /\* (?: [^*]++ | \* (?!/) )*+ \*/ )
-  | (?P<space>   (?: \s | \\[nrt] )++ )
-  | (?P<number>  [-+]? \.? \d [\w.+-]*+ )
-  | (?P<word>    [^\W\d] [\w$-]*+ | \$ [\w$-]*+ )
-  | (?P<mark>    [{}\[\],:] )
-  | (?P<other>   . )                # keeps the scan linear: an unterminated string is not searched again
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _JSON_WHITESPACE = frozenset(" \t\r\n")
 _CONSTANTS = {"true": "true", "false": "false", "none": "null", "null": "null"}
 
-Token = tuple[str, str]
-"""Kind and text; the joined texts of all tokens are the input."""
-
-Rewrite = Callable[[list[Token]], list[str] | None]
-"""Returns a new text for each token, or ``None`` if it cannot repair the input."""
-
-
-@functools.lru_cache(1)  # several steps in a row read the same text
-def tokens_of(text: str) -> list[Token] | None:
-    """Return the tokens of a text; ``None`` for a character outside any token, or too many tokens."""
-    tokens: list[Token] = []
-    for match in _TOKEN.finditer(text):
-        if match.lastgroup == "other" or len(tokens) == MAX_TOKENS:
-            return None
-        tokens.append((match.lastgroup or "", match.group()))
-    return tokens
+Rewrite = Callable[[Tokens], "Tokens | None"]
+"""Returns the tokens of the repaired text, or ``None`` if it cannot repair the input."""
 
 
 def _step(name: str, order: int, rewrite: Rewrite, *, only_with: str = "") -> DecodeStep:
@@ -73,20 +53,47 @@ def _step(name: str, order: int, rewrite: Rewrite, *, only_with: str = "") -> De
     def candidates(text: str) -> Iterator[str]:
         if len(text) > MAX_LENGTH or text[:1] not in ("{", "[") or (only_with and not any(map(text.count, only_with))):
             return
+        if _is_valid(text):
+            return  # of another shape, which no rewritten token changes
         tokens = tokens_of(text)
-        texts = rewrite(tokens) if tokens else None
-        if texts is not None and (rewritten := "".join(texts)) != text:
-            yield rewritten
+        rewritten = rewrite(tokens) if tokens else None
+        if rewritten is not None and (changed := "".join(rewritten.texts)) != text:
+            if rewritten.kinds:
+                keep_tokens(changed, rewritten)
+            yield changed
 
     return DecodeStep(name=name, order=order, candidates=candidates)
 
 
-def _each(kind: str, change: Callable[[str], str | None]) -> Rewrite:
-    """Change every token of one kind; if a change returns ``None``, the text is not repaired."""
+_raw = msgspec.json.Decoder(msgspec.Raw)
 
-    def rewrite(tokens: list[Token]) -> list[str] | None:
-        texts = [change(text) if token_kind == kind else text for token_kind, text in tokens]
-        return None if None in texts else [text for text in texts if text is not None]
+
+def _is_valid(text: str) -> bool:
+    """Whether a text is JSON; for most that are not, this ends at once."""
+    try:
+        _raw.decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _each(kind: str, change: Callable[[str], str | None], *, becomes: str = "", only_if: str = "") -> Rewrite:
+    """Change every token of one kind; if a change returns ``None``, the text is not repaired.
+
+    :param becomes: the kind of the changed tokens, where it is another one.
+    :param only_if: a pattern of the tokens that may change.
+    """
+    may_change = re.compile(only_if).search
+
+    def rewrite(tokens: Tokens) -> Tokens | None:
+        texts = list(tokens.texts)
+        for at in tokens.places(kind):
+            if may_change(texts[at]):
+                changed = change(texts[at])
+                if changed is None:
+                    return None
+                texts[at] = changed
+        return Tokens(tokens.kinds.replace(kind, becomes or kind), texts)
 
     return rewrite
 
@@ -187,7 +194,7 @@ _ENDS: dict[str, re.Pattern[str]] = {"key": _AFTER_KEY, "value": _AFTER_VALUE, "
 
 def _escape_quotes(text: str) -> Iterator[str]:
     """Escape quotes inside strings if they cannot be confused with closing quotes."""
-    if len(text) > MAX_LENGTH or text[:1] not in ("{", "["):
+    if len(text) > MAX_LENGTH or text[:1] not in ("{", "[") or _is_valid(text):
         return
     parts: list[str] = []
     opened: list[str] = []
@@ -274,64 +281,58 @@ def _whitespace(space: str) -> str:
 
 # -- structure -----------------------------------------------------------------------------------------------
 
-_IGNORED = frozenset(("space", "comment"))
-_VALUES = frozenset(("string", "quoted", "curly", "number", "word"))
+_KEY = re.compile(r"[{,][ #]*+(w)(?=[ #]*+:)")
+_TRAILING_COMMA = re.compile(r"[squnw}\]][ #]*+(,)(?=[ #]*+[}\]])")
+_MISSING_COMMA = re.compile(r"[squnw}\]][ #]*+[squnw{\[]")
+_STRUCTURE = re.compile(r"[^ #]")
+"""Tokens of which some are wrong, by their kinds."""
 
 
-def _neighbours(tokens: list[Token]) -> Iterator[tuple[int, Token, Token, Token]]:
-    """Yield every significant token: its index, the previous token, itself, the next token."""
-    nothing = ("", "")
-    significant = [(index, token) for index, token in enumerate(tokens) if token[0] not in _IGNORED]
-    for place, (index, token) in enumerate(significant):
-        before = significant[place - 1][1] if place else nothing
-        behind = significant[place + 1][1] if place + 1 < len(significant) else nothing
-        yield index, before, token, behind
+def _quote_keys(tokens: Tokens) -> Tokens:
+    texts, kinds = list(tokens.texts), list(tokens.kinds)
+    for match in _KEY.finditer(tokens.kinds):
+        at = match.start(1)
+        texts[at], kinds[at] = f'"{texts[at]}"', STRING
+    return Tokens("".join(kinds), texts)
 
 
-def _ends_value(token: Token) -> bool:
-    return token[0] in _VALUES or token[1] in ("}", "]")
+def _drop_trailing_commas(tokens: Tokens) -> Tokens:
+    texts, kinds = list(tokens.texts), list(tokens.kinds)
+    for match in _TRAILING_COMMA.finditer(tokens.kinds):
+        at = match.start(1)
+        texts[at], kinds[at] = "", SPACE
+    return Tokens("".join(kinds), texts)
 
 
-def _starts_value(token: Token) -> bool:
-    return token[0] in _VALUES or token[1] in ("{", "[")
-
-
-def _quote_keys(tokens: list[Token]) -> list[str]:
-    texts = [text for _, text in tokens]
-    for index, before, (kind, text), behind in _neighbours(tokens):
-        if kind == "word" and before[1] in ("{", ",") and behind[1] == ":":
-            texts[index] = f'"{text}"'
-    return texts
-
-
-def _drop_trailing_commas(tokens: list[Token]) -> list[str]:
-    texts = [text for _, text in tokens]
-    for index, before, (_, text), behind in _neighbours(tokens):
-        if text == "," and _ends_value(before) and behind[1] in ("}", "]"):
-            texts[index] = ""
-    return texts
-
-
-def _add_commas(tokens: list[Token]) -> list[str] | None:
+def _add_commas(tokens: Tokens) -> Tokens | None:
     """Insert commas between a value and the next key, and between list items, where whitespace separates them."""
-    texts = [text for _, text in tokens]
+    kinds = tokens.kinds
+    if not _MISSING_COMMA.search(kinds):
+        return None
+    texts = list(tokens.texts)
     opened: list[str] = []
-    before_that = ""
-    for index, before, token, behind in _neighbours(tokens):
-        if _ends_value(before) and _starts_value(token):
-            if tokens[index - 1][0] != "space":
+    before = before_that = ""
+    for match in _STRUCTURE.finditer(kinds):
+        kind, index = match.group(), match.start()
+        if before and before in _VALUES_END and kind in _VALUES_START:
+            if kinds[index - 1] != SPACE:
                 return None
             # In an object, the previous token must end a value, not a key, and a key must follow.
-            is_value = before[1] in ("}", "]") or before_that == ":"
-            if opened and opened[-1] == "{" and not (is_value and token[0] == "string" and behind[1] == ":"):
+            is_value = before in "}]" or before_that == ":"
+            following = _STRUCTURE.search(kinds, index + 1)
+            is_key = kind == STRING and following is not None and following.group() == ":"
+            if opened and opened[-1] == "{" and not (is_value and is_key):
                 return None
-            texts[index] = "," + token[1]
-        if token[1] in ("{", "["):
-            opened.append(token[1])
-        elif token[1] in ("}", "]") and opened:
+            texts[index] = "," + texts[index]
+        if kind in "{[":
+            opened.append(kind)
+        elif kind in "}]" and opened:
             opened.pop()
-        before_that = before[1]
-    return texts
+        before, before_that = kind, before
+    return Tokens("", texts)  # a comma and its value are two tokens, to be read again
+
+
+_VALUES_END, _VALUES_START = "squnw}]", "squnw{["
 
 
 _STEPS: tuple[DecodeStep, ...] = (
@@ -344,15 +345,15 @@ _STEPS: tuple[DecodeStep, ...] = (
     DecodeStep(name="unescaped_quotes", order=15, candidates=_escape_quotes),
     DecodeStep(name="single_item_list", order=20, candidates=_unwrap_list),
     DecodeStep(name="block_quote", order=25, candidates=drop_quote_marks),
-    _step("comments", 30, _each("comment", lambda _: " "), only_with="/#"),
-    _step("curly_quotes", 40, _each("curly", _from_curly), only_with="“"),
-    _step("single_quotes", 50, _each("quoted", _from_quoted), only_with="'"),
-    _step("constants", 60, _each("word", _constant)),
+    _step("comments", 30, _each(COMMENT, lambda _: " ", becomes=SPACE), only_with="/#"),
+    _step("curly_quotes", 40, _each(CURLY, _from_curly, becomes=STRING), only_with="“"),
+    _step("single_quotes", 50, _each(QUOTED, _from_quoted, becomes=STRING), only_with="'"),
+    _step("constants", 60, _each(WORD, _constant, only_if="(?i)^(?:true|false|none|null)$")),
     _step("unquoted_keys", 70, _quote_keys),
-    _step("control_characters", 80, _each("string", _escape_controls)),
-    _step("escapes", 90, _each("string", _repair_escapes), only_with="\\"),
-    _step("numbers", 100, _each("number", _number)),
-    _step("whitespace", 110, _each("space", _whitespace)),
+    _step("control_characters", 80, _each(STRING, _escape_controls, only_if=_CONTROL.pattern)),
+    _step("escapes", 90, _each(STRING, _repair_escapes, only_if=r"\\"), only_with="\\"),
+    _step("numbers", 100, _each(NUMBER, _number, only_if=r"[^0-9]|^0")),
+    _step("whitespace", 110, _each(SPACE, _whitespace, only_if=r"[^ \t\r\n]")),
     _step("trailing_commas", 120, _drop_trailing_commas, only_with=","),
     _step("missing_commas", 130, _add_commas),
 )

@@ -62,35 +62,59 @@ class _Trie:
         if node.ends is None:
             node.ends = number
 
-    def pattern(self, *, partial: bool) -> str:
-        """Match a whole mark in a named group; with ``partial``, also a prefix of a mark at the end of the text."""
-        branches = [atom + child.pattern(partial=partial) for atom, child in self.children.items()]
+    def pattern(self, *, partial: bool, suffix: str = "") -> str:
+        """Match a whole mark in a named group; with ``partial``, also a prefix of a mark at the end of the text.
+
+        :param suffix: of the group names.
+        """
+        branches = [
+            _either_case(atom) + child.pattern(partial=partial, suffix=suffix) for atom, child in self.children.items()
+        ]
         if self.ends is not None:
-            branches.append("" if partial else f"(?P<m{self.ends}>)")
+            branches.append("" if partial else f"(?P<m{self.ends}{suffix}>)")
         elif partial:
             branches.append(r"\Z")
         return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
+
+    def following(self) -> str:
+        """Match where one of the next characters, or the end of the text, follows; empty if any character may.
+
+        One comparison with a set is faster than the attempt to match every branch.
+        """
+        if self.ends is not None or any(len(atom.lstrip("\\")) != 1 for atom in self.children):
+            return ""
+        return f"(?![^{''.join(_letter_cases(atom) for atom in self.children)}])"
 
 
 def compile_marks(marks: Sequence[Sequence[str]], *, partial: bool = False) -> re.Pattern[str]:
     """Compile marks, as lists of atoms, into one pattern; the matching group has the number of the mark.
 
-    A common prefix comes first as a literal, which the engine finds several times faster than a set. Otherwise the first
-    characters come first as a set, outside the case-insensitive group, which would be tried at every position.
+    A common prefix comes first as a literal, which the engine finds several times faster than a set. Otherwise there is a
+    branch for each first character, in each case: the engine then skips to the next one of them.
     """
     lead = 0 if partial else _common_lead(marks)
     if lead:
         trie = _Trie()
         for number, atoms in enumerate(marks):
             trie.add(atoms[lead:], number)
-        return re.compile(f"{''.join(marks[0][:lead])}(?ai:{trie.pattern(partial=False)})")
+        return re.compile(f"{''.join(marks[0][:lead])}(?a:{trie.following()}{trie.pattern(partial=False)})")
     tries: dict[str, _Trie] = {}
     for number, (first, *rest) in enumerate(marks):
-        tries.setdefault(_either_case(first), _Trie()).add(rest, number)
-    if not tries:
-        return re.compile(r"(?!)")
-    branches = [rf"(?<=[{first}])(?ai:{trie.pattern(partial=partial)})" for first, trie in tries.items()]
-    return re.compile(rf"[{''.join(tries)}](?:{'|'.join(branches)})")
+        tries.setdefault(first, _Trie()).add(rest, number)
+    branches = [
+        f"{char}{trie.following()}{trie.pattern(partial=partial, suffix=suffix)}"
+        for first, trie in tries.items()
+        for char, suffix in ((first, ""), (first.upper(), _UPPER))[: len(_letter_cases(first)) if len(first) == 1 else 1]
+    ]
+    return re.compile(f"(?a:{'|'.join(branches)})" if branches else r"(?!)")
+
+
+_UPPER = "upper"
+
+
+def matched_mark(match: re.Match[str]) -> int:
+    """The number of the mark that a compiled pattern matched."""
+    return int((match.lastgroup or "m0").removesuffix(_UPPER)[1:])
 
 
 def _common_lead(marks: Sequence[Sequence[str]]) -> int:
@@ -103,9 +127,18 @@ def _common_lead(marks: Sequence[Sequence[str]]) -> int:
     return lead
 
 
-def _either_case(first: str) -> str:
-    """The first atom, an escaped character, for use in a set."""
-    return first.lower() + first.upper() if first.isalpha() else first
+def _letter_cases(atom: str) -> str:
+    """An ASCII letter in both cases; any other atom as it is."""
+    return atom + atom.upper() if len(atom) == 1 and atom.isascii() and atom.isalpha() else atom
+
+
+def _either_case(atom: str) -> str:
+    """A pattern for an atom that ignores the case of a letter.
+
+    The engine compares a set with the next character before it tries a branch, which it does not do for a letter that is
+    to match in either case.
+    """
+    return f"[{cases}]" if (cases := _letter_cases(atom)) != atom else atom
 
 
 def _follows(atoms: tuple[str, ...]) -> str:
@@ -202,7 +235,7 @@ class ReasoningMarks:
         alone = [(tag.name, close) for tag in tags if tag.closes_alone for close in tag.close]
         kinds: list[tuple[str, Closer | None]] = [(tag.name, Closer(tag.close)) for tag in opening]
         kinds += [(name, None) for name, _ in alone]
-        self._kinds = {f"m{number}": kind for number, kind in enumerate(kinds)}
+        self._kinds = kinds
         opens = [mark_atoms(tag.open, has_attributes=tag.has_attributes) for tag in opening]
         self._all = [*opens, *(_closing(close) for _, close in alone)]
         self._pattern = compile_marks(self._all)
@@ -242,7 +275,7 @@ class ReasoningMarks:
         match = self._leading.match(text, start)
         if match is None:
             return None
-        inside, closer = match.end(), self._kinds[match.lastgroup or ""][1]
+        inside, closer = match.end(), self._kinds[matched_mark(match)][1]
         if closer is None or text[inside - 2] == "/":
             return None
         close = closer.search(text, inside)
@@ -254,6 +287,6 @@ class ReasoningMarks:
         return inside, *close.span()
 
     def _mark(self, match: re.Match[str]) -> ReasoningMark:
-        tag, closer = self._kinds[match.lastgroup or ""]
+        tag, closer = self._kinds[matched_mark(match)]
         start, end = match.span()
         return ReasoningMark(tag, start, end, closer, closer is not None and match.string.endswith("/>", start, end))

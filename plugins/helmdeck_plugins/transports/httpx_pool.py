@@ -42,6 +42,8 @@ ERRORS: Mapping[type[Exception], type[TransportError]] = {
 
 _MAX_CHUNK_BYTES = 262_144
 """Chunks that have arrived are joined up to this size."""
+_MAX_CHUNKS = 100
+"""The same by number: parsing more small ones would block the event loop."""
 
 # At this level the library logs the headers of responses, which may repeat a key.
 if (_logger := logging.getLogger("httpcore2")).level == logging.NOTSET:
@@ -142,7 +144,7 @@ class HttpxResponse:
     async def __anext__(self) -> bytes:
         chunks: list[bytes] = []
         size = 0
-        while not (self._is_complete or self._error) and size < _MAX_CHUNK_BYTES:
+        while not (self._is_complete or self._error) and size < _MAX_CHUNK_BYTES and len(chunks) < _MAX_CHUNKS:
             if self._waits_for is not None:
                 if not self._waits_for.done():
                     if chunks:

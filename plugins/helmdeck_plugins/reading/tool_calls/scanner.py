@@ -9,7 +9,7 @@ from functools import cached_property
 import attrs
 
 from helmdeck_core import ToolCallFormat, ToolCallFormatKind
-from helmdeck_plugins.reading.marks import compile_marks, mark_atoms
+from helmdeck_plugins.reading.marks import compile_marks, mark_atoms, matched_mark
 
 _LINE_START = r"[ \t*]{0,8}"
 """What may precede a mark at the start of a line: indentation and emphasis."""
@@ -84,13 +84,13 @@ class Scanner:
         """The first token at or after ``start``, with its start and end."""
         tokens, pattern = self._tokens
         match = pattern.search(text, start, end)
-        return (tokens[match.lastgroup or ""], *match.span()) if match else None
+        return (tokens[matched_mark(match)], *match.span()) if match else None
 
     def match(self, text: str, start: int, end: int) -> Token | None:
         """The token at exactly ``start``."""
         tokens, pattern = self._tokens
         match = pattern.match(text, start, end)
-        return tokens[match.lastgroup or ""] if match else None
+        return tokens[matched_mark(match)] if match else None
 
     @cached_property
     def any_close(self) -> re.Pattern[str]:
@@ -108,7 +108,7 @@ class Scanner:
         return compile_marks([_opening_atoms(mark) for mark in sorted(marks)])
 
     @cached_property
-    def _tokens(self) -> tuple[dict[str, Token], re.Pattern[str]]:
+    def _tokens(self) -> tuple[Sequence[Token], re.Pattern[str]]:
         opens: dict[str, list[CompiledFormat]] = {}
         for call_format in self._formats:
             compiled = self._compile(call_format)
@@ -120,7 +120,7 @@ class Scanner:
         atoms = [_opening_atoms(token.mark) for token in tokens] + [_closing_atoms(mark) for mark in closes]
         tokens += [Token(mark, closes=True) for mark in closes] + [Token(mark) for mark in (*_JSON, _CODE)]
         pattern = compile_marks([*atoms, *_JSON.values(), [_CODE]])
-        return {f"m{number}": token for number, token in enumerate(tokens)}, pattern
+        return tokens, pattern
 
     def _compile(self, call_format: ToolCallFormat) -> CompiledFormat:
         value_end = ""

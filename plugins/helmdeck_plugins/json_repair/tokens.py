@@ -1,0 +1,91 @@
+"""The tokens of malformed JSON, kept from one decode step to the next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+MAX_TOKENS = 50_000  # a text with more tokens is not repaired
+
+STRING, QUOTED, CURLY, COMMENT, SPACE, NUMBER, WORD = "squ# nw"
+"""The kinds of tokens; a mark is its own kind."""
+
+_TOKEN = re.compile(
+    r"""
+    " (?: [^"\\]++ | \\. )*+ "
+  | ' (?: [^'\\\n]++ | \\. )*+ '
+  | “ (?: [^“”"\\]++ | \\. )*+ ”
+  | // [^\n]*+ | \# [^\n]*+ | /\* (?: [^*]++ | \* (?!/) )*+ \*/
+  | (?: \s | \\[nrt] )++
+  | [-+]? \.? \d [\w.+-]*+
+  | [^\W\d] [\w$-]*+ | \$ [\w$-]*+
+  | [{}\[\],:]
+  | .                # keeps the scan linear: an unterminated string is not searched again
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Tokens(NamedTuple):
+    """The tokens of a text.
+
+    :ivar kinds: one character for each token.
+    :ivar texts: the text of each token; joined, they are the text.
+    """
+
+    kinds: str
+    texts: list[str]
+
+    def places(self, kind: str) -> Iterator[int]:
+        """The indexes of the tokens of a kind."""
+        at = self.kinds.find(kind)
+        while at >= 0:
+            yield at
+            at = self.kinds.find(kind, at + 1)
+
+
+class _Kinds(dict[int, str]):
+    """The kind of a token by its first character."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        if char.isspace():
+            kind = SPACE
+        elif char.isdecimal():
+            kind = NUMBER
+        else:
+            kind = WORD
+        self[code] = kind
+        return kind
+
+
+_KINDS = _Kinds({ord(char): kind for char, kind in zip("\"'“/#\\+-.{}[],:", "squ## nnn{}[],:", strict=True)})
+_SINGLE = re.compile(r"[\s\w$#{}\[\],:]")
+"""A token of one character; any other character is outside of all tokens."""
+
+
+def _read(text: str) -> Tokens | None:
+    texts = _TOKEN.findall(text)
+    if len(texts) > MAX_TOKENS or not all(_SINGLE.match(each) for each in set(texts) if len(each) == 1):
+        return None
+    return Tokens("".join([each[0] for each in texts]).translate(_KINDS), texts)
+
+
+_last: tuple[str, Tokens | None] = ("", None)
+"""The last text and its tokens: several steps in a row read the same text."""
+
+
+def tokens_of(text: str) -> Tokens | None:
+    """Return the tokens of a text; ``None`` for a character outside any token, or too many tokens."""
+    known, tokens = _last
+    if known != text:
+        tokens = _read(text)
+        keep_tokens(text, tokens)
+    return tokens
+
+
+def keep_tokens(text: str, tokens: Tokens | None) -> None:
+    """Keep the tokens of a text that a step made, so that the next one need not read it."""
+    global _last
+    _last = (text, tokens)
