@@ -96,7 +96,7 @@ class Inspection:
     def _planned_before(self, caller: str, intent: str) -> tuple[str, ...]:
         if self.runtime.config.history.url is None:
             return ()
-        return self._portal.run(self._runner.planned_before(caller, intent))
+        return self._portal.run(self._runner.history.planned_before(caller, intent))
 
     def chat_request(self, request: ChatRequest | ChatInput, **options: Unpack[AskOptions]) -> ChatRequest:
         """Return the request that ``ask`` sends for text; ``stream`` takes it."""
@@ -112,7 +112,7 @@ class Inspection:
 
         :raises PluginError: the history store failed.
         """
-        return self._runner.plans(caller, limit)
+        return self._runner.history.plans(caller, limit)
 
     def sink(self, name: str) -> Any:
         """Return the open sink of this deck, such as the one whose ``render`` serves a metrics page; ``None`` if it is off.

@@ -132,7 +132,7 @@ def test_unreadable_history_does_not_fail_a_plan(answering):
 
 
 def test_failed_plans_do_not_count():
-    from helmdeck_core.packs.runner import planned_tools
+    from helmdeck_core.packs.history import planned_tools
 
     def record(sha, *tools, cause=None):
         steps = tuple(RecordedStep(n, tool, "") for n, tool in enumerate(tools, 1))
