@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import attrs
+
 from helmdeck_core.cli import printing
 from helmdeck_core.cli.exit_codes import UsageError, missing_directory_error
 
@@ -129,4 +131,9 @@ def make_deck(arguments: argparse.Namespace) -> Helmdeck:
     """
     from helmdeck_core.deck.helmdeck import Helmdeck
 
-    return Helmdeck(read_config(arguments))
+    loaded = read_config(arguments)
+    if loaded.config.history.url is None and "history" not in loaded.config.plugins.disable:
+        # Python code has to ask for a history; for a person's own command line, it is a file that only they can read.
+        history = attrs.evolve(loaded.config.history, url="sqlite:")
+        loaded = attrs.evolve(loaded, config=attrs.evolve(loaded.config, history=history))
+    return Helmdeck(loaded)

@@ -13,14 +13,14 @@ import attrs
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
-from helmdeck_core.domain.history import PlanRecord
+from helmdeck_core.domain.history import History
 from helmdeck_core.domain.packs import Pack, PackInput, PackOutput
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode
 from helmdeck_core.hooks.calls import describe_error
-from helmdeck_core.packs.history import History
+from helmdeck_core.packs.history import open_history
 from helmdeck_guards.json_schema import MAX_WORK, schema_problems
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class Runner:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.runtime = engine.runtime
-        self.history = History(engine.runtime)
+        self.history = open_history(engine.runtime, lambda name: engine.library.catalog.get(name))
 
     async def run(
         self,
@@ -151,11 +151,9 @@ class _Context:
     def progress(self, message: str) -> None:
         self._progress(message)
 
-    async def planned_before(self, request: str) -> tuple[str, ...]:
-        return await self._runner.history.planned_before(self.caller, request)
-
-    async def remember(self, record: PlanRecord) -> None:
-        await self._runner.history.remember(record)
+    @property
+    def history(self) -> History:
+        return self._runner.history
 
     @property
     def catalog(self) -> Catalog:
