@@ -23,6 +23,9 @@ WITH_VALUE = ("--config", "--disable-plugin", "--log-level")
 SWITCHES = ("--no-plugins", "--json", "--traceback", "--version", "-h", "--help")
 """The global options; they may stand before and after the command."""
 
+DEFAULT_HISTORY: str | None = "sqlite:"
+"""The history of the command line, a file in the user's data directory. Python code has none until it is configured."""
+
 
 class ParserExit(SystemExit):
     """A parser is done, for instance because it printed its help. Any other ``SystemExit`` comes from a plugin."""
@@ -133,7 +136,6 @@ def make_deck(arguments: argparse.Namespace) -> Helmdeck:
 
     loaded = read_config(arguments)
     if loaded.config.history.url is None and "history" not in loaded.config.plugins.disable:
-        # Python code has to ask for a history; for a person's own command line, it is a file that only they can read.
-        history = attrs.evolve(loaded.config.history, url="sqlite:")
+        history = attrs.evolve(loaded.config.history, url=DEFAULT_HISTORY)
         loaded = attrs.evolve(loaded, config=attrs.evolve(loaded.config, history=history))
     return Helmdeck(loaded)

@@ -12,7 +12,7 @@ import attrs
 import msgspec
 
 from helmdeck_core.domain import EMPTY
-from helmdeck_core.domain.catalog import Entry
+from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.errors import PluginError
 
 SHA_DIGITS = 16
@@ -145,7 +145,7 @@ class HistorySetup:
     :ivar secret: returns the configured secret, ``""`` if it cannot be read, ``None`` without one.
     :ivar open_store: opens the configured store.
     :ivar fault: returns the error for an exception of the store, without secrets; ``report`` sends it as an event.
-    :ivar entry: returns an entry of the catalog.
+    :ivar catalog: returns the catalog.
     """
 
     is_enabled: bool
@@ -154,7 +154,7 @@ class HistorySetup:
     open_store: Callable[[], HistoryStore]
     fault: Callable[[BaseException], PluginError]
     report: Callable[[str, PluginError], None]
-    entry: Callable[[str], Entry | None]
+    catalog: Callable[[], Catalog]
 
 
 @attrs.frozen(kw_only=True)

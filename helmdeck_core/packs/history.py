@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from helmdeck_core.domain.catalog import Entry
+from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.events import HistoryFailed
 from helmdeck_core.domain.history import History, HistorySetup, HistorySpec, HistoryStoreSpec
 from helmdeck_core.hooks.calls import attributed
@@ -12,7 +12,7 @@ from helmdeck_core.resolve.runtime import Runtime
 from helmdeck_guards.redaction import Secrets, url_secrets
 
 
-def open_history(runtime: Runtime, entry: Callable[[str], Entry | None]) -> History:
+def open_history(runtime: Runtime, catalog: Callable[[], Catalog]) -> History:
     """Return the history of a deck; one that records nothing where no plugin contributes another.
 
     :raises PluginError: a plugin cannot open its history.
@@ -32,7 +32,7 @@ def open_history(runtime: Runtime, entry: Callable[[str], Entry | None]) -> Hist
             f"{scheme}:", exc, Secrets(url_secrets(url))
         ),
         report=lambda caller, failure: runtime.emit(HistoryFailed(caller=caller, detail=failure.detail)),
-        entry=entry,
+        catalog=catalog,
     )
     opened: History = attributed(contribution, contribution.value.open, History)(setup)
     return opened

@@ -38,7 +38,7 @@ class Runner:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.runtime = engine.runtime
-        self.history = open_history(engine.runtime, lambda name: engine.library.catalog.get(name))
+        self.history = open_history(engine.runtime, lambda: engine.library.catalog)
 
     async def run(
         self,

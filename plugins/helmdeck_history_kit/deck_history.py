@@ -1,5 +1,7 @@
 """The type of ``deck.history``: what a caller planned before, and how it is deleted, exported and imported."""
 
+# ruff: noqa: ARG002  # the base class uses no argument
+
 from __future__ import annotations
 
 import asyncio
