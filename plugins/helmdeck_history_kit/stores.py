@@ -26,7 +26,7 @@ MIN_SIMILARITY = 0.25
 MAX_SIMILAR = 6
 """Similar requests whose plans are considered."""
 
-MAX_SAME_PART = 32
+MAX_SAME_PART = 16
 """The newest requests with the same hash that are compared."""
 
 MAX_STEPS = 64

@@ -15,6 +15,7 @@ from typing import Any
 from helmdeck_core import Pack, PackContext, PackError, PackErrorCode
 from helmdeck_history_kit import Fact
 from helmdeck_plugins.history.service import LearningHistory
+from helmdeck_plugins.history.sketch import stem
 
 STORE = "helmdeck.memory_store"
 SEARCH = "helmdeck.memory_search"
@@ -30,7 +31,6 @@ RESERVED_TAG = "helmdeck"
 """Tags that start with it are reserved."""
 
 _WORD = re.compile(r"[^\W_]+")
-_STEM_CHARS = 6
 
 
 def packs() -> Sequence[Pack]:
@@ -147,7 +147,7 @@ def ranked(facts: Sequence[Fact], query: str) -> list[tuple[Fact, float]]:
 
 
 def _words(text: str) -> set[str]:
-    return {word[:_STEM_CHARS] for word in _WORD.findall(text.casefold())}
+    return {stem(word) for word in _WORD.findall(text.casefold())}
 
 
 def _history(context: PackContext, pack: str) -> LearningHistory:
