@@ -32,6 +32,8 @@ from helmdeck_core.domain.catalog import CatalogSource as CatalogSource
 from helmdeck_core.domain.catalog import Entry as Entry
 from helmdeck_core.domain.catalog import EntryData as EntryData
 from helmdeck_core.domain.catalog import EntryKind as EntryKind
+from helmdeck_core.domain.catalog import OpenSource as OpenSource
+from helmdeck_core.domain.catalog import SourceSettings as SourceSettings
 from helmdeck_core.domain.catalog import TrimRecord as TrimRecord
 from helmdeck_core.domain.catalog import TrimStep as TrimStep
 from helmdeck_core.domain.chat import DISPOSITIONS as DISPOSITIONS
@@ -98,6 +100,7 @@ from helmdeck_core.domain.events import CallFinished as CallFinished
 from helmdeck_core.domain.events import CallRef as CallRef
 from helmdeck_core.domain.events import CallStarted as CallStarted
 from helmdeck_core.domain.events import CatalogSelected as CatalogSelected
+from helmdeck_core.domain.events import CatalogSourceFailed as CatalogSourceFailed
 from helmdeck_core.domain.events import ContinuationAttempt as ContinuationAttempt
 from helmdeck_core.domain.events import ContinuationTerminated as ContinuationTerminated
 from helmdeck_core.domain.events import CooldownStarted as CooldownStarted
@@ -128,6 +131,7 @@ from helmdeck_core.domain.models import ModelId as ModelId
 from helmdeck_core.domain.models import Tier as Tier
 from helmdeck_core.domain.models import TierDefaults as TierDefaults
 from helmdeck_core.domain.name_resolver import NameResolver as NameResolver
+from helmdeck_core.domain.packs import ExecutingSource as ExecutingSource
 from helmdeck_core.domain.packs import Pack as Pack
 from helmdeck_core.domain.packs import PackContext as PackContext
 from helmdeck_core.domain.packs import PackInput as PackInput

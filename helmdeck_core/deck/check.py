@@ -12,6 +12,7 @@ from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.config.load import LoadedConfig
 from helmdeck_core.config.settings import missing_secrets
 from helmdeck_core.context.catalog_sources import load_catalog
+from helmdeck_core.context.live_catalog import LiveCatalog
 from helmdeck_core.errors import CallFailed, CatalogError, ConfigError, InvalidRequest, Mistake, PluginError
 from helmdeck_core.hooks.manager import load_plugins
 from helmdeck_core.resolve.runtime import Runtime, resolve
@@ -52,6 +53,7 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
         notices = tuple(notice for name in loaded.config.providers for notice in registry.notices(name))
         catalog_entries, catalog_mistakes = _check_catalog(runtime)
         mistakes += [*catalog_mistakes, *_check_model(runtime), *_check_providers(runtime)]
+        LiveCatalog(runtime).open_sources()
     except ConfigError as exc:
         mistakes += exc.mistakes
     except PluginError as exc:
