@@ -51,9 +51,10 @@ class LiveCatalog:
 
     def close(self) -> None:
         """Close the opened sources; the next use of the catalog opens them again."""
+        is_open = bool(self.opened)
+        _close(self.opened)  # without the lock, since a source may report a change meanwhile
         with self._lock:
-            if self.opened:
-                _close(self.opened)
+            if is_open:
                 self._is_loaded, self.library = False, self._unloaded()
 
     def open_sources(self) -> dict[str, OpenSource]:
