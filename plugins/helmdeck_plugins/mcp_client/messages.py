@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Protocol
 
@@ -13,6 +14,11 @@ RAW_KEY = "helmdeck.raw"
 
 TOO_LARGE = -32_000_413
 """Error code for an answer of the server that was not read."""
+
+PROGRESS_PAUSE_S = 0.1
+"""Seconds between two reports of progress of one call; those between them are dropped."""
+
+MAX_TOKENS = 1_000
 
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,18})')
 _KEPT_BYTES = 512
@@ -52,9 +58,34 @@ async def read_lines(stream: ByteStream, limit: int) -> AsyncIterator[bytes | Lo
 
 
 def _long_line(head: bytes | bytearray, tail: bytes | bytearray) -> LongLine:
-    # Libraries write the id first or last.
-    found = _ID.search(bytes(head[:_KEPT_BYTES])) or _ID.search(bytes(tail[-_KEPT_BYTES:]))
-    return LongLine(int(found[1]) if found else None)
+    return LongLine(request_id_of(bytes(head[:_KEPT_BYTES] + tail[-_KEPT_BYTES:])))
+
+
+def request_id_of(line: bytes) -> int | None:
+    """Return the id of a message that is not read as a whole; libraries write it first or last."""
+    found = _ID.search(line[:_KEPT_BYTES]) or _ID.search(line[-_KEPT_BYTES:])
+    return int(found[1]) if found and line.lstrip()[:1] == b"{" else None
+
+
+class Thinner:
+    """Drops notifications that arrive faster than anyone reads them, and log messages, which are not used."""
+
+    def __init__(self) -> None:
+        self._last_s: dict[object, float] = {}  # by progress token
+
+    def keeps(self, message: Any) -> bool:
+        """Whether a message is passed on."""
+        inner = getattr(message, "message", None)
+        method, params = getattr(inner, "method", None), getattr(inner, "params", None)
+        if method != "notifications/progress" or not isinstance(params, dict):
+            return bool(method != "notifications/message")
+        token, now_s = str(params.get("progressToken")), time.monotonic()
+        if now_s - self._last_s.get(token, float("-inf")) < PROGRESS_PAUSE_S:
+            return False
+        if len(self._last_s) >= MAX_TOKENS:
+            self._last_s.clear()
+        self._last_s[token] = now_s
+        return True
 
 
 def tolerant(message: Any) -> Any:

@@ -18,7 +18,7 @@ from helmdeck_core import Catalog
 from helmdeck_guards.redaction import Secrets, quoted
 from helmdeck_plugins.mcp_client.entries import catalog_of, clean_text
 from helmdeck_plugins.mcp_client.failures import ToolError, tool_error
-from helmdeck_plugins.mcp_client.http import ResponseTooLargeError, http_streams
+from helmdeck_plugins.mcp_client.http import http_streams
 from helmdeck_plugins.mcp_client.messages import RAW_KEY, TOO_LARGE
 from helmdeck_plugins.mcp_client.options import MissingSecretError, ServerOptions, resolved, secrets_of
 from helmdeck_plugins.mcp_client.results import failure_of, output_of
@@ -27,17 +27,20 @@ from helmdeck_plugins.mcp_client.stdio import process_streams
 CONNECT_TIMEOUT_S = 120.0
 """Seconds until a server is given up and started again; one that is installed at its first start takes a while."""
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 60.0
 """Interval before the next connection; it doubles with every failure in a row."""
+
+STEADY_S = 10.0
+"""A connection of this many seconds ends the row of failures."""
 
 RELIST_PAUSE_S = 0.5
 """Seconds between two lists of tools, for a server that reports changes all the time."""
 
+SSE_LIMIT, MAX_SSE_BYTES = "Server-sent event exceeded", 1_048_576
+"""How the HTTP library reports an event that is larger than it accepts."""
+
 MAX_PAGES = 100
 MAX_SHOWN_CHARS = 500
-PROGRESS_PAUSE_S = 0.1
-"""Seconds between two reports of progress."""
-
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # it would write what servers send to standard error
 
 
@@ -61,36 +64,41 @@ class Server:
         self._client: Client | None = None
         self._is_connected = asyncio.Event()
         self._event = asyncio.Event()
-        self._is_lost = False
+        self._is_lost = self._was_connected = False
         self._last_words = ""
+        self._overflows = 0
 
     async def keep_connected(self) -> None:
         """Connect, and connect again whenever the connection ends; until it is cancelled."""
-        failures = 0
+        failures, clock = 0, asyncio.get_running_loop().time
         while True:
+            start_s = clock()
+            self._was_connected = False
             try:
                 async with asyncio.timeout(CONNECT_TIMEOUT_S) as deadline, self._connected() as client:
                     await self._list(client)
                     deadline.reschedule(None)
-                    failures = 0
                     await self._serve(client)
             except Exception as exc:
                 self._failed(exc)
             finally:
-                self._client = None
-                self._is_connected.clear()
+                self._disconnected()
                 self.is_settled.set()
-            failures += 1
+            failures = 1 if self._was_connected and clock() - start_s > STEADY_S else failures + 1
             # Servers that fail together, such as after a restart of the network, do not return together.
             pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (failures - 1)) * random.uniform(0.8, 1.2)  # noqa: S311
             await asyncio.sleep(pause_s)
+
+    def _disconnected(self) -> None:
+        self._client = None
+        self._is_connected.clear()
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
         options, self._last_words, self._is_lost = self._options, "", False
         limit = options.max_result_bytes
         if options.url is not None:
-            streams: Any = http_streams(options.url, resolved(options.headers), limit)
+            streams: Any = http_streams(options.url, resolved(options.headers), limit, self._overflow)
         else:
             env = resolved(options.env)
             streams = process_streams(options.command or "", options.args, env, options.cwd, limit, self._process_ended)
@@ -101,11 +109,15 @@ class Server:
         async with client:
             yield client
 
+    def _overflow(self) -> None:
+        self._overflows += 1
+
     def _process_ended(self, last_words: str) -> None:
         self._last_words = last_words
         self._lose()
 
     def _lose(self) -> None:
+        self._disconnected()  # at once, so that the next call waits for the next connection
         self._is_lost = True
         self._event.set()
 
@@ -115,7 +127,9 @@ class Server:
 
     async def _serve(self, client: Client) -> None:
         """List the tools again whenever they change, until the connection ends."""
-        self._client = client
+        if self._is_lost:
+            raise ConnectionError("the connection ended")
+        self._client, self._was_connected = client, True
         self._is_connected.set()
         self.is_settled.set()
         listener = asyncio.create_task(self._listen(client))
@@ -167,11 +181,10 @@ class Server:
 
     def _failed(self, exc: Exception) -> None:
         """Keep the entries of a server that worked for the first restart; without it, they are gone."""
-        was_connected = self._is_connected.is_set()
         problem = self.describe(exc)
         if last_words := self.quote(self._last_words.strip()[-MAX_SHOWN_CHARS:]):
             problem = f"{problem}; its last output: {last_words}"
-        self._set(self.catalog if was_connected else Catalog(), problem)
+        self._set(self.catalog if self._was_connected else Catalog(), problem)
 
     def describe(self, exc: BaseException) -> str:
         """Return a cleaned and redacted description of an exception."""
@@ -206,10 +219,14 @@ class Server:
         client, tool = self._client, self._names.get(entry_id)
         if client is None or tool is None:
             return tool_error(entry_id, "server_down", self.problem or "the server does not have this tool any more")
+        overflows = self._overflows
         try:
             async with asyncio.timeout(self._options.call_timeout_s) as deadline:
                 result = await client.call_tool(tool, dict(arguments), progress_callback=self._reporter(progress))
         except MCPError as exc:
+            if exc.code == TOO_LARGE or self._overflows > overflows or SSE_LIMIT in exc.message:
+                limit = MAX_SSE_BYTES if SSE_LIMIT in exc.message else self._options.max_result_bytes
+                return tool_error(entry_id, "result_too_large", f"the answer has more than {limit:,} bytes")
             return self._protocol_failure(entry_id, exc)
         except (pydantic.ValidationError, ValueError):
             return tool_error(entry_id, "invalid_result", "the answer does not have the form of a tool result")
@@ -223,9 +240,6 @@ class Server:
 
     def _protocol_failure(self, entry_id: str, exc: MCPError) -> ToolError:
         detail = self.quote(exc.message) or "an error without a message"
-        too_large = str(ResponseTooLargeError.__doc__) and "bytes" in detail and "the answer has more than" in detail
-        if exc.code == TOO_LARGE or too_large:
-            return tool_error(entry_id, "result_too_large", detail)
         if exc.code == types.INVALID_PARAMS:
             return tool_error(entry_id, "invalid_arguments", detail)
         if exc.code == types.REQUEST_TIMEOUT:
@@ -238,13 +252,7 @@ class Server:
         return tool_error(entry_id, "protocol_error", f"{detail} (code {exc.code})")
 
     def _reporter(self, progress: Callable[[str], None]) -> Any:
-        loop, last_s = asyncio.get_running_loop(), float("-inf")
-
         async def report(done: float, total: float | None, message: str | None) -> None:
-            nonlocal last_s
-            if loop.time() - last_s < PROGRESS_PAUSE_S:
-                return
-            last_s = loop.time()
             share = f"{done:g} of {total:g}" if total else f"{done:g}"
             progress(": ".join(filter(None, (share, self.quote(message or "")))))
 

@@ -15,7 +15,14 @@ from mcp import types
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
-from helmdeck_plugins.mcp_client.messages import TOO_LARGE, LongLine, read_lines, tolerant
+from helmdeck_plugins.mcp_client.messages import (
+    TOO_LARGE,
+    LongLine,
+    Thinner,
+    read_lines,
+    request_id_of,
+    tolerant,
+)
 
 EXIT_GRACE_S = 1.0
 """Seconds that a process has to end after its input is closed, and again after it is asked to."""
@@ -117,27 +124,38 @@ async def _read_errors(process: asyncio.subprocess.Process, kept: bytearray) -> 
 
 async def _read(process: asyncio.subprocess.Process, received: Any, limit: int, at_end: Callable[[], None]) -> None:
     assert process.stdout is not None
-    with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-        async for line in read_lines(process.stdout, limit):
-            message = _message(line, limit)
-            if message is not None:
-                await received.send(message)
-    await received.aclose()
-    at_end()
+    thinner = Thinner()
+    try:
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            async for line in read_lines(process.stdout, limit):
+                message = _message(line, limit)
+                if message is not None and thinner.keeps(message):
+                    await received.send(message)
+        while await process.stdout.read(65_536):  # the rest, so that the process can end
+            pass
+    finally:
+        await received.aclose()
+        at_end()
 
 
 def _message(line: bytes | LongLine, limit: int) -> SessionMessage | None:
     """The message of a line; ``None`` for a line that is none, such as a log line of the server."""
     if isinstance(line, LongLine):
-        if line.request_id is None:
-            return None
-        problem = types.ErrorData(code=TOO_LARGE, message=f"the answer has more than {limit:,} bytes")
-        return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=line.request_id, error=problem))
+        return _error(line.request_id, TOO_LARGE, f"the answer has more than {limit:,} bytes")
     try:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
-        return None
+        return _error(request_id_of(line), types.PARSE_ERROR, "the answer is not a valid message")
     return tolerant(SessionMessage(message))  # type: ignore[no-any-return]
+
+
+def _error(request_id: int | None, code: int, problem: str) -> SessionMessage | None:
+    """The answer in place of one that cannot be read; without it, the request would wait for its timeout."""
+    if request_id is None:
+        return None
+    return SessionMessage(
+        types.JSONRPCError(jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=problem))
+    )
 
 
 async def _write(process: asyncio.subprocess.Process, sent: Any) -> None:
