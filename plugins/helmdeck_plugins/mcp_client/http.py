@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
@@ -16,27 +16,23 @@ READ_TIMEOUT_S = 300.0
 """Seconds of silence on a stream of events."""
 
 
-class ResponseTooLargeError(httpx2.SSEError, httpx2.StreamError):
-    """A response, or one event of a stream, exceeds the limit; the library fails the request for either base class."""
+TOO_LARGE_TEXTS = ("Server-sent event exceeded", "the response body exceeds")
+"""How failed requests report an event or a body that exceeds the limit; the library keeps no more than the text."""
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """Counts the bytes of a response; those of a stream of events from one event to the next."""
+    """Counts the bytes of a response."""
 
-    def __init__(self, stream: Any, limit: int, at_overflow: Callable[[], None], *, has_events: bool) -> None:
+    def __init__(self, stream: Any, limit: int) -> None:
         self._stream = stream
-        self._at_overflow = at_overflow
         self._limit = limit
-        self._has_events = has_events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         async for chunk in self._stream:
-            end = max(chunk.rfind(b"\n\n"), chunk.rfind(b"\r\n\r\n")) if self._has_events else -1
-            size = len(chunk) - end if end >= 0 else size + len(chunk)
+            size += len(chunk)
             if size > self._limit:
-                self._at_overflow()
-                raise ResponseTooLargeError(f"the answer has more than {self._limit:,} bytes")
+                raise httpx2.StreamError(f"{TOO_LARGE_TEXTS[1]} {self._limit} bytes")
             yield chunk
 
     async def aclose(self) -> None:
@@ -44,17 +40,18 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 class _BoundedTransport(httpx2.AsyncBaseTransport):
-    def __init__(self, limit: int, at_overflow: Callable[[], None]) -> None:
+    """Limits responses; the library limits the events of a stream itself."""
+
+    def __init__(self, limit: int) -> None:
         self._inner = httpx2.AsyncHTTPTransport()
-        self._at_overflow = at_overflow
         self._limit = limit
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         request.headers["accept-encoding"] = "identity"  # a small compressed body may be a large one
         response = await self._inner.handle_async_request(request)
         response.headers.pop("content-encoding", None)
-        has_events = response.headers.get("content-type", "").startswith("text/event-stream")
-        response.stream = _Bounded(response.stream, self._limit, self._at_overflow, has_events=has_events)
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            response.stream = _Bounded(response.stream, self._limit)
         return response
 
     async def aclose(self) -> None:
@@ -93,18 +90,14 @@ class _TolerantStream:
 
 
 @asynccontextmanager
-async def http_streams(
-    url: str, headers: Mapping[str, str], limit: int, at_overflow: Callable[[], None]
-) -> AsyncIterator[tuple[Any, Any]]:
+async def http_streams(url: str, headers: Mapping[str, str], limit: int) -> AsyncIterator[tuple[Any, Any]]:
     """Connect to a server, and yield the streams of its messages.
 
     :param limit: bytes of a response, or of one event of a stream; a larger one is not read.
-    :param at_overflow: called for each of these; the library does not always tell why a request failed.
     """
     timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
-    transport = _BoundedTransport(limit, at_overflow)
     async with (
-        httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=transport) as client,
-        streamable_http_client(url, http_client=client) as (received, sent, *_),
+        httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=_BoundedTransport(limit)) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=limit) as (received, sent, *_),
     ):
         yield _TolerantStream(received), sent

@@ -18,7 +18,7 @@ from helmdeck_core import Catalog
 from helmdeck_guards.redaction import Secrets, quoted
 from helmdeck_plugins.mcp_client.entries import catalog_of, clean_text
 from helmdeck_plugins.mcp_client.failures import ToolError, tool_error
-from helmdeck_plugins.mcp_client.http import http_streams
+from helmdeck_plugins.mcp_client.http import TOO_LARGE_TEXTS, http_streams
 from helmdeck_plugins.mcp_client.messages import RAW_KEY, TOO_LARGE
 from helmdeck_plugins.mcp_client.options import MissingSecretError, ServerOptions, resolved, secrets_of
 from helmdeck_plugins.mcp_client.results import failure_of, output_of
@@ -35,9 +35,6 @@ STEADY_S = 10.0
 
 RELIST_PAUSE_S = 0.5
 """Seconds between two lists of tools, for a server that reports changes all the time."""
-
-SSE_LIMIT, MAX_SSE_BYTES = "Server-sent event exceeded", 1_048_576
-"""How the HTTP library reports an event that is larger than it accepts."""
 
 MAX_PAGES = 100
 MAX_SHOWN_CHARS = 500
@@ -66,7 +63,6 @@ class Server:
         self._event = asyncio.Event()
         self._is_lost = self._was_connected = False
         self._last_words = ""
-        self._overflows = 0
 
     async def keep_connected(self) -> None:
         """Connect, and connect again whenever the connection ends; until it is cancelled."""
@@ -98,7 +94,7 @@ class Server:
         options, self._last_words, self._is_lost = self._options, "", False
         limit = options.max_result_bytes
         if options.url is not None:
-            streams: Any = http_streams(options.url, resolved(options.headers), limit, self._overflow)
+            streams: Any = http_streams(options.url, resolved(options.headers), limit)
         else:
             env = resolved(options.env)
             streams = process_streams(options.command or "", options.args, env, options.cwd, limit, self._process_ended)
@@ -108,9 +104,6 @@ class Server:
         )  # fmt: skip
         async with client:
             yield client
-
-    def _overflow(self) -> None:
-        self._overflows += 1
 
     def _process_ended(self, last_words: str) -> None:
         self._last_words = last_words
@@ -219,14 +212,10 @@ class Server:
         client, tool = self._client, self._names.get(entry_id)
         if client is None or tool is None:
             return tool_error(entry_id, "server_down", self.problem or "the server does not have this tool any more")
-        overflows = self._overflows
         try:
             async with asyncio.timeout(self._options.call_timeout_s) as deadline:
                 result = await client.call_tool(tool, dict(arguments), progress_callback=self._reporter(progress))
         except MCPError as exc:
-            if exc.code == TOO_LARGE or self._overflows > overflows or SSE_LIMIT in exc.message:
-                limit = MAX_SSE_BYTES if SSE_LIMIT in exc.message else self._options.max_result_bytes
-                return tool_error(entry_id, "result_too_large", f"the answer has more than {limit:,} bytes")
             return self._protocol_failure(entry_id, exc)
         except (pydantic.ValidationError, ValueError):
             return tool_error(entry_id, "invalid_result", "the answer does not have the form of a tool result")
@@ -240,6 +229,9 @@ class Server:
 
     def _protocol_failure(self, entry_id: str, exc: MCPError) -> ToolError:
         detail = self.quote(exc.message) or "an error without a message"
+        if exc.code == TOO_LARGE or (self._options.url and any(text in exc.message for text in TOO_LARGE_TEXTS)):
+            limit = self._options.max_result_bytes
+            return tool_error(entry_id, "result_too_large", f"the answer has more than {limit:,} bytes")
         if exc.code == types.INVALID_PARAMS:
             return tool_error(entry_id, "invalid_arguments", detail)
         if exc.code == types.REQUEST_TIMEOUT:
