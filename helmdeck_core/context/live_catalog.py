@@ -33,16 +33,12 @@ class LiveCatalog:
         self._is_loaded = False
         self.opened: dict[str, OpenSource] = {}
         config, specs = runtime.config.catalog, runtime.contributed(CatalogSource)
-        self._options: dict[str, Mapping[str, Any]] = {
-            n: {} for n in config.sources if n in specs and specs[n].value.open
-        }
+        named = (name for name in config.sources if name in specs and specs[name].value.open)
+        self._options: dict[str, Mapping[str, Any]] = {name: {} for name in named}
         if config.mcp:
             self._options["mcp"] = config.mcp
-        self.library = self._unloaded()
+        self.library = Library(runtime, self._load, is_slow=bool(self._options))
         weakref.finalize(self, _close, self.opened)  # at the end of the process
-
-    def _unloaded(self) -> Library:
-        return Library(self._runtime, self._load, is_slow=bool(self._options))
 
     def owner(self, entry_id: str) -> OpenSource | None:
         """Return the open source of an entry; ``None`` if it has none."""
@@ -51,11 +47,10 @@ class LiveCatalog:
 
     def close(self) -> None:
         """Close the opened sources; the next use of the catalog opens them again."""
-        is_open = bool(self.opened)
         _close(self.opened)  # without the lock, since a source may report a change meanwhile
         with self._lock:
-            if is_open:
-                self._is_loaded, self.library = False, self._unloaded()
+            if self._options:
+                self._is_loaded, self.library = False, Library(self._runtime, self._load, is_slow=True)
 
     def open_sources(self) -> dict[str, OpenSource]:
         """Open every source, which starts nothing.
@@ -82,6 +77,7 @@ class LiveCatalog:
     def _load(self) -> Catalog:
         with self._lock:
             self._catalogs = {"": load_catalog(self._runtime)}
+            _close(self.opened)  # if an earlier load was interrupted
             self.opened.update(self.open_sources())
         for name, source in self.opened.items():
             try:

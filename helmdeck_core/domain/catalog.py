@@ -119,10 +119,8 @@ class Catalog:
         mistakes: list[Mistake] = []
         entries: list[Entry] = []
         if not isinstance(data, Mapping):
-            raise CatalogError(
-                source,
-                (Mistake("$", "a catalog is an object", _type_name(data), '{"packs": [...], "pipelines": [...]}'),),
-            )
+            allowed = '{"packs": [...], "pipelines": [...]}'
+            raise CatalogError(source, (Mistake("$", "a catalog is an object", _type_name(data), allowed),))
         if not {"packs", "pipelines"} & data.keys():
             keys = ", ".join(sorted(map(str, data))[:8]) or "nothing"
             raise CatalogError(source, (Mistake("$", "neither packs nor pipelines found", keys, "packs, pipelines"),))

@@ -140,6 +140,15 @@ def resolved(values: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
+def missing_secrets(server: ServerOptions) -> Iterator[str]:
+    """Yield a message for every table whose secrets cannot be read."""
+    for table in ("env", "headers"):
+        try:
+            resolved(getattr(server, table))
+        except MissingSecretError as exc:
+            yield f"{table}.{exc}"
+
+
 def secrets_of(server: ServerOptions) -> Iterable[str]:
     """Return every value that must not be shown: headers, variables, and the secrets that they refer to."""
     for value in (*server.env.values(), *server.headers.values()):

@@ -12,7 +12,7 @@ from helmdeck_core import Catalog, PackContext, SourceSettings
 from helmdeck_plugins.mcp_client.entries import SEPARATOR
 from helmdeck_plugins.mcp_client.failures import ToolError, tool_error
 from helmdeck_plugins.mcp_client.loop_thread import LoopThread
-from helmdeck_plugins.mcp_client.options import read_servers
+from helmdeck_plugins.mcp_client.options import missing_secrets, read_servers
 
 if TYPE_CHECKING:
     from helmdeck_plugins.mcp_client.server import Server
@@ -71,6 +71,12 @@ class McpSource:
     def status(self) -> tuple[tuple[str, int, str], ...]:
         """Return the name, the number of tools and the problem of every server; no problem is an empty string."""
         return tuple((each.name, len(each.catalog), each.problem) for each in self._servers.values())
+
+    def notices(self) -> list[str]:
+        """Return what prevents servers from starting and can be seen now, such as variables that are not set."""
+        return [
+            f"catalog.mcp.{name}.{problem}" for name, each in self._options.items() for problem in missing_secrets(each)
+        ]
 
     async def run(self, entry_id: str, arguments: Mapping[str, Any], context: PackContext) -> Mapping[str, Any]:
         """Call a tool of a server.
