@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import queue
+import subprocess
 import sys
 import threading
 import tracemalloc
@@ -266,6 +267,21 @@ def test_a_closed_deck_leaves_no_process(deck_of):
     assert deck.open_sources == {}
     assert not [each for each in threading.enumerate() if each.name == "helmdeck mcp"]
     assert deck.run("s__env", {"name": "NO_SUCH"}) == {"text": ""}, "the next use starts the server again"
+
+
+def test_a_missing_extra_is_a_problem_of_every_server(deck_of, monkeypatch):
+    monkeypatch.setitem(sys.modules, "helmdeck_plugins.mcp_client.server", None)
+    deck = deck_of(a=raw("tool"), b=raw("tool"))
+    assert ids(deck) == []
+    problems = {problem for _, _, problem in deck.open_sources["mcp"].status()}
+    assert len(problems) == 1
+    assert 'pip install "helmdeck[mcp]"' in problems.pop()
+
+
+def test_importing_the_plugin_imports_no_mcp_library():
+    code = "import sys, helmdeck_plugins.mcp_client.source; raise SystemExit(int('mcp' in sys.modules))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
 
 
 # -- results -----------------------------------------------------------------------------------------------

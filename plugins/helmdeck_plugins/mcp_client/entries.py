@@ -61,7 +61,7 @@ def catalog_of(
 
     A tool that is malformed, too large, or has a name that is used already is left out.
 
-    :param tools: tools as they came from the server.
+    :param tools: tools as received from the server.
     :param limit: the maximum number of entries.
     """
     entries: dict[str, Entry] = {}

@@ -25,7 +25,7 @@ from helmdeck_plugins.mcp_client.results import failure_of, output_of
 from helmdeck_plugins.mcp_client.stdio import process_streams
 
 CONNECT_TIMEOUT_S = 120.0
-"""Seconds until a server is given up and started again; one that is installed at its first start takes a while."""
+"""Seconds until an attempt to connect ends and another one starts; a program that is installed at its first start is slow."""
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 60.0
 """Interval before the next connection; it doubles with every failure in a row."""

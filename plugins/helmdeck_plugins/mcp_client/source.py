@@ -28,6 +28,7 @@ class McpSource:
         self._thread: LoopThread | None = None
         self._lock = threading.Lock()
         self._is_loaded = False
+        self._problem = ""
 
     def load(self) -> Catalog:
         """Start all servers, and return the entries of those that answer within their time.
@@ -37,7 +38,8 @@ class McpSource:
         try:
             from helmdeck_plugins.mcp_client.server import Server
         except ModuleNotFoundError as exc:
-            raise ImportError('MCP servers need the extra: pip install "helmdeck[mcp]"') from exc
+            self._problem = f'the extra is not installed ({exc}): pip install "helmdeck[mcp]"'
+            raise ImportError(self._problem) from exc
         self._thread = LoopThread("helmdeck mcp")
         self._thread.start(self._start(Server)).result()
         with self._lock:
@@ -70,6 +72,8 @@ class McpSource:
 
     def status(self) -> tuple[tuple[str, int, str], ...]:
         """Return the name, the number of tools and the problem of every server; no problem is an empty string."""
+        if self._problem:
+            return tuple((name, 0, self._problem) for name in self._options)
         return tuple((each.name, len(each.catalog), each.problem) for each in self._servers.values())
 
     def notices(self) -> list[str]:

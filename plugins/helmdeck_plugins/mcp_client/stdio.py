@@ -25,9 +25,10 @@ from helmdeck_plugins.mcp_client.messages import (
 )
 
 EXIT_GRACE_S = 1.0
-"""Seconds that a process has to end after its input is closed, and again after it is asked to."""
+"""Seconds until a process must have ended after its input is closed, and again after SIGTERM."""
 
-KEPT_STDERR_BYTES = 2_000
+MAX_STDERR_BYTES = 2_000
+"""The last bytes of the error output, for the message when a process ends."""
 
 Streams = tuple[Any, Any]
 
@@ -115,11 +116,11 @@ def _signal(process: asyncio.subprocess.Process, sign: int) -> None:
             process.terminate()
 
 
-async def _read_errors(process: asyncio.subprocess.Process, kept: bytearray) -> None:
+async def _read_errors(process: asyncio.subprocess.Process, buffer: bytearray) -> None:
     assert process.stderr is not None
     while chunk := await process.stderr.read(65_536):
-        kept += chunk
-        del kept[:-KEPT_STDERR_BYTES]
+        buffer += chunk
+        del buffer[:-MAX_STDERR_BYTES]
 
 
 async def _read(process: asyncio.subprocess.Process, received: Any, limit: int, at_end: Callable[[], None]) -> None:
