@@ -20,6 +20,7 @@ from helmdeck_core.context.catalog_sources import load_catalog as load_catalog
 from helmdeck_core.context.catalog_sources import load_catalog_file as load_catalog_file
 from helmdeck_core.context.catalog_sources import read_catalog as read_catalog
 from helmdeck_core.context.ladder import PreparedCatalog as PreparedCatalog
+from helmdeck_core.context.live_catalog import LiveCatalog as LiveCatalog
 from helmdeck_core.deck.explain import Explanation as Explanation
 from helmdeck_core.deck.helmdeck import Helmdeck as Helmdeck
 from helmdeck_core.deck.questions import AskOptions as AskOptions
@@ -32,6 +33,8 @@ from helmdeck_core.domain.catalog import CatalogSource as CatalogSource
 from helmdeck_core.domain.catalog import Entry as Entry
 from helmdeck_core.domain.catalog import EntryData as EntryData
 from helmdeck_core.domain.catalog import EntryKind as EntryKind
+from helmdeck_core.domain.catalog import OpenSource as OpenSource
+from helmdeck_core.domain.catalog import SourceSettings as SourceSettings
 from helmdeck_core.domain.catalog import TrimRecord as TrimRecord
 from helmdeck_core.domain.catalog import TrimStep as TrimStep
 from helmdeck_core.domain.chat import DISPOSITIONS as DISPOSITIONS
@@ -98,6 +101,7 @@ from helmdeck_core.domain.events import CallFinished as CallFinished
 from helmdeck_core.domain.events import CallRef as CallRef
 from helmdeck_core.domain.events import CallStarted as CallStarted
 from helmdeck_core.domain.events import CatalogSelected as CatalogSelected
+from helmdeck_core.domain.events import CatalogSourceFailed as CatalogSourceFailed
 from helmdeck_core.domain.events import ContinuationAttempt as ContinuationAttempt
 from helmdeck_core.domain.events import ContinuationTerminated as ContinuationTerminated
 from helmdeck_core.domain.events import CooldownStarted as CooldownStarted
@@ -132,6 +136,7 @@ from helmdeck_core.domain.models import ModelId as ModelId
 from helmdeck_core.domain.models import Tier as Tier
 from helmdeck_core.domain.models import TierDefaults as TierDefaults
 from helmdeck_core.domain.name_resolver import NameResolver as NameResolver
+from helmdeck_core.domain.packs import ExecutingSource as ExecutingSource
 from helmdeck_core.domain.packs import Pack as Pack
 from helmdeck_core.domain.packs import PackContext as PackContext
 from helmdeck_core.domain.packs import PackInput as PackInput

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, TypeVar
 
@@ -15,7 +16,9 @@ from helmdeck_core.calls.provider_pool import ProviderPool
 from helmdeck_core.calls.question_operation import QuestionOperation
 from helmdeck_core.context.composer import Composer
 from helmdeck_core.context.library import Library
+from helmdeck_core.context.live_catalog import LiveCatalog
 from helmdeck_core.domain.chat import ChatDelta, ChatRequest, ChatResponse
+from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.decode import Decoded
 from helmdeck_core.domain.events import CallFinished
 from helmdeck_core.domain.models import ModelId
@@ -37,28 +40,44 @@ class Engine:
         self.runtime = runtime
         self.pool = ProviderPool(runtime)
         self.client = ProviderClient(self.pool)
-        self.library = Library(runtime)
-        self.composer = Composer(runtime, self.library)
+        self.live_catalog = LiveCatalog(runtime)
+        self._forms: dict[tuple[str, str], SchemaForm] = {}
         self.dispatcher = Dispatcher(runtime, self.client)
         config = runtime.config.recovery
         self._default_limits = CallLimits(
             max_attempts=config.max_attempts, deadline_s=config.deadline_s or None, max_cost_usd=config.max_cost_usd
         )
 
+    @property
+    def library(self) -> Library:
+        """The current version of the catalog."""
+        return self.live_catalog.library
+
+    def composer(self, library: Library) -> Composer:
+        """Return the composer of prompts over one version of the catalog."""
+        return Composer(self.runtime, library, self._forms)
+
     async def ask(
-        self, question: Question[T], *, caller: str = LOCAL_CALLER, limits: CallLimits = NO_LIMITS, parent: str = ""
+        self,
+        question: Question[T],
+        *,
+        caller: str = LOCAL_CALLER,
+        limits: CallLimits = NO_LIMITS,
+        parent: str = "",
+        library: Library | None = None,
     ) -> Answer[T]:
         """Send a question to a model and decode the response; failures are recovered from by the rules.
 
         :param limits: limits in addition to the question's own; the configuration's apply where both leave one open.
         :param parent: the id of the call that this one is a side call of.
+        :param library: the version of the catalog; left out: the current one.
         :raises CallFailed: the subclass of the last cause; the message starts with the pack's name.
         :raises PackError: ``internal`` when no provider exists at all.
         """
         model = self._model_of(question)
-        operation = QuestionOperation(
-            question, self.composer, self.pool.registry, self.ask, self.dispatcher.services.clock
-        )
+        library = library or self.library
+        composer, side_call = self.composer(library), functools.partial(self.ask, library=library)
+        operation = QuestionOperation(question, composer, self.pool.registry, side_call, self.dispatcher.services.clock)
         limits = self._limits(limits, question.limits)
         options = CallOptions(model=model, pack=question.caller, caller=caller, limits=limits, parent=parent)
         result = await self.dispatcher.run(operation, options)

@@ -73,6 +73,8 @@ class QuestionOperation(Generic[T]):
         question, library = self.question, self.composer.library
         model = str(self.registry.check(step.model))
         budget = self._budget(model, step.changes)
+        if question.needs_catalog or question.lists_catalog:
+            await library.load()
         if question.needs_catalog and library.is_cold(budget):
             await asyncio.to_thread(library.warm, budget)
         prompt = self.composer.compose(question, budget)

@@ -211,15 +211,8 @@ def _put(values: dict[str, Any], path: KeyPath, value: Any, where: str, mistakes
     for number, key in enumerate(path[:-1], 1):
         values = values.setdefault(key, {})
         if not isinstance(values, dict):
-            taken = dotted(path[:number])
-            mistakes.append(
-                Mistake(
-                    where,
-                    f"{taken} is set as a value and as a table",
-                    shown(values, path[:number]),
-                    "one of the two",
-                )
-            )
+            problem = f"{dotted(path[:number])} is set as a value and as a table"
+            mistakes.append(Mistake(where, problem, shown(values, path[:number]), "one of the two"))
             return
     values[path[-1]] = value
 

@@ -24,6 +24,8 @@ def is_hidden(path: Sequence[str]) -> bool:
             return True
         case ("providers", _, "routes", *names):
             return len(names) < 2 or names[1] in ("api_key", "headers")
+        case ("catalog", _, _) | ("catalog", _, _, "headers" | "env" | "args", *_):
+            return True
         case ("providers", _, "options", *names) | ("events", "options", _, *names):
             return not names or any(map(speaks_of_secrets, names))
         case _:
@@ -86,11 +88,15 @@ def is_catalog_file(source: str) -> bool:
 class CatalogConfig:
     """Where the catalog comes from.
 
+    :ivar mcp: MCP servers by name, whose tools become entries; a plugin contributes the keys of their tables.
     :ivar sources: names of sources, or paths of JSON or TOML files, relative to the folder of the configuration file;
-        later sources override earlier ones by id.
+        later sources override earlier ones by id. With ``mcp``, the default is ``packs`` alone.
     """
 
-    sources: tuple[str, ...] = ("example", "packs")
+    mcp: Mapping[str, Mapping[str, Any]] = attrs.field(default=EMPTY, converter=hidden)
+    sources: tuple[str, ...] = attrs.Factory(
+        lambda self: ("packs",) if self.mcp else ("example", "packs"), takes_self=True
+    )
 
 
 @attrs.frozen(kw_only=True)

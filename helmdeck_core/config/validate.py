@@ -88,6 +88,9 @@ def _check_catalog(check: _Checker, config: Config, contributions: Contributions
     sources = [name for name in config.catalog.sources if not is_catalog_file(name)]
     allowed = [*contributions.by_name(CatalogSource), "packs", "a path that ends in .json or .toml"]
     check.names(("catalog", "sources"), sources, allowed, "unknown catalog source")
+    if config.catalog.mcp:
+        openable = [each.name for each in contributions.values_of(CatalogSource) if each.open is not None]
+        check.name(("catalog", "mcp"), "mcp", openable, "no plugin opens this catalog source")
 
 
 def _check_selection(check: _Checker, config: SelectionConfig, rankers: Iterable[Ranker]) -> None:

@@ -24,17 +24,7 @@ from helmdeck_guards.type_check import misfit
 PACKS_SOURCE = "packs"
 """The source of the installed packs."""
 
-ENTRY_KEYS = (
-    "name",
-    "id",
-    "description",
-    "metadata",
-    "input_schema",
-    "inputSchema",
-    "output_schema",
-    "outputSchema",
-    "title",
-)
+ENTRY_KEYS = tuple("name id description metadata input_schema inputSchema output_schema outputSchema title".split())
 """Keys that other keys of entries are compared with."""
 
 
@@ -43,7 +33,7 @@ class CatalogWarning(UserWarning):
 
 
 def load_catalog(runtime: Runtime) -> Catalog:
-    """Load all configured sources in order; a later source replaces entries of the same id.
+    """Load all configured sources that are not opened, in order; a later source replaces entries of the same id.
 
     :raises CatalogError: a source cannot be read or does not have the shape of a catalog.
     """
@@ -60,6 +50,8 @@ def _load(runtime: Runtime, name: str) -> Catalog:
         listed = (owned.value for owned in runtime.contributed(Pack).values() if owned.value.is_listed)
         return Catalog(pack.to_entry(PACKS_SOURCE) for pack in listed)
     owned = runtime.contributed(CatalogSource)[name]
+    if owned.value.load is None:
+        return Catalog()
     try:
         catalog = owned.value.load()
         if not isinstance(catalog, Catalog):

@@ -93,12 +93,12 @@ class PromptPart:
 
 
 class Composer:
-    """Composes prompts over one library."""
+    """Composes prompts over one library; ``forms`` keeps schemas of packs for all libraries."""
 
-    def __init__(self, runtime: Runtime, library: Library) -> None:
+    def __init__(self, runtime: Runtime, library: Library, forms: dict[tuple[str, str], SchemaForm]) -> None:
         self.runtime = runtime
         self.library = library
-        self._forms: dict[tuple[str, str], SchemaForm] = {}
+        self._forms = forms
 
     def compose(self, question: Question[Any], budget: Budget) -> Prompt:
         """Choose the prompt variant, fit the catalog, and lay the prompt out.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
 from helmdeck_core.config.precedence import SelectionRules
 from helmdeck_core.context.catalog_digest import CatalogDigest, listing
-from helmdeck_core.context.catalog_sources import load_catalog
 from helmdeck_core.context.history_prior import with_prior
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.llm_filter import preferring
@@ -36,10 +36,15 @@ LARGE_CATALOG = 500
 
 
 class Library:
-    """The catalog, loaded at the first use, with its cached indexes and ladders; thread-safe."""
+    """One version of the catalog, loaded at the first use, with its cached indexes and ladders; thread-safe.
 
-    def __init__(self, runtime: Runtime) -> None:
+    :param is_slow: ``load`` blocks for long.
+    """
+
+    def __init__(self, runtime: Runtime, load: Callable[[], Catalog], *, is_slow: bool = False) -> None:
         self.runtime = runtime
+        self._load = load
+        self._is_slow = is_slow
         self._lock = threading.RLock()
         self._catalog: Catalog | None = None
         self._indexes: dict[tuple[object, ...], RankIndex] = {}
@@ -56,8 +61,12 @@ class Library:
         """
         if self._catalog is None:
             with self._lock:
-                self._catalog = self._catalog or load_catalog(self.runtime)
+                self._catalog = self._catalog or self._load()
         return self._catalog
+
+    async def load(self) -> Catalog:
+        """Return the catalog; the event loop is not blocked for long."""
+        return await asyncio.to_thread(getattr, self, "catalog") if self._is_slow else self.catalog
 
     @property
     def digest(self) -> CatalogDigest:

@@ -166,8 +166,9 @@ class Helmdeck(Inspection):
         progress: Callable[[str], None] | None = None,
         limits: CallLimits = NO_LIMITS,
     ) -> Mapping[str, Any]:
-        """Run an installed pack and return its output as plain data.
+        """Run an installed pack, or an entry whose source runs it, and return its output as plain data.
 
+        :param pack: the name of the pack, or the id of the entry, such as a step of a plan.
         :raises PackError: with a code of the closed set.
         :raises CallFailed: a model call of the pack failed.
         """
@@ -310,7 +311,7 @@ class Helmdeck(Inspection):
             await self._calls.stop()  # otherwise a call without its connection would open another one
             await self._engine.pool.aclose()
         finally:
-            if self._portal.is_started:
+            if self._portal.is_started or self._engine.live_catalog.opened:
                 await asyncio.to_thread(self.close)
             else:
                 self.close()
@@ -325,8 +326,11 @@ class Helmdeck(Inspection):
                 finally:
                     self._portal.close()
         finally:
-            self.history.close()
-            event_sinks.close(self.runtime.sinks)
+            try:
+                self._engine.live_catalog.close()
+                self.history.close()
+            finally:
+                event_sinks.close(self.runtime.sinks)
 
     async def __aenter__(self) -> Self:
         return self

@@ -12,7 +12,7 @@ from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.deck.explain import Explanation, explain
 from helmdeck_core.deck.portal import Portal
 from helmdeck_core.deck.questions import AskOptions, cached_decodable, make_request
-from helmdeck_core.domain.catalog import Catalog
+from helmdeck_core.domain.catalog import Catalog, OpenSource
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, ToolDefinition
 from helmdeck_core.domain.chat_input import ChatInput
 from helmdeck_core.domain.decode import Decoded, DecodeFailed, Tried
@@ -46,6 +46,11 @@ class Inspection:
     def catalog(self) -> Catalog:
         """All entries; loaded at the first use."""
         return self._engine.library.catalog
+
+    @property
+    def open_sources(self) -> Mapping[str, OpenSource]:
+        """The opened catalog sources by name, such as ``mcp``; the first use of the catalog opens them."""
+        return self._engine.live_catalog.opened
 
     @property
     def history(self) -> Any:
@@ -104,7 +109,7 @@ class Inspection:
             constraint=pack.value.constraint if pack is not None else None,
         )
         model = self._engine.pool.registry.full_id(self.runtime.config.model if model is None else model)
-        return explain(self._engine.composer, self._engine.client, question, model)
+        return explain(self._engine.composer(self._engine.library), self._engine.client, question, model)
 
     def chat_request(self, request: ChatRequest | ChatInput, **options: Unpack[AskOptions]) -> ChatRequest:
         """Return the request that ``ask`` sends for text; ``stream`` takes it."""

@@ -6,7 +6,8 @@ import enum
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import attrs
 import msgspec
@@ -118,10 +119,8 @@ class Catalog:
         mistakes: list[Mistake] = []
         entries: list[Entry] = []
         if not isinstance(data, Mapping):
-            raise CatalogError(
-                source,
-                (Mistake("$", "a catalog is an object", _type_name(data), '{"packs": [...], "pipelines": [...]}'),),
-            )
+            allowed = '{"packs": [...], "pipelines": [...]}'
+            raise CatalogError(source, (Mistake("$", "a catalog is an object", _type_name(data), allowed),))
         if not {"packs", "pipelines"} & data.keys():
             keys = ", ".join(sorted(map(str, data))[:8]) or "nothing"
             raise CatalogError(source, (Mistake("$", "neither packs nor pipelines found", keys, "packs, pipelines"),))
@@ -138,14 +137,8 @@ class Catalog:
                 if entry is None:
                     continue
                 if entry.id in seen:
-                    mistakes.append(
-                        Mistake(
-                            f"$.{key}[{number}].{id_key}",
-                            f"already used by {seen[entry.id]}",
-                            repr(entry.id),
-                            "an id that is used once",
-                        )
-                    )
+                    where, problem = f"$.{key}[{number}].{id_key}", f"already used by {seen[entry.id]}"
+                    mistakes.append(Mistake(where, problem, repr(entry.id), "an id that is used once"))
                     continue
                 seen[entry.id] = f"$.{key}[{number}]"
                 entries.append(entry)
@@ -155,14 +148,7 @@ class Catalog:
 
 
 def _type_name(value: object) -> str:
-    names = {
-        dict: "an object",
-        list: "a list",
-        str: "a string",
-        bool: "a boolean",
-        int: "a number",
-        float: "a number",
-    }
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
     return "null" if value is None else names.get(type(value), type(value).__name__)
 
 
@@ -185,27 +171,59 @@ def _read_entry(
             mistakes.append(Mistake(f"{path}.{key}", f"not {type_name}", _type_name(value), type_name))
     metadata = row.get("metadata")
     supersedes = metadata.get("supersedes") if isinstance(metadata, Mapping) else None
-    if supersedes is not None and not (
-        isinstance(supersedes, (list, tuple)) and all(isinstance(s, str) for s in supersedes)
-    ):
-        mistakes.append(
-            Mistake(
-                f"{path}.metadata.supersedes", "not a list of pack names", _type_name(supersedes), "a list of strings"
-            )
-        )
+    is_list = isinstance(supersedes, (list, tuple)) and all(isinstance(s, str) for s in supersedes)
+    if supersedes is not None and not is_list:
+        where, allowed = f"{path}.metadata.supersedes", "a list of strings"
+        mistakes.append(Mistake(where, "not a list of pack names", _type_name(supersedes), allowed))
     return Entry(kind, str(entry_id), row, source) if len(mistakes) == before else None
+
+
+@attrs.frozen
+class SourceSettings:
+    """What a catalog source is opened with.
+
+    :ivar name: the name of the source.
+    :ivar options: its table ``[catalog.NAME]``; empty for a source of ``[catalog] sources``.
+    :ivar folder: the folder of the configuration file, for relative paths; ``None`` without a file.
+    :ivar change: replaces all entries of the source; requests under way keep the catalog that they started with. Thread-safe.
+    :ivar warn: reports a problem, without secrets, as ``CatalogSourceFailed``. Thread-safe.
+    """
+
+    name: str
+    options: Mapping[str, Any] = attrs.field(repr=False)
+    folder: Path | None
+    change: Callable[[Catalog], None]
+    warn: Callable[[str], None]
+
+
+class OpenSource(Protocol):
+    """An open catalog source; an ``ExecutingSource`` also runs its entries."""
+
+    def load(self) -> Catalog:
+        """Return the entries; called once, in a worker thread. It may block for some seconds; later entries ``change`` them.
+
+        :raises Exception: there are no entries until they ``change``; the message is reported.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release everything; may block. Called once."""
+        ...
 
 
 @attrs.frozen(kw_only=True)
 class CatalogSource:
-    """A source of catalog entries.
+    """A source of catalog entries. It has one of ``load`` and ``open``.
 
-    :ivar name: the name in ``[catalog] sources``.
+    :ivar name: the name in ``[catalog] sources``, or of the table ``[catalog.NAME]`` of a source with options.
     :ivar load: called once, on first use of the catalog; may raise ``CatalogError``.
+    :ivar open: opens the source at the first use of the catalog. It checks the options and starts nothing; raises
+        ``ConfigError`` with every mistake.
     """
 
     name: str
-    load: Callable[[], Catalog]
+    load: Callable[[], Catalog] | None = None
+    open: Callable[[SourceSettings], OpenSource] | None = None
     summary: str = ""
     order: int = 0
 

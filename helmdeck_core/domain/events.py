@@ -409,6 +409,18 @@ class HistoryFailed(EventBase):
     detail: str
 
 
+@attrs.frozen(kw_only=True)
+class CatalogSourceFailed(EventBase):
+    """A catalog source has a problem, such as a server that cannot be reached; other sources are not affected.
+
+    :ivar source: the name of the source, such as ``mcp``.
+    :ivar detail: the problem, with the server that has it.
+    """
+
+    source: str
+    detail: str
+
+
 Event = (
     CallStarted
     | CatalogSelected
@@ -431,4 +443,5 @@ Event = (
     | CallExhausted
     | CallAborted
     | HistoryFailed
+    | CatalogSourceFailed
 )

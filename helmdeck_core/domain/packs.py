@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self, TypeVar
 import attrs
 
 from helmdeck_core.domain import EMPTY
-from helmdeck_core.domain.catalog import Catalog, Entry, EntryKind
+from helmdeck_core.domain.catalog import Catalog, Entry, EntryKind, OpenSource
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.history import History
@@ -84,6 +84,19 @@ class PackInput(Protocol):
 
 
 PackHandler = Callable[[PackContext, Any], Awaitable[Mapping[str, Any] | PackOutput]]
+
+
+class ExecutingSource(OpenSource, Protocol):
+    """An open catalog source whose entries can be run like packs."""
+
+    async def run(self, entry_id: str, arguments: Mapping[str, Any], context: PackContext) -> Mapping[str, Any]:
+        """Run an entry in the event loop of the caller; a deadline or an interrupt cancels it.
+
+        :param arguments: plain data that is valid by the entry's input schema.
+        :returns: data that can be encoded as JSON.
+        :raises PackError: with a code of the closed set.
+        """
+        ...
 
 
 @attrs.frozen(kw_only=True)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the ty
 def helmdeck_catalog_sources() -> Sequence[CatalogSource]:
     """Contribute sources of catalog entries.
 
-    Called once when a deck is made. ``[catalog] sources`` selects those that are loaded at the first use of the catalog.
+    Called once when a deck is made. ``[catalog] sources`` selects those that are loaded at the first use of the catalog; a
+    source with ``open`` is also opened for each of its tables ``[catalog.NAME.*]``, reports changes, and may run its entries.
 
     :returns: Catalog sources. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.

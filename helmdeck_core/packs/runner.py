@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 import attrs
+import msgspec
 
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
+from helmdeck_core.context.library import Library
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.history import History
-from helmdeck_core.domain.packs import Pack, PackInput, PackOutput
+from helmdeck_core.domain.packs import Pack, PackContext, PackInput, PackOutput
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.domain.suggestions import did_you_mean
@@ -27,6 +30,9 @@ T = TypeVar("T")
 
 MAX_CHECK_WORK = 100 * MAX_WORK
 """Work of the check of a pack's input and output, which no model limits."""
+
+MAX_ENTRY_OUTPUT_BYTES = 16_000_000
+"""A larger output of a catalog entry, encoded as JSON, is a failure."""
 
 GRACE_S = 1.0
 """Seconds that a pack may exceed its deadline: the failure of a call at the deadline says more than ``timeout``."""
@@ -51,7 +57,7 @@ class Runner:
         progress: Callable[[str], None] | None = None,
         limits: CallLimits = NO_LIMITS,
     ) -> T:
-        """Run a pack: check the input, run the handler, check the output.
+        """Run a pack, or an entry through its source: check the input, run the handler, check the output.
 
         :param arguments: plain data, or a value of the pack's input type, which needs no check.
         :param output_type: the type that the output must have; ``None`` for plain data or any ``PackOutput``.
@@ -60,9 +66,13 @@ class Runner:
         :raises PluginError: the output is of another type than ``output_type``.
         :raises CallFailed: a model call of the pack failed.
         """
-        pack = self._pack(name)
-        checked = _checked_input(pack, arguments)
-        context = _Context(self, name, model, caller, progress or _no_progress, limits, time.monotonic())
+        owned = self.runtime.contributed(Pack).get(name)
+        pack = await self._entry_pack(name) if owned is None else owned.value
+        # The schema of an entry may come from a server.
+        checked = _checked_input(pack, arguments, is_trusted=owned is not None)
+        context = _Context(
+            self, name, model, caller, progress or _no_progress, limits, time.monotonic(), self.engine.library
+        )
         timeout_s = None if limits.deadline_s is None else max(0.0, limits.deadline_s) + GRACE_S
         try:
             async with asyncio.timeout(timeout_s):
@@ -74,31 +84,45 @@ class Runner:
                 raise
             raise _handler_error(name, exc, context.start_s) from exc
         _check_output(pack, output)
+        if owned is None and (size := len(msgspec.json.encode(output))) > MAX_ENTRY_OUTPUT_BYTES:
+            detail = f"{size:,} bytes, of at most {MAX_ENTRY_OUTPUT_BYTES:,}"
+            raise PackError(name, PackErrorCode.INVALID_OUTPUT, detail)
         if output_type is not None and not isinstance(output, output_type):
             detail = f"pack {name!r} returned {type(output).__name__}, not {output_type.__name__}"
-            raise self.runtime.contributed(Pack)[name].fault(detail)
+            raise owned.fault(detail) if owned is not None else TypeError(detail)
         return output  # type: ignore[return-value]
 
-    def _pack(self, name: str) -> Pack:
-        owned = self.runtime.contributed(Pack).get(name)
-        if owned is None:
-            known = list(self.runtime.contributed(Pack))
-            meant = did_you_mean(name, known)
-            detail = f"no installed pack has this name{meant}; packs that can run: {', '.join(known) or 'none'}"
-            with contextlib.suppress(HelmdeckError):  # a catalog that cannot be loaded lists nothing
-                if self.engine.library.catalog.get(name) is not None:
-                    detail = "it is an entry of the catalog; plans use it, and the application runs it"
-            raise PackError(name, PackErrorCode.INVALID_INPUT, detail)
-        return owned.value
+    async def _entry_pack(self, name: str) -> Pack:
+        """An entry of the catalog as a pack that its source runs."""
+        live, known = self.engine.live_catalog, list(self.runtime.contributed(Pack))
+        entry = run = None
+        with contextlib.suppress(HelmdeckError):  # a catalog that cannot be loaded lists nothing
+            catalog = await self.engine.library.load()
+            entry, run = catalog.get(name), getattr(live.owner(name), "run", None)
+            known += (each.id for each in catalog.entries if hasattr(live.owner(each.id), "run"))
+        if entry is not None and run is not None:
+            schema = entry.input_schema or {}
+            handler = functools.partial(_run_entry, run, name)
+            return Pack(name=name, version="", description=entry.description, input_schema=schema, run=handler)
+        packs = ", ".join(self.runtime.contributed(Pack)) or "none"
+        detail = f"no installed pack has this name{did_you_mean(name, known)}; packs that can run: {packs}"
+        if entry is not None:
+            detail = "it is an entry of the catalog; plans use it, and the application runs it"
+        raise PackError(name, PackErrorCode.INVALID_INPUT, detail)
 
 
-def _checked_input(pack: Pack, arguments: Mapping[str, Any] | PackInput) -> Any:
+async def _run_entry(run: Any, name: str, context: PackContext, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    return await run(name, arguments, context)  # type: ignore[no-any-return]
+
+
+def _checked_input(pack: Pack, arguments: Mapping[str, Any] | PackInput, *, is_trusted: bool) -> Any:
     """What the handler gets: typed input as it is, plain data after the check against the schema."""
     kind = pack.input_type
     if kind is not None and isinstance(arguments, kind):
         return arguments
     data = arguments if isinstance(arguments, Mapping) else arguments.to_dict()
-    if problems := schema_problems(pack.input_schema, data, is_trusted=True, max_work=MAX_CHECK_WORK):
+    work = MAX_CHECK_WORK if is_trusted else MAX_WORK
+    if problems := schema_problems(pack.input_schema, data, is_trusted=is_trusted, max_work=work):
         raise PackError(pack.name, PackErrorCode.INVALID_INPUT, "; ".join(problems))
     return data if kind is None else kind.from_dict(data)
 
@@ -147,6 +171,7 @@ class _Context:
     _progress: Callable[[str], None]
     _limits: CallLimits
     start_s: float
+    _library: Library
 
     def progress(self, message: str) -> None:
         self._progress(message)
@@ -157,12 +182,12 @@ class _Context:
 
     @property
     def catalog(self) -> Catalog:
-        return self._runner.engine.library.catalog
+        return self._library.catalog
 
     def ask(self, question: Question[T]) -> Coroutine[Any, Any, Answer[T]]:
         if question.model is None:
             question = attrs.evolve(question, model=self.model)
-        return self._runner.engine.ask(question, caller=self.caller, limits=self._left())
+        return self._runner.engine.ask(question, caller=self.caller, limits=self._left(), library=self._library)
 
     def complete(self, request: ChatRequest, *, allows_empty: bool = False) -> Coroutine[Any, Any, ChatResponse]:
         if not request.model.strip():

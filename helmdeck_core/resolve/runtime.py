@@ -6,6 +6,7 @@ import contextlib
 import re
 import warnings
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TypeVar
 
 import attrs
@@ -58,6 +59,7 @@ class Runtime:
     """Plugins and configuration, resolved.
 
     :ivar origins: where each configured value comes from, by key.
+    :ivar folder: the folder of the configuration file; ``None`` without one.
     :ivar texts: the wording of every text that the core adds to prompts and answers, by name.
     :ivar weights: the value of every weight, by name.
     :ivar secret_pattern: matches any contributed secret pattern; ``None`` without any.
@@ -66,6 +68,7 @@ class Runtime:
 
     config: Config
     origins: Mapping[tuple[str, ...], str]
+    folder: Path | None
     plugins: Plugins
     contributions: Contributions
     budgets: BudgetResolver
@@ -196,6 +199,7 @@ def resolve_runtime(
     return Runtime(
         config=with_tier_defaults(config, budgets.tiers.values()),
         origins=loaded.origins,
+        folder=loaded.file.parent if loaded.file else None,
         plugins=plugins,
         contributions=contributions,
         budgets=budgets,

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
+from helmdeck_command_kit.sources import note_source_problems
 from helmdeck_core.cli import clean, show_exception, terminal_width, width_of
 
 if TYPE_CHECKING:
@@ -85,13 +86,16 @@ class Progress:
             self.draw()
 
 
-def wait_for(deck: Helmdeck, text: str, work: Callable[[Callable[[str], None]], Awaitable[T]]) -> T:
+def wait_for(
+    deck: Helmdeck, text: str, work: Callable[[Callable[[str], None]], Awaitable[T]], *, notes_problems: bool = True
+) -> T:
     """Run one asynchronous call of a deck with a progress line, then close the deck. Ctrl-C cancels the call.
 
     An error on closing is printed as a warning and hides neither the result nor the error of the call.
 
     :param text: the text of the progress line.
     :param work: starts the call; its argument is a callback that replaces the text of the progress line.
+    :param notes_problems: print warnings for servers of the catalog that have a problem.
     """
     import asyncio
 
@@ -100,6 +104,8 @@ def wait_for(deck: Helmdeck, text: str, work: Callable[[Callable[[str], None]], 
             async with Progress(text) as progress:
                 return await work(progress.update)
         finally:
+            if notes_problems:
+                note_source_problems(deck)
             try:
                 await deck.aclose()
             except (Exception, SystemExit) as exc:

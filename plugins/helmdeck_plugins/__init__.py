@@ -52,6 +52,7 @@ BUILTINS = {
     "plan": "helmdeck_plugins.packs.plan",
     "route": "helmdeck_plugins.packs.route",
     "catalogs": "helmdeck_plugins.catalogs",
+    "mcp_client": "helmdeck_plugins.mcp_client",
     "history": "helmdeck_plugins.history",
     "log": "helmdeck_plugins.log",
     "prometheus": "helmdeck_plugins.prometheus",

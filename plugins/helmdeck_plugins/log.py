@@ -12,6 +12,7 @@ from helmdeck_core import (
     CallFinished,
     CallStarted,
     CatalogSelected,
+    CatalogSourceFailed,
     ContinuationAttempt,
     ContinuationTerminated,
     CooldownStarted,
@@ -90,6 +91,8 @@ def line_of(event: Event) -> tuple[str, str]:
             return DEBUG, "reasoning was removed from a response"
         case HistoryFailed():
             return WARNING, "a plan could not be stored in the history"
+        case CatalogSourceFailed():
+            return WARNING, "a catalog source has a problem"
         case AttemptEnded() if event.outcome.cause is not None:
             return INFO, "an attempt of a model call failed"
         case AttemptEnded():

@@ -58,9 +58,13 @@ def plain(text):
     return re.sub(r"[\W_]+", "", text).lower()
 
 
-DAMAGED_PARTS = {
-    letters[start : start + 12] for letters in map(plain, (KEY, *SIGNED)) for start in range(len(letters) - 11)
-}
+def windows(text):
+    """Every 12 letters and digits in a row, in lower case."""
+    letters = plain(text)
+    return {letters[start : start + 12] for start in range(len(letters) - 11)}
+
+
+DAMAGED_PARTS = {part for text in (KEY, *SIGNED) for part in windows(text)}
 """The same for secrets that are truncated, in upper case or spaced."""
 
 

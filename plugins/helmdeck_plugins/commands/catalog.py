@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_command_kit import add_catalog, request_text, whole_number
+from helmdeck_command_kit import add_catalog, note_source_problems, request_text, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, hanging, labelled, make_deck, note, show, show_json, table
 from helmdeck_plugins.commands.results import trim_text
@@ -27,7 +27,9 @@ def configure_show(parser: argparse.ArgumentParser) -> None:
 
 def show_catalog(arguments: argparse.Namespace) -> int:
     """List the catalog; with ``--json``, print it in the format of catalog files."""
-    catalog = make_deck(arguments).catalog
+    with make_deck(arguments) as deck:
+        catalog = deck.catalog
+        note_source_problems(deck)
     if arguments.json:
         ids = {"packs": [e.id for e in catalog.packs], "pipelines": [e.id for e in catalog.pipelines]}
         show_json(ids if arguments.ids else catalog.to_data())

@@ -68,6 +68,8 @@ def check(arguments: argparse.Namespace) -> int:
     show(f"ok: {where}; {report.plugins} plugins, {report.catalog_entries} catalog entries, model {model}")
     for warning in report.warnings:
         note(f"warning: {warning}")
+    if servers := len(loaded.config.catalog.mcp):
+        note(f"{servers} MCP servers are configured and were not started; `helmdeck doctor` starts them")
     return ExitCode.OK
 
 
@@ -101,6 +103,10 @@ model = "local/lexical"              # the default model; this one works offline
 
 [catalog]
 sources = ["example", "packs"]       # names, or paths that end in .json or .toml; later ones override by id
+
+# [catalog.mcp.files]                # an MCP server: its tools become entries files__TOOL; needs helmdeck[mcp]
+# command = "npx"                    # or url = "https://..." with headers = { Authorization = "Bearer env:TOKEN" }
+# args = ["-y", "@modelcontextprotocol/server-filesystem", "."]
 
 [http]
 # transport = "aiohttp"              # for many concurrent calls; needs helmdeck[aiohttp]; also per provider

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the option."""
-    parser.add_argument("--offline", action="store_true", help="call no provider")
+    parser.add_argument("--offline", action="store_true", help="call no provider, and start no server of the catalog")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -82,12 +82,13 @@ def _findings(arguments: argparse.Namespace) -> Iterable[Finding]:
     if arguments.offline:
         deck.close()
         return
-    from helmdeck_plugins.commands.doctor_network import check_providers
+    from helmdeck_plugins.commands.doctor_network import check_providers, check_servers
+
+    async def check_all(update: Callable[[str], None]) -> list[Finding]:
+        return [*await check_servers(deck), *await check_providers(deck, providers, update)]
 
     text = f"checking {len(providers)} providers"
-    yield from checked(
-        "provider", lambda: wait_for(deck, text, lambda update: check_providers(deck, providers, update))
-    )
+    yield from checked("provider", lambda: wait_for(deck, text, check_all, notes_problems=False))
 
 
 def _usable_deck(loaded: LoadedConfig, inventory: PluginInventory) -> Helmdeck | None:
@@ -113,5 +114,5 @@ def _usable_deck(loaded: LoadedConfig, inventory: PluginInventory) -> Helmdeck |
 @hookimpl
 def helmdeck_commands() -> Sequence[Command]:
     """The command ``doctor``."""
-    summary = "check configuration, keys, providers, clock, stores and plugins"
+    summary = "check configuration, keys, providers, servers, clock, stores and plugins"
     return (Command(name="doctor", summary=summary, configure=configure, run=run, order=85),)

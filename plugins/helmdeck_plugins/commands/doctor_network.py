@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from helmdeck_command_kit import source_status
 from helmdeck_core import CallFailed, ConfigError, FailureClass, HelmdeckError, ListingProvider, ModelInfo, ProviderPool
 from helmdeck_plugins.commands.configured_providers import ConfiguredProvider, failure_text
 from helmdeck_plugins.commands.findings import Finding, fail, ok, warn
@@ -27,6 +28,23 @@ BROKEN_SKEW_S = 300.0
 
 Skew = tuple[float, str]
 """The seconds by which the clock of a server is ahead, and the name of its provider."""
+
+
+async def check_servers(deck: Helmdeck) -> list[Finding]:
+    """Start the servers of the catalog, and report how many entries each has."""
+    if not deck.runtime.config.catalog.mcp:
+        return []
+    try:
+        await asyncio.to_thread(getattr, deck, "catalog")
+    except HelmdeckError:  # a mistake of the configuration, which is reported already
+        return []
+    remedy = "correct its table in the configuration, or start the server; its entries are missing until then"
+    return [
+        warn("server", name, f"{count} entries; {problem}", remedy)
+        if problem
+        else ok("server", name, f"{count} entries")
+        for name, count, problem in source_status(deck)
+    ]
 
 
 async def check_providers(

@@ -1,4 +1,4 @@
-"""``helmdeck run``: runs an installed pack with validated input."""
+"""``helmdeck run``: runs an installed pack, or an entry that its source runs, with validated input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from helmdeck_core.cli import ExitCode, UsageError, make_deck, show_json
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("pack", metavar="PACK", help="the name of the pack; an unknown name lists the installed packs")
+    parser.add_argument(
+        "pack",
+        metavar="PACK",
+        help="the name of the pack, or the id of an entry such as a tool of an MCP server; an unknown name lists the packs",
+    )
     parser.add_argument(
         "--input",
         metavar="KEY=VALUE",
@@ -56,4 +60,12 @@ def _read_object(path: str | None) -> dict[str, Any]:
 @hookimpl
 def helmdeck_commands() -> Sequence[Command]:
     """The command ``run``."""
-    return (Command(name="run", summary="run an installed pack", configure=configure, run=run, order=30),)
+    return (
+        Command(
+            name="run",
+            summary="run an installed pack, or a tool of an MCP server",
+            configure=configure,
+            run=run,
+            order=30,
+        ),
+    )

@@ -1,0 +1,109 @@
+"""Messages of servers on their way to the MCP library: bounded in size, and tolerant of malformed tools."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Protocol
+
+import attrs
+
+RAW_KEY = "helmdeck.raw"
+"""Where a listed tool carries what the server sent."""
+
+TOO_LARGE = -32_000_413
+"""Error code for an answer of the server that was not read."""
+
+PROGRESS_PAUSE_S = 0.1
+"""Seconds between two reports of progress of one call; those between them are dropped."""
+
+MAX_TOKENS = 1_000
+
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,18})')
+_KEPT_BYTES = 512
+
+
+class ByteStream(Protocol):
+    """A stream such as the output of a process."""
+
+    async def read(self, n: int) -> bytes:
+        """Return the next bytes; empty at the end."""
+        ...
+
+
+@attrs.frozen
+class LongLine:
+    """A line that exceeds the limit and was skipped.
+
+    :ivar request_id: the id of the message, if it is near an end of the line.
+    """
+
+    request_id: int | None
+
+
+async def read_lines(stream: ByteStream, limit: int) -> AsyncIterator[bytes | LongLine]:
+    """Yield the lines of a stream; of a line of more than ``limit`` bytes nothing is kept."""
+    line, head = bytearray(), b""
+    while chunk := await stream.read(65_536):
+        *complete, rest = chunk.split(b"\n")
+        for part in complete:
+            line += part
+            yield _long_line(head or line, line) if head or len(line) > limit else bytes(line)
+            line, head = bytearray(), b""
+        line += rest
+        if len(line) > limit:
+            head = head or bytes(line[:_KEPT_BYTES])
+            del line[:-_KEPT_BYTES]
+
+
+def _long_line(head: bytes | bytearray, tail: bytes | bytearray) -> LongLine:
+    return LongLine(request_id_of(bytes(head[:_KEPT_BYTES] + tail[-_KEPT_BYTES:])))
+
+
+def request_id_of(line: bytes) -> int | None:
+    """Return the id of a message that is not read as a whole; libraries write it first or last."""
+    found = _ID.search(line[:_KEPT_BYTES]) or _ID.search(line[-_KEPT_BYTES:])
+    return int(found[1]) if found and line.lstrip()[:1] == b"{" else None
+
+
+class Thinner:
+    """Drops notifications that arrive faster than anyone reads them, and log messages, which are not used."""
+
+    def __init__(self) -> None:
+        self._last_s: dict[object, float] = {}  # by progress token
+
+    def keeps(self, message: Any) -> bool:
+        """Whether a message is passed on."""
+        inner = getattr(message, "message", None)
+        method, params = getattr(inner, "method", None), getattr(inner, "params", None)
+        if method != "notifications/progress" or not isinstance(params, dict):
+            return bool(method != "notifications/message")
+        token, now_s = str(params.get("progressToken")), time.monotonic()
+        if now_s - self._last_s.get(token, float("-inf")) < PROGRESS_PAUSE_S:
+            return False
+        if len(self._last_s) >= MAX_TOKENS:
+            self._last_s.clear()
+        self._last_s[token] = now_s
+        return True
+
+
+def tolerant(message: Any) -> Any:
+    """Return a message whose listed tools are all valid for the library; each carries the original in its metadata.
+
+    The library rejects a whole list for one malformed tool, and checks results against output schemas without a limit.
+    """
+    result = getattr(getattr(message, "message", None), "result", None)
+    if isinstance(result, dict) and isinstance(result.get("tools"), list):
+        result["tools"] = [_valid_tool(tool) for tool in result["tools"]]
+    return message
+
+
+def _valid_tool(tool: object) -> dict[str, Any]:
+    name = tool.get("name") if isinstance(tool, Mapping) else None
+    schema = tool.get("inputSchema") if isinstance(tool, Mapping) else None
+    return {
+        "name": name if isinstance(name, str) else "malformed",
+        "inputSchema": {**(schema if isinstance(schema, Mapping) else {}), "type": "object"},
+        "_meta": {RAW_KEY: tool if isinstance(tool, Mapping) else {}},
+    }
