@@ -44,13 +44,15 @@ class ToolSet:
     :ivar own: the tools of Helmdeck.
     :ivar entries: the entries that can be run, each as a tool.
     :ivar catalog: the catalog that they were made of.
+    :ivar wire_names: the names of all entries on the wire, by id.
+    :ivar by_wire_name: all entries by these names.
     """
 
     own: Mapping[str, Tool]
     entries: Mapping[str, Tool]
     catalog: Catalog
-    ids: Mapping[str, str]
-    """The names of all entries on the wire, by id and by that name."""
+    wire_names: Mapping[str, str]
+    by_wire_name: Mapping[str, Entry]
 
     @property
     def names(self) -> Sequence[str]:
@@ -59,14 +61,11 @@ class ToolSet:
 
     def get(self, name: str) -> Tool | None:
         """Return a tool by its name or by the id of its entry; ``None`` if there is none."""
-        return self.own.get(name) or self.entries.get(self.ids.get(name, name))
+        return self.own.get(name) or self.entries.get(name) or self.entries.get(self.wire_names.get(name, ""))
 
     def entry(self, name: str) -> Entry | None:
         """Return the entry of a name on the wire or of an id; ``None`` if there is none."""
-        if (found := self.catalog.get(name)) is not None:
-            return found
-        wire = self.ids.get(name)
-        return next((entry for entry in self.catalog.entries if self.ids[entry.id] == wire), None) if wire else None
+        return self.by_wire_name.get(name) or self.catalog.get(name)
 
 
 class Tools:
@@ -108,19 +107,20 @@ class Tools:
             )
         except HelmdeckError:
             ranked = []
-        return UnknownTool(name, tools.names, [tools.ids.get(each, each) for each in ranked])
+        return UnknownTool(name, tools.names, [tools.wire_names.get(each, each) for each in ranked])
 
     def _read(self, catalog: Catalog) -> ToolSet:
         ids: dict[str, str] = {}
         taken = set(self.own)
-        for entry in catalog.entries:
+        # An id that is a valid name keeps it, whichever other id would become the same name.
+        for entry in sorted(catalog.entries, key=lambda entry: wire_name(entry.id) != entry.id):
             name = wire_name(entry.id)
-            if name in taken:  # two ids that differ only in characters that names cannot have
+            if name in taken:
                 name = f"{name[: MAX_NAME_CHARS - 9]}_{hashlib.sha256(entry.id.encode()).hexdigest()[:8]}"
             taken.add(name)
             ids[entry.id] = name
         tools = {ids[entry.id]: tool for entry, tool in self._runnable(catalog, ids)}
-        return ToolSet(self.own, tools, catalog, ids | {name: name for name in ids.values()})
+        return ToolSet(self.own, tools, catalog, ids, {ids[entry.id]: entry for entry in catalog.entries})
 
     def _runnable(self, catalog: Catalog, ids: Mapping[str, str]) -> Iterator[tuple[Entry, Tool]]:
         packs = self.deck.runtime.contributed(Pack)
@@ -145,7 +145,11 @@ class Tools:
 
 def is_runnable(deck: Helmdeck, entry: Entry) -> bool:
     """Whether the deck can run an entry itself; others only serve planning."""
-    return entry.id in deck.runtime.contributed(Pack)
+    if entry.id in deck.runtime.contributed(Pack):
+        return True
+    sources: Mapping[str, object] = getattr(deck, "open_sources", {})
+    source = sources.get(entry.source) or sources.get(entry.source.partition(".")[0])
+    return hasattr(source, "run")
 
 
 def _runner(entry_id: str) -> Any:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import attrs
+
 from helmdeck_core import Entry, EntryKind, PackError, PackErrorCode, top_k
 from helmdeck_plugins.mcp_server.entries import Tools, ToolSet, annotations_of, is_runnable
 from helmdeck_plugins.mcp_server.tools import OBJECT, PLAN, READS, TEXT, Tool, ToolCall, object_schema
@@ -96,8 +98,6 @@ class _Caller:
         entry = (await asyncio.to_thread(self._tools.current)).entry(name)
         if entry is not None and (entry.kind is EntryKind.PIPELINE or not is_runnable(call.deck, entry)):
             return await call.deck.arun(entry.id, arguments, **call.options)
-        import attrs
-
         tool = self._tools.find(name)
         tool.check(arguments)
         return await tool.run(attrs.evolve(call, arguments=arguments))
@@ -116,7 +116,7 @@ def _search(tools: Tools, call: ToolCall) -> Mapping[str, Any]:
 
 
 def _match(call: ToolCall, current: ToolSet, entry: Entry) -> dict[str, Any]:
-    match: dict[str, Any] = {"name": current.ids[entry.id], "description": first_sentence(entry.description)}
+    match: dict[str, Any] = {"name": current.wire_names[entry.id], "description": first_sentence(entry.description)}
     required = (entry.input_schema or {}).get("required")
     if isinstance(required, (list, tuple)) and required:
         match["required"] = [str(each) for each in required]
@@ -136,7 +136,7 @@ def _described(tools: Tools, current: ToolSet, names: Iterable[str]) -> Iterator
             yield tool.to_wire()
         elif (entry := current.entry(name)) is not None:
             schema = {"inputSchema": dict(entry.input_schema)} if entry.input_schema else {}
-            yield {"name": current.ids[entry.id], "description": entry.description, **schema, "runnable": False}
+            yield {"name": current.wire_names[entry.id], "description": entry.description, **schema, "runnable": False}
         else:
             raise tools.unknown(name, current)
 

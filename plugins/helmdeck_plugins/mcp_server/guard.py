@@ -30,6 +30,9 @@ DRAINED_UNKNOWN_BYTES = 1_048_576
 """The same for requests without a valid token."""
 DRAIN_S = 5.0
 
+PART_BYTES = 65_536
+"""Bytes of a response that are sent at once."""
+
 GRACE_S = 15.0
 """Seconds that a request may take longer than its call."""
 
@@ -186,11 +189,12 @@ class Guard:
         async def bounded_send(message: Message) -> None:
             nonlocal is_started
             is_started = True
-            try:
-                async with asyncio.timeout(self._limits.send_s):
-                    await send(message)
-            except TimeoutError:
-                raise ClientTooSlow from None
+            for part in _parts(message):
+                try:
+                    async with asyncio.timeout(self._limits.send_s):
+                        await send(part)
+                except TimeoutError:
+                    raise ClientTooSlow from None
 
         total_s = self._limits.call_s + GRACE_S if scope["method"] == "POST" else None
         try:
@@ -221,6 +225,18 @@ class Guard:
         except TimeoutError:
             message_text = f"the body did not arrive within {self._limits.body_s:g} s"
             raise Refusal(408, message_text, drains=False) from None
+
+
+def _parts(message: Message) -> Iterator[Message]:
+    """A message in parts, of which the server sends the next one when the client has read enough of the last."""
+    body = message.get("body", b"")
+    if message["type"] != "http.response.body" or len(body) <= PART_BYTES:
+        yield message
+        return
+    view = memoryview(body)
+    for start in range(0, len(body), PART_BYTES):
+        has_more = start + PART_BYTES < len(body) or message.get("more_body", False)
+        yield {**message, "body": bytes(view[start : start + PART_BYTES]), "more_body": has_more}
 
 
 def _headers(scope: Scope) -> dict[bytes, bytes]:
