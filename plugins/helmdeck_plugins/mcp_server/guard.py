@@ -158,8 +158,8 @@ class Guard:
         if not length.isdigit() or int(length) > self._limits.max_body_bytes:
             raise self._too_large()
 
-    def _too_large(self) -> Refusal:
-        return Refusal(413, f"the body exceeds {self._limits.max_body_bytes:,} bytes")
+    def _too_large(self, *, drains: bool = True) -> Refusal:
+        return Refusal(413, f"the body exceeds {self._limits.max_body_bytes:,} bytes", drains=drains)
 
     @contextlib.contextmanager
     def _counted(self, key: str) -> Iterator[None]:
@@ -219,7 +219,7 @@ class Guard:
                         return bytes(parts)
                     parts += message.get("body", b"")
                     if len(parts) > self._limits.max_body_bytes:
-                        raise self._too_large()
+                        raise self._too_large(drains=message.get("more_body", False))
                     if not message.get("more_body", False):
                         return bytes(parts)
         except TimeoutError:
