@@ -17,15 +17,17 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core import HelmdeckError, without_byte_order_mark
+from helmdeck_core import without_byte_order_mark
+from helmdeck_core.cli import UsageError
 from helmdeck_guards.redaction import speaks_of_secrets
 from helmdeck_plugins.mcp_server.clients import NAME, Entry, McpClient
+from helmdeck_plugins.mcp_server.json_text import with_member, without_member
 
 MAX_BACKUPS = 3
 """Backups of a file that are kept."""
 
 
-class CannotEdit(HelmdeckError):
+class CannotEdit(UsageError):
     """A file that cannot be changed without the risk of losing something; the message has the text to paste."""
 
 
@@ -51,7 +53,7 @@ class Change:
         old, new = ("" if text is None else text for text in (self.before, self.after))
         source, target = ("/dev/null" if text is None else str(self.path) for text in (self.before, self.after))
         lines = difflib.unified_diff(old.splitlines(), new.splitlines(), source, target, lineterm="", n=1)
-        return "\n".join(_without_secret(line) for line in lines)
+        return "\n".join(_without_secrets(line) for line in lines)
 
     def write(self) -> Path | None:
         """Make the change; the file is replaced as a whole, with its permissions. Return the backup, if there was a file.
@@ -83,10 +85,13 @@ class Change:
         return backup
 
 
-def _without_secret(line: str) -> str:
-    """A line of the difference without the value of a credential, which belongs to the entry of another server."""
-    match = re.match(r"""([-+ ]\s*["']?([\w.-]+)["']?\s*[:=]\s*)["'].*["'](,?)$""", line)
-    return f'{match[1]}"[redacted]"{match[3]}' if match and speaks_of_secrets(match[2]) else line
+_VALUE = re.compile(r"""((["']?)([\w.-]+)\2\s*[:=]\s*)(["'])(?:(?!\4)[^\\]|\\.)*\4""")
+"""A name and a string, in JSON and in TOML."""
+
+
+def _without_secrets(line: str) -> str:
+    """A line of the difference without the values of credentials, which belong to the entries of other servers."""
+    return _VALUE.sub(lambda match: f'{match[1]}"[redacted]"' if speaks_of_secrets(match[3]) else match[0], line)
 
 
 def added(client: McpClient, words: Sequence[str]) -> Change:
@@ -142,9 +147,10 @@ def snippet(client: McpClient, entry: Entry) -> str:
 
 
 def _edit_json(text: str, keys: Sequence[str], entry: Entry | None) -> str:
-    """Return the text with the entry; ``ValueError`` says why it cannot be changed."""
+    """Return the text with the entry, and nothing else changed; ``ValueError`` says why it cannot be changed."""
+    text = text if text.strip() else "{}\n"
     try:
-        data = json.loads(text, object_pairs_hook=_unique) if text.strip() else {}
+        data = json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError as exc:
         if re.search(r"(^|\s)//|/\*|,\s*[}\]]", text):
             raise ValueError("it has comments or trailing commas, which would be lost") from exc
@@ -158,20 +164,12 @@ def _edit_json(text: str, keys: Sequence[str], entry: Entry | None) -> str:
         table = table.setdefault(key, {})
         if not isinstance(table, dict):
             raise ValueError(f"{key!r} is not an object")
+    old = table.get(NAME)
     if entry is None:
-        if NAME not in table:
-            return text
-        del table[NAME]
-    elif table.get(NAME) == entry:
-        return text
-    else:
-        old = table.get(NAME)
-        # What the user added, such as an environment or a list of approved tools, stays.
-        table[NAME] = {**old, **entry} if isinstance(old, dict) else dict(entry)
-        if table[NAME] == old:
-            return text
-    new = json.dumps(data, indent=_indent(text), ensure_ascii=False)
-    return new + ("\n" if text.endswith("\n") or not text else "")
+        return without_member(text, keys, NAME) if NAME in table else text
+    # What the user added, such as an environment or a list of approved tools, stays.
+    new = {**old, **entry} if isinstance(old, dict) else dict(entry)
+    return text if new == old else with_member(text, keys, NAME, new)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -179,13 +177,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise ValueError("a key occurs twice in it, and one of them would be lost")
     return found
-
-
-def _indent(text: str) -> int | str:
-    match = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
-    if match is None:
-        return 2
-    return "\t" if "\t" in match[1] else len(match[1])
 
 
 # -- TOML ----------------------------------------------------------------------------------------------------
@@ -203,7 +194,7 @@ def _edit_toml(text: str, keys: Sequence[str], entry: Entry | None) -> str:
     if (present is None) if entry is None else (present == entry):
         return text
     header = ".".join((*keys, NAME))
-    kept, own = _without_table(text, header)
+    kept, own = _without_table(text, header, with_subtables=entry is None)
     if present is not None and not own:
         raise ValueError(f"{header} is not a table of its own")
     if entry is None:
@@ -217,22 +208,30 @@ def _edit_toml(text: str, keys: Sequence[str], entry: Entry | None) -> str:
     return new
 
 
-def _without_table(text: str, header: str) -> tuple[str, list[str]]:
+def _without_table(text: str, header: str, *, with_subtables: bool) -> tuple[str, list[str]]:
     """The text without one table, and the lines of that table."""
     kept: list[str] = []
     own: list[str] = []
+    comments: list[str] = []  # those before the header of a table belong to it
     inside = False
     for line in text.splitlines(keepends=True):
         if re.match(r"\s*\[", line):
             name = re.sub(r"[\s\"']", "", line.split("]")[0].lstrip().lstrip("["))
-            inside = name == header
             if inside:
+                kept += comments
+            inside = name == header or (with_subtables and name.startswith(f"{header}."))
+            comments = []
+            if inside:
+                if kept and not kept[-1].strip():
+                    kept.pop()
                 continue
-        (own if inside else kept).append(line.rstrip("\n") if inside else line)
-    while own and (not own[-1].strip() or own[-1].lstrip().startswith("#")):
-        kept_line = own.pop()  # comments before the next table belong to that one
-        if kept_line.strip():
-            kept.append(f"{kept_line}\n")
+        if not inside:
+            kept.append(line)
+        elif not line.strip() or line.lstrip().startswith("#"):
+            comments.append(line)
+        else:
+            own.append(line.rstrip("\n"))
+            comments = []
     return "".join(kept), [line for line in own if line.strip()]
 
 
@@ -246,6 +245,8 @@ def _check_toml(new: str, data: dict[str, Any], keys: Sequence[str], entry: Entr
         table: Any = both
         for key in keys:
             table = table.get(key, {}) if isinstance(table, dict) else {}
+        if not isinstance(table, dict):
+            raise ValueError("the table cannot be changed by lines")
         if both is result and entry is not None and not (entry.items() <= table.get(NAME, {}).items()):
             raise ValueError("the table cannot be changed by lines")
         table.pop(NAME, None)
