@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from json.decoder import scanstring
 from typing import Any
 
 import attrs
@@ -31,7 +30,7 @@ def _members(text: str, start: int) -> Iterator[_Member]:
     """The members of the object whose brace is at ``start``."""
     position = _skip(text, start + 1)
     while text[position] != "}":
-        key, end = scanstring(text, position + 1, True)
+        key, end = _DECODER.raw_decode(text, position)
         value_start = _skip(text, _skip(text, end) + 1)
         _, value_end = _DECODER.raw_decode(text, value_start)
         yield _Member(key, position, value_start, value_end)
