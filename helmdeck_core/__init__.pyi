@@ -114,8 +114,12 @@ from helmdeck_core.domain.events import SelectionFiltered as SelectionFiltered
 from helmdeck_core.domain.events import StopReasonObserved as StopReasonObserved
 from helmdeck_core.domain.events import StopReasonUnknown as StopReasonUnknown
 from helmdeck_core.domain.events import ToolPayloadRepair as ToolPayloadRepair
+from helmdeck_core.domain.history import History as History
+from helmdeck_core.domain.history import HistorySetup as HistorySetup
+from helmdeck_core.domain.history import HistorySpec as HistorySpec
 from helmdeck_core.domain.history import HistoryStore as HistoryStore
 from helmdeck_core.domain.history import HistoryStoreSpec as HistoryStoreSpec
+from helmdeck_core.domain.history import Learned as Learned
 from helmdeck_core.domain.history import PlanRecord as PlanRecord
 from helmdeck_core.domain.history import RecordedStep as RecordedStep
 from helmdeck_core.domain.history import args_sha as args_sha

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import aiohttp  # noqa: F401  # what importing a library takes is not a call's time
@@ -10,6 +10,7 @@ import httpx2  # noqa: F401
 import pytest
 
 from helmdeck_core import Helmdeck, ProviderSpec, hookimpl
+from helmdeck_core.cli import options
 from helmdeck_core.resolve.transports import TransportChooser
 from helmdeck_testing import StubProvider
 from tests.loop_lag_support import loop_lag as loop_lag
@@ -21,6 +22,16 @@ FREE = "openrouter/openrouter/free"
 """Tier C: 10,000 bytes of catalog, one step at a time."""
 FRONTIER = "openai/gpt-4o"
 """Tier A: the whole catalog, strict JSON, prefix cache."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_data_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the files of command lines and secrets out of the home directory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HELMDECK_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+        # A command line records its plans; later ones of the same session would learn from them.
+        patch.setattr(options, "DEFAULT_HISTORY", None)
+        yield
 
 
 class Answering(StubProvider):

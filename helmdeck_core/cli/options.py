@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import attrs
+
 from helmdeck_core.cli import printing
 from helmdeck_core.cli.exit_codes import UsageError, missing_directory_error
 
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 WITH_VALUE = ("--config", "--disable-plugin", "--log-level")
 SWITCHES = ("--no-plugins", "--json", "--traceback", "--version", "-h", "--help")
 """The global options; they may stand before and after the command."""
+
+DEFAULT_HISTORY: str | None = "sqlite:"
+"""The history of the command line, a file in the user's data directory. Python code has none until it is configured."""
 
 
 class ParserExit(SystemExit):
@@ -129,4 +134,8 @@ def make_deck(arguments: argparse.Namespace) -> Helmdeck:
     """
     from helmdeck_core.deck.helmdeck import Helmdeck
 
-    return Helmdeck(read_config(arguments))
+    loaded = read_config(arguments)
+    if loaded.config.history.url is None and "history" not in loaded.config.plugins.disable:
+        history = attrs.evolve(loaded.config.history, url=DEFAULT_HISTORY)
+        loaded = attrs.evolve(loaded, config=attrs.evolve(loaded.config, history=history))
+    return Helmdeck(loaded)

@@ -32,7 +32,7 @@ ENV_SHORT: Mapping[str, KeyPath] = {
 }
 """Variables with special names; every other key is ``HELMDECK_`` and the key, levels joined by two underscores."""
 
-ENV_NOT_KEYS = frozenset({"HELMDECK_CONFIG"})
+ENV_NOT_KEYS = frozenset({"HELMDECK_CONFIG", "HELMDECK_DATA_DIR"})
 """Variables that are not configuration keys."""
 
 

@@ -168,14 +168,22 @@ class SelectionConfig(SelectionFields):
 
 @attrs.frozen(kw_only=True)
 class HistoryConfig:
-    """The history of plans: hashes and names, without requests and arguments.
+    """The history of plans: hashes, names and values of enumerations, without requests and free-text arguments.
 
-    :ivar url: the store, such as ``sqlite:~/.helmdeck/history.db``; left out: no history.
+    :ivar url: the store, such as ``sqlite:~/.helmdeck/history.db``; ``off`` disables it. Left out: no history for Python,
+        and a file in the user's data directory for the command line.
     :ivar keep_days: days until a record is deleted.
+    :ivar secret: reference to the key of the sketches of requests; left out: a file in the user's data directory.
     """
 
     url: str | None = attrs.field(default=None, repr=_shown_url)
     keep_days: float = 30.0
+    secret: SecretRef | None = None
+
+    @property
+    def is_off(self) -> bool:
+        """Whether nothing is recorded."""
+        return (self.url or "off").strip().lower() == "off"
 
 
 @attrs.frozen(kw_only=True)

@@ -8,7 +8,15 @@ from typing import Any, TypeVar
 from helmdeck_core.config.load import LoadedConfig
 from helmdeck_core.config.provider_settings import generic_kind, kind_of
 from helmdeck_core.config.structure import dotted, value_problem
-from helmdeck_core.config.types import Config, EventsConfig, ProviderConfig, SelectionConfig, is_catalog_file, is_hidden
+from helmdeck_core.config.types import (
+    Config,
+    EventsConfig,
+    HistoryConfig,
+    ProviderConfig,
+    SelectionConfig,
+    is_catalog_file,
+    is_hidden,
+)
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
 from helmdeck_core.domain.chat import ProviderSpec
 from helmdeck_core.domain.event_sinks import EventSink
@@ -47,7 +55,7 @@ def mistakes_of(
     _check_transports(check, config, list(contributions.by_name(TransportSpec)))
     for name, provider in config.providers.items():
         _check_provider(check, name, provider, specs)
-    _check_history(check, config.history.url, contributions)
+    _check_history(check, config.history, contributions)
     _check_budgets(check, config, contributions, providers)
     _check_recovery(check, config)
     _check_fallback(check, config, providers)
@@ -136,9 +144,9 @@ def _check_provider(check: _Checker, name: str, provider: ProviderConfig, specs:
             check.add((*path, limit), problem, value, "more than 0")
 
 
-def _check_history(check: _Checker, url: str | None, contributions: Contributions) -> None:
-    if url is not None:
-        scheme, colon, _ = url.partition(":")
+def _check_history(check: _Checker, history: HistoryConfig, contributions: Contributions) -> None:
+    if history.url and not history.is_off:
+        scheme, colon, _ = history.url.partition(":")
         stores = [f"{name}:..." for name in contributions.by_name(HistoryStoreSpec)]
         check.name(("history", "url"), f"{scheme}:..." if colon else scheme, stores, "unknown kind of history store")
 

@@ -115,7 +115,8 @@ class Composer:
             catalog=Catalog(),
             context=question.context,
             done=question.done,
-            defaults=question.defaults,
+            defaults={**question.learned.defaults, **question.defaults},
+            learned=frozenset(question.learned.defaults.keys() - question.defaults.keys()),
         )
         tail = variant.render(task)
         other_tokens = self._other_tokens(question, budget, variant, tail)
@@ -225,7 +226,7 @@ class Composer:
         if question.lists_catalog:
             return self.library.listing(budget, question.request, other_tokens)
         if question.needs_catalog:
-            return self.library.select(budget, question.request, other_tokens, question.planned_before)
+            return self.library.select(budget, question.request, other_tokens, question.learned.planned)
         if other_tokens + MESSAGE_TOKENS > budget.input_tokens:
             raise ContextWindowExceeded(
                 "the request is larger than the model's budget",

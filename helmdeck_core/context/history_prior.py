@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Mapping
 
 import attrs
 
@@ -11,23 +12,23 @@ from helmdeck_core.domain.ranking import LazyScores, Ranking
 LABEL = "history:planned before"
 
 
-def with_prior(ranking: Ranking, planned: Sequence[int], weights: Mapping[str, float]) -> Ranking:
+def with_prior(ranking: Ranking, planned: Mapping[int, float], weights: Mapping[str, float]) -> Ranking:
     """The ranking with higher scores for planned entries; the order of all other entries stays as it is.
 
-    :param planned: positions of entries, the most often planned first.
+    :param planned: weights of positions of entries, 0 to 1, the highest first.
     :param weights: ``history.gain`` and ``history.entries``.
     """
-    favoured = dict.fromkeys(planned[: int(weights["history.entries"])])
+    favoured = dict(itertools.islice(planned.items(), int(weights["history.entries"])))
     if not favoured or not weights["history.gain"]:
         return ranking
     best = next((score for _, score in ranking.leading(1)), 0.0)
     # Where the request matches nothing at all, what was planned before is all that is known.
-    gain = best * weights["history.gain"] or 1.0
+    gains = {index: weight * (best * weights["history.gain"] or 1.0) for index, weight in favoured.items()}
     if isinstance(ranking.scores, LazyScores):
-        return attrs.evolve(ranking, scores=ranking.scores.raised(dict.fromkeys(favoured, gain), LABEL))
+        return attrs.evolve(ranking, scores=ranking.scores.raised(gains, LABEL))
     scores = [
-        attrs.evolve(score, score=score.score + gain, matched=(*score.matched, LABEL))
-        if score.index in favoured
+        attrs.evolve(score, score=score.score + gains[score.index], matched=(*score.matched, LABEL))
+        if score.index in gains
         else score
         for score in ranking.scores
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
@@ -15,6 +15,7 @@ from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.llm_filter import preferring
 from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN
 from helmdeck_core.context.selection import SelectionLimits, select
+from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import Catalog, TrimRecord, TrimStep
 from helmdeck_core.domain.models import Budget, Tier
 from helmdeck_core.domain.questions import CatalogIndex, Selection
@@ -136,19 +137,15 @@ class Library:
         )
 
     def select(
-        self, budget: Budget, request: str, other_tokens: int = 0, planned_before: Sequence[str] = ()
+        self, budget: Budget, request: str, other_tokens: int = 0, planned: Mapping[str, float] = EMPTY
     ) -> Selection:
         """Fit the catalog to a model and a request.
 
-        :param planned_before: ids whose scores are raised, the most frequent first.
+        :param planned: weights of ids whose scores are raised, 0 to 1, the highest first.
         :raises ContextWindowExceeded: the rest of the prompt leaves no room for any entry.
         """
         index, limits, cap = self._prefix_and_limits(budget, other_tokens)
-
-        def rank() -> Ranking:
-            return with_prior(self.rank(request, budget), self._places(planned_before), self.runtime.weights)
-
-        selection = select(self.prepared(budget), rank, limits)
+        selection = select(self.prepared(budget), lambda: self.rank(request, budget, planned), limits)
         return selection if index is None else _after_index(index, selection, cap)
 
     def narrow(self, selection: Selection, budget: Budget, other_tokens: int, picks: Iterable[str]) -> Selection:
@@ -245,9 +242,10 @@ class Library:
 
     # -- rankings ------------------------------------------------------------------------------------------
 
-    def rank(self, request: str, budget: Budget) -> Ranking:
+    def rank(self, request: str, budget: Budget, planned: Mapping[str, float] = EMPTY) -> Ranking:
         """Rank the whole catalog for a request with the ranker of a model.
 
+        :param planned: as for ``select``.
         :raises PluginError: the ranker raised, or left out or repeated an entry.
         """
         rules = self.rules(budget)
@@ -262,7 +260,9 @@ class Library:
             raise
         except BaseException as exc:
             raise _ranker_failed(contribution, exc) from exc
-        return ranking
+        known = {entry_id: weight for entry_id, weight in planned.items() if self.catalog.get(entry_id) is not None}
+        gains = dict(zip(self._places(known), known.values(), strict=True))
+        return with_prior(ranking, gains, self.runtime.weights)
 
     def _index(self, contribution: Contribution[Ranker], rules: SelectionRules) -> RankIndex:
         """A ranker's index of the full catalog; built at the first use."""

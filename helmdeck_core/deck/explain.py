@@ -11,6 +11,7 @@ from helmdeck_core.config.precedence import SelectionRules
 from helmdeck_core.context.composer import Composer, PromptPart
 from helmdeck_core.domain.chat import ChatRequest, Message
 from helmdeck_core.domain.constraints import Constraint
+from helmdeck_core.domain.history import Learned
 from helmdeck_core.domain.models import BudgetLookup
 from helmdeck_core.domain.questions import Question, Selection
 from helmdeck_core.domain.ranking import Ranking
@@ -25,6 +26,7 @@ class Explanation:
     :ivar rules: the selection rules, and the source of each.
     :ivar variant: the prompt variant.
     :ivar ladder: the trim steps that apply to the model, in order.
+    :ivar learned: what the caller's history contributes.
     :ivar ranking: the ranking of the whole catalog, whether the selection needs one or not.
     :ivar filter_model: the model of the filter call; ``None`` when none would be made.
     :ivar filter_reason: why, or why not.
@@ -39,6 +41,7 @@ class Explanation:
     variant: str
     ladder: tuple[str, ...]
     selection: Selection
+    learned: Learned
     ranking: Ranking
     filter_model: str | None
     filter_reason: str
@@ -76,6 +79,7 @@ class Explanation:
             "max_tokens": self.lookup.budget.max_tokens,
             "max_catalog_bytes": selection.cap,
             "selection": selection.record.to_dict(),
+            "learned": {"planned": dict(self.learned.planned), "defaults": dict(self.learned.defaults)},
             "was_ranked": selection.ranking is not None,
             "prefix_index": selection.index.form if selection.index is not None else None,
             "ranker": self.rules.ranker,
@@ -122,7 +126,8 @@ def explain(composer: Composer, client: ProviderClient, question: Question[Any],
         variant=prompt.variant.variant,
         ladder=tuple(step.value.name for step in runtime.ladder(budget.tier, budget.model)),
         selection=selection,
-        ranking=selection.ranking or library.rank(question.request, budget),
+        learned=question.learned,
+        ranking=selection.ranking or library.rank(question.request, budget, question.learned.planned),
         filter_model=prompt.filter_model,
         filter_reason=prompt.filter_reason,
         constraint=_constraint(client, request),

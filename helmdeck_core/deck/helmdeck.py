@@ -171,9 +171,11 @@ class Helmdeck(Inspection):
         :raises PackError: with a code of the closed set.
         :raises CallFailed: a model call of the pack failed.
         """
-        output: Mapping[str, Any] | PackOutput = await self._runner.run(
-            pack, arguments, model=model, caller=caller, progress=progress, limits=limits
-        )
+        output: Mapping[str, Any] | PackOutput
+        with self.history.recording(caller, pack, arguments):
+            output = await self._runner.run(
+                pack, arguments, model=model, caller=caller, progress=progress, limits=limits
+            )
         return output if isinstance(output, Mapping) else output.to_dict()
 
     @overload
@@ -323,6 +325,7 @@ class Helmdeck(Inspection):
                 finally:
                     self._portal.close()
         finally:
+            self.history.close()
             event_sinks.close(self.runtime.sinks)
 
     async def __aenter__(self) -> Self:

@@ -16,7 +16,6 @@ from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse, ToolDefinition
 from helmdeck_core.domain.chat_input import ChatInput
 from helmdeck_core.domain.decode import Decoded, DecodeFailed, Tried
-from helmdeck_core.domain.history import PlanRecord
 from helmdeck_core.domain.models import BudgetLookup
 from helmdeck_core.domain.packs import Pack
 from helmdeck_core.domain.questions import Question, Selection
@@ -44,9 +43,19 @@ class Inspection:
         """All entries; loaded at the first use."""
         return self._engine.library.catalog
 
-    def rank(self, intent: str, *, model: str | None = None) -> Ranking:
-        """Rank the whole catalog for a request, on its full metadata, with the ranker of a model."""
-        return self._engine.library.rank(intent, self.budget(model).budget)
+    @property
+    def history(self) -> Any:
+        """The history of plans, a ``helmdeck_history_kit.DeckHistory``; it is empty where no store is configured."""
+        return self._runner.history
+
+    def rank(self, intent: str, *, model: str | None = None, caller: str = LOCAL_CALLER) -> Ranking:
+        """Rank the whole catalog for a request, on its full metadata, with the ranker of a model.
+
+        :param caller: as for ``select``.
+        """
+        return self._engine.library.rank(
+            intent, self.budget(model).budget, self.history.learned(caller, intent).planned
+        )
 
     def prepared(self, model: str | None = None) -> PreparedCatalog:
         """Return the catalog with the ladder that applies to a model."""
@@ -55,10 +64,10 @@ class Inspection:
     def select(self, intent: str, *, model: str | None = None, caller: str = LOCAL_CALLER) -> Selection:
         """Fit the catalog to a model and a request, as a plan does. No model is called.
 
-        :param caller: the caller, whose earlier plans for the same request raise the scores of their entries.
+        :param caller: the caller, whose earlier plans for similar requests raise the scores of their entries.
         """
-        planned_before = self._planned_before(caller, intent)
-        return self._engine.library.select(self.budget(model).budget, intent, planned_before=planned_before)
+        planned = self.history.learned(caller, intent).planned
+        return self._engine.library.select(self.budget(model).budget, intent, planned=planned)
 
     def explain(
         self,
@@ -87,16 +96,11 @@ class Inspection:
             context=context,
             done=tuple(done),
             defaults=dict(defaults or {}),
-            planned_before=self._planned_before(caller, intent),
+            learned=self.history.learned(caller, intent),
             constraint=pack.value.constraint if pack is not None else None,
         )
         model = self._engine.pool.registry.full_id(self.runtime.config.model if model is None else model)
         return explain(self._engine.composer, self._engine.client, question, model)
-
-    def _planned_before(self, caller: str, intent: str) -> tuple[str, ...]:
-        if self.runtime.config.history.url is None:
-            return ()
-        return self._portal.run(self._runner.planned_before(caller, intent))
 
     def chat_request(self, request: ChatRequest | ChatInput, **options: Unpack[AskOptions]) -> ChatRequest:
         """Return the request that ``ask`` sends for text; ``stream`` takes it."""
@@ -106,13 +110,6 @@ class Inspection:
         """Return the budget of a model, and the source of each field."""
         name = self._engine.pool.registry.full_id(self.runtime.config.model if model is None else model)
         return self.runtime.budgets.find(name, lists_prices=True)
-
-    def plan_history(self, caller: str = LOCAL_CALLER, *, limit: int = 100) -> tuple[PlanRecord, ...]:
-        """Return a caller's recorded plans, newest first; empty when no history is configured.
-
-        :raises PluginError: the history store failed.
-        """
-        return self._runner.plans(caller, limit)
 
     def sink(self, name: str) -> Any:
         """Return the open sink of this deck, such as the one whose ``render`` serves a metrics page; ``None`` if it is off.

@@ -11,7 +11,7 @@ from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import Catalog, Entry, EntryKind
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.constraints import SchemaForm
-from helmdeck_core.domain.history import PlanRecord
+from helmdeck_core.domain.history import History
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.tasks import Task
 
@@ -52,15 +52,9 @@ class PackContext(Protocol):
         """
         ...
 
-    async def planned_before(self, request: str) -> tuple[str, ...]:
-        """Return the ids in this caller's earlier plans for the same request, the most frequent first.
-
-        Empty without a configured history. Errors of the store are reported as events.
-        """
-        ...
-
-    async def remember(self, record: PlanRecord) -> None:
-        """Record a plan if a history is configured. Errors of the store are reported as events."""
+    @property
+    def history(self) -> History:
+        """The history of the deck; it records nothing where none is configured."""
         ...
 
     def progress(self, message: str) -> None:

@@ -12,6 +12,7 @@ from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import Catalog, Entry, TrimRecord
 from helmdeck_core.domain.chat import ChatResponse, ImagePart, Message, ToolCall, ToolDefinition
 from helmdeck_core.domain.constraints import SchemaForm
+from helmdeck_core.domain.history import Learned
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
@@ -81,8 +82,7 @@ class Question(Generic[T]):
         them, and returns ``None`` when they are not usable. Without it, tool calls alone are not an answer.
     :ivar allows_empty: an empty response raises its failure at once, without recovery.
     :ivar limits: limits of the call; the configuration's limits apply to the rest.
-    :ivar planned_before: ids of the same caller's earlier plans for the same request, the most frequent first; their scores
-        are raised where the catalog has to be ranked.
+    :ivar learned: what the history contributes; scores of planned entries are raised where the catalog has to be ranked.
     """
 
     caller: str
@@ -108,7 +108,7 @@ class Question(Generic[T]):
     temperature: float | None = None
     allows_empty: bool = False
     limits: CallLimits = NO_LIMITS
-    planned_before: tuple[str, ...] = ()
+    learned: Learned = Learned()
 
 
 DESCRIBED = "described"

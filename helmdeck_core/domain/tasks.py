@@ -31,6 +31,7 @@ class Task:
     :ivar catalog: the entries in the prompt, with their full data.
     :ivar shortlist: ids that are likely, best first; given where the catalog itself does not depend on the request.
     :ivar defaults: usual values of the caller, by input name.
+    :ivar learned: the names of defaults that come from the caller's history.
     """
 
     name: str
@@ -42,3 +43,4 @@ class Task:
     done: tuple[CompletedStep, ...] = ()
     defaults: Mapping[str, Any] = EMPTY
     shortlist: tuple[str, ...] = ()
+    learned: frozenset[str] = frozenset()

@@ -10,7 +10,7 @@ from helmdeck_core.hookspecs.markers import hookspec
 if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the types of all hooks
     from helmdeck_core.domain.commands import Command
     from helmdeck_core.domain.event_sinks import EventSink
-    from helmdeck_core.domain.history import HistoryStoreSpec
+    from helmdeck_core.domain.history import HistorySpec, HistoryStoreSpec
     from helmdeck_core.domain.secret_patterns import SecretPattern
 
 
@@ -33,6 +33,18 @@ def helmdeck_history_stores() -> Sequence[HistoryStoreSpec]:
     Called once when a deck is made. ``[history] url`` chooses one by the scheme of its URL; without it, there is no history.
 
     :returns: Store specifications. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_histories() -> Sequence[HistorySpec]:
+    """Contribute histories, which record plans in a store and learn from them.
+
+    Called once when a deck is made; the one with the lowest ``order`` is opened if ``[history] url`` chooses a store.
+
+    :returns: Specifications. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
     """
     return ()

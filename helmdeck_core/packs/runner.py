@@ -1,37 +1,29 @@
-"""Runs packs: checks the input, runs the handler, checks the output; and keeps the history of plans."""
+"""Runs packs: checks the input, runs the handler, checks the output."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 import attrs
 
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
-from helmdeck_core.config.types import HistoryConfig
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
-from helmdeck_core.domain.events import HistoryFailed
-from helmdeck_core.domain.history import HistoryStore, HistoryStoreSpec, PlanRecord, intent_sha
+from helmdeck_core.domain.history import History
 from helmdeck_core.domain.packs import Pack, PackInput, PackOutput
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.domain.suggestions import did_you_mean
-from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, PluginError
+from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode
 from helmdeck_core.hooks.calls import describe_error
+from helmdeck_core.packs.history import open_history
 from helmdeck_guards.json_schema import MAX_WORK, schema_problems
-from helmdeck_guards.redaction import Secrets, url_secrets
 
 T = TypeVar("T")
-U = TypeVar("U")
-
-HISTORY_RETRY_S = 30.0
-"""Seconds after which a failed history store is used again."""
 
 MAX_CHECK_WORK = 100 * MAX_WORK
 """Work of the check of a pack's input and output, which no model limits."""
@@ -46,10 +38,7 @@ class Runner:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.runtime = engine.runtime
-        self._lock = threading.Lock()
-        self._history: HistoryStore | None = None
-        self._history_disabled_until_s: dict[str | None, float] = {}  # by caller; None for all of them
-        self._history_failures = 0
+        self.history = open_history(engine.runtime, lambda: engine.library.catalog)
 
     async def run(
         self,
@@ -102,97 +91,6 @@ class Runner:
             raise PackError(name, PackErrorCode.INVALID_INPUT, detail)
         return owned.value
 
-    def history(self) -> HistoryStore | None:
-        """Return the configured store, opening it at the first use; ``None`` when none is configured.
-
-        :raises PluginError: the store cannot be opened.
-        """
-        if self.runtime.config.history.url is not None and self._history is None:
-            with self._lock:
-                store = self._history or self._open_history(self.runtime.config.history)
-                if not isinstance(store, PluginError):
-                    self._history = store
-            if isinstance(store, PluginError):
-                raise store  # raised here, where no variable is a URL with a password
-        return self._history
-
-    def _open_history(self, config: HistoryConfig) -> HistoryStore | PluginError:
-        scheme, _, target = (config.url or "").partition(":")
-        owned = self.runtime.contributed(HistoryStoreSpec)[scheme]
-        try:
-            return owned.value.open(target, config.keep_days)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as exc:
-            return self._history_crash(exc)
-
-    def _history_crash(self, exc: BaseException) -> PluginError:
-        """The error for an exception of the store, or of the code that opens it."""
-        url = self.runtime.config.history.url or ""
-        scheme = url.partition(":")[0]
-        return self.runtime.contributed(HistoryStoreSpec)[scheme].crash(f"{scheme}:", exc, Secrets(url_secrets(url)))
-
-    def plans(self, caller: str, limit: int) -> tuple[PlanRecord, ...]:
-        """Return a caller's records, newest first; empty when no history is configured.
-
-        :raises PluginError: the store cannot be opened, or failed.
-        """
-        store = self.history()
-        if store is None:
-            return ()
-        try:
-            return tuple(store.plans(caller, limit))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as exc:
-            failure = self._history_crash(exc)
-        raise failure  # raised here, where the exception is not its context
-
-    async def remember(self, record: PlanRecord) -> None:
-        """Store a record in a worker thread; a failure is only an event."""
-        await self._with_history(record.caller, lambda store: store.add(record))
-
-    async def planned_before(self, caller: str, request: str) -> tuple[str, ...]:
-        """Return the ids of a caller's earlier plans for the same request, the most frequent first."""
-        return (
-            await self._with_history(caller, lambda store: planned_tools(store.plans(caller), intent_sha(request)))
-            or ()
-        )
-
-    async def _with_history(self, caller: str, use: Callable[[HistoryStore], U]) -> U | None:
-        if self.runtime.config.history.url is None:
-            return None
-        now_s, until_s = time.monotonic(), self._history_disabled_until_s
-        if now_s < max(until_s.get(caller, 0.0), until_s.get(None, 0.0)):
-            return None
-
-        def call_store() -> tuple[U | None, PluginError | None]:
-            # Returned, since a future cannot raise every exception.
-            try:
-                store = self.history()
-                return (None if store is None else use(store)), None
-            except PluginError as exc:
-                return None, exc
-            except BaseException as exc:
-                return None, self._history_crash(exc)
-
-        value, failure = await asyncio.to_thread(call_store)
-        if failure is None:
-            self._history_failures = 0
-            return value
-        # A store that is locked or missing takes seconds to fail; plans must not wait for that every time. What fails for
-        # one caller may be its id; when it fails for the next one as well, it is the store.
-        self._history_failures += 1
-        end_s = time.monotonic() + HISTORY_RETRY_S
-        disabled = {key: until for key, until in until_s.items() if until > now_s}
-        self._history_disabled_until_s = {
-            **disabled,
-            caller: end_s,
-            **({None: end_s} if self._history_failures > 1 else {}),
-        }
-        self.runtime.emit(HistoryFailed(caller=caller, detail=failure.detail))
-        return None
-
 
 def _checked_input(pack: Pack, arguments: Mapping[str, Any] | PackInput) -> Any:
     """What the handler gets: typed input as it is, plain data after the check against the schema."""
@@ -234,12 +132,6 @@ def _handler_error(pack: str, exc: BaseException, start_s: float) -> PackError:
     return PackError(pack, PackErrorCode.HANDLER_FAILED, describe_error(exc))
 
 
-def planned_tools(records: Iterable[PlanRecord], sha: str) -> tuple[str, ...]:
-    """Return the tools of the plans for one request, the most frequent first; of equals, those of the newest plan."""
-    tools = (step.tool for record in records if record.intent_sha == sha and not record.cause for step in record.steps)
-    return tuple(tool for tool, _ in Counter(tools).most_common())
-
-
 def _no_progress(message: str) -> None:
     """No-op progress callback."""
 
@@ -259,11 +151,9 @@ class _Context:
     def progress(self, message: str) -> None:
         self._progress(message)
 
-    async def planned_before(self, request: str) -> tuple[str, ...]:
-        return await self._runner.planned_before(self.caller, request)
-
-    async def remember(self, record: PlanRecord) -> None:
-        await self._runner.remember(record)
+    @property
+    def history(self) -> History:
+        return self._runner.history
 
     @property
     def catalog(self) -> Catalog:

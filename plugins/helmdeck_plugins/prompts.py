@@ -131,10 +131,13 @@ def helmdeck_prompt_texts() -> Sequence[PromptText]:
 def render(task: Task) -> str:
     """Render the data of a request; the request itself comes last, next to the question."""
     sections = []
-    if task.defaults:
-        sections.append(
-            f"DEFAULTS (values this caller usually gives)\n{msgspec.json.encode(dict(task.defaults)).decode()}"
-        )
+    given = {name: value for name, value in task.defaults.items() if name not in task.learned}
+    learned = {name: value for name, value in task.defaults.items() if name in task.learned}
+    if given:
+        sections.append(f"DEFAULTS (values this caller usually gives)\n{msgspec.json.encode(given).decode()}")
+    if learned:
+        heading = "LEARNED DEFAULTS (from this caller's earlier plans; the request overrides them)"
+        sections.append(f"{heading}\n{msgspec.json.encode(learned).decode()}")
     if task.shortlist:
         sections.append(f"LIKELY (best first; the whole catalog may be used)\n{', '.join(task.shortlist)}")
     if task.context:

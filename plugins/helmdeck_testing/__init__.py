@@ -1,4 +1,4 @@
-"""Test kit for plugins and applications: scripted models, failing servers, a contract suite for providers, pytest fixtures.
+"""Test kit for plugins and applications: scripted models, failing servers, contract suites, pytest fixtures.
 
 Enable the fixtures with ``pytest_plugins = ["helmdeck_testing"]`` or ``-p helmdeck_testing``; everything else works without
 pytest.
@@ -58,6 +58,7 @@ from helmdeck_testing.stubs import plugin_with as plugin_with
 
 if TYPE_CHECKING:
     from helmdeck_testing.contract import ProviderContract as ProviderContract
+    from helmdeck_testing.history_contract import HistoryStoreContract as HistoryStoreContract
     from helmdeck_testing.transport_contract import TransportContract as TransportContract
 
 # pytest imports this module by name, so that importing helmdeck_testing does not import pytest.
@@ -65,7 +66,7 @@ pytest_plugins = ("helmdeck_testing.fixtures",)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("ProviderContract", "TransportContract"):
+    if name not in ("HistoryStoreContract", "ProviderContract", "TransportContract"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
@@ -73,6 +74,7 @@ def __getattr__(name: str) -> Any:
 
     # Failed assertions of a contract suite then show the compared values.
     modules = {
+        "HistoryStoreContract": ("history_contract",),
         "ProviderContract": ("contract_runner", "contract_requests", "contract"),
         "TransportContract": ("transport_contract_runner", "transport_contract"),
     }[name]

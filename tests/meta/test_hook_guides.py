@@ -220,8 +220,8 @@ def test_the_contributed_reader_executes_complete_native_calls_only(deck_with):
 def test_the_contributed_store_keeps_the_plans_of_each_caller(deck_with):
     deck = deck_with(example("acme_history"), config={"history": {"url": "memory:"}})
     deck.plan("draft a blog post about tides", caller="ada")
-    (record,) = deck.plan_history("ada")
-    assert ([step.tool for step in record.steps], deck.plan_history("bob")) == (["blog.draft"], ())
+    (record,) = deck.history.records("ada")
+    assert ([step.tool for step in record.steps], deck.history.records("bob")) == (["blog.draft"], ())
     store = example("acme_history").Memory("", keep_days=0)
     store.add(record)
     assert store.plans("ada") == ()

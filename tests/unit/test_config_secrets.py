@@ -197,7 +197,7 @@ def test_history_failure_shows_no_password(fails_at):
     assert "cannot reach //[redacted]@host/db" in event.detail and KEY not in repr(event)
     if fails_at == "open":
         with pytest.raises(PluginError) as caught:
-            deck.plan_history()
+            deck.history.records()
         shown = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
         assert "in fail" in shown and "ConnectionError" in shown and KEY not in shown
         assert caught.value.__context__ is None

@@ -217,7 +217,7 @@ def helmdeck_event_sinks():
         ("helmdeck_trim_steps", {}, lambda deck: deck.select("anything", model="x/y")),
         ("helmdeck_rankers", {"selection": {"ranker": "late"}}, lambda deck: deck.rank("anything")),
         ("helmdeck_catalog_sources", {"catalog": {"sources": ["late"]}}, lambda deck: deck.catalog),
-        ("helmdeck_history_stores", {"history": {"url": "late:x"}}, lambda deck: deck.plan_history()),
+        ("helmdeck_history_stores", {"history": {"url": "late:x"}}, lambda deck: deck.history.records()),
     ],
 )
 def test_what_fails_long_after_start_up_is_named_with_its_distribution_too(installed_plugin, hook, config, use):

@@ -22,8 +22,11 @@ from helmdeck_core import (
     DecodeStep,
     ErrorRuleSet,
     EventSink,
+    History,
+    HistorySpec,
     HistoryStoreSpec,
     InvalidRequest,
+    Learned,
     Merged,
     Message,
     NativeContinuation,
@@ -285,7 +288,7 @@ def test_helmdeck_weights_change_what_a_planned_entry_gains(deck_with):
         library, budget = deck._engine.library, deck.budget(FREE).budget
         planned = library.catalog.entries[-1].id
         before, after = (
-            {score.id: score.score for score in library.select(budget, "write", 0, ids).ranking.scores}
+            {score.id: score.score for score in library.select(budget, "write", 0, dict.fromkeys(ids, 1.0)).ranking.scores}
             for ids in ((), (planned,))
         )
         return (after[planned] - before[planned]) / max(before.values())
@@ -604,7 +607,45 @@ def test_helmdeck_history_stores_keep_records_under_their_scheme(answering):
     deck, _ = answering(GOOD, beside=(plugin,), config=config)
     deck.plan("draft a post", model=FREE)
     assert kept[0] == ("anywhere", 7.0)
-    assert [record.model for record in deck.plan_history()] == [FREE]
+    assert [record.model for record in deck.history.records()] == [FREE]
+
+
+def test_helmdeck_histories_with_the_lowest_order_record_the_plans(answering):
+    class Recording(History):
+        is_enabled = True
+
+        def __init__(self, setup):
+            self.setup, self.records, self.is_closed = setup, [], False
+
+        def learned(self, caller, request):
+            return Learned({}, {"tone": "expert"})
+
+        def remember(self, record, request="", arguments=()):
+            self.records.append((record.outcome, request))
+
+        def close(self):
+            self.is_closed = True
+
+    plugin = contributing("helmdeck_histories", HistorySpec(name="acme", open=Recording, order=-1))
+    deck, provider = answering(GOOD, beside=(plugin,))
+    with deck:
+        deck.plan("draft a post", model=FREE)
+        assert deck.history.records == [("planned", "draft a post")]
+        assert "expert" in provider.requests[-1].messages[-1].text
+        assert not deck.history.setup.is_enabled, "no store is configured"
+    assert deck.history.is_closed
+
+
+@pytest.mark.parametrize("opened", [lambda setup: 1 / 0, lambda setup: object()])
+def test_helmdeck_histories_that_cannot_be_opened_name_their_plugin(deck_with, opened):
+    with pytest.raises(PluginError, match=r"plugin 'acme-1'.*HistorySpec 'learning'"):
+        deck_with(contributing("helmdeck_histories", HistorySpec(name="learning", open=opened)))
+
+
+def test_deck_works_without_any_history(answering):
+    deck, _ = answering(GOOD, config={"plugins": {"disable": ["history"]}})
+    assert deck.plan("draft a post", model=FREE).steps
+    assert not deck.history.is_enabled
 
 
 def test_helmdeck_secret_patterns_redact_keys_that_no_deployment_knows(chat_server, deck_with):

@@ -31,7 +31,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.packs.arguments import check_nesting
 from helmdeck_plugins.packs.constraints import plan_forms
-from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, make_question
+from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, learned_for, make_question
 from helmdeck_plugins.packs.validation import Checked, StepChecker
 
 NAME = "helmdeck.plan"
@@ -122,15 +122,17 @@ async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
         type=PlanAnswer,
         schema=ANSWER_SCHEMA,
         constraint=CONSTRAINT,
-        planned_before=await context.planned_before(request.intent),
+        learned=await learned_for(context, request.intent),
     )
     start = (time.time(), time.perf_counter())
     try:
         plan = finish(await context.ask(question), StepChecker(context.catalog), question)
     except CallFailed as exc:
-        await context.remember(_record(context, question, start, model=exc.model, cause=exc.failure_class.value))
+        failed = _record(context, question, start, model=exc.model, cause=exc.failure_class.value)
+        context.history.remember(failed, request.intent)
         raise
-    await context.remember(_record(context, question, start, model=plan.model, plan=plan))
+    record = _record(context, question, start, model=plan.model, plan=plan)
+    context.history.remember(record, request.intent, [_own_arguments(step) for step in plan.steps])
     return plan
 
 
@@ -149,11 +151,22 @@ def _record(
         outcome=plan.outcome.value if plan else "failed",
         cause=cause,
         complexity=plan.complexity.value if plan else None,
-        steps=tuple(RecordedStep(s.order, s.tool, args_sha(s.args)) for s in plan.steps) if plan else (),
+        steps=tuple(RecordedStep(s.order, _entry_id(s), args_sha(s.args)) for s in plan.steps) if plan else (),
         model=model,
         duration_s=time.perf_counter() - start[1],
         time=start[0],
     )
+
+
+def _entry_id(step: Step) -> str:
+    """The entry that a step runs: of a step that runs a pipeline, the pipeline."""
+    return str(step.args.get("id") or step.tool) if step.tool == PIPELINE_RUN else step.tool
+
+
+def _own_arguments(step: Step) -> Mapping[str, Any]:
+    """The arguments of the entry that a step runs."""
+    inputs = step.args.get("inputs") if step.tool == PIPELINE_RUN else step.args
+    return inputs if isinstance(inputs, Mapping) else {}
 
 
 def finish(answer: Answer[PlanAnswer], checker: StepChecker, question: Question[Any]) -> Plan:

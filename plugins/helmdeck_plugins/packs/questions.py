@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from helmdeck_core import PackError, PackErrorCode, PlanRequest, Question
+from helmdeck_core import Learned, PackContext, PackError, PackErrorCode, PlanRequest, Question
 
 INPUT_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -30,9 +31,7 @@ INPUT_SCHEMA: Mapping[str, Any] = {
 }
 
 
-def make_question(
-    request: PlanRequest, *, caller: str, task: str, planned_before: tuple[str, ...] = (), **options: Any
-) -> Question[Any]:
+def make_question(request: PlanRequest, *, caller: str, task: str, learned: Learned, **options: Any) -> Question[Any]:
     """Make the question of a planning pack.
 
     :param options: the type, schema and constraint of the answer.
@@ -45,9 +44,16 @@ def make_question(
         context=request.context,
         done=request.done,
         defaults=request.defaults,
-        planned_before=planned_before,
+        learned=learned,
         **options,
     )
+
+
+async def learned_for(context: PackContext, intent: str) -> Learned:
+    """Return what the history contributes to a request. The store is read in a worker thread."""
+    if not context.history.is_enabled:
+        return Learned()
+    return await asyncio.to_thread(context.history.learned, context.caller, intent)
 
 
 def check_request(request: PlanRequest, caller: str) -> None:

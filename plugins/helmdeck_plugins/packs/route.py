@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from helmdeck_core import (
+    CallFailed,
     Entry,
     EntryKind,
     Pack,
     PackContext,
+    PlanRecord,
     PlanRequest,
+    Question,
     Recommendation,
+    RecordedStep,
     Route,
     RouteKind,
+    args_sha,
     hookimpl,
+    intent_sha,
 )
 from helmdeck_plugins.packs.arguments import as_declared, check_nesting, parse_arguments
 from helmdeck_plugins.packs.constraints import route_forms
-from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, make_question
+from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, learned_for, make_question
 from helmdeck_plugins.packs.validation import EntryResolver, resolver_of
 
 NAME = "helmdeck.route"
@@ -102,12 +109,18 @@ async def route(context: PackContext, request: PlanRequest) -> Route:
         type=RouteAnswer,
         schema=ANSWER_SCHEMA,
         constraint=CONSTRAINT,
-        planned_before=await context.planned_before(request.intent),
+        learned=await learned_for(context, request.intent),
     )
-    answer = await context.ask(question)
+    start = (time.time(), time.perf_counter())
+    try:
+        answer = await context.ask(question)
+    except CallFailed as exc:
+        _remember(context, question, start, model=exc.model, cause=exc.failure_class.value)
+        raise
     names = resolver_of(context.catalog)
     value: RouteAnswer = answer.value
     chosen = _recommended(names, value.recommendation)
+    _remember(context, question, start, model=answer.model, chosen=chosen)
     others = _alternatives(names, value.alternatives or (), chosen)
     return Route(
         recommendation=chosen,
@@ -116,6 +129,31 @@ async def route(context: PackContext, request: PlanRequest) -> Route:
         reasoning=value.reasoning or "",
         **answer.facts,
     )
+
+
+def _remember(
+    context: PackContext,
+    question: Question[Any],
+    start: tuple[float, float],
+    *,
+    model: str,
+    cause: str | None = None,
+    chosen: Recommendation | None = None,
+) -> None:
+    has_step = chosen is not None and chosen.kind is not RouteKind.NONE
+    steps = (RecordedStep(1, chosen.id, args_sha(chosen.suggested_inputs)),) if chosen and has_step else ()
+    record = PlanRecord(
+        kind="route",
+        caller=context.caller,
+        intent_sha=intent_sha(question.request),
+        outcome="failed" if chosen is None else chosen.kind.value,
+        cause=cause,
+        steps=steps,
+        model=model,
+        duration_s=time.perf_counter() - start[1],
+        time=start[0],
+    )
+    context.history.remember(record, question.request, [chosen.suggested_inputs] if chosen and has_step else ())
 
 
 def _recommended(names: EntryResolver, choice: Choice) -> Recommendation:

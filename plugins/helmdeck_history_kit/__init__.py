@@ -1,0 +1,29 @@
+"""What histories and their stores are written with: the type of ``deck.history``, and the optional parts of a store."""
+
+from helmdeck_history_kit.deck_history import DeckHistory as DeckHistory
+from helmdeck_history_kit.deck_history import LearnedDefault as LearnedDefault
+from helmdeck_history_kit.deck_history import PlanGroup as PlanGroup
+from helmdeck_history_kit.deck_history import history_of as history_of
+from helmdeck_history_kit.rows import fact_of_row as fact_of_row
+from helmdeck_history_kit.rows import fact_to_row as fact_to_row
+from helmdeck_history_kit.rows import record_of_row as record_of_row
+from helmdeck_history_kit.rows import record_to_row as record_to_row
+from helmdeck_history_kit.stores import EPOCH_S as EPOCH_S
+from helmdeck_history_kit.stores import HALF_LIFE_S as HALF_LIFE_S
+from helmdeck_history_kit.stores import MAX_SAME_PART as MAX_SAME_PART
+from helmdeck_history_kit.stores import MAX_SIMILAR as MAX_SIMILAR
+from helmdeck_history_kit.stores import MAX_STEPS as MAX_STEPS
+from helmdeck_history_kit.stores import MIN_SIMILARITY as MIN_SIMILARITY
+from helmdeck_history_kit.stores import TOP_MODELS as TOP_MODELS
+from helmdeck_history_kit.stores import TOP_TOOLS as TOP_TOOLS
+from helmdeck_history_kit.stores import BatchingStore as BatchingStore
+from helmdeck_history_kit.stores import ClosingStore as ClosingStore
+from helmdeck_history_kit.stores import ExportingStore as ExportingStore
+from helmdeck_history_kit.stores import Fact as Fact
+from helmdeck_history_kit.stores import FactStore as FactStore
+from helmdeck_history_kit.stores import ForgettingStore as ForgettingStore
+from helmdeck_history_kit.stores import LearningStore as LearningStore
+from helmdeck_history_kit.stores import PurgingStore as PurgingStore
+from helmdeck_history_kit.stores import Scope as Scope
+from helmdeck_history_kit.stores import similarity as similarity
+from helmdeck_history_kit.stores import weight_at as weight_at

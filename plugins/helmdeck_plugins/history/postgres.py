@@ -1,0 +1,99 @@
+"""The PostgreSQL store: one database, shared by any number of hosts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import psycopg
+import psycopg_pool
+
+from helmdeck_plugins.history.sql import TABLES, VERSION, SqlStore
+
+CONNECT_TIMEOUT_S = 5.0
+MAX_CONNECTIONS = 4
+_LOCK = 4_935_067_225
+"""The advisory lock that is held while the tables are created."""
+
+
+class PostgresStore(SqlStore):
+    """Records and facts in a PostgreSQL database.
+
+    Tables are created in the first schema of the search path; ``?options=-csearch_path%3DNAME`` selects another one.
+
+    :param url: ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``.
+    :raises ValueError: a newer release created the tables.
+    """
+
+    def __init__(self, url: str, keep_days: float) -> None:
+        super().__init__(keep_days)
+        self._pool = psycopg_pool.ConnectionPool(
+            url,
+            min_size=0,
+            max_size=MAX_CONNECTIONS,
+            timeout=CONNECT_TIMEOUT_S,
+            reconnect_timeout=CONNECT_TIMEOUT_S,
+            kwargs={"connect_timeout": int(CONNECT_TIMEOUT_S), "autocommit": True},
+            check=psycopg_pool.ConnectionPool.check_connection,
+            open=False,
+            name="helmdeck-history",
+        )
+        try:
+            # Connected directly first: the pool would retry until its timeout and not give the reason.
+            with psycopg.connect(url, connect_timeout=int(CONNECT_TIMEOUT_S)) as connection:
+                _migrate(_Session(connection.cursor()))
+            self._pool.open()
+        except BaseException:
+            self._pool.close()
+            raise
+
+    @contextlib.contextmanager
+    def session(self, *, writes: bool) -> Iterator[_Session]:  # noqa: ARG002  # transactions need no mode
+        """A transaction on a connection of the pool."""
+        try:
+            with self._pool.connection() as connection, connection.transaction(), connection.cursor() as cursor:
+                yield _Session(cursor)
+        except psycopg.DataError as exc:
+            raise ValueError(str(exc)) from exc
+
+    def close(self) -> None:
+        """Close all connections; idempotent."""
+        self._pool.close()
+
+
+class _Session:
+    def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
+        self._cursor = cursor
+
+    def rows(self, statement: str, parameters: Sequence[Any] = ()) -> Sequence[Sequence[Any]]:
+        self._cursor.execute(_translated(statement), parameters)
+        return self._cursor.fetchall() if self._cursor.description else ()
+
+    def many(self, statement: str, parameters: Sequence[Sequence[Any]]) -> None:
+        if parameters:
+            self._cursor.executemany(_translated(statement), parameters)
+
+    def changed(self, statement: str, parameters: Sequence[Any] = ()) -> int:
+        return self._cursor.execute(_translated(statement), parameters).rowcount
+
+
+def _translated(statement: str) -> bytes:
+    """The statement with psycopg's placeholders; no statement has a question mark or percent sign in a literal."""
+    return statement.replace("?", "%s").encode()
+
+
+def _migrate(session: _Session) -> None:
+    session.rows("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+    session.rows("CREATE TABLE IF NOT EXISTS history_schema (version INTEGER NOT NULL)")
+    found = session.rows("SELECT version FROM history_schema")
+    version: int = found[0][0] if found else 0
+    if version > VERSION:
+        raise ValueError(
+            f"the tables were created by a newer release: their schema has version {version}, and this release knows up "
+            f"to {VERSION}; update helmdeck, or use another database"
+        )
+    if not found:
+        for statement in TABLES:
+            session.rows(statement.format(real="DOUBLE PRECISION"))
+        session.rows("INSERT INTO history_schema VALUES (?)", (VERSION,))
