@@ -9,8 +9,10 @@ from typing import Any
 import attrs
 
 from helmdeck_core import Entry, Helmdeck, HelmdeckError, Pack
+from helmdeck_history_kit import history_of
 from helmdeck_plugins.mcp_server.entries import wire_name
 from helmdeck_plugins.mcp_server.facade import first_sentence
+from helmdeck_plugins.mcp_server.tools import LOCAL_USER, NO_HISTORY
 
 SCHEME = "helmdeck://"
 
@@ -20,8 +22,8 @@ FIXED_TTL_MS = 300_000
 CATALOG_TTL_MS = 60_000
 """Milliseconds for which clients may keep what follows the catalog."""
 
-PERSONAL_TTL_MS = 5_000
-"""Milliseconds for which clients may keep what follows the calls of the caller."""
+PERSONAL_TTL_MS = 0
+"""The same for what follows the calls of the caller: a plan that is forgotten must not be shown again."""
 
 
 @attrs.frozen(kw_only=True)
@@ -111,7 +113,27 @@ def _guide_row(entry: Entry, key: str) -> dict[str, Any]:
     return {**row, "supersedes": list(entry.supersedes)} if entry.supersedes else row
 
 
-SHARED: tuple[Resource, ...] = (
+def _my_plans(deck: Helmdeck, caller: str | None) -> Mapping[str, Any]:
+    history = history_of(deck)
+    groups = [group.to_dict() for group in history.plans(caller or LOCAL_USER, limit=MAX_GROUPS)]
+    return {"plans": groups, **_note(history.is_enabled, bool(groups))}
+
+
+def _my_defaults(deck: Helmdeck, caller: str | None) -> Mapping[str, Any]:
+    history = history_of(deck)
+    defaults = [each.to_dict() for each in history.defaults(caller or LOCAL_USER)]
+    return {"defaults": defaults, **_note(history.is_enabled, bool(defaults))}
+
+
+def _note(is_enabled: bool, has_rows: bool) -> dict[str, str]:
+    if has_rows:
+        return {}
+    return {"note": "nothing is recorded yet" if is_enabled else NO_HISTORY}
+
+
+MAX_GROUPS = 25
+
+RESOURCES: tuple[Resource, ...] = (
     Resource(
         name="context-budgets",
         title="Context budgets",
@@ -132,5 +154,21 @@ SHARED: tuple[Resource, ...] = (
         description="The default model, the fallback chains and the configured providers.",
         ttl_ms=FIXED_TTL_MS,
         read=_models,
+    ),
+    Resource(
+        name="my-plans",
+        title="My plans",
+        description="Your earlier plans, grouped by request: how often, with which tools and models.",
+        ttl_ms=PERSONAL_TTL_MS,
+        is_personal=True,
+        read=_my_plans,
+    ),
+    Resource(
+        name="my-defaults",
+        title="My defaults",
+        description="The values that you usually give to inputs of tools.",
+        ttl_ms=PERSONAL_TTL_MS,
+        is_personal=True,
+        read=_my_defaults,
     ),
 )

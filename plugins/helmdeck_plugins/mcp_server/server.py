@@ -22,7 +22,7 @@ from helmdeck_plugins.mcp_server.facade import SHOWN, facade_tools
 from helmdeck_plugins.mcp_server.failures import failure_data, failure_text
 from helmdeck_plugins.mcp_server.progress import with_progress
 from helmdeck_plugins.mcp_server.prompts import PROMPTS
-from helmdeck_plugins.mcp_server.resources import CATALOG_TTL_MS, FIXED_TTL_MS, SHARED, Resource
+from helmdeck_plugins.mcp_server.resources import CATALOG_TTL_MS, FIXED_TTL_MS, RESOURCES, Resource
 from helmdeck_plugins.mcp_server.tools import Tool, ToolCall
 
 logger = logging.getLogger("helmdeck.mcp_server")
@@ -146,7 +146,7 @@ class _Handlers:
         return _result(text, json.loads(text))
 
     def resources(self) -> Sequence[Resource]:
-        return sorted(SHARED, key=lambda resource: resource.name)
+        return sorted(RESOURCES, key=lambda resource: resource.name)
 
     async def list_resources(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         rows = [

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
 
 from helmdeck_core import EMPTY, PIPELINE_RUN, CallLimits, Helmdeck, Pack, PackError, PackErrorCode, schema_problems
+from helmdeck_history_kit import history_of
 
 PLAN = "helmdeck__plan"
 ROUTE = "helmdeck__route"
 RUN = "helmdeck__run"
 EXPLAIN = "helmdeck__explain"
+FORGET = "helmdeck__forget"
+
+LOCAL_USER = "local"
+"""The caller of a server without tokens."""
 
 MAX_NAME_CHARS = 64
 """Model APIs accept no longer tool names."""
@@ -233,6 +240,29 @@ def own_tools(deck: Helmdeck) -> Iterator[Tool]:
         run=_explain,
     )
 
+    yield Tool(
+        name=FORGET,
+        title="Forget what was learned",
+        description=(
+            "Delete what this deployment recorded of your plans, routes and runs: by request, tool or age, or all of it. "
+            "It cannot be undone; other callers are not affected."
+        ),
+        input_schema=object_schema(
+            {
+                "request": {**TEXT, "minLength": 1, "description": "Records of this request, in its own words."},
+                "tool": {**TEXT, "minLength": 1, "description": "Records with this tool."},
+                "older_than_days": {"type": "number", "minimum": 0},
+                "all": {
+                    "type": "boolean",
+                    "description": "Every record, and stored facts; needed without a condition.",
+                },
+            }
+        ),
+        output_schema=object_schema({"deleted": {"type": "integer"}}, ("deleted",), is_open=True),
+        hints={"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False},
+        run=_forget,
+    )
+
 
 async def _run_pipeline(call: ToolCall) -> Mapping[str, Any]:
     arguments = call.arguments
@@ -246,9 +276,22 @@ async def _run_by_name(call: ToolCall) -> Mapping[str, Any]:
     )
 
 
-async def _explain(call: ToolCall) -> Mapping[str, Any]:
-    import asyncio
+async def _forget(call: ToolCall) -> Mapping[str, Any]:
+    arguments, history = call.arguments, history_of(call.deck)
+    conditions: dict[str, Any] = {name: arguments[name] for name in ("request", "tool") if name in arguments}
+    if "older_than_days" in arguments:
+        conditions["before"] = time.time() - arguments["older_than_days"] * 86_400
+    if bool(conditions) == bool(arguments.get("all")):
+        detail = "name request, tool or older_than_days; or set all to true to delete everything"
+        raise PackError(FORGET, PackErrorCode.INVALID_INPUT, detail)
+    note = {} if history.is_enabled else {"note": NO_HISTORY}
+    return {"deleted": await history.aforget(call.caller or LOCAL_USER, **conditions), **note}
 
+
+NO_HISTORY = "no history is configured, so nothing is recorded; [history] url enables it"
+
+
+async def _explain(call: ToolCall) -> Mapping[str, Any]:
     arguments = dict(call.arguments)
     top = arguments.pop("top", 12)
     options: dict[str, Any] = {} if call.caller is None else {"caller": call.caller}
