@@ -76,6 +76,14 @@ def test_pack_returns_a_structured_result_and_the_same_as_text(era):
     assert not result.is_error
 
 
+def test_result_that_is_only_a_text_is_sent_as_that_text():
+    async def use(client):
+        return await client.call_tool("probe__large", {"n": 3})
+
+    result = on_client(use)
+    assert (result.content[0].text, result.structured_content) == ("xxx", {"text": "xxx"})
+
+
 @ERAS
 @pytest.mark.parametrize(
     ("tool", "arguments", "cause"),

@@ -143,7 +143,9 @@ class _Handlers:
                 logger.exception("the tool %r failed unexpectedly", params.name)
             data = json.loads(inline_json(failure_data(exc)))
             return _result(failure_text(params.name, data), {"error": data}, is_error=True)
-        return _result(text, json.loads(text))
+        data = json.loads(text)
+        is_text = data.keys() == {"text"} and isinstance(data["text"], str)
+        return _result(data["text"] if is_text else text, data)
 
     def resources(self) -> Sequence[Resource]:
         return sorted(RESOURCES, key=lambda resource: resource.name)
