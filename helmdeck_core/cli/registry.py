@@ -108,7 +108,7 @@ def _invalid(contributed: Sequence[Contribution[Command]], plugins: Plugins) -> 
     return invalid
 
 
-def _opens(owned: Contribution[Command], contributed: Sequence[Contribution[Command]]) -> bool:
+def _opens(command: Contribution[Command], contributed: Sequence[Contribution[Command]]) -> bool:
     """Whether the plugin of a command also adds commands to the group of its name, so that both may exist."""
-    start = f"{owned.value.name} "
-    return any(each.plugin == owned.plugin and each.value.name.startswith(start) for each in contributed)
+    start = f"{command.value.name} "
+    return any(each.plugin == command.plugin and each.value.name.startswith(start) for each in contributed)

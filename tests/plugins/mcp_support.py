@@ -15,7 +15,7 @@ from helmdeck_testing import make_deck, plugin_with
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
-from helmdeck_plugins.mcp_server.serving import HttpEndpoint, http_app, http_server, listen
+from helmdeck_plugins.mcp_server.endpoints import HttpEndpoint, http_app, http_server, listen
 
 COUNT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
 

@@ -12,9 +12,9 @@ import httpx2
 import pytest
 
 from helmdeck_core.cli import UsageError
+from helmdeck_plugins.mcp_server.endpoints import HttpEndpoint, listen
 from helmdeck_plugins.mcp_server.guard import Guard
 from helmdeck_plugins.mcp_server.limits import MAX_BUCKETS, HttpLimits, RateLimiter
-from helmdeck_plugins.mcp_server.serving import HttpEndpoint, listen
 from helmdeck_plugins.mcp_server.tokens import Tokens
 from tests.plugins.mcp_support import Probe, client_of, serving
 from tests.virtual_time_support import virtual_time

@@ -254,7 +254,7 @@ def test_plans_of_the_caller_are_a_resource_and_can_be_forgotten(era, tmp_path, 
     assert after == {"plans": [], "note": "nothing is recorded yet"} and defaults["defaults"] == []
 
 
-def test_server_without_a_history_says_so():
+def test_server_without_a_history_reports_it():
     async def use(client):
         forgotten = await client.call_tool("helmdeck__forget", {"all": True})
         return await read(client, "my-plans"), await client.read_resource("helmdeck://my-plans"), forgotten
@@ -409,7 +409,7 @@ def test_facade_reports_unknown_names_its_own_call_and_entries_that_cannot_run()
     assert "intent" in own["detail"]
 
 
-def test_search_without_a_match_says_so():
+def test_search_without_a_match_reports_it():
     async def use(client):
         return (await client.call_tool("helmdeck__search", {"query": "zzzz qqqq"})).structured_content
 

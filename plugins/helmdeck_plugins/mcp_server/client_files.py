@@ -194,15 +194,15 @@ def _edit_toml(text: str, keys: Sequence[str], entry: Entry | None) -> str:
     if (present is None) if entry is None else (present == entry):
         return text
     header = ".".join((*keys, NAME))
-    kept, own = _without_table(text, header, with_subtables=entry is None)
+    others, own = _without_table(text, header, with_subtables=entry is None)
     if present is not None and not own:
         raise ValueError(f"{header} is not a table of its own")
     if entry is None:
-        new = kept
+        new = others
     else:
         lines = [f"[{header}]", *(f"{key} = {_toml_value(value)}" for key, value in entry.items())]
         lines += [line for line in own if line.split("=")[0].strip() not in entry and "=" in line]
-        start = kept.rstrip("\n")
+        start = others.rstrip("\n")
         new = "\n\n".join(filter(None, (start, "\n".join(lines)))) + "\n"
     _check_toml(new, data, keys, entry)
     return new
@@ -210,7 +210,7 @@ def _edit_toml(text: str, keys: Sequence[str], entry: Entry | None) -> str:
 
 def _without_table(text: str, header: str, *, with_subtables: bool) -> tuple[str, list[str]]:
     """The text without one table, and the lines of that table."""
-    kept: list[str] = []
+    others: list[str] = []
     own: list[str] = []
     comments: list[str] = []  # those before the header of a table belong to it
     inside = False
@@ -218,21 +218,21 @@ def _without_table(text: str, header: str, *, with_subtables: bool) -> tuple[str
         if re.match(r"\s*\[", line):
             name = re.sub(r"[\s\"']", "", line.split("]")[0].lstrip().lstrip("["))
             if inside:
-                kept += comments
+                others += comments
             inside = name == header or (with_subtables and name.startswith(f"{header}."))
             comments = []
             if inside:
-                if kept and not kept[-1].strip():
-                    kept.pop()
+                if others and not others[-1].strip():
+                    others.pop()
                 continue
         if not inside:
-            kept.append(line)
+            others.append(line)
         elif not line.strip() or line.lstrip().startswith("#"):
             comments.append(line)
         else:
             own.append(line.rstrip("\n"))
             comments = []
-    return "".join(kept), [line for line in own if line.strip()]
+    return "".join(others), [line for line in own if line.strip()]
 
 
 def _check_toml(new: str, data: dict[str, Any], keys: Sequence[str], entry: Entry | None) -> None:

@@ -14,7 +14,7 @@ from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, make_deck, note, read_config, show, show_json
 
 if TYPE_CHECKING:
-    from helmdeck_plugins.mcp_server import client_files, serving
+    from helmdeck_plugins.mcp_server import client_files, endpoints
 
 MISSING = "the MCP server needs the package mcp; pip install 'helmdeck[mcp]'"
 
@@ -69,22 +69,22 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(MISSING) from exc
     import asyncio
 
-    from helmdeck_plugins.mcp_server import serving
+    from helmdeck_plugins.mcp_server import endpoints
 
     if not arguments.http:
         if sys.stdin is not None and sys.stdin.isatty():
             note("serving MCP on standard input and output; an MCP client starts this command by itself")
-        asyncio.run(serving.serve_stdio(make_deck(arguments), is_facade=arguments.facade))
+        asyncio.run(endpoints.serve_stdio(make_deck(arguments), is_facade=arguments.facade))
         return ExitCode.OK
     endpoint = _endpoint(arguments)
     endpoint.check()
-    asyncio.run(serving.serve_http(make_deck(arguments), endpoint, is_facade=arguments.facade))
+    asyncio.run(endpoints.serve_http(make_deck(arguments), endpoint, is_facade=arguments.facade))
     return ExitCode.OK
 
 
-def _endpoint(arguments: argparse.Namespace) -> serving.HttpEndpoint:
+def _endpoint(arguments: argparse.Namespace) -> endpoints.HttpEndpoint:
+    from helmdeck_plugins.mcp_server.endpoints import HttpEndpoint
     from helmdeck_plugins.mcp_server.limits import HttpLimits
-    from helmdeck_plugins.mcp_server.serving import HttpEndpoint
     from helmdeck_plugins.mcp_server.tokens import Tokens
 
     for name in ("timeout", "rate", "max_calls", "max_body"):

@@ -107,7 +107,7 @@ class Guard:
             key = f"caller {caller}" if caller is not None else "local"
             self._check_rate(key)
             self._check_length(headers)
-            # A stream of notifications, which clients of the older protocol open with GET, is no call and has no end.
+            # A stream of notifications, which clients of the older protocol open with GET, is not a call and has no end.
             with self._counted(key) if scope["method"] == "POST" else contextlib.nullcontext():
                 await self._serve(scope, receive, send, caller)
         except Refusal as refusal:

@@ -12,7 +12,7 @@ import anyio
 T = TypeVar("T")
 
 HEARTBEAT_S = 4.0
-"""Seconds without a message of the pack after which a notification is sent; clients may give up after 60."""
+"""Seconds without a message of the pack after which a notification is sent; clients may cancel after 60."""
 
 GAP_S = 0.2
 """Seconds between two notifications at least; of several messages in between, only the last one is sent."""

@@ -37,7 +37,7 @@ INSTRUCTIONS = (
     "helmdeck__plan and run the steps that it returns. Failures name their cause and the next action."
 )
 FACADE_INSTRUCTIONS = (
-    "Helmdeck stands in front of many tools, which are not listed. Find one with helmdeck__search, read its schema with "
+    "This server runs many tools that are not listed. Find one with helmdeck__search, read its schema with "
     "helmdeck__describe, run it with helmdeck__call. For a request that needs several tools, call helmdeck__plan."
 )
 

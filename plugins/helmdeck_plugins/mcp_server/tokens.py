@@ -1,4 +1,4 @@
-"""Bearer tokens of callers. Only their hashes are kept, and all of them are compared, so that timing tells nothing."""
+"""Bearer tokens of callers. Only their hashes are kept, and all of them are compared, so that timing reveals nothing."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ logger = logging.getLogger("helmdeck.mcp_server")
 class HttpEndpoint:
     """Where and for whom an HTTP server listens.
 
-    :ivar host: the address to bind; loopback unless there are tokens.
+    :ivar host: the IP address or name to bind; loopback unless there are tokens.
     :ivar port: 0 for any free one.
     :ivar hosts: further valid names of the ``Host`` header.
     :ivar origins: valid ``Origin`` headers of web pages.
@@ -111,7 +111,7 @@ def _authenticate(scope: MutableMapping[str, Any], caller: str) -> None:
 def listen(endpoint: HttpEndpoint) -> socket.socket:
     """Return the listening socket of an endpoint.
 
-    :raises UsageError: the address cannot be bound.
+    :raises UsageError: it cannot be bound.
     """
     family = socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
