@@ -288,7 +288,10 @@ def test_helmdeck_weights_change_what_a_planned_entry_gains(deck_with):
         library, budget = deck._engine.library, deck.budget(FREE).budget
         planned = library.catalog.entries[-1].id
         before, after = (
-            {score.id: score.score for score in library.select(budget, "write", 0, dict.fromkeys(ids, 1.0)).ranking.scores}
+            {
+                score.id: score.score
+                for score in library.select(budget, "write", 0, dict.fromkeys(ids, 1.0)).ranking.scores
+            }
             for ids in ((), (planned,))
         )
         return (after[planned] - before[planned]) / max(before.values())

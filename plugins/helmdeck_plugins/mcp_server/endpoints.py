@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterable, MutableMapping
@@ -21,6 +22,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from helmdeck_core import CallLimits, Helmdeck, HelmdeckError
 from helmdeck_core.cli import UsageError, note
 from helmdeck_plugins.mcp_server.guard import PATH, Guard
+from helmdeck_plugins.mcp_server.input_lines import InputLines
 from helmdeck_plugins.mcp_server.limits import HttpLimits
 from helmdeck_plugins.mcp_server.server import CALLER_KEY, make_server
 from helmdeck_plugins.mcp_server.tokens import Tokens
@@ -162,6 +164,8 @@ async def serve_http(deck: Helmdeck, endpoint: HttpEndpoint, *, is_facade: bool 
         who = f"{len(endpoint.tokens)} callers with tokens" if len(endpoint.tokens) else "every local user"
         shown = f"[{host}]" if ":" in host else host
         note(f"serving MCP for {who} on http://{shown}:{port}{PATH}; Ctrl-C stops it")
+        # The server passes a signal on when it has stopped; the default would end the process before the deck is closed.
+        signal.signal(signal.SIGTERM, lambda *_: None)
         try:
             await server.serve(sockets=[listener])
         finally:
@@ -172,7 +176,8 @@ async def serve_stdio(deck: Helmdeck, *, is_facade: bool = False) -> None:
     """Serve the process's standard input and output until the client closes them, then close the deck."""
     async with _open(deck):
         server = make_server(deck, is_facade=is_facade)
-        async with stdio_server() as (incoming, outgoing):
+        lines: Any = InputLines()  # all that the SDK needs of a file
+        async with stdio_server(stdin=lines) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
 

@@ -29,11 +29,12 @@ async def with_progress(send: Send, label: str, work: Callable[[Callable[[str], 
     :param work: takes the callback for messages; must raise nothing but cancellation.
     """
     reporter = _Reporter(send, label)
+    results: list[T] = []
     async with anyio.create_task_group() as group:
         group.start_soon(reporter.run)
-        result = await work(reporter.update)
+        results.append(await work(reporter.update))
         group.cancel_scope.cancel()
-    return result
+    return results[0]
 
 
 class _Reporter:

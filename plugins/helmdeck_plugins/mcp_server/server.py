@@ -8,7 +8,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import attrs
 import mcp_types as types
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
@@ -80,21 +79,13 @@ def make_server(
     )
 
 
-@attrs.frozen
 class _Handlers:
-    deck: Helmdeck
-    is_facade: bool = attrs.field(kw_only=True)
-    limits: CallLimits = attrs.field(kw_only=True)
-    tools: Tools = attrs.field(init=False)
-    facade: Mapping[str, Tool] = attrs.field(init=False)
-
-    @tools.default
-    def _make_tools(self) -> Tools:
-        return Tools(self.deck)
-
-    @facade.default
-    def _make_facade(self) -> Mapping[str, Tool]:
-        return {tool.name: tool for tool in facade_tools(self.tools)} if self.is_facade else {}
+    def __init__(self, deck: Helmdeck, *, is_facade: bool, limits: CallLimits) -> None:
+        self.deck = deck
+        self.is_facade = is_facade
+        self.limits = limits
+        self.tools = Tools(deck)
+        self.facade: Mapping[str, Tool] = {tool.name: tool for tool in facade_tools(self.tools)} if is_facade else {}
 
     def find(self, name: str) -> Tool:
         return self.facade.get(name) or self.tools.find(name)
