@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import mcp_page
 import testing_page
 from continuation_page import continuation
 
@@ -683,6 +684,7 @@ REFERENCE: Mapping[str, Callable[[], str]] = {
     "events.md": events,
     "failures.md": failures,
     "ladder.md": ladder,
+    "mcp-server.md": lambda: page("MCP server", *mcp_page.parts(table)),
     "public-api.md": public_api,
     "testing.md": testing,
 }

@@ -53,6 +53,16 @@ class CommandRegistry:
                 groups[name] = groups.get(name) or (owned.value.group_summary if count == len(words) else "")
         return cls(commands, groups, plugins, (*errors, *invalid.values()), {**rejected, **invalid})
 
+    def is_group(self, name: str, following: Sequence[str]) -> bool:
+        """Whether the words that follow a name belong to it: a group that is a command too needs a command of the group.
+
+        :param following: the words behind the name.
+        """
+        if name not in self.groups or name not in self.commands:
+            return name in self.groups
+        word = following[0] if following else ""
+        return any(each == f"{name} {word}" or each.startswith(f"{name} {word} ") for each in self.commands)
+
     def is_builtin(self, name: str) -> bool:
         """Whether a built-in plugin contributes the command."""
         return self.plugins.is_builtin(self.commands[name].plugin)
@@ -86,7 +96,7 @@ def _invalid(contributed: Sequence[Contribution[Command]], plugins: Plugins) -> 
             continue
         words = name.split(" ")
         for parent in (" ".join(words[:count]) for count in range(1, len(words))):
-            if (other := by_name.get(parent)) is None:
+            if (other := by_name.get(parent)) is None or _opens(other, contributed):
                 continue
             # The command and the group exclude each other. The installed plugin is the one to name, not the built-in.
             if not plugins.is_builtin(other.plugin):
@@ -96,3 +106,9 @@ def _invalid(contributed: Sequence[Contribution[Command]], plugins: Plugins) -> 
                 problem = f"{parent!r} is a command of plugin {other.plugin!r}, so it cannot be a group"
                 invalid[name] = owned.fault(f"command {name!r}: {problem}")
     return invalid
+
+
+def _opens(command: Contribution[Command], contributed: Sequence[Contribution[Command]]) -> bool:
+    """Whether the plugin of a command also adds commands to the group of its name, so that both may exist."""
+    start = f"{command.value.name} "
+    return any(each.plugin == command.plugin and each.value.name.startswith(start) for each in contributed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -59,8 +59,8 @@ def _run(words: list[str]) -> int:
         printing.show(f"helmdeck {__version__}")
         return int(ExitCode.OK)
     registry = load_commands(words)
-    name, rest = split(words, registry.groups)
-    if not name or name in registry.groups:
+    name, rest = split(words, registry)
+    if not name or (name not in registry.commands and name in registry.groups):
         from helmdeck_core.cli import help_text
 
         is_requested = bool({"-h", "--help"} & set(rest))
@@ -92,7 +92,7 @@ def load_commands(words: Sequence[str]) -> CommandRegistry:
     return CommandRegistry.load(config)
 
 
-def split(words: Sequence[str], groups: Collection[str]) -> tuple[str, list[str]]:
+def split(words: Sequence[str], registry: CommandRegistry) -> tuple[str, list[str]]:
     """Return the name of the command, ``""`` for none, and all other words in their order.
 
     Global options may stand before the command; their values are not taken for its name.
@@ -114,7 +114,7 @@ def split(words: Sequence[str], groups: Collection[str]) -> tuple[str, list[str]
                 position += 1
             continue
         name = f"{name} {word}".strip()
-        if name not in groups:
+        if not registry.is_group(name, words[position:]):
             break
     return name, [*before, *words[position:]]
 

@@ -54,7 +54,7 @@ def with_stub(installed_plugin, monkeypatch):
     ],
 )
 def test_global_options_may_stand_before_the_command(words, command, rest):
-    assert split(words, REGISTRY.groups) == (command, rest)
+    assert split(words, REGISTRY) == (command, rest)
 
 
 def test_command_option_before_the_command_is_a_usage_error(cli):

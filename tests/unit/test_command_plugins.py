@@ -205,6 +205,17 @@ def test_command_and_group_of_one_name_from_two_plugins_are_both_rejected(cli, i
     assert cli("acme", "sync", "--disable-plugin", "one").out == "acme sync\n"
 
 
+def test_plugin_may_add_a_command_and_others_to_the_group_of_its_name(cli, install):
+    install("one", "acme", "acme sync", "acme fast sync")
+    assert cli("acme").out == "acme\n"
+    assert cli("--json", "acme", "sync").out == "acme sync\n"
+    assert cli("acme", "fast", "sync").out == "acme fast sync\n"
+    assert "usage: helmdeck acme [" in cli("acme", "--help").out
+    assert cli("acme", "fast", "--help").code == 0
+    unknown = cli("acme", "other")
+    assert (unknown.code, unknown.out) == (ExitCode.USAGE, "") and "unrecognized arguments: other" in unknown.err
+
+
 # -- parsers -----------------------------------------------------------------------------------------------
 
 SUBPARSERS = """

@@ -95,11 +95,13 @@ def complete(words: Sequence[str]) -> Completion:
         registry = load_commands(before[:-1])
     line = _Line(command_parser(Command(name="", summary="", configure=lambda _: None, run=lambda _: 0)))
     name, rest = "", list(before)
-    while rest and (not name or name in registry.groups):
+    while rest and (not name or registry.is_group(name, rest)):
         word = rest.pop(0)
         if line.add(word):
             name = f"{name} {word}".strip()
-    if name and name not in registry.groups:
+    # A group that is a command too continues with a command of the group, or with its own options.
+    is_command = name not in registry.groups or (name in registry.commands and (rest or current.startswith("-")))
+    if name and is_command:
         if name not in registry.commands:
             return Completion()
         line = _Line(command_parser(registry.commands[name].value))

@@ -1,0 +1,82 @@
+"""Failures as plain data and as text: cause, hint and next action, for a model that reads a tool result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from helmdeck_core import (
+    CallFailed,
+    CatalogError,
+    ConfigError,
+    HelmdeckError,
+    PackError,
+    PluginError,
+    did_you_mean,
+)
+
+MAX_MESSAGE_CHARS = 4_000
+"""A longer message is truncated: it may quote the output of a tool."""
+
+
+class UnknownTool(HelmdeckError):
+    """A tool name that does not exist.
+
+    :param name: the unknown name.
+    :param known: all names that exist.
+    :param likely: names that the ranker finds for the words of the unknown one.
+    """
+
+    def __init__(self, name: str, known: Iterable[str], likely: Iterable[str] = ()) -> None:
+        self.name = name
+        self.likely = tuple(likely)
+        super().__init__(f"there is no tool {name!r}{did_you_mean(name, known)}")
+
+
+def failure_data(error: Exception) -> dict[str, Any]:
+    """Return the failure with at least ``cause``, ``message``, ``hint``, ``next_action`` and ``retryable``.
+
+    The message of an unexpected exception is withheld, because it may quote anything; the log has it.
+    """
+    match error:
+        case CallFailed():
+            return error.to_dict()
+        case PackError():
+            return {"hint": error.detail, **error.to_dict()}
+        case UnknownTool():
+            near = f"one of these may be meant: {', '.join(error.likely)}" if error.likely else str(error)
+            action = "call a tool that tools/list or helmdeck__search shows"
+            facts: dict[str, Any] = {"likely": list(error.likely)} if error.likely else {}
+            return _facts("unknown_tool", error, near, action) | facts
+        case ConfigError() | CatalogError():
+            action = "ask the operator to correct the configuration; `helmdeck config check` shows every mistake"
+            return _facts("invalid_configuration", error, "the deployment is not configured correctly", action)
+        case PluginError():
+            return _facts("plugin_failed", error, error.detail, "ask the operator to check or block the plugin")
+        case HelmdeckError():
+            return _facts("failed", error, str(error), "change what the message names, and call the tool again")
+        case _:
+            name = type(error).__name__
+            hint = "the server has an error of its own; its log has the details"
+            return {
+                **_facts("internal", error, hint, "report the error to the operator"),
+                "message": f"unexpected {name}",
+            }
+
+
+def _facts(cause: str, error: Exception, hint: str, next_action: str) -> dict[str, Any]:
+    return {
+        "class": type(error).__name__,
+        "cause": cause,
+        "retryable": False,
+        "message": str(error)[:MAX_MESSAGE_CHARS],
+        "hint": hint[:MAX_MESSAGE_CHARS],
+        "next_action": next_action,
+    }
+
+
+def failure_text(tool: str, data: Mapping[str, Any]) -> str:
+    """Return the failure as lines of text, for clients that show a model only text."""
+    lines = [f"{tool} failed: {data['message']}", f"cause: {data['cause']}"]
+    lines += [f"{label}: {data[key]}" for label, key in (("hint", "hint"), ("next", "next_action")) if data.get(key)]
+    return "\n".join(lines)[: 2 * MAX_MESSAGE_CHARS]
