@@ -37,7 +37,7 @@ class Engine:
         self.runtime = runtime
         self.pool = ProviderPool(runtime)
         self.client = ProviderClient(self.pool)
-        self.library = Library(runtime)
+        self.library = Library(runtime, self.pool.registry.settings)
         self.composer = Composer(runtime, self.library)
         self.dispatcher = Dispatcher(runtime, self.client)
         config = runtime.config.recovery
