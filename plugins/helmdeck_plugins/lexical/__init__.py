@@ -19,8 +19,9 @@ from helmdeck_plugins.lexical.weights import LEXICAL_WEIGHTS
 
 def _index(catalog: Catalog, **options: float) -> RankIndex:
     from helmdeck_plugins.lexical.index import LexicalIndex
+    from helmdeck_plugins.lexical.request_language import LanguageCheckedIndex
 
-    return LexicalIndex(catalog, **options)
+    return LanguageCheckedIndex(LexicalIndex(catalog, **options))
 
 
 def _open(settings: ProviderSettings, _context: ProviderContext) -> Provider:
