@@ -23,6 +23,7 @@ BUILTINS = {
     "budgets": "helmdeck_plugins.budgets",
     "trim": "helmdeck_plugins.trim",
     "lexical": "helmdeck_plugins.lexical",
+    "vectors": "helmdeck_plugins.vectors",
     "selection": "helmdeck_plugins.selection",
     "prompts": "helmdeck_plugins.prompts",
     "reasoning": "helmdeck_plugins.reasoning",
