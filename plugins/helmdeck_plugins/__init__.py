@@ -10,6 +10,7 @@ COMMANDS = {
     "command_budgets": "helmdeck_plugins.commands.budgets",
     "command_catalog": "helmdeck_plugins.commands.catalog",
     "command_catalog_check": "helmdeck_plugins.commands.catalog_check",
+    "command_eval": "helmdeck_plugins.commands.eval_selection",
     "command_decode": "helmdeck_plugins.commands.decode",
     "command_doctor": "helmdeck_plugins.commands.doctor",
     "command_plugins": "helmdeck_plugins.commands.plugins",
