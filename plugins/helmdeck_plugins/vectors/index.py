@@ -12,6 +12,7 @@ import numpy as np
 
 from helmdeck_core import Catalog, LazyScores, RankIndex, Ranking
 from helmdeck_core.log import logger
+from helmdeck_plugins.vectors.blas import one_thread
 from helmdeck_plugins.vectors.sources import EmbeddingFailed, EmbeddingSource
 from helmdeck_plugins.vectors.store import VectorStore, text_key
 from helmdeck_plugins.vectors.texts import entry_texts, known_share, vocabulary
@@ -186,7 +187,8 @@ class _Matrix:
     def similarities(self, parts: Vectors) -> _Similarities:
         if parts.shape[1] != self._rows.shape[1]:
             raise EmbeddingFailed(f"vectors of {parts.shape[1]} numbers, the catalog has {self._rows.shape[1]}")
-        cosines = self._rows @ parts.T
+        with one_thread():
+            cosines = self._rows @ parts.T
         spread = np.maximum(cosines.std(axis=0), 1e-6)
         deviations = (cosines - cosines.mean(axis=0)) / spread
         return _Similarities(deviations.max(axis=1), cosines.max(axis=1))

