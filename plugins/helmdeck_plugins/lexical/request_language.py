@@ -9,13 +9,9 @@ from typing import Final
 
 import attrs
 
-from helmdeck_core import Entry, RankIndex, Ranking
-from helmdeck_plugins.lexical.index import LexicalIndex
+from helmdeck_core import Entry
 from helmdeck_plugins.lexical.languages import LANGUAGES
 from helmdeck_plugins.lexical.text import fold
-
-UNKNOWN_LANGUAGE: Final = "lexical.unknown_language"
-"""The label of a ranking whose request is in a language that the catalog does not use."""
 
 _SCRIPTS: Final = (
     ("Latin", 0x0041, 0x024F),
@@ -133,25 +129,3 @@ def _language(words: Sequence[str]) -> str:
     counts = {language: _count(words, language) for language in EVERYDAY_WORDS}
     best = max(counts, key=lambda language: (counts[language], language == LANGUAGES[0].code))
     return best if counts[best] else ""
-
-
-class LanguageCheckedIndex(RankIndex):
-    """A lexical index that reports a request in a language that its catalog does not use."""
-
-    def __init__(self, index: LexicalIndex) -> None:
-        self._index = index
-        self._languages = CatalogLanguages.of(index.entries)
-
-    def rank(self, request: str) -> Ranking:
-        """Rank the catalog for a request. An unreliable ranking is never confident and prefers no entry of a clause."""
-        reading = self._index.read(request)
-        ranking = self._index.rank_reading(reading)
-        if not self._languages.lack("\n".join(reading.asking) or request):
-            return ranking
-        return attrs.evolve(
-            ranking,
-            clause_best=(),
-            clause_confidence=(),
-            notes=(*ranking.notes, UNKNOWN_LANGUAGE),
-            is_reliable=False,
-        )
