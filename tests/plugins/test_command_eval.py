@@ -1,4 +1,4 @@
-"""``helmdeck eval selection``: labelled requests of one's own, measured with one or more rankers."""
+"""``helmdeck eval selection``: labelled requests, measured with one or more rankers."""
 
 import json
 import re
@@ -154,7 +154,7 @@ def test_entry_that_its_own_part_finds_is_missed_for_the_other_parts():
     assert reasons(rank) == {"other_parts": 1}
 
 
-def test_entry_below_better_ones_and_one_without_a_match_are_told_apart():
+def test_entry_below_better_ones_and_one_without_a_match_have_different_reasons():
     assert reasons(lambda _: ranking_of(*IDS)) == {"ranked_lower": 1}
     assert reasons(lambda _: ranking_of(*IDS, matching=2)) == {"no_match": 1}
 

@@ -177,7 +177,7 @@ def test_number_in_the_request_needs_no_look_up():
 def test_look_up_of_the_same_server_is_preferred():
     first = Catalog.from_data({"packs": [tool("a_list_users", "People.")], "pipelines": []}, "a")
     second = Catalog.from_data(
-        {"packs": [tool("z_get_users", "Members."), tool("ban", "Ban somebody.", "userId")], "pipelines": []}, "z"
+        {"packs": [tool("z_get_users", "Members."), tool("ban", "Ban a member.", "userId")], "pipelines": []}, "z"
     )
     ranking = helmdeck_rankers()[0].index(first.merged(second)).rank("ban")
     assert ids(ranking) == ["ban", "z_get_users"]

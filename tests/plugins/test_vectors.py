@@ -199,7 +199,7 @@ def test_vectors_of_another_length_than_the_catalog_are_not_compared(deck_at):
 
 
 @pytest.mark.parametrize(
-    ("model", "problem"), [("toy", "takes provider/model, found 'toy'"), ("nobody/toy", "no provider 'nobody'")]
+    ("model", "problem"), [("toy", "takes provider/model, found 'toy'"), ("missing/toy", "no provider 'missing'")]
 )
 def test_model_without_a_provider_is_refused_by_name_of_the_setting(deck_at, model, problem):
     with deck_at("http://127.0.0.1:9/v1", embeddings=model) as deck, pytest.raises(PluginError, match=problem) as info:
@@ -207,13 +207,13 @@ def test_model_without_a_provider_is_refused_by_name_of_the_setting(deck_at, mod
     assert "selection.rankers.vectors.embeddings" in str(info.value)
 
 
-def test_event_loop_goes_on_while_a_server_is_waited_for(deck_at):
-    asked, go_on = threading.Event(), threading.Event()
+def test_event_loop_continues_while_a_ranking_waits_for_a_server(deck_at):
+    asked, released = threading.Event(), threading.Event()
 
     def answer(body):
         if "input" in body:
             asked.set()
-            assert go_on.wait(20)
+            assert released.wait(20)
             return embeddings(body)
         return completion('{"steps": [], "complexity": "single-action", "reasoning": "nothing to do"}')
 
@@ -222,7 +222,7 @@ def test_event_loop_goes_on_while_a_server_is_waited_for(deck_at):
             plan = asyncio.create_task(deck.aplan("Regen?", model="own/chat"))
             # The ranking waits for its server in a worker thread; the event loop would never get here otherwise.
             assert await asyncio.to_thread(asked.wait, 20)
-            go_on.set()
+            released.set()
             await plan
 
     with chat_server(answer) as server:
@@ -274,7 +274,7 @@ def test_vectors_of_one_model_are_not_those_of_another(tmp_path):
     assert store.load("second") == {} and key in store.load("first")
 
 
-def test_cache_that_cannot_be_written_is_no_failure(tmp_path):
+def test_cache_that_cannot_be_written_is_not_a_failure(tmp_path):
     (tmp_path / "file").write_text("")
     VectorStore(tmp_path / "file").save("model", {text_key("a"): np.ones(2, np.float16)}, [])
 

@@ -22,7 +22,7 @@ class LabelledRequest:
     """A request and the entries that it needs.
 
     :ivar line: its line in the file, from 1.
-    :ivar document: a text that stands before the request.
+    :ivar document: a text that precedes the request.
     :ivar group: the language, or another property that results are grouped by.
     """
 

@@ -1,4 +1,4 @@
-"""``helmdeck eval selection``: measures the selection of catalog entries on labelled requests of one's own."""
+"""``helmdeck eval selection``: measures the selection of catalog entries on your own labelled requests."""
 
 from __future__ import annotations
 
@@ -104,11 +104,10 @@ def _deck(arguments: argparse.Namespace, name: str) -> Helmdeck:
     selection = loaded.config.selection
     options = pairs([part for part in settings.split(",") if part], "--ranker NAME:OPTION=VALUE")
     rankers = {**selection.rankers, ranker: {**selection.rankers.get(ranker, {}), **options}}
-    rules = {
-        field: {key: attrs.evolve(rule, ranker=None) for key, rule in getattr(selection, field).items()}
-        for field in ("tiers", "models")
-    }
-    selection = attrs.evolve(selection, ranker=ranker, rankers=rankers, **rules)
+    # The rules of tiers and models would replace it.
+    tiers = {tier: attrs.evolve(rule, ranker=None) for tier, rule in selection.tiers.items()}
+    models = {prefix: attrs.evolve(rule, ranker=None) for prefix, rule in selection.models.items()}
+    selection = attrs.evolve(selection, ranker=ranker, rankers=rankers, tiers=tiers, models=models)
     return Helmdeck(attrs.evolve(loaded, config=attrs.evolve(loaded.config, selection=selection)))
 
 
@@ -145,7 +144,8 @@ def _report(
         if not missed:
             continue
         yield ""
-        yield f"{result.name}: {missed:,} entries are not among the first {k}"
+        what = "1 needed entry is" if missed == 1 else f"{missed:,} needed entries are"
+        yield f"{result.name}: {what} not among the first {k}"
         for reason, count in result.reasons().most_common():
             yield hanging(f"{count:>6,} ", REASONS[reason])
         yield from _miss_lines(result, arguments.misses)

@@ -1,7 +1,7 @@
 """Entries that other entries cannot do without: an id that only a look-up returns.
 
 A tool that requires ``channel_id`` is no use to a request that names the channel, unless the tool that lists channels is
-sent with it. Only the catalog says so: the required parameter ends in a word such as ``id``, and the look-up has the words
+sent with it. The catalog shows this: the required parameter ends in a word such as ``id``, and the look-up has the words
 before it in its name.
 """
 

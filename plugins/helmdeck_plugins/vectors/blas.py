@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -18,10 +19,10 @@ def _controller() -> Any:
     import numpy  # noqa: F401 (its library must be loaded before it can be found)
 
     try:
-        from threadpoolctl import ThreadpoolController
+        threadpoolctl = importlib.import_module("threadpoolctl")  # it has no types
     except ImportError:
         return None
-    return ThreadpoolController()
+    return threadpoolctl.ThreadpoolController()
 
 
 def one_thread() -> AbstractContextManager[object]:

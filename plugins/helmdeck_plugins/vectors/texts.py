@@ -46,7 +46,7 @@ def _parameters(entry: Entry) -> Iterator[str]:
 
 
 def stems(text: str) -> Iterator[str]:
-    """Yield the beginnings of the words that can be compared between a request and a catalog."""
+    """Yield the prefixes of the words that can be compared between a request and a catalog."""
     for word in _WORD.findall(unicodedata.normalize("NFC", text).casefold()):
         # One character of a script without spaces is as telling as a word.
         if len(word) >= _MIN_LETTERS or ord(word[0]) >= 0x0E00:
