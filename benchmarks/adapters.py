@@ -23,7 +23,9 @@ from helmdeck_core import (
     DecodeFailed,
     FailureClass,
     Helmdeck,
+    RankContext,
     Ranker,
+    RankIndex,
     StopReason,
     StreamStripper,
     Tier,
@@ -31,6 +33,7 @@ from helmdeck_core import (
     read_catalog,
     schema_problems,
 )
+from helmdeck_core.calls.provider_registry import ProviderRegistry
 from helmdeck_core.context.ladder import PreparedCatalog
 from helmdeck_core.context.selection import SelectionLimits, select
 from helmdeck_plugins.providers.anthropic.wire_format import make_wire_format as make_anthropic
@@ -48,10 +51,13 @@ def deck() -> Helmdeck:
     return make_deck(*PLUGINS)
 
 
-def ranker(catalog: Mapping[str, Any]) -> Callable[[str], list[str]]:
-    """Index a catalog; return a function from request to all names, best first."""
+def ranker(catalog: Mapping[str, Any], vectors: bool = False) -> Callable[[str], list[str]]:
+    """Index a catalog; return a function from request to all names, best first.
+
+    :param vectors: whether sentence vectors are used as well; needs the extra ``vectors``.
+    """
     entries = read_catalog(catalog, "benchmark")
-    index, ids = _index(entries), [entry.id for entry in entries.entries]
+    index, ids = _index(entries, vectors), [entry.id for entry in entries.entries]
     return lambda intent: [ids[place] for place in index.rank(intent).order]
 
 
@@ -69,9 +75,15 @@ def selector(catalog: Mapping[str, Any]) -> Callable[[str, int], list[str]]:
     return choose
 
 
-def _index(catalog: Catalog) -> Any:
+def _index(catalog: Catalog, vectors: bool = False) -> RankIndex:
     runtime = deck().runtime
-    return runtime.contributed(Ranker)[runtime.config.selection.ranker].value.index(catalog)
+    rankers = runtime.contributed(Ranker)
+    base = rankers[runtime.config.selection.ranker].value.index(catalog)
+    if not vectors:
+        return base
+    ranker = rankers["vectors"].value
+    context = RankContext(base=base, settings=ProviderRegistry(runtime).first_settings)
+    return ranker.index(catalog, context=context, **ranker.options)
 
 
 def decode(raw: str, finish_reason: str | None, schema: Mapping[str, Any] | None = None) -> tuple[str, Any]:

@@ -159,6 +159,7 @@ from helmdeck_core.domain.questions import PromptVariant as PromptVariant
 from helmdeck_core.domain.questions import Question as Question
 from helmdeck_core.domain.questions import Selection as Selection
 from helmdeck_core.domain.ranking import LazyScores as LazyScores
+from helmdeck_core.domain.ranking import RankContext as RankContext
 from helmdeck_core.domain.ranking import Ranker as Ranker
 from helmdeck_core.domain.ranking import RankIndex as RankIndex
 from helmdeck_core.domain.ranking import Ranking as Ranking

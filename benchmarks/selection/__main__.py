@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import fmean
 
 from benchmarks.selection.data import DOCUMENTS, VARIANTS, DataSet, data_folder, load
-from benchmarks.selection.plot import curves
 from benchmarks.selection.speed import Timed, measure
 from helmdeck_core import Catalog
+from helmdeck_plugins.commands.eval_plot import curves
 from helmdeck_plugins.lexical.index import LexicalIndex
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "selection.md"

@@ -40,7 +40,7 @@ class Engine:
         self.runtime = runtime
         self.pool = ProviderPool(runtime)
         self.client = ProviderClient(self.pool)
-        self.live_catalog = LiveCatalog(runtime)
+        self.live_catalog = LiveCatalog(runtime, self.pool.registry.first_settings)
         self._forms: dict[tuple[str, str], SchemaForm] = {}
         self.dispatcher = Dispatcher(runtime, self.client)
         config = runtime.config.recovery

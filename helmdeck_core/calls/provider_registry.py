@@ -127,6 +127,10 @@ class ProviderRegistry:
         """Return what a provider is opened with, once per route."""
         return tuple(self._settings(name, each) for each in (self._config(name) or ProviderConfig()).by_route)
 
+    def first_settings(self, name: str) -> ProviderSettings:
+        """Return the settings of the first route of a provider."""
+        return self.settings(name)[0]
+
     def router_spec(self, name: str) -> RouterSpec | None:
         """Return what chooses between the routes of a provider; ``None`` without configured routes and limits."""
         config, specs = self._config(name) or ProviderConfig(), self._runtime.contributed(RouterSpec)

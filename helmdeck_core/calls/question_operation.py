@@ -77,7 +77,10 @@ class QuestionOperation(Generic[T]):
             await library.load()
         if question.needs_catalog and library.is_cold(budget):
             await asyncio.to_thread(library.warm, budget)
-        prompt = self.composer.compose(question, budget)
+        if question.needs_catalog and library.is_blocking(budget):
+            prompt = await asyncio.to_thread(self.composer.compose, question, budget)
+        else:
+            prompt = self.composer.compose(question, budget)
         filter_call: FilterCall | None = None
         if prompt.filter_model is not None:
             filter_call = await self._filter(prompt, prompt.filter_model, step, call, record)

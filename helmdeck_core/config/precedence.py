@@ -43,6 +43,7 @@ class SelectionRules:
 
     :ivar filter: whether a filter call reduces an unsure selection; ``None`` is as the model's budget says.
     :ivar options: the configured options of the ranker.
+    :ivar rankers: those of all rankers, by name.
     :ivar sources: the key that set each field; fields with their default value are not included.
     """
 
@@ -54,6 +55,7 @@ class SelectionRules:
     filter: bool | None
     prefix_index: bool
     options: Mapping[str, Any] = EMPTY
+    rankers: Mapping[str, Mapping[str, Any]] = EMPTY
     sources: Mapping[str, str] = EMPTY
 
 
@@ -88,4 +90,5 @@ def selection_rules(
                 values[field.name] = value
                 if key in origins:
                     sources[field.name] = f"{origins[key]}: {dotted(key)}"
-    return SelectionRules(**values, options=options.get(values["ranker"], {}), sources=sources)
+    chosen = options.get(values["ranker"], {})
+    return SelectionRules(**values, options=chosen, rankers=options, sources=sources)

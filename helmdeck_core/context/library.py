@@ -17,9 +17,10 @@ from helmdeck_core.context.prompt_layout import BYTES_PER_TOKEN
 from helmdeck_core.context.selection import SelectionLimits, select
 from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import Catalog, TrimRecord, TrimStep
+from helmdeck_core.domain.chat import ProviderSettings
 from helmdeck_core.domain.models import Budget, Tier
 from helmdeck_core.domain.questions import CatalogIndex, Selection
-from helmdeck_core.domain.ranking import LazyScores, Ranker, RankIndex, Ranking, Score
+from helmdeck_core.domain.ranking import LazyScores, RankContext, Ranker, RankIndex, Ranking, Score
 from helmdeck_core.errors import ContextWindowExceeded, PluginError
 from helmdeck_core.hooks.calls import PASSED_ON, Contribution, describe_error
 from helmdeck_core.resolve.budgets import REMEMBERED
@@ -38,12 +39,21 @@ LARGE_CATALOG = 500
 class Library:
     """One version of the catalog, loaded at the first use, with its cached indexes and ladders; thread-safe.
 
+    :param settings: returns the settings of a provider by name.
     :param is_slow: ``load`` blocks for long.
     """
 
-    def __init__(self, runtime: Runtime, load: Callable[[], Catalog], *, is_slow: bool = False) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        load: Callable[[], Catalog],
+        settings: Callable[[str], ProviderSettings],
+        *,
+        is_slow: bool = False,
+    ) -> None:
         self.runtime = runtime
         self._load = load
+        self._settings = settings
         self._is_slow = is_slow
         self._lock = threading.RLock()
         self._catalog: Catalog | None = None
@@ -92,6 +102,10 @@ class Library:
     def is_cold(self, budget: Budget) -> bool:
         """Whether the first selection for a model would block the event loop for long."""
         return len(self.catalog) >= LARGE_CATALOG and self._warm_key(budget) not in self._warm
+
+    def is_blocking(self, budget: Budget) -> bool:
+        """Whether the ranker for a model has to run in a worker thread."""
+        return self.runtime.contributed(Ranker)[self.rules(budget).ranker].value.is_blocking
 
     def warm(self, budget: Budget) -> None:
         """Compute everything that a selection for a model needs of the catalog alone; thread-safe.
@@ -275,12 +289,15 @@ class Library:
 
     def _index(self, contribution: Contribution[Ranker], rules: SelectionRules) -> RankIndex:
         """A ranker's index of the full catalog; built at the first use."""
-        options = {**contribution.value.options, **rules.options}
-        key = (rules.ranker, *sorted(options.items()))
+        ranker = contribution.value
+        options = {**ranker.options, **rules.rankers.get(ranker.name, EMPTY)}
+        base = self._index(self.runtime.contributed(Ranker)[ranker.over], rules) if ranker.over else None
+        key = (ranker.name, id(base), *sorted(options.items()))
         if key not in self._indexes:
+            context = {"context": RankContext(base=base, settings=self._settings)} if base or ranker.is_blocking else {}
             with self._lock:
                 if key not in self._indexes:
-                    self._indexes[key] = contribution.value.index(self.catalog, **options)
+                    self._indexes[key] = ranker.index(self.catalog, **options, **context)
         return self._indexes[key]
 
 

@@ -6,12 +6,13 @@ import contextlib
 import functools
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from helmdeck_core.context.catalog_sources import load_catalog
 from helmdeck_core.context.library import Library
 from helmdeck_core.domain.catalog import Catalog, CatalogSource, OpenSource, SourceSettings
+from helmdeck_core.domain.chat import ProviderSettings
 from helmdeck_core.domain.events import CatalogSourceFailed
 from helmdeck_core.errors import ConfigError, Mistake
 from helmdeck_core.hooks.calls import describe_error
@@ -22,12 +23,14 @@ from helmdeck_guards.redaction import quoted
 class LiveCatalog:
     """The sources of one deck and the current version of its catalog; thread-safe.
 
+    :param settings: returns the settings of a provider by name.
     :ivar library: the current version; a request uses the version that it started with.
     :ivar opened: the opened sources by name.
     """
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, settings: Callable[[str], ProviderSettings]) -> None:
         self._runtime = runtime
+        self._settings = settings
         self._lock = threading.RLock()
         self._catalogs: dict[str, Catalog] = {}  # by opened source; the others together come first
         self._is_loaded = False
@@ -37,7 +40,7 @@ class LiveCatalog:
         self._options: dict[str, Mapping[str, Any]] = {name: {} for name in named}
         if config.mcp:
             self._options["mcp"] = config.mcp
-        self.library = Library(runtime, self._load, is_slow=bool(self._options))
+        self.library = Library(runtime, self._load, settings, is_slow=bool(self._options))
         weakref.finalize(self, _close, self.opened)  # at the end of the process
 
     def owner(self, entry_id: str) -> OpenSource | None:
@@ -50,7 +53,7 @@ class LiveCatalog:
         _close(self.opened)  # without the lock, since a source may report a change meanwhile
         with self._lock:
             if self._options:
-                self._is_loaded, self.library = False, Library(self._runtime, self._load, is_slow=True)
+                self._is_loaded, self.library = False, Library(self._runtime, self._load, self._settings, is_slow=True)
 
     def open_sources(self) -> dict[str, OpenSource]:
         """Open every source, which starts nothing.
@@ -98,7 +101,7 @@ class LiveCatalog:
         with self._lock:
             self._catalogs[name] = catalog
             if self._is_loaded:
-                self.library = Library(self._runtime, functools.partial(Catalog, self._merged().entries))
+                self.library = Library(self._runtime, functools.partial(Catalog, self._merged().entries), self._settings)
 
     def _warn(self, name: str, problem: str) -> None:
         self._runtime.emit(CatalogSourceFailed(source=name, detail=problem))

@@ -58,6 +58,7 @@ def _best(prepared: PreparedCatalog, ranking: Ranking, limits: SelectionLimits) 
     if bare := sum(rung > prepared.last_rung for rung in rungs.values()):
         labels.append(f"lexical.bare_names({bare})")
     labels += [f"entry.too_large({entry_id})" for entry_id in too_large]
+    labels += ranking.notes
     if is_unsure(ranking, limits.confidence):
         labels.append("lexical.low_confidence")
     if size > limits.cap:  # only when the cap is smaller than an empty catalog

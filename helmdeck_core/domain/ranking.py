@@ -10,6 +10,7 @@ from typing import Protocol, overload
 import attrs
 
 from helmdeck_core.domain import EMPTY
+from helmdeck_core.domain.chat import ProviderSettings
 
 CONFIDENCE = 0.4
 """Default of ``[selection] confidence``: a ranking with a lower confidence is unsure."""
@@ -69,12 +70,16 @@ class LazyScores(Sequence[Score]):
             rows = [(-score, ids[index], index) for index, score in matches.items()]
         return [(index, -negated) for negated, _, index in sorted(rows)[:count]]
 
+    def matched(self, index: int) -> tuple[str, ...]:
+        """Return ``Score.matched`` of an entry."""
+        return self._explain(index) if self._explain and index in self._matches else ()
+
     def raised(self, gains: Mapping[int, float], label: str) -> LazyScores:
         """Return scores that are raised by ``gains``, with ``label`` added to ``matched`` of those entries."""
         scores = {**self._matches, **{index: self._matches.get(index, 0.0) + gain for index, gain in gains.items()}}
 
         def explain(index: int) -> tuple[str, ...]:
-            matched = self._explain(index) if self._explain and index in self._matches else ()
+            matched = self.matched(index)
             return (*matched, label) if index in gains else matched
 
         return LazyScores(self._ids, scores, explain, self._by_id)
@@ -132,12 +137,16 @@ class Ranking:
     :ivar clauses: the scored parts of the request, for explanation.
     :ivar clause_best: indices of the best entries of single clauses; a selection prefers them while there is room.
     :ivar clause_confidence: confidence of each clause with a distinct purpose, by the formula of ``confidence``.
+    :ivar notes: labels for the trim record, such as ``lexical.unknown_language``.
+    :ivar is_reliable: whether the scores mean anything; the confidence of an unreliable ranking is 0.
     """
 
     scores: Sequence[Score]
     clauses: tuple[str, ...] = ()
     clause_best: tuple[int, ...] = ()
     clause_confidence: tuple[float, ...] = ()
+    notes: tuple[str, ...] = ()
+    is_reliable: bool = True
 
     def leading(self, count: int) -> Sequence[tuple[int, float]]:
         """Return index and score of the best matching entries, at most ``count``."""
@@ -153,7 +162,9 @@ class Ranking:
     @property
     def confidence(self) -> float:
         """(best - second) / best, 0 to 1; 1 for a single entry or a single match."""
-        return 1.0 if len(self.scores) < 2 else score_margin([score for _, score in self.leading(2)])
+        if len(self.scores) < 2:
+            return 1.0
+        return score_margin([score for _, score in self.leading(2)]) if self.is_reliable else 0.0
 
     def is_confident(self, threshold: float = CONFIDENCE) -> bool:
         """Whether the confidence reaches ``threshold``; always for a single entry, never for several without a match."""
@@ -200,6 +211,18 @@ class RankIndex(Protocol):
 
 
 @attrs.frozen(kw_only=True)
+class RankContext:
+    """What a deck gives to a ranker that asks for it with ``Ranker.over`` or ``Ranker.is_blocking``.
+
+    :ivar base: the index of the ranker ``Ranker.over``, for the same catalog.
+    :ivar settings: returns the settings of a configured provider by name.
+    """
+
+    base: RankIndex | None
+    settings: Callable[[str], ProviderSettings]
+
+
+@attrs.frozen(kw_only=True)
 class Ranker:
     """An algorithm that ranks catalog entries.
 
@@ -208,6 +231,9 @@ class Ranker:
         catalog and every option as a keyword argument. The index is cached and must be thread-safe.
     :ivar options: options of ``[selection.rankers.NAME]`` with their defaults; a value must have the type of its default:
         string, number or boolean.
+    :ivar over: the ranker that this one is built on; ``index`` then takes a ``RankContext`` as ``context``.
+    :ivar is_blocking: whether ``index`` and ``rank`` load a model or call a server. Both then run in a worker thread, and
+        ``index`` takes ``context``.
     """
 
     name: str
@@ -215,3 +241,5 @@ class Ranker:
     summary: str = ""
     order: int = 0
     options: Mapping[str, str | bool | int | float] = EMPTY
+    over: str = ""
+    is_blocking: bool = False

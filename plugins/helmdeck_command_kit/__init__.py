@@ -10,6 +10,7 @@ from helmdeck_command_kit.inputs import read_input as read_input
 from helmdeck_command_kit.inputs import read_json as read_json
 from helmdeck_command_kit.inputs import request_text as request_text
 from helmdeck_command_kit.inputs import whole_number as whole_number
+from helmdeck_command_kit.progress import tracked as tracked
 from helmdeck_command_kit.progress import wait_for as wait_for
 from helmdeck_command_kit.sources import note_source_problems as note_source_problems
 from helmdeck_command_kit.sources import source_status as source_status

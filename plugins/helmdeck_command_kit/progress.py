@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
 from helmdeck_command_kit.sources import note_source_problems
@@ -73,6 +73,10 @@ class Progress:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError, OSError):  # the terminal may be closed; the result matters
                 await self._task
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove the line if it was shown."""
         if self._is_shown and self._stream is not None:
             with contextlib.suppress(OSError):
                 self._stream.write(CLEAR)
@@ -84,6 +88,25 @@ class Progress:
         while True:
             await asyncio.sleep(self._interval_s)
             self.draw()
+
+
+def tracked(items: Sequence[T], text: str) -> Iterator[T]:
+    """Yield items with a progress line on standard error, drawn at most every second and cleared at the end.
+
+    :param text: the text of the line; ``{}`` stands for the number of items so far.
+    """
+    progress = Progress(text.format(0))
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    drawn = time.monotonic()
+    try:
+        for number, item in enumerate(items, 1):
+            yield item
+            if is_terminal and time.monotonic() - drawn >= INTERVAL_S:
+                drawn = time.monotonic()
+                progress.update(text.format(number))
+                progress.draw()
+    finally:
+        progress.clear()
 
 
 def wait_for(

@@ -60,7 +60,7 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
         notices = tuple(notice for name in loaded.config.providers for notice in registry.notices(name))
         catalog_entries, catalog_mistakes = _check_catalog(runtime)
         mistakes += [*catalog_mistakes, *_check_model(runtime), *_check_providers(runtime)]
-        sources = LiveCatalog(runtime).open_sources().values()
+        sources = LiveCatalog(runtime, registry.first_settings).open_sources().values()
         notices += tuple(notice for source in sources for notice in getattr(source, "notices", tuple)())
     except ConfigError as exc:
         mistakes += exc.mistakes

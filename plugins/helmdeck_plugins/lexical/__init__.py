@@ -18,9 +18,9 @@ from helmdeck_plugins.lexical.weights import LEXICAL_WEIGHTS
 
 
 def _index(catalog: Catalog, **options: float) -> RankIndex:
-    from helmdeck_plugins.lexical.index import LexicalIndex
+    from helmdeck_plugins.lexical.catalog_index import CatalogIndex
 
-    return LexicalIndex(catalog, **options)
+    return CatalogIndex(catalog, **options)
 
 
 def _open(settings: ProviderSettings, _context: ProviderContext) -> Provider:

@@ -13,6 +13,7 @@ from helmdeck_core import Entry, EntryKind
 from helmdeck_plugins.lexical.fields import keyword_phrases, name_words, step_packs
 from helmdeck_plugins.lexical.languages import ENGLISH
 from helmdeck_plugins.lexical.properties import Property, Role, properties_of
+from helmdeck_plugins.lexical.request_language import CatalogLanguages
 from helmdeck_plugins.lexical.text import split_identifier, stem, terms, words
 from helmdeck_plugins.lexical.verb_classes import ACTIONS, DELETING_WORDS, READING, WRITING, Action
 from helmdeck_plugins.lexical.wording import Vocabulary
@@ -77,6 +78,11 @@ class Profiles:
     def vocabulary(self) -> Vocabulary:
         """All words of the catalog."""
         return Vocabulary(frozenset(word for entry in self.entries for word in _every_word(entry)))
+
+    @cached_property
+    def languages(self) -> CatalogLanguages:
+        """The languages of the catalog."""
+        return CatalogLanguages.of(self.entries)
 
     def __getitem__(self, index: int) -> Profile:
         found = self._found.get(index)

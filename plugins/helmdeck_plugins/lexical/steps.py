@@ -53,6 +53,7 @@ class Understood:
     :ivar picks: the requested parts in order, each with its entry; excluded parts are left out.
     :ivar pipeline: the pipeline that covers all parts.
     :ivar is_foreign: the request is in a language that the planner does not know.
+    :ivar is_not_of_catalog: the catalog does not use that language either.
     """
 
     request: str
@@ -62,6 +63,7 @@ class Understood:
     wording: Wording
     pipeline: Entry | None
     is_foreign: bool
+    is_not_of_catalog: bool = False
 
 
 def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Understood:
@@ -83,6 +85,11 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         picks += tuple(Pick(each, profile) for each in single)
     parts = every
     picks = _without_background(picks)
+    is_foreign = _is_foreign(tokens, wording)
+    is_not_of_catalog = is_foreign and profiles.languages.lack(separated.request)
+    if is_not_of_catalog:
+        # What matches is a number or a name: a coincidence.
+        picks = tuple(attrs.evolve(pick, profile=None) for pick in picks)
     pipeline = covering_pipeline([pick.part for pick in picks], [pick.profile for pick in picks], wording, profiles)
     return Understood(
         request=separated.request,
@@ -91,7 +98,8 @@ def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Under
         document=separated.document,
         wording=wording,
         pipeline=pipeline,
-        is_foreign=all(pick.profile is None for pick in picks) and _is_foreign(tokens, wording),
+        is_foreign=is_foreign and all(pick.profile is None for pick in picks),
+        is_not_of_catalog=is_not_of_catalog,
     )
 
 
@@ -154,15 +162,16 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[dict
         if pick is not None:
             if pick.profile is not None:
                 args = fill(part, pick.profile, _sources(understood, defaults, earlier))
-            steps.append(_step(pick, args))
+            steps.append(_step(pick, args, is_foreign=understood.is_not_of_catalog))
         earlier.append(Earlier(part, args))
     return steps
 
 
-def _step(pick: Pick, args: dict[str, Any]) -> dict[str, Any]:
+def _step(pick: Pick, args: dict[str, Any], *, is_foreign: bool) -> dict[str, Any]:
     quote = quoted(pick.part.text)
     if pick.profile is None:
-        return {"tool": UNKNOWN_TOOL, "args": {}, "rationale": f"{GAP} nothing in the catalog fits {quote}"}
+        why = f"{quote} is in a language that the catalog does not use" if is_foreign else ""
+        return {"tool": UNKNOWN_TOOL, "args": {}, "rationale": f"{GAP} {why or f'nothing in the catalog fits {quote}'}"}
     entry = pick.profile.entry
     if entry.kind is EntryKind.PIPELINE:
         return {

@@ -1,4 +1,4 @@
-"""Draws curves as SVG; text is text, so that it can be read and searched."""
+"""Curves as SVG, with text as text so that it can be read and searched, and as one line of a terminal."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 760, 360, 60, 20, 200, 50
-COLOURS = ("#1f4e8c", "#7a9cc6", "#5f9e6e", "#c9803a", "#8c4e6e")
+COLOURS = ("#1f4e8c", "#c9803a", "#5f9e6e", "#8c4e6e", "#7a9cc6", "#6b6b6b")
+BARS = "▁▂▃▄▅▆▇█"
 
 
-def curves(rows: Mapping[str, Sequence[float]], x_label: str, y_label: str) -> str:
-    """One curve for each row; the values, in percent, stand for 1, 2, 3 ... on the horizontal axis."""
+def curves(rows: Mapping[str, Sequence[float]], x_label: str, y_label: str, marked: int = 12) -> str:
+    """Draw one curve per row; its values, in percent, stand for 1, 2, 3 ... on the horizontal axis.
+
+    :param marked: the value of the horizontal axis with a dashed line.
+    """
     most = max(map(len, rows.values()))
     least = min(10 * int(min(map(min, rows.values())) // 10), 90)
 
@@ -27,15 +31,25 @@ def curves(rows: Mapping[str, Sequence[float]], x_label: str, y_label: str) -> s
     for value in range(least, 101, 10):
         lines.append(f'<path d="M{LEFT} {y(value):.1f}H{x(most):.1f}" stroke="#dddddd"/>')
         lines.append(f'<text x="{LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{value}</text>')
-    for place in (1, *range(5, most + 1, 5), 12):
+    step = max(5, most // 50 * 5)
+    for place in sorted({1, *range(step, most + 1, step), min(marked, most)}):
         lines.append(f'<text x="{x(place):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{place}</text>')
-    lines.append(f'<path d="M{x(12):.1f} {TOP}V{y(least):.1f}" stroke="#999999" stroke-dasharray="3 3"/>')
+    if marked <= most:
+        lines.append(f'<path d="M{x(marked):.1f} {TOP}V{y(least):.1f}" stroke="#999999" stroke-dasharray="3 3"/>')
     lines.append(f'<text x="{x(most / 2):.1f}" y="{HEIGHT - 12}" text-anchor="middle">{escape(x_label)}</text>')
-    lines.append(f'<text transform="translate(16 {HEIGHT / 2:.0f}) rotate(-90)" text-anchor="middle">{y_label}</text>')
-    for number, ((name, values), colour) in enumerate(zip(rows.items(), COLOURS, strict=False)):
+    lines.append(
+        f'<text transform="translate(16 {HEIGHT / 2:.0f}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>'
+    )
+    for number, (name, values) in enumerate(rows.items()):
+        colour = COLOURS[number % len(COLOURS)]
         points = " ".join(f"{x(place):.1f},{y(value):.1f}" for place, value in enumerate(values, 1))
         lines.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
         height = TOP + 14 + number * 18
         lines.append(f'<rect x="{WIDTH - RIGHT + 16}" y="{height - 9}" width="10" height="10" fill="{colour}"/>')
         lines.append(f'<text x="{WIDTH - RIGHT + 32}" y="{height}">{escape(name)}</text>')
     return "\n".join([*lines, "</svg>", ""])
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Return a bar per value, 0 to 100 percent."""
+    return "".join(BARS[min(len(BARS) - 1, int(value / 100 * len(BARS)))] for value in values)

@@ -1,0 +1,63 @@
+"""The labelled requests of this folder: seven languages over three catalogs, and several steps over many servers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from helmdeck_core import Catalog, read_catalog
+from helmdeck_plugins.commands.eval_requests import LabelledRequest
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+EXAMPLE = ROOT / "plugins" / "helmdeck_plugins" / "data" / "example_catalog.json"
+EVERYDAY = ROOT / "benchmarks" / "first_use" / "catalogs"
+
+
+def everyday_catalog() -> Catalog:
+    """The example catalog and those of a shop, an office and travel: 105 entries, described in English."""
+    return _pooled([EXAMPLE, *(EVERYDAY / f"{name}.json" for name in ("shop", "office", "travel"))])
+
+
+def server_catalog() -> Catalog | None:
+    """The recorded catalogs of MCP servers in one; ``None`` where they are missing. ``MCP_TOOLS`` is their folder."""
+    folder = Path(os.environ.get("MCP_TOOLS", ROOT.parent / "shared" / "fixtures" / "mcp-tools"))
+    paths = sorted(folder.glob("*.json"))
+    return _pooled(paths) if paths else None
+
+
+def _pooled(paths: list[Path]) -> Catalog:
+    read = (read_catalog(json.loads(path.read_text(encoding="utf-8")), path.stem) for path in paths)
+    return Catalog(entry for catalog in read for entry in catalog.entries)
+
+
+def multilingual_requests() -> list[LabelledRequest]:
+    """Thirty requests, each in seven languages; the language is the group."""
+    found = []
+    for number, lines in _blocks(HERE / "languages.txt"):
+        tools = tuple(lines[0].removeprefix("= ").split())
+        found += [LabelledRequest(number, line[3:], tools, group=line[:2]) for line in lines[1:]]
+    return found
+
+
+def server_requests() -> tuple[list[LabelledRequest], list[frozenset[str]]]:
+    """Requests of one to five steps, and for each one the tools that no word of it asks for."""
+    requests, implied = [], []
+    lines = [line for _, block in _blocks(HERE / "servers.txt") for line in block]
+    for number, (labels, text) in enumerate(zip(lines[::2], lines[1::2], strict=True), 1):
+        named, _, hidden = labels.removeprefix("= ").partition(":")
+        tools = tuple(dict.fromkeys([*hidden.split(), *named.split()]))
+        requests.append(LabelledRequest(number, text, tools))
+        implied.append(frozenset(hidden.split()))
+    return requests, implied
+
+
+def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
+    number = 1
+    for block in path.read_text(encoding="utf-8").split("\n\n"):
+        lines = [line for line in block.splitlines() if line.strip() and not line.startswith("#")]
+        if lines:
+            yield number, lines
+        number += block.count("\n") + 2

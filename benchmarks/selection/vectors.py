@@ -1,0 +1,337 @@
+"""The ranker ``vectors`` beside ``lexical``: languages, many servers, public catalogs, time.
+
+::
+
+    pip install 'helmdeck[vectors]'
+    export BENCH_DATA=/path/to/bench                  # the parent directory of tool-selection; optional
+    export MCP_TOOLS=/path/to/mcp-tools               # recorded lists of tools, one JSON file per server; optional
+    python -m benchmarks.selection.vectors            # print the tables, some minutes
+    python -m benchmarks.selection.vectors --write    # write docs/benchmarks/selection-vectors.md and its plot as well
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+
+import attrs
+
+from benchmarks.selection.data import DataSet, data_folder, load, pooled
+from benchmarks.selection.own_sets import everyday_catalog, multilingual_requests, server_catalog, server_requests
+from helmdeck_core import Catalog, ProviderSettings, RankContext, Ranker, RankIndex, Ranking
+from helmdeck_core.domain.ranking import should_escalate
+from helmdeck_plugins.commands.eval_measure import Evaluation, Rank, evaluate
+from helmdeck_plugins.commands.eval_plot import curves
+from helmdeck_plugins.commands.eval_requests import LabelledRequest
+from helmdeck_plugins.lexical.index import LexicalIndex
+from helmdeck_testing.deck_factory import make_deck
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "selection-vectors.md"
+PLOT = PAGE.with_suffix(".svg")
+LANGUAGES = {
+    "en": "English",
+    "de": "German",
+    "fr": "French",
+    "es": "Spanish",
+    "ja": "Japanese",
+    "zh": "Chinese",
+    "ar": "Arabic",
+}
+VARIANTS = ("plain", "paste", "hard before", "hard after")
+KS = (5, 8, 12, 16, 20, 30)
+TOP, MOST = 12, 40
+ROUNDS = 3
+
+HEAD = """\
+# Vector ranking benchmark
+
+The ranker `vectors` adds sentence vectors to the lexical score ([how to use it](../how-to/rank-with-vectors.md)). This page
+compares it with `lexical` alone: requests in seven languages, requests of several steps over many servers, and public catalogs.
+All labelled requests of the first two sections were written for this project and are in `benchmarks/selection/`; they were used
+for tuning, so other data will give lower figures.
+"""
+
+RUN = """\
+## Run it
+
+```sh
+pip install 'helmdeck[vectors]'
+export BENCH_DATA=/path/to/bench            # optional, the public catalogs
+export MCP_TOOLS=/path/to/mcp-tools         # optional, one list of tools per server
+python -m benchmarks.selection.vectors --write
+```
+
+`helmdeck eval selection` computes the same figures for your own catalog and requests.
+"""
+
+
+@attrs.frozen
+class Rankers:
+    """Makes the indexes of both rankers; the vectors are cached in one folder."""
+
+    cache: str
+
+    def lexical(self, catalog: Catalog) -> RankIndex:
+        """The index of ``lexical``."""
+        return _ranker("lexical").index(catalog)
+
+    def vectors(self, catalog: Catalog, base: RankIndex | None = None) -> RankIndex:
+        """The index of ``vectors``."""
+        ranker = _ranker("vectors")
+        context = RankContext(base=base or self.lexical(catalog), settings=_no_settings)
+        return ranker.index(catalog, context=context, **{**ranker.options, "cache": self.cache})
+
+
+def _no_settings(name: str) -> ProviderSettings:
+    raise KeyError(name)
+
+
+def _ranker(name: str) -> Ranker:
+    return DECK.runtime.contributed(Ranker)[name].value
+
+
+DECK = make_deck()
+
+
+# -- languages ---------------------------------------------------------------------------------------------
+
+
+def languages(rankers: Rankers) -> tuple[str, dict[str, Evaluation]]:
+    """Complete@12 by language."""
+    catalog, requests = everyday_catalog(), multilingual_requests()
+    base = rankers.lexical(catalog)
+    found = {
+        "lexical": evaluate("lexical", catalog, base.rank, requests, TOP),
+        "vectors": evaluate("vectors", catalog, rankers.vectors(catalog, base).rank, requests, TOP),
+    }
+    reported = {
+        code: sum(not base.rank(request.text).is_reliable for request in requests if request.group == code)
+        for code in LANGUAGES
+    }
+    lines = ["| | " + " | ".join(LANGUAGES.values()) + " |", "|---|" + "--:|" * len(LANGUAGES)]
+    for name, result in found.items():
+        groups = result.groups()
+        cells = (sum(each.needed <= TOP for each in groups[code].outcomes) for code in LANGUAGES)
+        lines.append(f"| `{name}`, complete@12 | " + " | ".join(map(str, cells)) + " |")
+    lines.append(
+        "| `lexical`, reported as another language | " + " | ".join(str(reported[code]) for code in LANGUAGES) + " |"
+    )
+    text = (
+        f"## Languages\n\nOf thirty requests in each language, over {len(catalog)} entries that are described in English:\n\n"
+        + "\n".join(lines)
+        + "\n\nAn entry that nothing matches does not count as found. `lexical` labels what it cannot rank, see "
+        "[Select from large catalogs](../how-to/rank-with-vectors.md#requests-in-other-languages)."
+    )
+    return text, found
+
+
+# -- many servers ------------------------------------------------------------------------------------------
+
+
+def servers(rankers: Rankers) -> tuple[str, dict[str, Evaluation]]:
+    """Requests of several steps; empty without the recorded catalogs."""
+    catalog = server_catalog()
+    if catalog is None:
+        return "", {}
+    requests, implied = server_requests()
+    words = LexicalIndex(catalog)
+    base = rankers.lexical(catalog)
+    vectors = rankers.vectors(catalog, base)
+    stages: dict[str, RankIndex] = {"words alone": words, "`lexical`": base, "`vectors`": vectors}
+    found = {name: evaluate(name, catalog, index.rank, requests, TOP) for name, index in stages.items()}
+    lines = [
+        "| | " + " | ".join(f"@{k}" for k in KS) + " | recall@12 | k for 50 / 80 / 90 % | bytes for 50 / 80 % |",
+        "|---|" + "--:|" * (len(KS) + 3),
+    ]
+    for name, each in found.items():
+        cells = " | ".join(f"{100 * each.complete(k):.1f}" for k in KS)
+        needs = " / ".join(f"{each.k_for(share):,}" for share in (0.5, 0.8, 0.9))
+        sizes = " / ".join(f"{each.bytes_for(share):,}" for share in (0.5, 0.8))
+        lines.append(f"| {name} | {cells} | {100 * each.recall(TOP):.1f} | {needs} | {sizes} |")
+    steps = sum(len(request.tools) for request in requests)
+    sources = len({entry.source for entry in catalog.entries})
+    text = (
+        f"## Many servers, several steps\n\n{len(requests)} requests that need {steps} tools, {sum(map(len, implied))} of them "
+        f"implied by no word (look up the channel id, stage before a commit, what time is it now), over {len(catalog)} tools of "
+        f"{sources} servers. Complete@k in percent:\n\n" + "\n".join(lines) + "\n\n"
+        f"{_missed(found['`vectors`'], implied)}\n\n{_ideas(catalog, requests, found, base.rank, vectors.rank)}"
+    )
+    return text, {name.strip("`"): each for name, each in found.items()}
+
+
+def _missed(result: Evaluation, implied: Sequence[frozenset[str]]) -> str:
+    missed = [
+        (miss.tool in hidden, miss)
+        for outcome, hidden in zip(result.outcomes, implied, strict=True)
+        for miss in outcome.misses
+    ]
+    hidden = sum(each for each, _ in missed)
+    near = sum(miss.place <= MOST for _, miss in missed)
+    return (
+        f"With vectors {len(missed)} needed tools are not among the first 12: {hidden} implied ones, the rest named in words that "
+        f"their descriptions do not use. {near} of them are among the first {MOST}. A place that is larger than the catalog's "
+        "last match means that nothing matches."
+    )
+
+
+def _ideas(
+    catalog: Catalog, requests: Sequence[LabelledRequest], found: dict[str, Evaluation], lexical: Rank, vectors: Rank
+) -> str:
+    whole, step = _per_step(catalog, requests, vectors, TOP), _per_step(catalog, requests, vectors, 5)
+    unsure = [should_escalate(lexical(request.text)) for request in requests]
+    complete = [outcome.needed <= TOP for outcome in found["`lexical`"].outcomes]
+    ideal = fmean(one or other for one, other in zip(unsure, complete, strict=True))
+    return f"""\
+| idea | complete@12, `lexical` | |
+|---|--:|---|
+| what a value stands for: `notes.md` is a file, `#ops` a channel, `example.org` a page | +16.7 | kept; public catalogs do not change |
+| the look-up of a required id, for the best two entries | +1.5 | kept; with vectors +3.0, at k = 16 +1.5 and +4.6 |
+| the same for the best eight entries | -1.6 | left out: look-ups displace needed entries |
+| the step at hand alone: clauses of completed steps removed | next tool among 5: {step[0]:.1f} -> {step[1]:.1f} %, among 12: {whole[0]:.1f} -> {whole[1]:.1f} % | left out: a clause names objects that later steps need |
+| the filter call | {100 * ideal:.1f} at most | as before: {100 * fmean(unsure):.0f} % of these requests are unsure, so a filter call is made where the budget allows it |
+
+A request of several steps needs a larger k more than a better ranker: 20 entries bring with vectors what no change of the
+ranking brought at 12. `[selection.max_entries]` raises it where the budget of a model allows the bytes."""
+
+
+def _per_step(catalog: Catalog, requests: Sequence[LabelledRequest], rank: Rank, k: int) -> tuple[float, float]:
+    """How often the next tool is among the first k: ranked by the whole request, and without clauses that are done."""
+    ids = [entry.id for entry in catalog.entries]
+    whole, rest = [], []
+    for request in requests:
+        ranking = rank(request.text)
+        first = {ids[index] for index in ranking.order[:k]}
+        parts = {clause: dict(rank(clause).leading(len(ids))) for clause in ranking.clauses}
+        for tool in request.tools:
+            whole.append(tool in first)
+            text = " ".join(parts) or request.text
+            rest.append(tool in {ids[index] for index in rank(text).order[:k]})
+            if len(parts) > 1:
+                del parts[max(parts, key=lambda clause: _share(parts[clause], ids.index(tool)))]
+    return 100 * fmean(whole), 100 * fmean(rest)
+
+
+def _share(scores: dict[int, float], index: int) -> float:
+    return scores.get(index, 0.0) / max(scores.values(), default=1.0)
+
+
+# -- public catalogs, time ---------------------------------------------------------------------------------
+
+
+def public(rankers: Rankers, most: int) -> str:
+    """Complete@12 on the public catalogs; empty without them."""
+    sets = _public_sets()
+    if not sets:
+        return ""
+    lines = [
+        "| | ranker | " + " | ".join(each.name for each in sets) + " | mean |",
+        "|---|---|" + "--:|" * (len(sets) + 1),
+    ]
+    catalogs = {each.name: Catalog.from_data(each.catalog, each.name) for each in sets}
+    bases = {name: rankers.lexical(catalog) for name, catalog in catalogs.items()}
+    both = {"lexical": bases, "vectors": {name: rankers.vectors(catalogs[name], base) for name, base in bases.items()}}
+    for variant in VARIANTS:
+        for ranker, indexes in both.items():
+            values = [_complete(catalogs[each.name], indexes[each.name].rank, each, variant, most) for each in sets]
+            cells = " | ".join(f"{value:.1f}" for value in (*values, fmean(values)))
+            lines.append(f"| {variant} | `{ranker}` | {cells} |")
+    return (
+        "## Public catalogs\n\nComplete@12 in percent, at most "
+        f"{most} requests of each catalog; the variants are those of the [ranking benchmark](selection.md).\n\n"
+        + "\n".join(lines)
+        + f"\n\n{_times(sets, rankers)}"
+    )
+
+
+def _public_sets() -> list[DataSet]:
+    return load(data_folder()) if data_folder().is_dir() else []
+
+
+def _complete(catalog: Catalog, rank: Rank, each: DataSet, variant: str, most: int) -> float:
+    def is_complete(text: str, needed: frozenset[str]) -> bool:
+        return needed <= {catalog.entries[index].id for index, _ in rank(text).leading(TOP)}
+
+    return 100 * fmean(is_complete(text, needed) for text, needed in each.requests(variant, most))
+
+
+def _times(sets: Sequence[DataSet], rankers: Rankers) -> str:
+    lines = [
+        "| tools | index, not cached | index, cached | `lexical`, a request | `vectors` | more |",
+        "|--:|" + "--:|" * 5,
+    ]
+    texts = [text for each in sets for text, _ in each.requests("plain", 30)]
+    for size in (1_000, 10_000):
+        catalog = Catalog.from_data(pooled(list(sets), size), "pooled")
+        base = rankers.lexical(catalog)
+        with tempfile.TemporaryDirectory() as folder:
+            make = functools.partial(Rankers(folder).vectors, catalog, base)
+            first_s, cached_s = _seconds(make), _seconds(make)
+            index = make()
+        words = 1e3 * statistics.median(min(_timed(base.rank, text) for _ in range(ROUNDS)) for text in texts)
+        # A request is embedded once and then remembered: every round has its own text.
+        vectors = 1e3 * statistics.median(
+            min(_timed(index.rank, f"{text} {number}") for number in range(ROUNDS)) for text in texts
+        )
+        more = f"{vectors - words:.1f} ms"
+        lines.append(f"| {size:,} | {first_s:.1f} s | {cached_s:.2f} s | {words:.2f} ms | {vectors:.2f} ms | {more} |")
+    return (
+        "## Times\n\n"
+        + "\n".join(lines)
+        + "\n\nOne run on a shared machine with two processors; compare columns only. The "
+        "model is loaded once per process, 1.7 s and 147 MB. Indexing and ranking run in a worker thread."
+    )
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _timed(rank: Callable[[str], Ranking], text: str) -> float:
+    return _seconds(lambda: rank(text).leading(TOP))
+
+
+# -- page --------------------------------------------------------------------------------------------------
+
+
+def _sections(most: int, cache: str, plots: list[str]) -> Iterator[str]:
+    rankers = Rankers(cache)
+    yield HEAD.rstrip()
+    text, by_language = languages(rankers)
+    servers_text, by_stage = servers(rankers)
+    results = {f"languages, {name}": each for name, each in by_language.items()}
+    results |= {f"servers, {name}": each for name, each in by_stage.items()}
+    drawn = curves({name: each.curve(25) for name, each in results.items()}, "the first k entries", "complete, percent")
+    plots.append(drawn)
+    yield "![Share of requests whose needed tools are all among the first k](selection-vectors.svg)"
+    yield text
+    yield servers_text
+    yield public(rankers, most)
+    yield RUN
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print, and write the page where that is wanted."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name} and {PLOT.name}")
+    parser.add_argument("--most", type=int, default=300, help="requests of each public catalog, 300")
+    parser.add_argument("--cache", default=tempfile.gettempdir() + "/helmdeck-vectors", help="folder of cached vectors")
+    arguments = parser.parse_args(argv)
+    plots: list[str] = []
+    page = "\n\n".join(filter(None, _sections(arguments.most, arguments.cache, plots)))
+    print(page)
+    if arguments.write:
+        PAGE.write_text(page, encoding="utf-8")
+        PLOT.write_text(plots[0], encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,49 @@
+"""The index of the ranker ``lexical``: the word index, and what values, parameters and the language of a request say."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from helmdeck_core import Catalog, RankIndex, Ranking
+from helmdeck_plugins.lexical.companions import Companions
+from helmdeck_plugins.lexical.index import LexicalIndex
+from helmdeck_plugins.lexical.request_language import CatalogLanguages
+from helmdeck_plugins.lexical.value_hints import value_terms
+
+UNKNOWN_LANGUAGE: Final = "lexical.unknown_language"
+"""The label of a ranking whose request is in a language that the catalog does not use."""
+
+
+class CatalogIndex(RankIndex):
+    """The index of one catalog. Immutable and thread-safe.
+
+    :param weights: overrides of ``LEXICAL_WEIGHTS``.
+    """
+
+    def __init__(self, catalog: Catalog, **weights: float) -> None:
+        self._index = LexicalIndex(catalog, **weights)
+        self._languages = CatalogLanguages.of(catalog.entries)
+        self._companions = Companions(catalog.entries)
+
+    def rank(self, request: str) -> Ranking:
+        """Rank the catalog for a request.
+
+        A ranking for a request in a language that the catalog does not use is not reliable: what matches are names, numbers
+        and coincidences.
+        """
+        reading = self._index.read(request)
+        asking = "\n".join(reading.asking) or request
+        if terms := value_terms(asking):
+            reading = attrs.evolve(reading, weights={**terms, **reading.weights})
+        ranking = self._companions.add(self._index.rank_reading(reading), asking)
+        if not self._languages.lack(asking):
+            return ranking
+        return attrs.evolve(
+            ranking,
+            clause_best=(),
+            clause_confidence=(),
+            notes=(*ranking.notes, UNKNOWN_LANGUAGE),
+            is_reliable=False,
+        )
