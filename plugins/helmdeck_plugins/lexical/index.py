@@ -38,11 +38,11 @@ _CHANCE_TERMS: Final = 3
 # Maximum number of terms in an explanation.
 _EXPLAINED_TERMS: Final = 8
 # Postings read for a query before only the best entries are scored further, and the number of those.
-_TOUCHED: Final = 1_000
-_SURVIVORS: Final = 128
+_TOUCHED: Final = 3_000
+_SURVIVORS: Final = 256
 # The same for a clause, of which only the best entries are used.
-_TOUCHED_BY_CLAUSE: Final = 200
-_SURVIVORS_OF_CLAUSE: Final = 48
+_TOUCHED_BY_CLAUSE: Final = 600
+_SURVIVORS_OF_CLAUSE: Final = 96
 # The same for a sentence, of which only the best score is used.
 _TOUCHED_BY_SENTENCE: Final = 100
 _SURVIVORS_OF_SENTENCE: Final = 32
@@ -92,7 +92,7 @@ class LexicalIndex:
 
     def read(self, request: str) -> Reading:
         """Separate the request from a pasted document, using the catalog's words."""
-        return read(request, self._postings.verbs, self._relevance)
+        return read(request, self._postings.verbs, self.relevance)
 
     def rank_reading(self, reading: Reading) -> Ranking:
         """Rank the catalog for a request that is already parsed."""
@@ -150,7 +150,7 @@ class LexicalIndex:
 
     # -- scoring ------------------------------------------------------------------------------------------
 
-    def _relevance(self, found: Sequence[str]) -> float:
+    def relevance(self, found: Sequence[str]) -> float:
         """Return the best score for the terms of a sentence, normalised by its length."""
         query = {term: 1.0 for term in found if term in self._postings.impacts}
         scores = self._accumulate(query, _TOUCHED_BY_SENTENCE, _SURVIVORS_OF_SENTENCE)

@@ -14,7 +14,8 @@ from typing import Final
 
 import attrs
 
-from helmdeck_plugins.lexical.layout import Sentence, asking_chances, is_question, sentences
+from helmdeck_plugins.lexical.layout import asking_chances
+from helmdeck_plugins.lexical.sentences import Sentence, is_question, sentences
 from helmdeck_plugins.lexical.text import EMAIL, PATH, SEPARATORS, URL, terms, token_starts, word_terms
 from helmdeck_plugins.lexical.words import ASKING_PAIRS, BEFORE_VERB, JOINTS, PLEASE, VERBS, WISHES
 
