@@ -29,7 +29,7 @@ from helmdeck_plugins.lexical.layout import BORDER, LAYOUT, Text
 from helmdeck_plugins.lexical.sentences import sentences
 
 WEIGHTS = Path(layout.__file__).with_name("segmentation.json")
-JOINTS = ("\n\n", "\n\n", "\n\n", "\n", "\n", " ")
+JOINTS = ("\n\n", "\n\n", "\n", " ")
 LIST_JOINTS = (" ", " ", "\n", "\n", "\n\n", "\n- ")
 MODES = ("alone",) * 4 + ("last",) * 7 + ("first",) * 6 + ("around",) * 2 + ("inside",)
 RIDGE = 3.0
@@ -117,6 +117,8 @@ def compose(rng: random.Random, mode: str, own: Sequence[str], document: str) ->
         request += rng.choice(LIST_JOINTS) + rng.choice(own)
     document = excerpt(rng, document)
     joint = rng.choice(JOINTS)
+    if joint == " " and (document if mode == "last" else request)[-1] not in ".!?\u3002\uff01\uff1f":
+        joint = "\n"  # no sentence ends there
     if mode == "last":
         return [(document, False), (joint, False), (request, True)]
     if mode == "first":

@@ -44,6 +44,7 @@ _DOCUMENT_LENGTH: Final = 1000.0
 BORDER: Final = (
     "same_line", "new_line", "paragraph", "outermost", "in_block", "break", "switch", "colon", "title", "position",
     "neighbour_relevance", "neighbour_asks", "neighbour_open", "neighbour_bullet", "list_inside",
+    "own_asks", "own_relevance", "own_open", "contrast",
 )  # fmt: skip
 """Names of the features of the border between request and document."""
 LAYOUT: Final = (
@@ -229,6 +230,8 @@ class Text:
             float(document == at and is_open and not self._asks[document]), log(len(found)),
             self.relevance.get(document, 0.0), float(self._asks[document]), float(is_open),
             float(cues.BULLET in beside), float(cues.BULLET in own and cues.BULLET in beside),
+            float(self._asks[request]), self.relevance.get(request, 0.0), float(cues.OPEN_END in own),
+            float(self._asks[request] and not self._asks[document]),
         )  # fmt: skip
 
     # -- layouts -------------------------------------------------------------------------------------------
