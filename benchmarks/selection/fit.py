@@ -127,7 +127,13 @@ def compose(rng: random.Random, mode: str, own: Sequence[str], document: str) ->
         return [(request, True), ("\n\n", False), (document, False), ("\n\n", False), (rng.choice(own), True)]
     places = [place for place in range(len(document)) if document.startswith("\n\n", place)]
     place = rng.choice(places) if places else len(document)
-    return [(document[:place], False), ("\n\n", False), (request, True), ("\n\n", False), (document[place:].strip(), False)]
+    return [
+        (document[:place], False),
+        ("\n\n", False),
+        (request, True),
+        ("\n\n", False),
+        (document[place:].strip(), False),
+    ]
 
 
 def excerpt(rng: random.Random, document: str) -> str:
@@ -147,8 +153,8 @@ def example(parts: Iterable[tuple[str, bool]], source: Source, document: Documen
         whole += text
         flags += [is_request] * len(text)
     found = sentences(whole)
-    widths = [layout._width(sentence.text) for sentence in found]
-    if sum(widths) < layout._SHORT_TEXT or len(found) < 2:
+    widths = [layout.width(sentence.text) for sentence in found]
+    if sum(widths) < layout.SHORT_TEXT or len(found) < 2:
         return None
     place, wanted = 0, []
     for sentence in found:
@@ -181,7 +187,7 @@ def vectors(text: Text) -> Array:
         for place, value in own.items():
             row[place] = value
     sums = np.vstack([np.zeros(features.shape[1]), np.cumsum(features, axis=0)])
-    most, count = layout._EVIDENCE_SENTENCES, len(text.found)
+    most, count = layout.EVIDENCE_SENTENCES, len(text.found)
     rows = np.zeros((len(text.layouts), len(NAMES)), dtype=np.float32)
     wide = len(cues.FEATURES)
     for row, each in zip(rows, text.layouts, strict=True):
@@ -199,9 +205,9 @@ def vectors(text: Text) -> Array:
             borders += text.after[each.after]
         own = row[2 * wide + len(BORDER) :]
         if rest:
-            own[: layout._ALONE_FEATURES] = each.features
+            own[: layout.ALONE_FEATURES] = each.features
         else:
-            own[layout._ALONE_FEATURES :] = each.features
+            own[layout.ALONE_FEATURES :] = each.features
     return rows
 
 
@@ -246,7 +252,9 @@ def mean(judged: Sequence[tuple[Example, float]], keep: Callable[[Example], bool
     return f"{100 * np.mean(kept):.1f} ({len(kept)})" if kept else "-"
 
 
-def crossed(many: Sequence[Source], texts: Sequence[Document], count: int, *, whole_sets: bool) -> list[tuple[Example, float]]:
+def crossed(
+    many: Sequence[Source], texts: Sequence[Document], count: int, *, whole_sets: bool
+) -> list[tuple[Example, float]]:
     """Fit without a fifth of the documents and one data set, and judge the texts made of both; for each pair of them."""
     examples = build(many, texts, count, 1)
     names = sorted({each.document for each in examples} - {":none"})

@@ -37,7 +37,9 @@ class Document:
 def documents(split: str) -> list[Document]:
     """Return the documents of ``fit``, of ``held_out``, or ``older`` ones, which the tests use."""
     if split == "older":
-        return [Document("en", path.stem, path.read_text(encoding="utf-8").strip()) for path in sorted(OLDER.glob("*.txt"))]
+        return [
+            Document("en", path.stem, path.read_text(encoding="utf-8").strip()) for path in sorted(OLDER.glob("*.txt"))
+        ]
     found = []
     for path in sorted((FOLDER / split).glob("*.txt")):
         for part in path.read_text(encoding="utf-8").split("%%% ")[1:]:

@@ -6,7 +6,8 @@ Case is not a feature: a request in capitals is read like any other.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -71,7 +72,17 @@ _ADDRESSING: Final = frozenset(
         ("peux", "tu"), ("pouvez", "vous"), ("pourriez", "vous"), ("puedes", "decirme"),
     }
 )  # fmt: skip
-_WANTING: Final = ASKING_PAIRS - _ADDRESSING
+_BIT: Final = {name: 1 << place for place, name in enumerate(FEATURES)}
+_BASE: Final = _BIT["base"]
+_STARTS_PAIR: Final = 1 << len(FEATURES)
+_FLAGGED: Final = {
+    "please": PLEASE, "wish": _WISH_WORDS, "first_person": _FIRST, "we": _WE, "you": _YOU, "pointer": _POINTER,
+}  # fmt: skip
+_PAIRS: Final = {
+    **dict.fromkeys(ASKING_PAIRS - _ADDRESSING, _BIT["wish"]),
+    **dict.fromkeys(_ADDRESSING, _BIT["asks_you"]),
+}
+_BEFORE_COMMAND: Final = LEAD_INS | frozenset("bitte por favor y und et dann puis".split())
 _ADDRESSING_WORDS: Final = frozenset("puedes podrias puede peux kannst".split())
 
 # Chinese, Japanese, Korean, Thai and Arabic have no spaces around such words, or join them to others.
@@ -86,7 +97,7 @@ _OTHER_WISH: Final = re.compile(
     "|\uc2f6\uc5b4\uc694|\uc6d0\ud574\uc694|\u0e15\u0e49\u0e2d\u0e07\u0e01\u0e32\u0e23|\u0e2d\u0e22\u0e32\u0e01"
     "|\u0623\u0631\u064a\u062f|\u0623\u062d\u062a\u0627\u062c|\u0445\u043e\u0447\u0443|\u043c\u043d\u0435 \u043d\u0443\u0436"
 )
-_OTHER_QUESTION: Final = re.compile(
+_OTHER_QUESTION: Final = re.compile(  # without a question mark
     "[\u5417\u55ce\u5462\u4e48\u9ebc](?:[\u3002\uff1f\uff01]|$)|\u591a\u5c11|\u600e\u4e48|\u600e\u9ebc|\u4ec0\u4e48|\u751a\u9ebc|\u54ea|"
     "\u307e\u3059\u304b|\u3067\u3059\u304b|\u3067\u3057\u3087\u3046\u304b|\ub098\uc694|\u0647\u0644 |\u0643\u064a\u0641 |\u0645\u0627 \u0647"
 )
@@ -101,56 +112,98 @@ _OTHER_POINTER: Final = re.compile(
     "\u4e0a\u9762|\u4e0b\u9762|\u4ee5\u4e0b|\u6587\u4e2d|\u8fd9\u6bb5|\u8fd9\u4efd|\u8fd9\u7bc7|\u4e0a\u306e|\u4ee5\u4e0b\u306e|\u3053\u306e\u6587"
 )
 
+_OTHERS: Final = (
+    ("please", _OTHER_PLEASE), ("wish", _OTHER_WISH), ("question", _OTHER_QUESTION), ("first_person", _OTHER_FIRST),
+    ("you", _OTHER_YOU), ("pointer", _OTHER_POINTER),
+)  # fmt: skip
+
 _LABEL: Final = re.compile(r"[^\W\d_][^\n:\uff1a?!,;(){}\[\]=<>\"]{0,30}[:\uff1a](?=\s|[^\x00-\x7f])")
-_BULLET: Final = re.compile(r"[-*+\u2022\u00b7\u25e6\u2013\u30fb#>|]|\[[ xX]?\]|\(?[0-9a-zA-Z]{1,3}[.)\u3001]\s|\d+(?:\.\d+)+\s|[\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341]{1,3}[\u3001.]|\u00a7")
+_BULLET: Final = re.compile(
+    r"[-*+\u2022\u00b7\u25e6\u2013\u30fb#>|]|\[[ xX]?\]|\(?[0-9a-zA-Z]{1,3}[.)\u3001]\s|\d+(?:\.\d+)+\s|[\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341]{1,3}[\u3001.]|\u00a7"
+)
 _FULL_STOP: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f][\"'\u201d\u2019\u00bb\u300d)\]]{0,4}$")
 _QUOTES: Final = '"\u201c\u201e\u00ab\u300c>|'
-_QUOTED_VALUE: Final = re.compile("\"[^\"]{1,80}\"|(?<!\\w)'[^']{1,80}'(?!\\w)|\u201c[^\u201d]{1,80}\u201d|\u300c[^\u300d]{1,80}\u300d")
-_NUMBER: Final = re.compile(r"(?<!^)\d")
+_VALUE: Final = re.compile(
+    "(?<!^)[0-9]|\"[^\"]{1,80}\"|(?<!\\w)'[^']{1,80}'(?!\\w)|\u201c[^\u201d]{1,80}\u201d|\u300c[^\u300d]{1,80}\u300d"
+)
 _SYMBOL: Final = re.compile(r"[{}()<>\[\]=;_$\\/@|~^&%]")
 _CELL: Final = re.compile(r"[,;\t|](?=\S)")
 _LONG: Final = 160
-# Only this many characters of a sentence are searched for cues.
+# Only this many characters and words of a sentence are searched for cues.
 _SEARCHED: Final = 400
+_COUNTED: Final = 80
 
 
-def features(sentence: Sentence) -> tuple[tuple[int, float], ...]:
-    """Return places and values of the features of a sentence that are not zero; the context adds others."""
-    text, found = sentence.text[:_SEARCHED], sentence.words[:80]
-    active = ["base"]
-    known = frozenset(found)
-    lead = _command(found)
-    pairs = frozenset(pairwise(found))
-    addresses = not _ADDRESSING.isdisjoint(pairs) or not _ADDRESSING_WORDS.isdisjoint(found[:2])
-    asks_please, wishes = not PLEASE.isdisjoint(known), not _WISH_WORDS.isdisjoint(known) or not _WANTING.isdisjoint(pairs)
-    asks, first = is_question(text), not _FIRST.isdisjoint(known)
-    you, pointer = not addresses and not _YOU.isdisjoint(known), not _POINTER.isdisjoint(known)
-    if not text.isascii():
-        asks_please = asks_please or _OTHER_PLEASE.search(text) is not None
-        wishes = wishes or _OTHER_WISH.search(text) is not None
-        asks = asks or _OTHER_QUESTION.search(text) is not None
-        first = first or _OTHER_FIRST.search(text) is not None
-        you = you or _OTHER_YOU.search(text) is not None
-        pointer = pointer or _OTHER_POINTER.search(text) is not None
-        if not lead and _OTHER_COMMAND.search(text):
-            lead = "command"
-    flags = (
-        (lead, bool(lead)), ("please", asks_please), ("asks_you", addresses), ("wish", wishes), ("question", asks),
-        ("first_person", first), ("we", not _WE.isdisjoint(known)), ("you", you), ("pointer", pointer),
-        ("label", _LABEL.match(text) is not None), ("bullet", _BULLET.match(text) is not None),
-        ("quoted", text[0] in _QUOTES), ("letter", not _LETTER.isdisjoint(found[:3])),
-        ("open_end", _FULL_STOP.search(sentence.text[-8:]) is None), ("short", len(found) <= 2 and text.isascii()),
-        ("long", len(sentence.text) > _LONG),
-        ("value", _NUMBER.search(text) is not None or _QUOTED_VALUE.search(text) is not None),
-    )  # fmt: skip
-    active += [name for name, holds in flags if holds]
-    vector = [(_PLACE[name], 1.0) for name in active]
-    if symbols := len(_SYMBOL.findall(text)):
-        vector.append((_PLACE["symbols"], min(1.0, 10 * symbols / len(text))))
+def features(sentence: Sentence) -> tuple[dict[int, float], str]:
+    """Return the features of a sentence that are not zero, by place, and its language; the context adds features.
+
+    The language is a script or, of Latin letters, a language; empty where that is not clear.
+    """
+    text, found = sentence.text[:_SEARCHED], sentence.words[:_COUNTED]
+    flags, counts = _BASE, 0
+    for word in found:
+        row = _CUES.get(word)
+        if row is not None:
+            flags |= row[0]
+            counts += row[1]
+    if flags & _STARTS_PAIR:
+        flags &= ~_STARTS_PAIR
+        for pair in pairwise(found):
+            flags |= _PAIRS.get(pair, 0)
+    if not _ADDRESSING_WORDS.isdisjoint(found[:2]):
+        flags |= _BIT["asks_you"]
+    if flags & _BIT["asks_you"]:
+        flags &= ~_BIT["you"]
+    if not _LETTER.isdisjoint(found[:3]):
+        flags |= _BIT["letter"]
+    flags |= _command(found)
+    language = ""
+    if text.isascii():
+        if len(found) <= 2:
+            flags |= _BIT["short"]
+    else:
+        flags |= _other_cues(text, flags)
+        language = next((name for name, pattern in _SCRIPTS if pattern.search(text)), "")
+    language = language or _latin_language(counts)
+    end = text[-6:] if len(text) == len(sentence.text) else sentence.text[-6:]
+    if not _FULL_STOP.search(end):
+        flags |= _BIT["open_end"]
+    elif is_question(end):
+        flags |= _BIT["question"]
+    if len(sentence.text) > _LONG:
+        flags |= _BIT["long"]
+    if text[0] in _QUOTES:
+        flags |= _BIT["quoted"]
+    if _LABEL.match(text):
+        flags |= _BIT["label"]
+    if _BULLET.match(text):
+        flags |= _BIT["bullet"]
+    if _VALUE.search(text):
+        flags |= _BIT["value"]
+    vector = dict.fromkeys(_places(flags), 1.0)
+    symbols = len(_SYMBOL.findall(text))
+    if symbols:
+        vector[SYMBOLS] = min(1.0, 10 * symbols / len(text))
     cells = len(_CELL.findall(text))
     if cells > 1:
-        vector.append((_PLACE["cells"], min(1.0, cells / 5)))
-    return tuple(vector)
+        vector[_PLACE["cells"]] = min(1.0, cells / 5)
+    return vector, language
+
+
+@lru_cache(maxsize=4_096)
+def _places(flags: int) -> tuple[int, ...]:
+    return tuple(place for place in range(len(FEATURES)) if flags >> place & 1)
+
+
+def _other_cues(text: str, flags: int) -> int:
+    """Return the cues of languages whose words are not separated or not folded here."""
+    found = 0
+    for name, pattern in _OTHERS:
+        if pattern.search(text):
+            found |= _BIT[name]
+    if not flags & _BIT["command"] and _OTHER_COMMAND.search(text):
+        found |= _BIT["command"]
+    return found
 
 
 ASKING: Final = frozenset(_PLACE[name] for name in ("command", "please", "asks_you", "wish", "question"))
@@ -162,15 +215,14 @@ LABEL, BULLET, LETTER, OPEN_END, SYMBOLS, COMMAND = (
 )
 
 
-def _command(found: Sequence[str]) -> str:
+def _command(found: Sequence[str]) -> int:
     for position, word in enumerate(found):
-        if word not in LEAD_INS and word not in ("bitte", "por", "favor", "y", "und", "et", "dann", "puis"):
+        if word not in _BEFORE_COMMAND:
             if word in VERBS:
                 after = found[position + 1] if position + 1 < len(found) else ""
-                return "command" if after in OBJECT_STARTS else "maybe_command"
-            stem = word.removesuffix("-le").removesuffix("-moi").removesuffix("-la")
-            return "command" if stem in _COMMANDS else ""
-    return ""
+                return _BIT["command" if after in OBJECT_STARTS else "maybe_command"]
+            return _BIT["command"] if word.partition("-")[0] in _COMMANDS else 0
+    return 0
 
 
 # -- the language of a sentence ------------------------------------------------------------------------------
@@ -186,30 +238,40 @@ _SCRIPTS: Final = (
     ("hebrew", re.compile("[\u0590-\u05ff]")),
     ("indic", re.compile("[\u0900-\u0dff]")),
 )
-_TONGUES: Final = {
+# Counters of words of each language are packed into one number; a sentence has at most _COUNTED words.
+_COUNTER: Final = 8
+_MASK: Final = 255
+_LANGUAGES: Final = {
     "en": "the of to is and with for this that it my me what you are from how have can on please be",
     "de": "der die das und ist nicht mit ein eine einen den dem im zu auf fur von bitte ich wie wird sie wir bei nach",
     "fr": "le la les des et est une du pour dans que qui sur au avec je nous vous ce il pas s'il mon",
     "es": "el los las y una del por que en con para es se mi lo como cual al su esta",
 }
-_TONGUE_OF: Final[dict[str, tuple[str, ...]]] = {}
-for _name, _words in _TONGUES.items():
-    for _word in _words.split():
-        _TONGUE_OF[_word] = (*_TONGUE_OF.get(_word, ()), _name)
 
 
-def tongue(sentence: Sentence) -> str:
-    """Return the script of a sentence or, of Latin letters, its language; empty where that is not clear."""
-    text = sentence.text[:_SEARCHED]
-    if not text.isascii():
-        for name, pattern in _SCRIPTS:
-            if pattern.search(text):
-                return name
-    counts: dict[str, int] = {}
-    for word in sentence.words[:80]:
-        for name in _TONGUE_OF.get(word, ()):
-            counts[name] = counts.get(name, 0) + 1
+def _latin_language(counts: int) -> str:
+    """Return the language with most words, of counters that are packed into one number."""
     if not counts:
         return ""
-    best = max(counts, key=lambda name: counts[name])
-    return best if list(counts.values()).count(counts[best]) == 1 else ""
+    rows = sorted([(counts >> _COUNTER * place & _MASK, name) for place, name in enumerate(_LANGUAGES)], reverse=True)
+    return rows[0][1] if rows[0][0] > rows[1][0] else ""
+
+
+def _cue_table() -> dict[str, tuple[int, int]]:
+    """Return the flags and language counters of every word that is a cue."""
+    table: dict[str, tuple[int, int]] = {}
+
+    def add(words: Iterable[str], flags: int, counts: int) -> None:
+        for word in words:
+            before = table.get(word, (0, 0))
+            table[word] = (before[0] | flags, before[1] + counts)
+
+    for name, words in _FLAGGED.items():
+        add(words, _BIT[name], 0)
+    add({first for first, _ in _PAIRS}, _STARTS_PAIR, 0)
+    for place, text in enumerate(_LANGUAGES.values()):
+        add(text.split(), 0, 1 << _COUNTER * place)
+    return table
+
+
+_CUES: Final = _cue_table()

@@ -11,8 +11,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import exp, log
+from operator import mul
 from typing import Final, NamedTuple
 
 import attrs
@@ -22,7 +23,7 @@ from helmdeck_plugins.lexical.sentences import Gap, Sentence
 
 # A shorter text contains no document, and shorter text is background ("I am planning a trip ..."), not a document; both
 # in characters, of which one without spaces between words counts as two.
-_SHORT_TEXT: Final = 400
+SHORT_TEXT: Final = 400
 _SHORT_DOCUMENT: Final = 280
 _WIDE: Final = "\u2e80"
 # Maximum number of sentences of a request next to a document, and at either end of a request around it.
@@ -34,7 +35,7 @@ _INNER_PARAGRAPHS: Final = 10
 _RELEVANT_ENDS: Final = 5
 _FEATURED_ENDS: Final = 60
 # Sentences of one author are similar, so the evidence of many counts as that of a few.
-_EVIDENCE_SENTENCES: Final = 4
+EVIDENCE_SENTENCES: Final = 4
 # Words of sentences with a lower probability count nothing.
 _NEGLIGIBLE: Final = 0.25
 # Usual length of a request and of a document, in characters.
@@ -54,7 +55,7 @@ LAYOUT: Final = (
     "alone_tongues", "alone_paragraphs", "alone_asks", "alone_titled", "alone_starts", "alone_ends",
 )  # fmt: skip
 """Names of the features of a layout; those of a text without a document start with ``alone``."""
-_ALONE_FEATURES: Final = LAYOUT.index("alone_length")
+ALONE_FEATURES: Final = LAYOUT.index("alone_length")
 
 Relevance = Callable[[Sequence[str]], float]
 
@@ -107,17 +108,18 @@ def asking_chances(found: Sequence[Sentence], relevance: Relevance | None = None
     :param relevance: how well terms match the catalog; used for sentences near the ends.
     """
     everything = [1.0] * len(found)
-    widths = [_width(sentence.text) for sentence in found]
-    if sum(widths) < _SHORT_TEXT or len(found) < 2:
+    widths = [width(sentence.text) for sentence in found]
+    if sum(widths) < SHORT_TEXT or len(found) < 2:
         return everything
     chances = _chances(Text(found, widths, relevance), model())
-    if sum([width for width, chance in zip(widths, chances, strict=True) if chance < 0.5]) < _SHORT_DOCUMENT:
+    if sum([size for size, chance in zip(widths, chances, strict=True) if chance < 0.5]) < _SHORT_DOCUMENT:
         return everything
     best = max(chances)
     return [chance if chance >= _NEGLIGIBLE or chance == best else 0.0 for chance in chances]
 
 
-def _width(text: str) -> int:
+def width(text: str) -> int:
+    """Return the length of a text in characters; one of a script without spaces between words counts twice."""
     return len(text) if text.isascii() else len(text) + sum([char >= _WIDE for char in text[:4_000]])
 
 
@@ -140,8 +142,7 @@ class Text:
         self._own: list[dict[int, float]] = [{0: 1.0}] * count
         self._tongues = [""] * count
         for i in featured:
-            self._own[i] = dict(cues.features(found[i]))
-            self._tongues[i] = cues.tongue(found[i])
+            self._own[i], self._tongues[i] = cues.features(found[i])
         self._asks = [not cues.ASKING.isdisjoint(own) for own in self._own]
         self._context(featured, relevance)
         self._cohere()
@@ -208,14 +209,15 @@ class Text:
         self.before: dict[int, tuple[float, ...]] = {}
         self.after: dict[int, tuple[float, ...]] = {}
         reach = _LONGEST_REQUEST + 1
-        near = {i for i in range(1, count) if i < reach or i > count - reach}
-        inner = {*paragraphs[: _INNER_PARAGRAPHS + 1], *paragraphs[-_INNER_PARAGRAPHS - 1 :]}
-        for i in near | inner:
+        self._inner = (paragraphs[:_INNER_PARAGRAPHS], paragraphs[-_INNER_PARAGRAPHS:])
+        inner = {*self._inner[0], *self._inner[1]}
+        for i in inner.union(range(1, min(reach, count)), range(max(1, count - reach + 1), count)):
             crossing = left[i] - gone[i]
             split = 1.0 - min(1.0, crossing / (min(left[i], len(last) - gone[i]) or 1))
-            self.before[i] = self._border(i, i - 1, i, outer[1], split)
-            self.after[i] = self._border(i, i, i - 1, outer[0], split)
-        self._inner = (paragraphs[:_INNER_PARAGRAPHS], paragraphs[-_INNER_PARAGRAPHS:])
+            if i in inner or i > count - reach:
+                self.before[i] = self._border(i, i - 1, i, outer[1], split)
+            if i in inner or i < reach:
+                self.after[i] = self._border(i, i, i - 1, outer[0], split)
 
     def _border(self, at: int, document: int, request: int, outer: int, split: float) -> tuple[float, ...]:
         found, gap = self.found, self.found[at].gap
@@ -282,7 +284,7 @@ class Text:
 
     def _inner_pairs(self) -> Iterator[tuple[int, int]]:
         """Yield start and end of single paragraphs near the ends of the text."""
-        pairs = {pair for places in self._inner for pair in zip(places, places[1:], strict=False)}
+        pairs = {pair for places in self._inner for pair in pairwise(places)}
         for start, end in sorted(pairs):
             if end - start <= min(_LONGEST_REQUEST, len(self.found) - 2):
                 yield start, end
@@ -290,7 +292,7 @@ class Text:
     def _alone(self, asking: float, paragraphs: int, titled: float) -> tuple[float, ...]:
         own = self._own
         count = len(own)
-        surprise = log(max(self._lengths[count], _SHORT_TEXT) / _SHORT_TEXT)
+        surprise = log(max(self._lengths[count], SHORT_TEXT) / SHORT_TEXT)
         labels = sum([cues.LABEL in vector for vector in own])
         letters = [i for i, vector in enumerate(own) if cues.LETTER in vector]
         bullets = sum([cues.BULLET in vector for vector in own])
@@ -313,7 +315,7 @@ def _chances(text: Text, weights: Model) -> list[float]:
     before = {i: _dot(weights.border, vector) for i, vector in text.before.items()}
     after = {i: _dot(weights.border, vector) for i, vector in text.after.items()}
     before[-1] = after[-1] = 0.0
-    beside, alone = weights.layout[:_ALONE_FEATURES], weights.layout[_ALONE_FEATURES:]
+    beside, alone = weights.layout[:ALONE_FEATURES], weights.layout[ALONE_FEATURES:]
     scores: list[float] = []
     for layout in text.layouts:
         start, end, is_around, size, first, last, features = layout
@@ -323,10 +325,10 @@ def _chances(text: Text, weights: Model) -> list[float]:
         else:
             told = stating[count] - told
         rest = count - size
-        if size > _EVIDENCE_SENTENCES:
-            inside *= _EVIDENCE_SENTENCES / size
-        if rest > _EVIDENCE_SENTENCES:
-            told *= _EVIDENCE_SENTENCES / rest
+        if size > EVIDENCE_SENTENCES:
+            inside *= EVIDENCE_SENTENCES / size
+        if rest > EVIDENCE_SENTENCES:
+            told *= EVIDENCE_SENTENCES / rest
         scores.append(inside + told + before[first] + after[last] + _dot(beside if rest else alone, features))
     best = max(scores)
     # Each layout adds its share at its start and removes it at its end.
@@ -348,4 +350,4 @@ def _sum(weights: Sequence[float], vector: Mapping[int, float]) -> float:
 
 
 def _dot(weights: Sequence[float], vector: Sequence[float]) -> float:
-    return sum([weight * value for weight, value in zip(weights, vector, strict=True)])
+    return sum(map(mul, weights, vector))

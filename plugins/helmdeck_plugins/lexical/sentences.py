@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from helmdeck_plugins.lexical.text import SEPARATORS, tokens, word_terms
+from helmdeck_plugins.lexical.text import SEPARATORS, tokens, unique_terms
 
 # Requests are near the ends of long texts; the middle is not split into sentences.
 _END_CHARACTERS: Final = 8_000
@@ -56,7 +56,7 @@ class Sentence:
     @cached_property
     def terms(self) -> tuple[str, ...]:
         """The unique terms."""
-        return tuple(dict.fromkeys([term for word in self.words for term in word_terms(word)]))
+        return unique_terms(self.words)
 
 
 def sentences(text: str) -> list[Sentence]:
@@ -84,7 +84,8 @@ def _split(text: str) -> list[Sentence]:
             before = found.pop()
             content, gap = f"{before.text} {content}", before.gap
         every = tuple(tokens(content))
-        found.append(Sentence(content, every, tuple([token for token in every if token not in SEPARATORS]), gap))
+        words = every if SEPARATORS.isdisjoint(every) else tuple([t for t in every if t not in SEPARATORS])
+        found.append(Sentence(content, every, words, gap))
     return found
 
 
