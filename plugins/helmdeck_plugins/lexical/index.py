@@ -37,15 +37,18 @@ _MIN_LEAD: Final = 1e-6
 _CHANCE_TERMS: Final = 3
 # Maximum number of terms in an explanation.
 _EXPLAINED_TERMS: Final = 8
-# Postings read for a query before only the best entries are scored further, and the number of those.
-_TOUCHED: Final = 1_000
-_SURVIVORS: Final = 128
-# The same for a clause, of which only the best entries are used.
-_TOUCHED_BY_CLAUSE: Final = 200
-_SURVIVORS_OF_CLAUSE: Final = 48
-# The same for a sentence, of which only the best score is used.
-_TOUCHED_BY_SENTENCE: Final = 100
-_SURVIVORS_OF_SENTENCE: Final = 32
+# Postings read for a query, or for a clause, before entries that cannot become one of the best are left out, and the
+# number of those.
+_TOUCHED: Final = 600
+_LEADERS: Final = 32
+_TOUCHED_BY_CLAUSE: Final = 60
+_LEADERS_OF_CLAUSE: Final = 8
+# After this many postings no further entries are scored in any case.
+_MOST_TOUCHED: Final = 1_500
+# Share of the largest possible score of the remaining terms that an entry is expected to gain.
+_EXPECTED_GAIN: Final = 0.2
+# Postings read for the relevance of a sentence, of which only the best score is used.
+_TOUCHED_BY_SENTENCE: Final = 200
 # Size limit of the cache of term expansions.
 _MAX_CACHED_TERMS: Final = 20_000
 
@@ -82,6 +85,7 @@ class LexicalIndex:
         self._by_id = sorted(range(len(self._ids)), key=self._ids.__getitem__)
         self._expansions: dict[str, tuple[tuple[str, float], ...]] = {}
         self._fields = cache(self._postings.fields_of)
+        self._peak = cache(self._postings.peak)
         self.verbs = self._postings.verbs
 
     # -- ranking ------------------------------------------------------------------------------------------
@@ -92,12 +96,12 @@ class LexicalIndex:
 
     def read(self, request: str) -> Reading:
         """Separate the request from a pasted document, using the catalog's words."""
-        return read(request, self._postings.verbs, self._relevance)
+        return read(request, self._postings.verbs, self.relevance)
 
     def rank_reading(self, reading: Reading) -> Ranking:
         """Rank the catalog for a request that is already parsed."""
         query = self._expand(reading.weights)
-        scores = self._accumulate(query, _TOUCHED, _SURVIVORS)
+        scores = self._accumulate(query, _TOUCHED, _LEADERS)
         asking = spelt_out(reading.asking_words)
         matched = self._matching_phrases(query, asking)
         _reward(scores, matched)
@@ -118,7 +122,7 @@ class LexicalIndex:
     def weighted_scores(self, weights: Mapping[str, float]) -> dict[int, float]:
         """Return the scores of all matching entries for weighted terms, without limits."""
         query = self._expand(weights)
-        scores = self._accumulate(query, _TOUCHED, _SURVIVORS)
+        scores = self._accumulate(query, _TOUCHED, _LEADERS)
         _reward(scores, self._matching_phrases(query, ""))
         return scores
 
@@ -150,10 +154,24 @@ class LexicalIndex:
 
     # -- scoring ------------------------------------------------------------------------------------------
 
-    def _relevance(self, found: Sequence[str]) -> float:
-        """Return the best score for the terms of a sentence, normalised by its length."""
-        query = {term: 1.0 for term in found if term in self._postings.impacts}
-        scores = self._accumulate(query, _TOUCHED_BY_SENTENCE, _SURVIVORS_OF_SENTENCE)
+    def relevance(self, found: Sequence[str]) -> float:
+        """Return the best score for the terms of a sentence, normalised by its length.
+
+        Only the rarest terms count, up to a number of postings; of a sentence of common words, the rarest one.
+        """
+        impacts = self._postings.impacts
+        rows = sorted([(len(impacts[term]), term) for term in found if term in impacts])
+        scores: dict[int, float] = {}
+        get = scores.get
+        touched = 0
+        for size, term in rows:
+            touched += size
+            if touched > _TOUCHED_BY_SENTENCE:
+                break
+            for index, impact in impacts[term].items():
+                scores[index] = get(index, 0.0) + impact
+        if rows and not scores:
+            scores[0] = self._peak(rows[0][1])
         return max(scores.values(), default=0.0) / math.sqrt(len(found) + _CHANCE_TERMS)
 
     def _expand(self, weights: Mapping[str, float]) -> dict[str, float]:
@@ -161,7 +179,8 @@ class LexicalIndex:
         query: dict[str, float] = {}
         get, known = query.get, self._expansions
         for term, weight in weights.items():
-            for other, share in known.get(term) or self._expansion(term):
+            expansion = known.get(term)
+            for other, share in self._expansion(term) if expansion is None else expansion:
                 if weight * share > get(other, 0.0):
                     query[other] = weight * share
         return query
@@ -191,41 +210,44 @@ class LexicalIndex:
                 yield other
 
     def _accumulate(
-        self, query: Mapping[str, float], most: int = _TOUCHED_BY_CLAUSE, survivors: int = _SURVIVORS_OF_CLAUSE
+        self, query: Mapping[str, float], most: int = _TOUCHED_BY_CLAUSE, leaders: int = _LEADERS_OF_CLAUSE
     ) -> dict[int, float]:
-        """Add up the scores of entries for the terms of a query, rarest terms first.
+        """Add up the scores of entries for the terms of a query, the terms of largest possible score first.
 
-        After many postings only the best entries are scored further: the remaining terms are common, and cannot move an
-        entry to the top that no rarer term has brought near it.
+        After ``most`` postings, and after each doubling of their number, entries are left out that the remaining terms
+        will hardly lift to the score of the last leader.
         """
-        impacts, common = self._postings.impacts, self._postings.common
-        rows = sorted([(len(impacts[term]), term) for term in query if term not in common])
+        impacts, common, peak = self._postings.impacts, self._postings.common, self._peak
+        rows = [(peak(term) * weight, term) for term, weight in query.items() if term not in common]
         if not rows:
-            rows = sorted([(len(impacts[term]), term) for term in query])
+            rows = [(peak(term) * weight, term) for term, weight in query.items()]
+        rows.sort(reverse=True)
         scores: dict[int, float] = {}
         get = scores.get
         touched = 0
-        for position, (size, term) in enumerate(rows):
-            touched += size
-            if touched > most and len(scores) >= survivors:
-                return self._score_survivors(_best(scores, survivors), [term for _, term in rows[position:]], query)
+        for position, (_, term) in enumerate(rows):
+            found = impacts[term]
+            touched += len(found)
+            if touched > most and len(scores) >= leaders:
+                least = heapq.nlargest(leaders, scores.values())[-1]
+                gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows[position:]])
+                if gain < least or touched > _MOST_TOUCHED:
+                    best = {index: score for index, score in scores.items() if score + gain >= least}
+                    return self._score_survivors(best, [term for _, term in rows[position:]], query)
+                most = 2 * touched
             weight = query[term]
-            for index, impact in impacts[term].items():
+            for index, impact in found.items():
                 scores[index] = get(index, 0.0) + weight * impact
         return scores
 
     def _score_survivors(
         self, best: dict[int, float], terms: Sequence[str], query: Mapping[str, float]
     ) -> dict[int, float]:
+        impacts = self._postings.impacts
         for term in terms:
-            weight, found = query[term], self._postings.impacts[term]
-            if len(found) < len(best):
-                for index in found.keys() & best.keys():
-                    best[index] += weight * found[index]
-            else:
-                for index in best:
-                    if index in found:
-                        best[index] += weight * found[index]
+            weight, found = query[term], impacts[term]
+            for index in found.keys() & best.keys():
+                best[index] += weight * found[index]
         return best
 
     def _matching_phrases(self, query: Mapping[str, float], asking: str) -> list[tuple[Phrase, float]]:
@@ -304,11 +326,6 @@ class LexicalIndex:
         labels = self._postings.labels_of(index)
         found = [(-labels[term][1] * query[term], labels[term][0]) for term in query.keys() & labels.keys()]
         return tuple(dict.fromkeys([*keywords, *(label for _, label in sorted(found))]))[:_EXPLAINED_TERMS]
-
-
-def _best(scores: Mapping[int, float], count: int) -> dict[int, float]:
-    least = sorted(scores.values(), reverse=True)[count - 1]
-    return {index: score for index, score in scores.items() if score >= least}
 
 
 def _reward(scores: dict[int, float], phrases: Sequence[tuple[Phrase, float]]) -> None:

@@ -1,296 +1,340 @@
 """Separates a request from a document that was pasted with it, at any position.
 
-Every possible layout of a text as request and document gets a score, a log-probability. The probability that a sentence
-belongs to the request is the share of the layouts in which it does. A layout scores high if the request contains more
-requesting sentences than the document, both have typical lengths, and a line break separates them. Case is not a signal.
+Every possible layout of a text as request and document gets a score, a log-probability: the sum of learnt weights of the
+features of its sentences, its borders and the layout itself. The probability that a sentence belongs to the request is the
+share of the layouts in which it does. Case is not a signal. ``segmentation.json`` holds the weights.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from enum import Enum
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from itertools import accumulate, pairwise
 from math import exp, log
+from operator import mul
 from typing import Final, NamedTuple
 
 import attrs
 
-from helmdeck_plugins.lexical.text import SEPARATORS, tokens, word_terms
-from helmdeck_plugins.lexical.words import (
-    ASKING_PAIRS,
-    FIRST_PERSON,
-    LEAD_INS,
-    LETTER_WORDS,
-    OBJECT_STARTS,
-    PLEASE,
-    VERBS,
-    WE,
-)
+from helmdeck_plugins.lexical import cues
+from helmdeck_plugins.lexical.sentences import Gap, Sentence
 
-# A shorter text contains no document.
-_SHORT_TEXT: Final = 400
-# Shorter text is background ("I am planning a trip ..."), not a document.
+# A shorter text contains no document, and shorter text is background ("I am planning a trip ..."), not a document; both
+# in characters, of which one without spaces between words counts as two.
+SHORT_TEXT: Final = 400
 _SHORT_DOCUMENT: Final = 280
-# Requests are near the ends of long texts; the middle is not split into sentences.
-_END_CHARACTERS: Final = 8_000
-
-# Runs of punctuation are bounded, so that a line of ten thousand dots is scanned only once.
-_END: Final = re.compile(
-    r"""[\n.!?\u2026\u3002\uff01\uff1f\u0964] (?:   # a leading set lets the engine skip ahead
-        (?<=\n) \n*+
-      | (?<=[\u3002\uff01\uff1f\u0964]) [\u3002\uff01\uff1f\u0964]{0,7}
-      | (?<=[.!?\u2026]) [.!?\u2026]{0,7} ["'\u201d\u2019)\]]{0,4} (?=\s|\Z)
-    )""",
-    re.VERBOSE,
-)
-_FULL_STOP: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964][\"'\u201d\u2019)\]]{0,4}$")
-_QUESTION: Final = re.compile(r"[?\uff1f\u061f][\"'\u201d\u2019)\]]{0,4}\s*$")
-# A list number is not a sentence.
-_LIST_MARK: Final = re.compile(r"\W*[0-9a-zA-Z]{1,2}\.")
-
-
-class Gap(int, Enum):
-    """Separation of a sentence from the previous one."""
-
-    SAME_LINE = 0
-    NEW_LINE = 1
-    NEW_PARAGRAPH = 2
-
-
-_GAPS: Final = tuple(Gap)
-
-
-@attrs.frozen
-class Sentence:
-    """A sentence, or a line without a full stop.
-
-    :ivar tokens: folded words and the separators between them.
-    :ivar words: folded words.
-    """
-
-    text: str
-    tokens: tuple[str, ...]
-    words: tuple[str, ...]
-    gap: Gap
-
-    @property
-    def terms(self) -> tuple[str, ...]:
-        """The unique terms."""
-        return tuple(dict.fromkeys(term for word in self.words for term in word_terms(word)))
-
-
-def sentences(text: str) -> list[Sentence]:
-    """Split a text into sentences; the middle of a very long one stays one sentence without words."""
-    if len(text) <= 2 * _END_CHARACTERS:
-        return _split(text)
-    head, inside, tail = text[:_END_CHARACTERS], text[_END_CHARACTERS:-_END_CHARACTERS], text[-_END_CHARACTERS:]
-    return [*_split(head), Sentence(inside, (), (), Gap.SAME_LINE), *_split(tail)]
-
-
-def _split(text: str) -> list[Sentence]:
-    found: list[Sentence] = []
-    lines = 0
-    for content, breaks in _pieces(text):
-        lines += breaks
-        if not content:
-            continue
-        gap, lines = _GAPS[min(lines, 2)], 0
-        if found and gap is Gap.SAME_LINE and _LIST_MARK.fullmatch(found[-1].text):
-            before = found.pop()
-            content, gap = f"{before.text} {content}", before.gap
-        every = tuple(tokens(content))
-        found.append(Sentence(content, every, tuple([token for token in every if token not in SEPARATORS]), gap))
-    return found
-
-
-def _pieces(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the text between sentence ends, and the number of line breaks before each."""
-    position = 0
-    for match in _END.finditer(text):
-        if text[match.start()] == "\n":
-            yield text[position : match.start()].strip(), 0
-            yield "", match.end() - match.start()
-        else:
-            yield text[position : match.end()].strip(), 0
-        position = match.end()
-    yield text[position:].strip(), 0
-
-
-# -- strength of a request -----------------------------------------------------------------------------------
-#
-# Log-odds by features of a sentence. They are rough on purpose: they reflect how people talk to assistants, and are not
-# fitted to one collection of requests.
-
-_BASE: Final = -1.5
-_COMMAND: Final = 1.8
-# "Book rides", unlike "book a ride": the first word may be a noun.
-_MAYBE_COMMAND: Final = 1.0
-_COURTESY: Final = 1.8
-_ASKING_WORDS: Final = 1.4
-_QUESTION_MARK: Final = 1.2
-_SPEAKER: Final = 1.0
-# Users write "I"; "we" and "our" are typical of documents of organisations.
-_PLURAL_SPEAKER: Final = -0.8
-_QUOTED_OR_LETTER: Final = -2.0
-_QUOTES: Final = '"\u201c\u00bb>|'
-_MAX_STRENGTH: Final = 2.5
-
-
-def asking_strength(sentence: Sentence) -> float:
-    """Return the log-odds that a sentence is a request to an assistant; 0 is undecided."""
-    found = sentence.words
-    strength = _BASE + _command(found)
-    if not PLEASE.isdisjoint(found):
-        strength += _COURTESY
-    if not FIRST_PERSON.isdisjoint(found):
-        strength += _SPEAKER
-    elif not WE.isdisjoint(found):
-        strength += _PLURAL_SPEAKER
-    if not ASKING_PAIRS.isdisjoint(pairwise(found)):
-        strength += _ASKING_WORDS
-    if _QUESTION.search(sentence.text):
-        strength += _QUESTION_MARK
-    if sentence.text[0] in _QUOTES or not LETTER_WORDS.isdisjoint(found[:2]):
-        strength += _QUOTED_OR_LETTER
-    return max(-_MAX_STRENGTH, min(strength, _MAX_STRENGTH))
-
-
-def _command(found: Sequence[str]) -> float:
-    for position, word in enumerate(found):
-        if word not in LEAD_INS:
-            if word not in VERBS:
-                return 0.0
-            return _COMMAND if position + 1 < len(found) and found[position + 1] in OBJECT_STARTS else _MAYBE_COMMAND
-    return 0.0
-
-
-def is_question(text: str) -> bool:
-    """Whether a text ends with a question mark."""
-    return _QUESTION.search(text) is not None
-
-
-# -- position of the document ------------------------------------------------------------------------------
-
-# Typical length of a request and of a document in characters, and their spread (in units of e). A document may be much
-# longer, a request hardly: in a manual with a command in every line, length is the only signal.
-_REQUEST_LENGTH: Final = 180.0
-_REQUEST_SPREAD: Final = 1.4
-_DOCUMENT_LENGTH: Final = 1000.0
-_DOCUMENT_SPREAD: Final = 0.5
-# A request without a document may contain several tasks, up to about this length.
-_ALONE_LENGTH: Final = 450.0
-_ALONE_SPREAD: Final = 0.4
-# Sentences of one author are similar, so the evidence of many counts as that of a few.
-_EVIDENCE_SENTENCES: Final = 4
-# Every letter has a paragraph that sounds more like a request than the others, so a request in the middle needs a
-# document without requests: the maximum average strength, and the cost of each unit above it.
-_SILENT: Final = -1.2
-_SILENCE: Final = 5.0
-# Separation of request and document, by the gap between them.
-_GAP_STRENGTH: Final = (-1.5, 0.5, 1.0)
-# Cost of gaps inside the request: most requests are one paragraph, though many have one task per line.
-_BREAK_COST: Final = (0.0, 0.0, 2.0)
-# Documents often start with a line that is not a sentence: a title, a sender, a number.
-_TITLE: Final = 3.5
+_WIDE: Final = "\u2e80"
 # Maximum number of sentences of a request next to a document, and at either end of a request around it.
 _LONGEST_REQUEST: Final = 16
 _LONGEST_END: Final = 4
+# Paragraphs at either end of a text that may be a request inside a document.
+_INNER_PARAGRAPHS: Final = 10
+# Relevance is computed for this many sentences at either end, the other features for this many.
+_RELEVANT_ENDS: Final = 5
+_FEATURED_ENDS: Final = 60
+# Sentences of one author are similar, so the evidence of many counts as that of a few.
+EVIDENCE_SENTENCES: Final = 4
+# Words of sentences with a lower probability count nothing.
+_NEGLIGIBLE: Final = 0.25
+# Usual length of a request and of a document, in characters.
+_REQUEST_LENGTH: Final = 180.0
+_DOCUMENT_LENGTH: Final = 1000.0
 
-# Sentences with a probability between this and its complement are ambiguous. The catalog matches requests better than
-# documents, so relevance is computed for ambiguous sentences and for the first and last ones.
-_DOUBT: Final = 0.05
-_ALWAYS_CANDIDATES: Final = 2
-_RELEVANCE: Final = 4.0
-# Relevance, relative to the best candidate, above which a candidate gains, and the maximum loss below it.
-_PIVOT: Final = 0.5
-_LEAST_RELEVANT: Final = -0.5
+BORDER: Final = (
+    "same_line", "new_line", "paragraph", "outermost", "in_block", "break", "switch", "colon", "title", "position",
+    "neighbour_relevance", "neighbour_asks", "neighbour_open", "neighbour_bullet", "list_inside",
+    "own_asks", "own_relevance", "own_open", "contrast",
+)  # fmt: skip
+"""Names of the features of the border between request and document."""
+LAYOUT: Final = (
+    "last", "first", "inside", "around", "length", "length2", "document", "document2", "sentences", "paragraphs",
+    "lines", "titled", "silent", "loud_document", "quiet_document",
+    "alone_length", "alone_length2", "alone_labels", "alone_letter", "alone_bullets", "alone_open", "alone_symbols",
+    "alone_tongues", "alone_paragraphs", "alone_asks", "alone_titled", "alone_starts", "alone_ends",
+)  # fmt: skip
+"""Names of the features of a layout; those of a text without a document start with ``alone``."""
+ALONE_FEATURES: Final = LAYOUT.index("alone_length")
+
+Relevance = Callable[[Sequence[str]], float]
 
 
-class _Layout(NamedTuple):
+class Layout(NamedTuple):
     """One split of a text into request and document.
 
     :ivar start: the sentences from here up to ``end`` are the request; the document, if ``is_around``.
-    :ivar is_inside: the document is on both sides of the request.
-    :ivar size: number of sentences of the request.
-    :ivar fixed: log-probability, up to a constant, without the strengths of the sentences.
+    :ivar before: the border in front of the request's sentences, or -1; ``after`` the one behind them, or -1.
+    :ivar features: values of the first features of ``LAYOUT``, or of those of a text alone.
     """
 
     start: int
     end: int
     is_around: bool
-    is_inside: bool
     size: int
-    fixed: float
+    before: int
+    after: int
+    features: tuple[float, ...]
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the whole text is the request."""
+        return self.before < 0 and self.after < 0
 
 
-# Log-probabilities of the positions of a request.
-_ALONE: Final = 4.0
-_LAST: Final = -1.0
-_FIRST: Final = -1.1
-_INSIDE: Final = -2.0
-_AROUND: Final = -5.0
+@attrs.frozen
+class Model:
+    """The weights, in the order of the names of the features."""
+
+    request: tuple[float, ...]
+    document: tuple[float, ...]
+    border: tuple[float, ...]
+    layout: tuple[float, ...]
 
 
-def asking_chances(found: Sequence[Sentence], relevance: Callable[[Sequence[str]], float] | None = None) -> list[float]:
+@cache
+def model() -> Model:
+    """Return the weights of the data file."""
+    data: Mapping[str, Mapping[str, float]] = json.loads(
+        files(__package__).joinpath("segmentation.json").read_text(encoding="utf-8")
+    )
+    names = {"request": cues.FEATURES, "document": cues.FEATURES, "border": BORDER, "layout": LAYOUT}
+    return Model(*[tuple([data[part].get(name, 0.0) for name in own]) for part, own in names.items()])
+
+
+def asking_chances(found: Sequence[Sentence], relevance: Relevance | None = None) -> list[float]:
     """Return the probability of each sentence to belong to the request; all 1 if there is no document.
 
-    :param relevance: how well terms match the catalog; used for ambiguous sentences.
+    :param relevance: how well terms match the catalog; used for sentences near the ends.
     """
     everything = [1.0] * len(found)
-    if sum(len(sentence.text) for sentence in found) < _SHORT_TEXT:
+    widths = [width(sentence.text) for sentence in found]
+    if sum(widths) < SHORT_TEXT or len(found) < 2:
         return everything
-    strengths = [asking_strength(sentence) for sentence in found]
-    layouts = _layouts(found, strengths)
-    chances = _chances(layouts, strengths)
-    if relevance is not None and any(_DOUBT < chance < 1 - _DOUBT for chance in chances):
-        chances = _chances(layouts, _with_relevance(found, strengths, chances, relevance))
-    document = sum(len(sentence.text) for sentence, chance in zip(found, chances, strict=True) if chance < 0.5)
-    if document < _SHORT_DOCUMENT:
+    chances = _chances(Text(found, widths, relevance), model())
+    if sum([size for size, chance in zip(widths, chances, strict=True) if chance < 0.5]) < _SHORT_DOCUMENT:
         return everything
-    return [chance if chance > _DOUBT else 0.0 for chance in chances]
+    best = max(chances)
+    return [chance if chance >= _NEGLIGIBLE or chance == best else 0.0 for chance in chances]
 
 
-def _with_relevance(
-    found: Sequence[Sentence],
-    strengths: Sequence[float],
-    chances: Sequence[float],
-    relevance: Callable[[Sequence[str]], float],
-) -> list[float]:
-    """Add to each candidate its relevance to the catalog, relative to the best candidate."""
-    last = len(found) - _ALWAYS_CANDIDATES
-    candidates = {
-        i: relevance(sentence.terms)
-        for i, sentence in enumerate(found)
-        if chances[i] > _DOUBT or not _ALWAYS_CANDIDATES <= i < last
-    }
-    best = max(candidates.values()) or 1.0
-    gains = {i: _RELEVANCE * max(fit / best - _PIVOT, _LEAST_RELEVANT) for i, fit in candidates.items()}
-    return [strength + gains.get(i, 0.0) for i, strength in enumerate(strengths)]
+def width(text: str) -> int:
+    """Return the length of a text in characters; one of a script without spaces between words counts twice."""
+    return len(text) if text.isascii() else len(text) + sum([char >= _WIDE for char in text[:4_000]])
 
 
-def _chances(layouts: Sequence[_Layout], strengths: Sequence[float]) -> list[float]:
-    count = len(strengths)
-    sums = list(accumulate(strengths, initial=0.0))
-    every = sums[-1]
+# -- features --------------------------------------------------------------------------------------------------
+
+
+class Text:
+    """The features of a text: of its sentences, of each border between two of them, and of each layout.
+
+    :ivar vectors: for each sentence, places and values of its features.
+    :ivar before: features of each border in front of a request; ``after`` the same behind a request.
+    """
+
+    def __init__(self, found: Sequence[Sentence], widths: Sequence[int], relevance: Relevance | None) -> None:
+        self.found = found
+        self._lengths = list(accumulate(widths, initial=0))
+        count = len(found)
+        ends = min(count, _FEATURED_ENDS)
+        featured = range(count) if count <= 2 * ends else (*range(ends), *range(count - ends, count))
+        self._own: list[dict[int, float]] = [{0: 1.0}] * count
+        self._tongues = [""] * count
+        for i in featured:
+            self._own[i], self._tongues[i] = cues.features(found[i])
+        self._asks = [not cues.ASKING.isdisjoint(own) for own in self._own]
+        self._context(featured, relevance)
+        self._cohere()
+        self.layouts = list(self._layouts())
+
+    @property
+    def vectors(self) -> Sequence[Mapping[int, float]]:
+        """Features of each sentence."""
+        return self._own
+
+    def _context(self, featured: Sequence[int], relevance: Relevance | None) -> None:
+        """Add the features that depend on the other sentences."""
+        found, count = self.found, len(self.found)
+        other, repeated, relevant, unrelated = cues.CONTEXT
+        sizes: dict[str, int] = {}
+        for i in featured:
+            if self._tongues[i]:
+                sizes[self._tongues[i]] = sizes.get(self._tongues[i], 0) + len(found[i].text)
+        self.main_tongue = max(sizes, key=lambda name: sizes[name]) if sizes else ""
+        self.tongue_share = sizes[self.main_tongue] / sum(sizes.values()) if sizes else 1.0
+        frequency: dict[str, int] = {}
+        for i in featured:
+            for term in found[i].terms:
+                frequency[term] = frequency.get(term, 0) + 1
+        for i in featured:
+            own, terms = self._own[i], found[i].terms
+            if self._tongues[i] and self._tongues[i] != self.main_tongue:
+                own[other] = 1.0
+            if terms:
+                own[repeated] = sum([frequency[term] > 1 for term in terms]) / len(terms)
+        self.relevance: dict[int, float] = {}
+        if relevance is None:
+            return
+        ends = range(count) if count <= 2 * _RELEVANT_ENDS else (
+            *range(_RELEVANT_ENDS), *range(count - _RELEVANT_ENDS, count)
+        )  # fmt: skip
+        fits = {i: relevance(found[i].terms) for i in ends}
+        best = max(fits.values())
+        if best > 0:
+            for i, fit in fits.items():
+                self.relevance[i] = self._own[i][relevant] = fit / best - 0.5
+                if not fit:
+                    self._own[i][unrelated] = 1.0
+
+    def _cohere(self) -> None:
+        """Compute the features of the borders."""
+        found, count = self.found, len(self.found)
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for i, sentence in enumerate(found):
+            for term in sentence.terms:
+                first.setdefault(term, i)
+                last[term] = i
+        begun, ended = [0] * (count + 1), [0] * (count + 1)
+        for i in first.values():
+            begun[i + 1] += 1
+        for i in last.values():
+            ended[i + 1] += 1
+        left = list(accumulate(begun))
+        gone = list(accumulate(ended))
+        paragraphs = [i for i in range(1, count) if found[i].gap is Gap.NEW_PARAGRAPH]
+        self._paragraphs = paragraphs
+        outer = (paragraphs[0], paragraphs[-1]) if paragraphs else (-1, -1)
+        self.before: dict[int, tuple[float, ...]] = {}
+        self.after: dict[int, tuple[float, ...]] = {}
+        reach = _LONGEST_REQUEST + 1
+        self._inner = (paragraphs[:_INNER_PARAGRAPHS], paragraphs[-_INNER_PARAGRAPHS:])
+        inner = {*self._inner[0], *self._inner[1]}
+        for i in inner.union(range(1, min(reach, count)), range(max(1, count - reach + 1), count)):
+            crossing = left[i] - gone[i]
+            split = 1.0 - min(1.0, crossing / (min(left[i], len(last) - gone[i]) or 1))
+            if i in inner or i > count - reach:
+                self.before[i] = self._border(i, i - 1, i, outer[1], split)
+            if i in inner or i < reach:
+                self.after[i] = self._border(i, i, i - 1, outer[0], split)
+
+    def _border(self, at: int, document: int, request: int, outer: int, split: float) -> tuple[float, ...]:
+        found, gap = self.found, self.found[at].gap
+        beside, own = self._own[document], self._own[request]
+        here, there = self._tongues[request], self._tongues[document]
+        around = [found[i].gap for i in (at - 1, at + 1) if 0 < i < len(found)]
+        is_open = cues.OPEN_END in beside
+        return (
+            float(gap is Gap.SAME_LINE), float(gap is Gap.NEW_LINE), float(gap is Gap.NEW_PARAGRAPH),
+            float(at == outer), float(gap is Gap.NEW_LINE and Gap.NEW_LINE in around), split,
+            float(bool(here and there) and here != there), float(found[at - 1].text[-1] in ":\uff1a"),
+            float(document == at and is_open and not self._asks[document]), log(len(found)),
+            self.relevance.get(document, 0.0), float(self._asks[document]), float(is_open),
+            float(cues.BULLET in beside), float(cues.BULLET in own and cues.BULLET in beside),
+            float(self._asks[request]), self.relevance.get(request, 0.0), float(cues.OPEN_END in own),
+            float(self._asks[request] and not self._asks[document]),
+        )  # fmt: skip
+
+    # -- layouts -------------------------------------------------------------------------------------------
+
+    def _layouts(self) -> Iterator[Layout]:
+        """Yield the plausible layouts."""
+        count = len(self.found)
+        every = list(accumulate([float(asks) for asks in self._asks], initial=0.0))
+        paragraphs = list(accumulate([sentence.gap is Gap.NEW_PARAGRAPH for sentence in self.found], initial=0))
+        lines = list(accumulate([sentence.gap is Gap.NEW_LINE for sentence in self.found], initial=0))
+        lengths, whole = self._lengths, self._lengths[count]
+        own = self._own[0]
+        titled = float(cues.OPEN_END in own and not self._asks[0])
+
+        def beside(kind: int, start: int, end: int) -> tuple[float, ...]:
+            """Features of a layout with the sentences from ``start`` to ``end`` on one side, the others on the other."""
+            around = kind == 3
+            length = lengths[end] - lengths[start]
+            broken = paragraphs[end] - paragraphs[min(start + 1, end)]
+            wrapped = lines[end] - lines[min(start + 1, end)]
+            asking = every[end] - every[start]
+            size = end - start
+            if around:
+                length, asking, size = whole - length, every[count] - asking, count - size
+                broken = paragraphs[start] - paragraphs[1] + paragraphs[count] - paragraphs[min(end + 1, count)]
+                wrapped = lines[start] - lines[1] + lines[count] - lines[min(end + 1, count)]
+            loud = (every[count] - asking) / (count - size)
+            surprise = log(max(length, 8) / _REQUEST_LENGTH)
+            short = min(0.0, log(max(whole - length, 8) / _DOCUMENT_LENGTH))
+            return (
+                float(kind == 0), float(kind == 1), float(kind == 2), float(around), surprise, surprise * surprise,
+                short, short * short, log(size), min(broken, 4), min(wrapped, 6),
+                titled if kind in (0, 2) else 0.0, float(not asking), loud, float(loud == 0.0),
+            )  # fmt: skip
+
+        yield Layout(0, count, False, count, -1, -1, self._alone(every[count], paragraphs[count], titled))
+        for size in range(1, min(_LONGEST_REQUEST, count - 1) + 1):
+            start = count - size
+            yield Layout(start, count, False, size, start, -1, beside(0, start, count))
+            yield Layout(0, size, False, size, -1, size, beside(1, 0, size))
+        for start, end in self._inner_pairs():
+            yield Layout(start, end, False, end - start, start, end, beside(2, start, end))
+        for start in range(1, min(_LONGEST_END, count - 2) + 1):
+            if self.found[start].gap is not Gap.SAME_LINE:
+                for end in range(max(start + 1, count - _LONGEST_END), count):
+                    if self.found[end].gap is not Gap.SAME_LINE:
+                        yield Layout(start, end, True, count - end + start, end, start, beside(3, start, end))
+
+    def _inner_pairs(self) -> Iterator[tuple[int, int]]:
+        """Yield start and end of single paragraphs near the ends of the text."""
+        pairs = {pair for places in self._inner for pair in pairwise(places)}
+        for start, end in sorted(pairs):
+            if end - start <= min(_LONGEST_REQUEST, len(self.found) - 2):
+                yield start, end
+
+    def _alone(self, asking: float, paragraphs: int, titled: float) -> tuple[float, ...]:
+        own = self._own
+        count = len(own)
+        surprise = log(max(self._lengths[count], SHORT_TEXT) / SHORT_TEXT)
+        labels = sum([cues.LABEL in vector for vector in own])
+        letters = [i for i, vector in enumerate(own) if cues.LETTER in vector]
+        bullets = sum([cues.BULLET in vector for vector in own])
+        return (
+            surprise, surprise * surprise, float(labels >= 3),
+            float(bool(letters) and letters[0] < 5 and letters[-1] > count / 2), float(bullets >= 3),
+            sum([cues.OPEN_END in vector for vector in own]) / count,
+            sum([vector.get(cues.SYMBOLS, 0.0) for vector in own]) / count, 1.0 - self.tongue_share,
+            log(1 + paragraphs), asking / count, titled, float(self._asks[0]), float(self._asks[-1]),
+        )  # fmt: skip
+
+
+# -- probabilities ---------------------------------------------------------------------------------------------
+
+
+def _chances(text: Text, weights: Model) -> list[float]:
+    count = len(text.found)
+    asking = list(accumulate([_sum(weights.request, own) for own in text.vectors], initial=0.0))
+    stating = list(accumulate([_sum(weights.document, own) for own in text.vectors], initial=0.0))
+    before = {i: _dot(weights.border, vector) for i, vector in text.before.items()}
+    after = {i: _dot(weights.border, vector) for i, vector in text.after.items()}
+    before[-1] = after[-1] = 0.0
+    beside, alone = weights.layout[:ALONE_FEATURES], weights.layout[ALONE_FEATURES:]
     scores: list[float] = []
-    for start, end, is_around, is_inside, size, fixed in layouts:
-        asking = sums[end] - sums[start]
+    for layout in text.layouts:
+        start, end, is_around, size, first, last, features = layout
+        inside, told = asking[end] - asking[start], stating[end] - stating[start]
         if is_around:
-            asking = every - asking
-        score = fixed + (asking / size * _EVIDENCE_SENTENCES if size > _EVIDENCE_SENTENCES else asking)
+            inside = asking[count] - inside
+        else:
+            told = stating[count] - told
         rest = count - size
-        if rest:
-            document = every - asking
-            score -= document / rest * _EVIDENCE_SENTENCES if rest > _EVIDENCE_SENTENCES else document
-            if is_inside:
-                score -= _SILENCE * (document / rest - _SILENT)
-        scores.append(score)
+        if size > EVIDENCE_SENTENCES:
+            inside *= EVIDENCE_SENTENCES / size
+        if rest > EVIDENCE_SENTENCES:
+            told *= EVIDENCE_SENTENCES / rest
+        scores.append(inside + told + before[first] + after[last] + _dot(beside if rest else alone, features))
     best = max(scores)
     # Each layout adds its share at its start and removes it at its end.
     changes = [0.0] * (count + 1)
     total = 0.0
-    for (start, end, is_around, _, _, _), score in zip(layouts, scores, strict=True):
+    for (start, end, is_around, *_), score in zip(text.layouts, scores, strict=True):
         share = inside = exp(score - best)
         total += share
         if is_around:
@@ -301,50 +345,9 @@ def _chances(layouts: Sequence[_Layout], strengths: Sequence[float]) -> list[flo
     return [min(max(chance / total, 0.0), 1.0) for chance in accumulate(changes[:-1])]
 
 
-def _layouts(found: Sequence[Sentence], strengths: Sequence[float]) -> list[_Layout]:
-    """Return the plausible layouts with their fixed scores."""
-    count = len(found)
-    lengths = list(accumulate([len(sentence.text) for sentence in found], initial=0))
-    breaks = list(accumulate([_BREAK_COST[sentence.gap] for sentence in found], initial=0.0))
-    whole = lengths[count]
-    # The boundary is one of many positions: the more there are, the less likely is each of them.
-    edges = [_GAP_STRENGTH[sentence.gap] - log(count) for sentence in found]
-    edges[0] = 0.0
-    edges.append(0.0)
-    titles = [
-        _TITLE if strength <= 0 and not _FULL_STOP.search(sentence.text) else 0.0
-        for sentence, strength in zip(found, strengths, strict=True)
-    ]
-
-    def beside(start: int, end: int, length: int, broken: float, document: int) -> float:
-        usual = _surprise(length, _REQUEST_LENGTH, _REQUEST_SPREAD)
-        if whole - length < _DOCUMENT_LENGTH:
-            usual += _surprise(whole - length, _DOCUMENT_LENGTH, _DOCUMENT_SPREAD)
-        return edges[start] + edges[end] + titles[document] - broken - usual
-
-    alone = _surprise(max(whole, _ALONE_LENGTH), _ALONE_LENGTH, _ALONE_SPREAD)
-    layouts = [_Layout(0, count, False, False, count, _ALONE - alone)]
-    longest = min(_LONGEST_REQUEST, count - 1)
-    for size in range(1, longest + 1):
-        start = count - size
-        score = beside(start, count, whole - lengths[start], breaks[count] - breaks[start + 1], 0)
-        layouts.append(_Layout(start, count, False, False, size, _LAST + score))
-        score = beside(0, size, lengths[size], breaks[size] - breaks[1], size)
-        layouts.append(_Layout(0, size, False, False, size, _FIRST + score))
-    # Inside a document a request is a separate paragraph; otherwise a human could not recognise it either.
-    paragraphs = [i for i in range(1, count) if found[i].gap is Gap.NEW_PARAGRAPH]
-    for start, end in pairwise(paragraphs):
-        if end - start <= longest:
-            score = beside(start, end, lengths[end] - lengths[start], breaks[end] - breaks[start + 1], 0)
-            layouts.append(_Layout(start, end, False, True, end - start, _INSIDE + score))
-    for start in range(1, min(_LONGEST_END, count - 2) + 1):
-        for end in range(max(start + 1, count - _LONGEST_END), count):
-            length = whole - lengths[end] + lengths[start]
-            broken = breaks[start] - breaks[1] + breaks[count] - breaks[end + 1]
-            score = beside(start, end, length, broken, start)
-            layouts.append(_Layout(start, end, True, False, count - end + start, _AROUND + score))
-    return layouts
+def _sum(weights: Sequence[float], vector: Mapping[int, float]) -> float:
+    return sum([weights[place] * value for place, value in vector.items()])
 
 
-def _surprise(length: float, usual: float, spread: float) -> float:
-    return (log(max(length, 1) / usual) / spread) ** 2 / 2
+def _dot(weights: Sequence[float], vector: Sequence[float]) -> float:
+    return sum(map(mul, weights, vector))

@@ -86,6 +86,10 @@ class Postings:
     relatives: Mapping[str, tuple[str, ...]]
     weights: Mapping[str, float]
 
+    def peak(self, term: str) -> float:
+        """Return the largest score contribution of a term."""
+        return max(self.impacts[term].values())
+
     def labels_of(self, index: int) -> dict[str, tuple[str, float]]:
         """Return the label ``field:word`` of each term in its field of highest weight, and that weight."""
         labels: dict[str, tuple[str, float]] = {}

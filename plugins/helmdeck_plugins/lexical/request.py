@@ -14,8 +14,9 @@ from typing import Final
 
 import attrs
 
-from helmdeck_plugins.lexical.layout import Sentence, asking_chances, is_question, sentences
-from helmdeck_plugins.lexical.text import EMAIL, PATH, SEPARATORS, URL, terms, token_starts, word_terms
+from helmdeck_plugins.lexical.layout import asking_chances
+from helmdeck_plugins.lexical.sentences import Sentence, is_question, sentences
+from helmdeck_plugins.lexical.text import EMAIL, PATH, SEPARATORS, URL, terms, token_starts, unique_terms
 from helmdeck_plugins.lexical.words import ASKING_PAIRS, BEFORE_VERB, JOINTS, PLEASE, VERBS, WISHES
 
 # Sentences with a lower probability belong to the document.
@@ -74,10 +75,9 @@ def read(
     chances = asking_chances(found, relevance)
     weights: dict[str, float] = {}
     for sentence, chance in zip(found, chances, strict=True):
-        for word in sentence.words if chance else ():
-            for term in word_terms(word):
-                if chance > weights.get(term, 0.0):
-                    weights[term] = chance
+        for term in sentence.terms if chance else ():
+            if chance > weights.get(term, 0.0):
+                weights[term] = chance
     threshold = _MIN_RELATIVE_CHANCE * max(chances, default=0.0)
     asking = [sentence for sentence, chance in zip(found, chances, strict=True) if chance >= threshold]
     rest = [sentence.text for sentence, chance in zip(found, chances, strict=True) if chance < _ASKING]
@@ -109,24 +109,23 @@ def _clauses(sentence: Sentence, verbs: AbstractSet[str]) -> list[Clause]:
             content += 1
             joint = None
     if len(cuts) == 1:
-        pieces = [(sentence.text, sentence.words)]
-    else:
-        starts = token_starts(sentence.text)
-        places = [0, *(starts[cut] for cut in cuts[1:]), len(sentence.text)]
-        ends = [*cuts[1:], len(tokens)]
-        pieces = [
-            (sentence.text[place:after], tuple([token for token in tokens[cut:end] if token not in SEPARATORS]))
-            for place, after, cut, end in zip(places, places[1:], cuts, ends, strict=False)
-        ]
-    return [clause for clause in (_clause(text, words, verbs) for text, words in pieces) if clause.terms]
+        return [_clause(sentence.text, sentence.words, sentence.terms, verbs)] if sentence.terms else []
+    starts = token_starts(sentence.text)
+    places = [0, *(starts[cut] for cut in cuts[1:]), len(sentence.text)]
+    ends = [*cuts[1:], len(tokens)]
+    found = []
+    for place, after, cut, end in zip(places, places[1:], cuts, ends, strict=False):
+        words = tuple([token for token in tokens[cut:end] if token not in SEPARATORS])
+        if terms := unique_terms(words):
+            found.append(_clause(sentence.text[place:after], words, terms, verbs))
+    return found
 
 
-def _clause(piece: str, words: Sequence[str], verbs: AbstractSet[str]) -> Clause:
-    ordered = dict.fromkeys([term for word in words for term in word_terms(word)])
+def _clause(piece: str, words: Sequence[str], terms: tuple[str, ...], verbs: AbstractSet[str]) -> Clause:
     text = piece.strip(" ,;:\t")
     if words and words[0] in JOINTS:
         text = _LEADING_JOINT.sub("", text)
-    return Clause(text, tuple(ordered), _is_request(words, piece, verbs))
+    return Clause(text, terms, _is_request(words, piece, verbs))
 
 
 def _is_request(found: Sequence[str], piece: str, verbs: AbstractSet[str]) -> bool:

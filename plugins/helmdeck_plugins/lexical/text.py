@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 from helmdeck_plugins.lexical.words import STOP_WORDS
@@ -154,6 +156,13 @@ def _ascii_terms(folded: str) -> tuple[str, ...]:
 
 def _pairs(run: str) -> list[str]:
     return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+def unique_terms(found: Sequence[str]) -> tuple[str, ...]:
+    """Return the terms of words in order, without repetitions."""
+    if found and len(max(found, key=len)) > _MAX_WORD:
+        found = [word for word in found if len(word) <= _MAX_WORD]
+    return tuple(dict.fromkeys(chain.from_iterable(map(short_word_terms, found))))
 
 
 def terms(text: str) -> list[str]:

@@ -1,0 +1,61 @@
+"""Documents and requests that were written for the segmentation model, in seven languages.
+
+``fit`` is what the model is fitted on; ``held_out`` is never used for that, nor looked at while features are chosen. A file
+has one language; a line ``%%% NAME`` starts a document. ``requests.jsonl`` has requests of several lines and in other languages,
+``chinese.json`` a small Chinese catalog with labelled requests.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+FOLDER = Path(__file__).parent
+OLDER = Path(__file__).resolve().parents[3] / "tests" / "data" / "documents"
+
+
+@attrs.frozen
+class Document:
+    """One document.
+
+    :ivar kind: the first word of its name: letter, minutes, code ...
+    """
+
+    language: str
+    name: str
+    text: str
+
+    @property
+    def kind(self) -> str:
+        """What it is."""
+        return self.name.partition("-")[0]
+
+
+def documents(split: str) -> list[Document]:
+    """Return the documents of ``fit``, of ``held_out``, or ``older`` ones, which the tests use."""
+    if split == "older":
+        return [
+            Document("en", path.stem, path.read_text(encoding="utf-8").strip()) for path in sorted(OLDER.glob("*.txt"))
+        ]
+    found = []
+    for path in sorted((FOLDER / split).glob("*.txt")):
+        for part in path.read_text(encoding="utf-8").split("%%% ")[1:]:
+            name, _, text = part.partition("\n")
+            found.append(Document(path.stem, name, text.strip()))
+    return found
+
+
+def requests() -> list[tuple[str, str]]:
+    """Return language and text of every request."""
+    lines = (FOLDER / "requests.jsonl").read_text(encoding="utf-8").splitlines()
+    return [(row["language"], row["text"]) for row in map(json.loads, lines)]
+
+
+def chinese() -> tuple[dict[str, Any], list[tuple[str, frozenset[str]]]]:
+    """Return the Chinese catalog, and its requests with the tools that each needs."""
+    data = json.loads((FOLDER / "chinese.json").read_text(encoding="utf-8"))
+    packs = [{"name": name, "description": text} for name, text in data["packs"]]
+    return {"packs": packs, "pipelines": []}, [(text, frozenset(needed)) for text, needed in data["requests"]]

@@ -1,0 +1,102 @@
+"""Splits a text into sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from functools import cached_property
+from typing import Final
+
+import attrs
+
+from helmdeck_plugins.lexical.text import SEPARATORS, tokens, unique_terms
+
+# Requests are near the ends of long texts; the middle is not split into sentences.
+_END_CHARACTERS: Final = 8_000
+
+# Runs of punctuation are bounded, so that a line of ten thousand dots is scanned only once.
+_END: Final = re.compile(
+    r"""[\n.!?\u2026\u3002\uff01\uff1f\u0964\u061f] (?:   # a leading set lets the engine skip ahead
+        (?<=\n) [\n\ \t\r]*+
+      | (?<=[\u3002\uff01\uff1f\u0964]) [\u3002\uff01\uff1f\u0964]{0,7} [\u300d\u300f\u201d]{0,2}
+      | (?<=[.!?\u2026\u061f]) [.!?\u2026\u061f]{0,7} ["'\u201d\u2019\u00bb)\]]{0,4} (?=\s|\Z)
+    )""",
+    re.VERBOSE,
+)
+_QUESTION: Final = re.compile(r"[?\uff1f\u061f][\"'\u201d\u2019\u300d)\]]{0,4}\s*$")
+# A list number is not a sentence.
+_LIST_MARK: Final = re.compile(r"\W*[0-9a-zA-Z]{1,2}\.")
+
+
+class Gap(int, Enum):
+    """Separation of a sentence from the previous one."""
+
+    SAME_LINE = 0
+    NEW_LINE = 1
+    NEW_PARAGRAPH = 2
+
+
+_GAPS: Final = tuple(Gap)
+
+
+@attrs.frozen(slots=False)
+class Sentence:
+    """A sentence, or a line without a full stop.
+
+    :ivar tokens: folded words and the separators between them.
+    :ivar words: folded words.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    words: tuple[str, ...]
+    gap: Gap
+
+    @cached_property
+    def terms(self) -> tuple[str, ...]:
+        """The unique terms."""
+        return unique_terms(self.words)
+
+
+def sentences(text: str) -> list[Sentence]:
+    """Split a text into sentences; the middle of a very long one stays one sentence without words."""
+    if len(text) <= 2 * _END_CHARACTERS:
+        return _split(text)
+    head, inside, tail = text[:_END_CHARACTERS], text[_END_CHARACTERS:-_END_CHARACTERS], text[-_END_CHARACTERS:]
+    return [*_split(head), Sentence(inside, (), (), Gap.SAME_LINE), *_split(tail)]
+
+
+def is_question(text: str) -> bool:
+    """Whether a text ends with a question mark."""
+    return _QUESTION.search(text) is not None
+
+
+def _split(text: str) -> list[Sentence]:
+    found: list[Sentence] = []
+    lines = 0
+    for content, breaks in _pieces(text):
+        lines += breaks
+        if not content:
+            continue
+        gap, lines = _GAPS[min(lines, 2)], 0
+        if found and gap is Gap.SAME_LINE and _LIST_MARK.fullmatch(found[-1].text):
+            before = found.pop()
+            content, gap = f"{before.text} {content}", before.gap
+        every = tuple(tokens(content))
+        words = every if SEPARATORS.isdisjoint(every) else tuple([t for t in every if t not in SEPARATORS])
+        found.append(Sentence(content, every, words, gap))
+    return found
+
+
+def _pieces(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the text between sentence ends, and the number of line breaks before each."""
+    position = 0
+    for match in _END.finditer(text):
+        if text[match.start()] == "\n":
+            yield text[position : match.start()].strip(), 0
+            yield "", match.group().count("\n")
+        else:
+            yield text[position : match.end()].strip(), 0
+        position = match.end()
+    yield text[position:].strip(), 0
