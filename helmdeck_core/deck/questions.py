@@ -73,7 +73,7 @@ def decodable(runtime: Runtime, type: Any) -> tuple[Any, Callable[[Any], Any] | 
 
 
 def cached_decodable(runtime: Runtime) -> Callable[[Any], tuple[Any, Callable[[Any], Any] | None]]:
-    """Return ``decodable`` of a runtime, which remembers the types that it was asked for last."""
+    """Return ``decodable`` of a runtime with a cache of the last types."""
     cached = functools.lru_cache(MAX_TYPES)(functools.partial(decodable, runtime))
 
     def look_up(type: Any) -> tuple[Any, Callable[[Any], Any] | None]:
