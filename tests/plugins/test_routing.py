@@ -1,9 +1,7 @@
 """Several API keys and servers of one provider: how they share requests, and what happens when one fails."""
 
 import asyncio
-import contextlib
 import random
-import threading
 
 import pytest
 
@@ -11,28 +9,34 @@ from benchmarks.faults.upstream import ANSWER, Upstream
 from helmdeck_core import (
     AuthFailed,
     CallFailed,
-    ChatDelta,
     ChatRequest,
-    ChatResponse,
     CooldownStarted,
     FailureClass,
     InvalidRequest,
     Message,
+    ModelInfo,
     ProviderSpec,
     ProviderUnavailable,
     QuotaExhausted,
     RateLimited,
     Role,
-    StopReason,
     TextPart,
 )
 from helmdeck_plugins.log import line_of
 from helmdeck_testing import EventRecorder, make_deck, plugin_with
-
-KEYS = {"KEY_A": "sk-Aa1Bb2Cc3Dd4Ee5Ff6", "KEY_B": "sk-Gg7Hh8Ii9Jj0Kk1Ll2", "KEY_C": "sk-Mm3Nn4Oo5Pp6Qq7Rr8"}
-A, B, C = KEYS.values()
-REFERENCES = [f"env:{name}" for name in KEYS]
-OK = ChatResponse(text="fine", stop_reason=StopReason.END_TURN)
+from tests.plugins.routing_support import (
+    KEYS,
+    REFERENCES,
+    A,
+    Acme,
+    AcmeRoute,
+    B,
+    C,
+    acme_deck,
+    asking,
+    chooser_of,
+    turns,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -41,70 +45,9 @@ def _keys(monkeypatch):
         monkeypatch.setenv(name, key)
 
 
-def asking(model="acme/m", text="hello"):
-    return ChatRequest(model=model, messages=(Message(Role.USER, (TextPart(text),)),))
-
-
-async def turns():
-    """Let every task run until it waits for something other than its turn."""
-    for _ in range(100):
-        await asyncio.sleep(0)
-
-
-class Acme:
-    """A provider of a third party, written without routes in mind.
-
-    :ivar failures: the failure of each key or host.
-    :ivar gate: requests wait for it.
-    :ivar begins: whether a stream shows text before it fails or waits.
-    """
-
-    def __init__(self):
-        self.failures, self.calls, self.gate = {}, [], None
-        self.busy, self.most_busy, self.begins = {}, {}, False
-
-    def plugin(self):
-        spec = ProviderSpec(name="acme", open=lambda settings, _: AcmeRoute(self, settings), base_url="http://acme")
-        return plugin_with(helmdeck_providers=[spec])
-
-
-class AcmeRoute:
-    def __init__(self, acme, settings):
-        self._acme, self._settings = acme, settings
-        self.is_closed = False
-
-    async def complete(self, _):
-        acme, key = self._acme, self._settings.api_key() if self._settings.api_key else self._settings.base_url
-        acme.calls.append(key)
-        acme.busy[key] = acme.busy.get(key, 0) + 1
-        acme.most_busy[key] = max(acme.most_busy.get(key, 0), acme.busy[key])
-        try:
-            if acme.gate is not None:
-                await acme.gate.wait()
-            if (failure := acme.failures.get(key)) is not None:
-                raise failure
-            return OK
-        finally:
-            acme.busy[key] -= 1
-
-    async def stream(self, request):
-        if self._acme.begins:
-            yield ChatDelta("fi")
-        yield await self.complete(request)
-
-    async def aclose(self):
-        self.is_closed = True
-
-
 @pytest.fixture
 def acme():
     return Acme()
-
-
-def acme_deck(acme, *plugins, recovery=None, **provider):
-    return make_deck(
-        acme.plugin(), *plugins, config={"providers": {"acme": provider}, "recovery": recovery or {"max_attempts": 1}}
-    )
 
 
 # -- sharing --------------------------------------------------------------------------------------------------
@@ -162,11 +105,6 @@ def test_turns_of_one_conversation_stay_on_a_sticky_route_and_conversations_are_
     pairs = list(zip(acme.calls[::2], acme.calls[1::2], strict=True))
     assert all(one == other for one, other in pairs)
     assert pairs.count((A, A)) == pytest.approx(150, abs=25)
-
-
-def chooser_of(deck):
-    """The state of the routes, for counts."""
-    return deck._engine.pool._routers["acme"].__self__
 
 
 # -- failures -------------------------------------------------------------------------------------------------
@@ -295,6 +233,29 @@ def test_key_limited_for_one_model_serves_the_others(acme):
     assert acme.calls == [A, B, A, B]
 
 
+def test_key_that_may_not_list_models_still_calls_them(acme):
+    class Listing(AcmeRoute):
+        async def models(self):
+            if self._settings.api_key() == A:
+                raise AuthFailed("no", sub_cause="permission")
+            return (ModelInfo(id="m"),)
+
+    spec = ProviderSpec(name="acme", open=lambda settings, _: Listing(acme, settings))
+    config = {"providers": {"acme": {"api_keys": REFERENCES[:2], "routing": "in-order"}}}
+    with make_deck(plugin_with(helmdeck_providers=[spec]), config=config) as deck:
+        assert deck.models("acme") == (ModelInfo(id="m"),)
+        deck.complete(asking())
+    assert acme.calls == [A]
+
+
+def test_all_keys_without_quota_is_an_exhausted_quota_with_the_shortest_wait(acme):
+    acme.failures |= {A: QuotaExhausted("no", retry_after_s=90.0), B: QuotaExhausted("no", retry_after_s=40.0)}
+    expected = pytest.raises(QuotaExhausted, match="all 2 keys have no quota left")
+    with acme_deck(acme, api_keys=REFERENCES[:2]) as deck, expected as caught:
+        deck.complete(asking())
+    assert caught.value.retry_after_s == 40.0 and len(acme.calls) == 2
+
+
 def test_fallback_model_answers_when_all_keys_are_limited(acme):
     acme.failures |= dict.fromkeys(KEYS.values(), RateLimited("no"))
     config = {
@@ -313,111 +274,6 @@ def test_stream_that_has_begun_is_not_repeated_by_the_routes(acme):
         *chunks, response = deck.stream(asking())
     assert acme.calls == [A, B] and len(response.attempts) == 2
     assert "".join(chunk.text for chunk in chunks) == response.text
-
-
-# -- requests in flight ---------------------------------------------------------------------------------------
-
-
-def test_requests_above_max_concurrent_use_another_route_then_wait_in_order(acme):
-    routes = [{"api_key": "env:KEY_A", "max_concurrent": 2}, {"api_key": "env:KEY_B", "max_concurrent": 3}]
-
-    async def run():
-        acme.gate = asyncio.Event()
-        async with acme_deck(acme, routes=routes, routing="in-order") as deck:
-            calls = [asyncio.create_task(deck.acomplete(asking())) for _ in range(40)]
-            await turns()
-            assert acme.calls == [A, A, B, B, B] and chooser_of(deck).in_flight == [2, 3]
-            for call in calls[::7]:  # two in flight, and four that wait
-                call.cancel()
-            acme.gate.set()
-            results = await asyncio.gather(*calls, return_exceptions=True)
-            assert sum(isinstance(each, asyncio.CancelledError) for each in results) == 6
-            assert sum(isinstance(each, ChatResponse) for each in results) == 34
-            assert acme.most_busy == {A: 2, B: 3} and chooser_of(deck).in_flight == [0, 0]
-
-    asyncio.run(run())
-
-
-def test_waiting_requests_move_on_when_their_route_fails(acme):
-    async def run():
-        acme.gate = asyncio.Event()
-        acme.failures[A] = RateLimited("no", retry_after_s=60.0)
-        async with acme_deck(acme, routes=[{"api_key": "env:KEY_A", "max_concurrent": 1}]) as deck:
-            calls = [asyncio.create_task(deck.acomplete(asking())) for _ in range(3)]
-            await turns()
-            acme.gate.set()
-            results = await asyncio.gather(*calls, return_exceptions=True)
-            assert [type(each) for each in results] == [RateLimited] * 3 and acme.calls == [A]
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("ending", ["read", "closed", "cancelled"])
-def test_stream_is_in_flight_until_it_ends(acme, ending):
-    async def run():
-        async with acme_deck(acme, api_keys=REFERENCES[:1]) as deck:
-            acme.gate, acme.begins = asyncio.Event(), True
-            stream = deck.astream(asking())
-            await anext(stream)
-            assert chooser_of(deck).in_flight == [1]
-            if ending == "read":
-                acme.gate.set()
-                assert [item async for item in stream][-1].text == "fine"
-            elif ending == "closed":
-                await stream.aclose()
-            else:
-                reading = asyncio.create_task(anext(stream))
-                await asyncio.sleep(0)
-                reading.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await reading
-            assert chooser_of(deck).in_flight == [0]
-
-    asyncio.run(run())
-
-
-def test_counts_are_exact_over_threads_and_event_loops(acme):
-    acme.failures[C] = RateLimited("no")
-    routes = [{"api_key": reference, "max_concurrent": 2} for reference in REFERENCES]
-    with acme_deck(acme, routes=routes) as deck:
-
-        def work(uses_own_loop):
-            async def ask():
-                await asyncio.gather(*(deck.acomplete(asking()) for _ in range(10)))
-                await deck.aclose()
-
-            if uses_own_loop:
-                asyncio.run(ask())
-            else:
-                for _ in range(10):
-                    deck.complete(asking())
-
-        threads = [threading.Thread(target=work, args=(number % 2 == 0,)) for number in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert chooser_of(deck).in_flight == [0, 0, 0]
-        assert sum(acme.calls.count(key) for key in (A, B)) == 60
-
-
-def test_closing_a_deck_closes_the_providers_of_all_routes(acme):
-    opened = []
-    spec = ProviderSpec(name="acme", open=lambda settings, _: opened.append(AcmeRoute(acme, settings)) or opened[-1])
-    plugin = plugin_with(helmdeck_providers=[spec])
-    with make_deck(plugin, config={"providers": {"acme": {"api_keys": REFERENCES}}}) as deck:
-        deck.complete(asking())
-    assert len(opened) == 3 and all(each.is_closed for each in opened)
-
-
-def test_provider_with_one_key_is_called_without_a_router(acme):
-    with acme_deck(acme, api_key="env:KEY_A") as deck:
-        deck.complete(asking())
-
-        async def opened():
-            return deck._engine.pool.open_provider("acme")
-
-        assert isinstance(asyncio.run(opened()), AcmeRoute)
 
 
 # -- over HTTP ------------------------------------------------------------------------------------------------
@@ -476,16 +332,3 @@ def test_rejected_key_is_a_warning_with_its_position_and_a_limited_one_is_not():
     for failure, level in ((AuthFailed("no"), "WARNING"), (RateLimited("no"), "INFO")):
         event = CooldownStarted(provider="acme", route="key 2 of 3", seconds=5.0, cause=failure.failure_class)
         assert line_of(event)[0] == level
-
-
-def test_max_concurrent_limits_a_provider_without_routes(acme):
-    async def run():
-        acme.gate = asyncio.Event()
-        async with acme_deck(acme, max_concurrent=2) as deck:
-            calls = [asyncio.create_task(deck.acomplete(asking())) for _ in range(6)]
-            await turns()
-            assert len(acme.calls) == 2
-            acme.gate.set()
-            assert len(await asyncio.gather(*calls)) == 6
-
-    asyncio.run(run())

@@ -58,7 +58,7 @@ def _values(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
             yield from _values(each, (*path, str(key)))
     elif isinstance(value, Mapping):
         yield path, {}
-    elif path[-1] == "routes":
+    elif path[-1] == "routes" and isinstance(value, tuple):
         for index, each in enumerate(value):
             yield from _values(each, (*path, str(index)))
     else:

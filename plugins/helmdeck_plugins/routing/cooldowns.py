@@ -100,11 +100,11 @@ def summary(failures: list[CallFailed], limited_for_s: float | None, count: int)
         )
         return RateLimited("the rate limit was exceeded", retry_after_s=limited_for_s, detail=detail)
     assert last is not None
-    if isinstance(last, RateLimited):
-        waits = [each.retry_after_s for each in failures if each.retry_after_s is not None]
-        last = attrs.evolve(
-            last, retry_after_s=limited_for_s if limited_for_s is not None else min(waits, default=None)
-        )
+    alike = [each for each in failures if isinstance(each, type(last))]
+    waits = [each.retry_after_s for each in alike if each.retry_after_s is not None]
+    if isinstance(last, RateLimited) and limited_for_s is not None:
+        waits = [limited_for_s]
+    last = attrs.evolve(last, retry_after_s=min(waits, default=None))
     if count == 1 or isinstance(last, ProviderUnavailable):
         return last
     problem = {

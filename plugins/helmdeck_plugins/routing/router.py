@@ -20,6 +20,14 @@ from helmdeck_plugins.routing.cooldowns import Cooldowns, kind_of, summary
 T = TypeVar("T")
 
 
+LISTING = "models"
+"""Stands for a model where models are listed: a key without that permission may still call them."""
+
+
+def _model_of(request: ChatRequest | None) -> str:
+    return LISTING if request is None else request.model
+
+
 @attrs.frozen(eq=False)
 class _Waiter:
     """A request that waits until one of its routes has room."""
@@ -55,7 +63,7 @@ class RouteChooser:
         :param failures: the failures of the routes that were tried already.
         :raises CallFailed: no route is left.
         """
-        model = request.model if request is not None else ""
+        model = _model_of(request)
         while True:
             with self._lock:
                 usable, limited_for_s = self._usable(model, failures)
@@ -192,7 +200,7 @@ class RoutedProvider:
                 stack.push_async_callback(provider.aclose)
 
     async def _send(self, request: ChatRequest | None, send: Callable[[Any], Awaitable[T]]) -> T:
-        model, chooser = request.model if request is not None else "", self._chooser
+        model, chooser = _model_of(request), self._chooser
         failures: dict[int, CallFailed] = {}
         while True:
             index = await chooser.acquire(request, failures)
