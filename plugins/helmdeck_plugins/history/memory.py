@@ -34,7 +34,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def packs() -> Sequence[Pack]:
-    """The packs."""
+    """The packs. The example catalog lists them; catalogs of deployments decide whether plans may use them."""
     return (
         Pack(
             name=STORE,
@@ -62,6 +62,7 @@ def packs() -> Sequence[Pack]:
                 "required": ["memory_id", "expires"],
             },
             run=store_fact,
+            is_listed=False,
         ),
         Pack(
             name=SEARCH,
@@ -86,6 +87,7 @@ def packs() -> Sequence[Pack]:
                 "required": ["entries"],
             },
             run=search_facts,
+            is_listed=False,
         ),
     )
 
