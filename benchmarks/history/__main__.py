@@ -127,7 +127,7 @@ def write_batches(path: str, started: Any) -> None:
 
 def kill(rounds: int) -> tuple[int, int, int]:
     """Half batches, corrupt files and rows after ``rounds`` killed writers of one file."""
-    half = corrupt = 0
+    half = corrupt = rows = 0
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/history.db"
         for number in range(rounds):

@@ -126,6 +126,13 @@ def test_stores_compute_what_follows_from_their_records(tmp_path_factory, record
 # -- processes --------------------------------------------------------------------------------------------------
 
 
+STORES = pytest.mark.parametrize(
+    ("open_store", "fixture"),
+    [(SqliteStore, None), (PostgresStore, "empty_postgres"), (RedisStore, "redis_url")],
+    ids=["sqlite", "postgres", "redis"],
+)
+
+
 def write_many(open_store, url, caller, count):
     store = open_store(url, 30.0)
     for number in range(count):
@@ -133,9 +140,7 @@ def write_many(open_store, url, caller, count):
     store.close()
 
 
-@pytest.mark.parametrize(
-    ("open_store", "fixture"), [(SqliteStore, None), (PostgresStore, "empty_postgres"), (RedisStore, "redis_url")]
-)
+@STORES
 def test_processes_that_write_at_once_lose_no_record(request, tmp_path, open_store, fixture):
     url = request.getfixturevalue(fixture) if fixture else str(tmp_path / "history.db")
     processes = [FORK.Process(target=write_many, args=(open_store, url, "ada", 25)) for _ in range(4)]
@@ -178,8 +183,10 @@ def test_killed_process_leaves_no_half_row_and_no_corrupt_file(tmp_path):
     store.close()
 
 
-def test_store_that_was_open_before_a_fork_works_in_both_processes(tmp_path):
-    store = SqliteStore(str(tmp_path / "history.db"), 30.0)
+@STORES
+def test_store_that_was_open_before_a_fork_works_in_both_processes(request, tmp_path, open_store, fixture):
+    url = request.getfixturevalue(fixture) if fixture else str(tmp_path / "history.db")
+    store = open_store(url, 30.0)
     store.add(make_record("parent"))
 
     process = FORK.Process(target=lambda: store.add(make_record("child")))

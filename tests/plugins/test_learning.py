@@ -267,8 +267,8 @@ def test_facts_are_found_by_their_words_and_kept_per_caller(deck_of):
         deck.run("helmdeck.memory_store", {"text": text, "tags": ["travel"] if "train" in text else []}, caller="ada")
     deck.run("helmdeck.memory_store", {"text": "my train is late"}, caller="bob")
 
-    def search(caller="ada", **arguments):
-        found = deck.run("helmdeck.memory_search", arguments, caller=caller)["entries"]
+    def search(caller="ada", query="", **arguments):
+        found = deck.run("helmdeck.memory_search", {"query": query, **arguments}, caller=caller)["entries"]
         return [each["text"] for each in found]
 
     assert search(query="when does the train leave?")[0] == "Ada's train leaves at nine"

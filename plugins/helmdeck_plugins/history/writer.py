@@ -114,6 +114,7 @@ class _Queue(Generic[T]):
                         if self._items and self._items[0] is item:  # else it was dropped meanwhile
                             self._items.popleft()
                 elif self._is_ending:
+                    self.dropped(len(self._items))
                     self._items.clear()
                 else:
                     self._retry_at_s = time.monotonic() + RETRY_S
