@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmdeck_core import PlanRecord, RecordedStep
+from helmdeck_core import PlanRecord, PluginError, RecordedStep
 from helmdeck_history_kit import record_to_row
 from helmdeck_plugins.history import projections
 from helmdeck_plugins.history.postgres import PostgresStore
@@ -306,3 +306,25 @@ def test_newer_version_in_redis_is_an_error(redis_url):
 def test_rows_are_plain_data_that_json_can_represent():
     row = record_to_row(make_record("ada", "x", sketch=(1,)))
     assert {type(value) for value in row.values()} <= {str, int, float, list, type(None)}
+
+
+# -- errors -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "redis"])
+def test_server_that_is_not_reachable_is_an_error_without_the_password(answering, scheme):
+    url = f"{scheme}://ada:Pa55word@127.0.0.1:1/0"
+    deck, _ = answering("{}", config={"history": {"url": url}})
+    with pytest.raises(PluginError, match=f"failed in helmdeck_history_stores: {scheme}:") as caught:
+        deck.history.records()
+    assert "Pa55word" not in str(caught.value) + "".join(caught.value.__notes__)
+    assert deck.plan("draft a post", model="local/lexical").steps
+    deck.close()
+
+
+@pytest.mark.parametrize(("scheme", "extra"), [("postgresql", "postgres"), ("redis", "redis"), ("rediss", "redis")])
+def test_missing_driver_names_the_extra(answering, monkeypatch, scheme, extra):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    deck, _ = answering("{}", config={"history": {"url": f"{scheme}://localhost"}})
+    with pytest.raises(PluginError, match=rf"pip install 'helmdeck\[{extra}\]'"):
+        deck.history.records()

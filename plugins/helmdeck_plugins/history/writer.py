@@ -22,7 +22,7 @@ RETRY_S = 30.0
 IDLE_S = 5.0
 """Seconds without a record after which the thread ends."""
 
-CLOSE_S = 2.0
+CLOSE_S = 5.0
 """Seconds that closing a deck, or the end of the process, waits for the store."""
 
 
