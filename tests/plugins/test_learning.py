@@ -236,9 +236,10 @@ def test_export_can_be_loaded_for_another_caller_and_known_ids_are_ignored(deck_
     assert [row["kind"] for row in rows] == ["plan", "run", "fact"]
     assert deck.history.load(rows) == 3
     assert len(deck.history.export("ada")) == 3
-    copies = [{**row, "id": f"{row['id']}x"} for row in rows]
-    assert deck.history.load(copies, "bob") == 3
-    assert {row["caller"] for row in deck.history.export("bob")} == {"bob"}
+    for _ in range(2):
+        assert deck.history.load(rows, "bob") == 3
+    assert [row["caller"] for row in deck.history.export("bob")] == ["bob"] * 3
+    assert len(deck.history.export("ada")) == 3
     with pytest.raises(ValueError, match="row 2: not a record"):
         deck.history.load([rows[0], {"kind": "plan"}])
 
