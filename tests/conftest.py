@@ -12,6 +12,8 @@ import pytest
 from helmdeck_core import Helmdeck, ProviderSpec, hookimpl
 from helmdeck_core.cli import options
 from helmdeck_core.resolve.transports import TransportChooser
+from helmdeck_plugins.history import service
+from helmdeck_plugins.packs import questions
 from helmdeck_testing import StubProvider
 from tests.loop_lag_support import loop_lag as loop_lag
 from tests.virtual_time_support import virtual_time as virtual_time
@@ -31,6 +33,9 @@ def _own_data_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         patch.setenv("HELMDECK_DATA_DIR", str(tmp_path_factory.mktemp("data")))
         # A command line records its plans; later ones of the same session would learn from them.
         patch.setattr(options, "DEFAULT_HISTORY", None)
+        # On a busy machine, writing a record may take longer than a plan waits for it.
+        patch.setattr(service, "SETTLE_S", 30.0)
+        patch.setattr(questions, "LEARNED_S", 60.0)
         yield
 
 

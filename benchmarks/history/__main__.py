@@ -35,8 +35,8 @@ ROWS = 10_000
 
 def open_history(url: str) -> LearningHistory:
     """A history without a deck, which retries soon."""
-    writer.RETRY_S = 0.2
-    setattr(access, "RETRY_S", 0.2)  # noqa: B010
+    for module in (writer, access):
+        setattr(module, "RETRY_S", 0.2)
     scheme, _, target = url.partition(":")
     store = next(each for each in helmdeck_history_stores() if each.name == scheme)
     return LearningHistory(
@@ -127,7 +127,7 @@ def write_batches(path: str, started: Any) -> None:
 
 def kill(rounds: int) -> tuple[int, int, int]:
     """Half batches, corrupt files and rows after ``rounds`` killed writers of one file."""
-    half = corrupt = 0
+    half = corrupt = rows = 0
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/history.db"
         for number in range(rounds):

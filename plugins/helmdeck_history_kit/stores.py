@@ -62,7 +62,7 @@ class Scope:
 
 @attrs.frozen(kw_only=True)
 class Fact:
-    """Something that a caller wants to be remembered.
+    """A text that a caller stored to search for it later.
 
     :ivar time: when it was stored, in seconds since 1970 UTC.
     :ivar expires: when it is deleted.

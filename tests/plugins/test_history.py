@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import sqlite3
+import threading
 import time
 
 import pytest
@@ -20,6 +21,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.history import sqlite as sqlite_module
 from helmdeck_plugins.history import writer
+from helmdeck_plugins.packs import questions
 from helmdeck_testing import EventRecorder
 
 FREE = "openrouter/openrouter/free"
@@ -141,7 +143,7 @@ def test_records_wait_while_the_store_is_down_and_the_oldest_are_dropped(answeri
 
 
 def test_a_run_of_a_listed_pack_is_recorded_with_its_outcome(history, answering):
-    deck = history(GOOD, config={"catalog": {"sources": ["packs"]}})
+    deck = history(GOOD)
     deck.run("helmdeck.memory_store", {"text": "tea, not coffee"}, caller="ada")
     with pytest.raises(PackError):
         deck.run("helmdeck.memory_store", {"text": " "}, caller="ada")
@@ -168,6 +170,21 @@ def test_a_route_is_recorded_and_teaches_as_a_plan_does(history):
         ["audio.transcribe"],
     )
     assert dict(deck.history.learned("local", "draft a post").planned) == {"audio.transcribe": 0.5}
+
+
+def test_plan_does_not_wait_for_a_store_that_does_not_answer(answering, monkeypatch):
+    monkeypatch.setattr(questions, "LEARNED_S", 0.05)
+    answer = threading.Event()
+
+    class Silent(Store):
+        def plans(self, caller, limit=100):
+            assert answer.wait(30)
+            return ()
+
+    deck, _ = answering(GOOD, beside=(Silent(None, ()),), config=ODD)
+    assert deck.plan("draft a post", model=FREE).steps
+    answer.set()
+    deck.close()
 
 
 @pytest.mark.parametrize("url", ["off", "", "OFF"])

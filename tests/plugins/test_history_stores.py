@@ -1,4 +1,4 @@
-"""All built-in stores meet one contract; no record is lost or written twice, whatever happens to a process or server."""
+"""All built-in stores meet one contract; no record is lost or written twice when a process or connection ends."""
 
 import multiprocessing
 import os
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmdeck_core import PlanRecord, RecordedStep
+from helmdeck_core import PlanRecord, PluginError, RecordedStep
 from helmdeck_history_kit import record_to_row
 from helmdeck_plugins.history import projections
 from helmdeck_plugins.history.postgres import PostgresStore
@@ -126,6 +126,13 @@ def test_stores_compute_what_follows_from_their_records(tmp_path_factory, record
 # -- processes --------------------------------------------------------------------------------------------------
 
 
+STORES = pytest.mark.parametrize(
+    ("open_store", "fixture"),
+    [(SqliteStore, None), (PostgresStore, "empty_postgres"), (RedisStore, "redis_url")],
+    ids=["sqlite", "postgres", "redis"],
+)
+
+
 def write_many(open_store, url, caller, count):
     store = open_store(url, 30.0)
     for number in range(count):
@@ -133,9 +140,7 @@ def write_many(open_store, url, caller, count):
     store.close()
 
 
-@pytest.mark.parametrize(
-    ("open_store", "fixture"), [(SqliteStore, None), (PostgresStore, "empty_postgres"), (RedisStore, "redis_url")]
-)
+@STORES
 def test_processes_that_write_at_once_lose_no_record(request, tmp_path, open_store, fixture):
     url = request.getfixturevalue(fixture) if fixture else str(tmp_path / "history.db")
     processes = [FORK.Process(target=write_many, args=(open_store, url, "ada", 25)) for _ in range(4)]
@@ -178,8 +183,10 @@ def test_killed_process_leaves_no_half_row_and_no_corrupt_file(tmp_path):
     store.close()
 
 
-def test_store_that_was_open_before_a_fork_works_in_both_processes(tmp_path):
-    store = SqliteStore(str(tmp_path / "history.db"), 30.0)
+@STORES
+def test_store_that_was_open_before_a_fork_works_in_both_processes(request, tmp_path, open_store, fixture):
+    url = request.getfixturevalue(fixture) if fixture else str(tmp_path / "history.db")
+    store = open_store(url, 30.0)
     store.add(make_record("parent"))
 
     process = FORK.Process(target=lambda: store.add(make_record("child")))
@@ -299,3 +306,25 @@ def test_newer_version_in_redis_is_an_error(redis_url):
 def test_rows_are_plain_data_that_json_can_represent():
     row = record_to_row(make_record("ada", "x", sketch=(1,)))
     assert {type(value) for value in row.values()} <= {str, int, float, list, type(None)}
+
+
+# -- errors -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "redis"])
+def test_server_that_is_not_reachable_is_an_error_without_the_password(answering, scheme):
+    url = f"{scheme}://ada:Pa55word@127.0.0.1:1/0"
+    deck, _ = answering("{}", config={"history": {"url": url}})
+    with pytest.raises(PluginError, match=f"failed in helmdeck_history_stores: {scheme}:") as caught:
+        deck.history.records()
+    assert "Pa55word" not in str(caught.value) + "".join(caught.value.__notes__)
+    assert deck.plan("draft a post", model="local/lexical").steps
+    deck.close()
+
+
+@pytest.mark.parametrize(("scheme", "extra"), [("postgresql", "postgres"), ("redis", "redis"), ("rediss", "redis")])
+def test_missing_driver_names_the_extra(answering, monkeypatch, scheme, extra):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    deck, _ = answering("{}", config={"history": {"url": f"{scheme}://localhost"}})
+    with pytest.raises(PluginError, match=rf"pip install 'helmdeck\[{extra}\]'"):
+        deck.history.records()

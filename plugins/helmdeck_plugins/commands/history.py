@@ -92,10 +92,17 @@ def _show_groups(arguments: argparse.Namespace, groups: Sequence[PlanGroup]) -> 
     for group in groups:
         near = (f"{group.similarity or 0:.2f}",) if has_similarity else ()
         rows.append(
-            (group.intent_sha, str(group.plans), *near, _age(group.time), _counts(group.tools), _counts(group.models))
+            (
+                group.intent_sha,
+                str(group.plans),
+                *near,
+                _shown_time(group.time),
+                _counts(group.tools),
+                _counts(group.models),
+            )
         )
     heads = ("request", "plans", *(("similar",) if has_similarity else ()), "last", "tools", "models")
-    show(table(rows, heads, right={1, 2, 3} if has_similarity else {1, 2}))
+    show(table(rows, heads, right={1, 2} if has_similarity else {1}))
     return ExitCode.OK
 
 
@@ -103,10 +110,8 @@ def _counts(counts: Any) -> str:
     return ", ".join(clean(name) + (f" ({count})" if count > 1 else "") for name, count in counts.items())
 
 
-def _age(time_s: float) -> str:
-    age_s = max(0.0, time.time() - time_s)
-    unit = next((unit for unit in ("d", "h", "m") if age_s >= UNITS_S[unit]), "s")
-    return f"{age_s / UNITS_S[unit]:.0f} {unit}"
+def _shown_time(time_s: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(time_s))
 
 
 def configure_forget(parser: argparse.ArgumentParser) -> None:

@@ -103,7 +103,7 @@ class Access:
 
     def dropped(self, count: int) -> None:
         """Report records that were dropped while the store was down."""
-        logger().warning("the history store is down: {} of the oldest waiting records are lost", count)
+        logger().warning("the history store is down: {} waiting records are lost, the oldest first", count)
 
     def sketch(self, request: str) -> tuple[int, ...]:
         """Return the sketch of a request.

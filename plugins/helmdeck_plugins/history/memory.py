@@ -34,7 +34,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def packs() -> Sequence[Pack]:
-    """The packs."""
+    """The packs. The example catalog lists them; catalogs of deployments decide whether plans may use them."""
     return (
         Pack(
             name=STORE,
@@ -62,6 +62,7 @@ def packs() -> Sequence[Pack]:
                 "required": ["memory_id", "expires"],
             },
             run=store_fact,
+            is_listed=False,
         ),
         Pack(
             name=SEARCH,
@@ -78,6 +79,7 @@ def packs() -> Sequence[Pack]:
                     "query": {"type": "string", "description": "Words of the fact; empty for the newest facts."},
                     "limit": {"type": "integer", "minimum": 1, "maximum": 100},
                 },
+                "required": ["query"],
                 "additionalProperties": False,
             },
             output_schema={
@@ -86,6 +88,7 @@ def packs() -> Sequence[Pack]:
                 "required": ["entries"],
             },
             run=search_facts,
+            is_listed=False,
         ),
     )
 
@@ -122,7 +125,7 @@ async def search_facts(context: PackContext, data: Mapping[str, Any]) -> Mapping
     """Return the facts of the caller that share words with the query, the best match first."""
     history = _history(context, SEARCH)
     facts = await asyncio.to_thread(history.facts, context.caller)
-    found = ranked(facts, data.get("query", ""))[: data.get("limit", 10)]
+    found = ranked(facts, data["query"])[: data.get("limit", 10)]
     entries = [
         {"memory_id": fact.id, "text": fact.text, "tags": list(fact.tags), "time": _shown(fact.time), "score": score}
         for fact, score in found

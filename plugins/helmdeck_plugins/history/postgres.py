@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -33,29 +34,31 @@ class PostgresStore(SqlStore):
 
     def __init__(self, url: str, keep_days: float) -> None:
         super().__init__(keep_days)
-        self._pool = psycopg_pool.ConnectionPool(
-            url,
+        self._url = url
+        # Connected directly first: the pool would retry until its timeout and not give the reason.
+        with psycopg.connect(url, connect_timeout=int(CONNECT_TIMEOUT_S)) as connection:
+            _migrate(_Session(connection.cursor()))
+        self._pool, self._pid = self._open_pool(), os.getpid()
+
+    def _open_pool(self) -> psycopg_pool.ConnectionPool:
+        return psycopg_pool.ConnectionPool(
+            self._url,
             min_size=0,
             max_size=MAX_CONNECTIONS,
             timeout=CONNECT_TIMEOUT_S,
             reconnect_timeout=CONNECT_TIMEOUT_S,
             kwargs={"connect_timeout": int(CONNECT_TIMEOUT_S), "autocommit": True},
             check=psycopg_pool.ConnectionPool.check_connection,
-            open=False,
+            open=True,
             name="helmdeck-history",
         )
-        try:
-            # Connected directly first: the pool would retry until its timeout and not give the reason.
-            with psycopg.connect(url, connect_timeout=int(CONNECT_TIMEOUT_S)) as connection:
-                _migrate(_Session(connection.cursor()))
-            self._pool.open()
-        except BaseException:
-            self._pool.close()
-            raise
 
     @contextlib.contextmanager
     def session(self, *, writes: bool) -> Iterator[_Session]:  # noqa: ARG002  # transactions need no mode
         """A transaction on a connection of the pool."""
+        if self._pid != os.getpid():  # a forked process must not use or close the connections of its parent
+            _FORKED.append(self._pool)
+            self._pool, self._pid = self._open_pool(), os.getpid()
         try:
             with self._pool.connection() as connection, connection.transaction(), connection.cursor() as cursor:
                 yield _Session(cursor)
@@ -65,6 +68,10 @@ class PostgresStore(SqlStore):
     def close(self) -> None:
         """Close all connections; idempotent."""
         self._pool.close()
+
+
+_FORKED: list[psycopg_pool.ConnectionPool] = []
+"""Pools of a parent process."""
 
 
 class _Session:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -245,7 +246,7 @@ class LearningHistory(DeckHistory):
         items: list[Note | Fact] = []
         for number, row in enumerate(rows, 1):
             try:
-                row = {**row, **({} if caller is None else {"caller": caller})}
+                row = row if caller is None else _row_for(caller, row)
                 items.append(fact_of_row(row) if row.get("kind") == "fact" else Note(record_of_row(row)))
             except (ValueError, TypeError) as exc:
                 raise ValueError(f"row {number}: {exc}") from None
@@ -286,6 +287,13 @@ class LearningHistory(DeckHistory):
         """Write what waits, and close the store."""
         self._writer.close()
         self._access.close()
+
+
+def _row_for(caller: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The row for a caller; for another one than its own, it gets an id that is the same each time."""
+    if row.get("caller") == caller:
+        return row
+    return {**row, "caller": caller, "id": uuid.uuid5(uuid.NAMESPACE_OID, f"{caller}\n{row.get('id')}").hex}
 
 
 def open_history(setup: HistorySetup) -> DeckHistory:

@@ -22,7 +22,7 @@ RETRY_S = 30.0
 IDLE_S = 5.0
 """Seconds without a record after which the thread ends."""
 
-CLOSE_S = 2.0
+CLOSE_S = 5.0
 """Seconds that closing a deck, or the end of the process, waits for the store."""
 
 
@@ -114,6 +114,7 @@ class _Queue(Generic[T]):
                         if self._items and self._items[0] is item:  # else it was dropped meanwhile
                             self._items.popleft()
                 elif self._is_ending:
+                    self.dropped(len(self._items))
                     self._items.clear()
                 else:
                     self._retry_at_s = time.monotonic() + RETRY_S

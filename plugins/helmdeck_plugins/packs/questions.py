@@ -9,6 +9,9 @@ from typing import Any
 
 from helmdeck_core import Learned, PackContext, PackError, PackErrorCode, PlanRequest, Question
 
+LEARNED_S = 1.0
+"""Seconds that a plan waits for the history store at most, such as one on a host that does not answer."""
+
 INPUT_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -50,10 +53,14 @@ def make_question(request: PlanRequest, *, caller: str, task: str, learned: Lear
 
 
 async def learned_for(context: PackContext, intent: str) -> Learned:
-    """Return what the history contributes to a request. The store is read in a worker thread."""
+    """Return what the history contributes to a request; nothing if the store does not answer within ``LEARNED_S``."""
     if not context.history.is_enabled:
         return Learned()
-    return await asyncio.to_thread(context.history.learned, context.caller, intent)
+    try:
+        async with asyncio.timeout(LEARNED_S):
+            return await asyncio.to_thread(context.history.learned, context.caller, intent)
+    except TimeoutError:  # the worker thread ends with the timeout of the store, which is then left alone for a while
+        return Learned()
 
 
 def own_values(question: Question[Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
