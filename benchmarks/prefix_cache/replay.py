@@ -94,8 +94,8 @@ def case(name: str, model: str, count: int, tools: int = 0, **fields: Any) -> Ca
     """A model over the example catalog, or over one of so many tools; ``fields`` are those of its budget."""
     deck = make_deck(_Large(tools), catalog_sources="large") if tools else make_deck()
     budget = attrs.evolve(deck.budget(model).budget, supports_prefix_cache=True, **fields)
-    library = deck._engine.library  # noqa: SLF001 (no model is called, and there is no public access to prompt parts)
-    composer = Composer(deck.runtime, library)
+    engine = deck._engine  # noqa: SLF001 (no model is called, and there is no public access to prompt parts)
+    composer = engine.composer(engine.library)
     return Case(name=name, composer=composer, budget=budget, requests=requests_over(deck.catalog, count))
 
 

@@ -35,10 +35,7 @@ LARGE_CATALOG = 500
 
 
 class Library:
-    """One version of the catalog, loaded at the first use, with its cached indexes and ladders; thread-safe.
-
-    :param is_slow: ``load`` blocks for long.
-    """
+    """One version of the catalog, loaded at the first use, with its cached indexes and ladders; thread-safe."""
 
     def __init__(self, runtime: Runtime, load: Callable[[], Catalog], *, is_slow: bool = False) -> None:
         self.runtime = runtime
@@ -65,7 +62,8 @@ class Library:
 
     async def load(self) -> Catalog:
         """Return the catalog; the event loop is not blocked for long."""
-        return await asyncio.to_thread(getattr, self, "catalog") if self._is_slow else self.catalog
+        is_slow = self._is_slow and self._catalog is None
+        return await asyncio.to_thread(getattr, self, "catalog") if is_slow else self.catalog
 
     @property
     def digest(self) -> CatalogDigest:

@@ -212,8 +212,9 @@ class Server:
         client, tool = self._client, self._names.get(entry_id)
         if client is None or tool is None:
             return tool_error(entry_id, "server_down", self.problem or "the server does not have this tool any more")
+        deadline = asyncio.timeout(self._options.call_timeout_s)
         try:
-            async with asyncio.timeout(self._options.call_timeout_s) as deadline:
+            async with deadline:
                 result = await client.call_tool(tool, dict(arguments), progress_callback=self._reporter(progress))
         except MCPError as exc:
             return self._protocol_failure(entry_id, exc)
