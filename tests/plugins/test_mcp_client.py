@@ -224,6 +224,7 @@ def changes_of():
     return plugin_with(helmdeck_catalog_sources=[CatalogSource(name="mcp", open=open_source)]), changes
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_tools_that_arrive_late_are_added(deck_of, tmp_path):
     pipe = tmp_path / "gate"
     os.mkfifo(pipe)
@@ -393,6 +394,13 @@ def test_endless_progress_is_thinned_out_and_prolongs_nothing(deck_of):
     assert failure(deck, "s__endless_progress", progress=seen.append).to_dict()["cause"] == "timeout"
     assert 1 <= len(seen) <= 6
     assert seen[0] == "1: red"
+
+
+def test_thousands_of_changes_cost_few_lists(deck_of, capfd):
+    deck = deck_of(s=raw("churn", "echo"))
+    assert deck.run("s__churn", {}) == {"text": "done"}
+    assert deck.run("s__echo", {"a": 1}) == {"text": '{"a": 1}'}
+    assert capfd.readouterr() == ("", ""), "log messages of a server do not reach the terminal"
 
 
 def test_calls_run_at_the_same_time(deck_of):

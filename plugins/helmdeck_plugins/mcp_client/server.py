@@ -140,16 +140,20 @@ class Server:
 
     async def _listen(self, client: Client) -> None:
         """Wait for changes in the newer protocol, where they are a subscription."""
+        pause_s = FIRST_PAUSE_S
         while True:
-            with contextlib.suppress(SubscriptionLost, MCPError, TimeoutError):
-                try:
-                    async with client.listen(tools_list_changed=True) as changes:
-                        async for _ in changes:
-                            self._event.set()
-                except ListenNotSupportedError:
-                    return
-            await asyncio.sleep(LONGEST_PAUSE_S)
-            self._event.set()
+            try:
+                async with client.listen(tools_list_changed=True) as changes:
+                    async for _ in changes:
+                        self._event.set()
+                        pause_s = FIRST_PAUSE_S
+            except (ListenNotSupportedError, MCPError):
+                return  # the older protocol, which sends messages, or a server without subscriptions
+            except (SubscriptionLost, TimeoutError):
+                pass
+            await asyncio.sleep(pause_s)
+            pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
+            self._event.set()  # a change may have been missed
 
     async def _list(self, client: Client) -> None:
         tools: list[Mapping[str, Any]] = []
