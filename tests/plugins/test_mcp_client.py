@@ -261,6 +261,21 @@ def test_a_server_that_crashes_is_started_again_and_keeps_its_entries(deck_of):
     assert "\x1b" not in event.detail
 
 
+def test_a_server_that_cannot_be_restarted_loses_its_entries(deck_of, tmp_path):
+    program = tmp_path / "server.py"
+    program.write_text(RAW_SERVER.read_text(encoding="utf-8"), encoding="utf-8")
+    server = raw("crash")
+    server["args"][2] = str(program)
+    plugin, changes = changes_of()
+    deck = deck_of(plugin, s=server, other=raw("tool"))
+    assert ids(deck) == ["s__crash", "other__tool"]
+    program.unlink()
+    failure(deck, "s__crash")
+    assert changes.get(timeout=20) == ["other__tool"]
+    assert ids(deck) == ["other__tool"]
+    assert "server.py" in deck.open_sources["mcp"].status()[0][2]
+
+
 def test_a_closed_deck_leaves_no_process(deck_of):
     deck = deck_of(s=raw("env"))
     deck.run("s__env", {"name": "PATH"})
