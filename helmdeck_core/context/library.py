@@ -76,7 +76,8 @@ class Library:
 
     async def load(self) -> Catalog:
         """Return the catalog; the event loop is not blocked for long."""
-        return await asyncio.to_thread(getattr, self, "catalog") if self._is_slow else self.catalog
+        is_slow = self._is_slow and self._catalog is None
+        return await asyncio.to_thread(getattr, self, "catalog") if is_slow else self.catalog
 
     @property
     def digest(self) -> CatalogDigest:

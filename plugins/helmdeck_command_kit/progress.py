@@ -127,10 +127,12 @@ def wait_for(
             async with Progress(text) as progress:
                 return await work(progress.update)
         finally:
-            if notes_problems:
-                note_source_problems(deck)
             try:
-                await deck.aclose()
+                try:
+                    if notes_problems:
+                        note_source_problems(deck)
+                finally:
+                    await deck.aclose()
             except (Exception, SystemExit) as exc:
                 show_exception(exc, "warning: ")
 

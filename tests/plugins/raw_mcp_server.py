@@ -59,6 +59,14 @@ def grow(request_id, token):
     send({"id": request_id, "result": text("grown")})
 
 
+def churn(request_id, token):
+    """Report thousands of changes."""
+    for _ in range(5_000):
+        send({"method": "notifications/tools/list_changed"})
+        send({"method": "notifications/message", "params": {"level": "error", "data": "\x1b[31mlog"}})
+    send({"id": request_id, "result": text("done")})
+
+
 def crash(request_id, token):
     """End without an answer."""
     sys.stderr.write("\x1b[31mout of memory\n")
@@ -66,7 +74,14 @@ def crash(request_id, token):
     os._exit(3)
 
 
-SPECIAL = {"flood": flood, "endless_progress": endless_progress, "asks_back": asks_back, "grow": grow, "crash": crash}
+SPECIAL = {
+    "flood": flood,
+    "endless_progress": endless_progress,
+    "asks_back": asks_back,
+    "grow": grow,
+    "crash": crash,
+    "churn": churn,
+}
 
 RESULTS = {
     "error_message": {**text("Access denied"), "isError": True},

@@ -224,6 +224,7 @@ def changes_of():
     return plugin_with(helmdeck_catalog_sources=[CatalogSource(name="mcp", open=open_source)]), changes
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_tools_that_arrive_late_are_added(deck_of, tmp_path):
     pipe = tmp_path / "gate"
     os.mkfifo(pipe)
@@ -258,6 +259,21 @@ def test_a_server_that_crashes_is_started_again_and_keeps_its_entries(deck_of):
     (event,) = recorder.of(CatalogSourceFailed)
     assert "out of memory" in event.detail
     assert "\x1b" not in event.detail
+
+
+def test_a_server_that_cannot_be_restarted_loses_its_entries(deck_of, tmp_path):
+    program = tmp_path / "server.py"
+    program.write_text(RAW_SERVER.read_text(encoding="utf-8"), encoding="utf-8")
+    server = raw("crash")
+    server["args"][2] = str(program)
+    plugin, changes = changes_of()
+    deck = deck_of(plugin, s=server, other=raw("tool"))
+    assert ids(deck) == ["s__crash", "other__tool"]
+    program.unlink()
+    failure(deck, "s__crash")
+    assert changes.get(timeout=20) == ["other__tool"]
+    assert ids(deck) == ["other__tool"]
+    assert "server.py" in deck.open_sources["mcp"].status()[0][2]
 
 
 def test_a_closed_deck_leaves_no_process(deck_of):
@@ -393,6 +409,13 @@ def test_endless_progress_is_thinned_out_and_prolongs_nothing(deck_of):
     assert failure(deck, "s__endless_progress", progress=seen.append).to_dict()["cause"] == "timeout"
     assert 1 <= len(seen) <= 6
     assert seen[0] == "1: red"
+
+
+def test_thousands_of_changes_cost_few_lists(deck_of, capfd):
+    deck = deck_of(s=raw("churn", "echo"))
+    assert deck.run("s__churn", {}) == {"text": "done"}
+    assert deck.run("s__echo", {"a": 1}) == {"text": '{"a": 1}'}
+    assert capfd.readouterr() == ("", ""), "log messages of a server do not reach the terminal"
 
 
 def test_calls_run_at_the_same_time(deck_of):

@@ -62,9 +62,9 @@ def make_server():
     return server
 
 
-@pytest.fixture(scope="module")
-def url():
-    """The URL of a server in a thread, which refuses requests without the token."""
+@contextlib.contextmanager
+def serving(port=0):
+    """Run a server in a thread, which refuses requests without the token; return its port."""
     application = make_server().streamable_http_app()
 
     async def guarded(scope, receive, send):
@@ -73,14 +73,20 @@ def url():
         else:
             await application(scope, receive, send)
 
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", port)) as listener:
         config = uvicorn.Config(guarded, log_level="critical", lifespan="on", timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+        yield listener.getsockname()[1]
         server.should_exit = True
         thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def url():
+    with serving() as port:
+        yield f"http://127.0.0.1:{port}/mcp"
 
 
 @pytest.fixture(params=["auto", "legacy"])
@@ -143,3 +149,24 @@ def test_a_wrong_token_is_a_problem_of_the_server(url):
         ((_, _, problem),) = made.open_sources["mcp"].status()
     assert problem
     assert "wr0ng" not in problem
+
+
+@pytest.mark.parametrize("protocol", ["auto", "legacy"])
+def test_a_server_that_was_restarted_is_connected_again(monkeypatch, protocol):
+    monkeypatch.setenv("TEST_MCP_TOKEN", TOKEN)
+    with contextlib.ExitStack() as stack:
+        first = contextlib.ExitStack()
+        port = first.enter_context(serving())
+        options = {
+            "url": f"http://127.0.0.1:{port}/mcp",
+            "headers": {"Authorization": "Bearer env:TEST_MCP_TOKEN"},
+            "protocol": protocol,
+        }
+        deck = stack.enter_context(make_deck(config={"catalog": {"sources": [], "mcp": {"demo": options}}}))
+        assert deck.run("demo__flood", {"megabytes": 0})
+        first.close()
+        with pytest.raises(PackError) as lost:
+            deck.run("demo__flood", {"megabytes": 0})
+        assert lost.value.to_dict()["cause"] in ("connection_lost", "server_down")
+        stack.enter_context(serving(port))
+        assert deck.run("demo__weather", {"city": "Oslo"})["structured"]["celsius"] == 21.5

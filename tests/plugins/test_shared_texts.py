@@ -35,7 +35,7 @@ IMAGE = ImagePart("image/png", b"png")
 @pytest.fixture(scope="module")
 def composer():
     with make_deck() as deck:
-        yield Composer(deck.runtime, deck._engine.library)
+        yield Composer(deck.runtime, deck._engine.library, {})
 
 
 def messages(composer, request="draft a post", **fields):

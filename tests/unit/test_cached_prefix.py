@@ -49,7 +49,7 @@ def composed(deck, request, **fields):
     fields = {"supports_prefix_cache": True, "tier": Tier.B, "input_tokens": 128_000, **fields}
     budget = attrs.evolve(deck.budget(MODEL).budget, **fields)
     question = Question(caller="helmdeck.plan", task="plan", type=dict, request=request)
-    return Composer(deck.runtime, deck._engine.library).compose(question, budget)
+    return Composer(deck.runtime, deck._engine.library, {}).compose(question, budget)
 
 
 CASES = [

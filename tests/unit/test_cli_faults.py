@@ -109,6 +109,9 @@ def test_error_on_closing_a_provider_does_not_hide_the_error_of_the_call(cli, pl
 )
 def test_error_on_closing_the_deck_keeps_the_result(capsys, fault):
     class Deck:
+        def __init__(self):
+            self.open_sources = {}
+
         async def aclose(self):
             raise fault
 

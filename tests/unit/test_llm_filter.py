@@ -414,6 +414,6 @@ def test_cancelling_a_plan_cancels_its_filter_call(filtering):
 @given(st.text(max_size=400))
 def test_any_text_can_be_asked_about(fitted, text):
     library, budget = fitted(max_catalog_bytes=5_000)
-    composer = Composer(library.runtime, library)
+    composer = Composer(library.runtime, library, {})
     for message in composer.compose(filter_question(text, FREE), budget).messages:
         message.text.encode()

@@ -71,6 +71,7 @@ def compact_catalog(arguments: argparse.Namespace) -> int:
     budget = deck.budget(arguments.model).budget
     cap = budget.max_catalog_bytes if arguments.max_bytes is None else arguments.max_bytes or None
     prepared = deck.prepared(arguments.model)
+    note_source_problems(deck)
     rung, record = prepared.compact(cap)
     text = prepared.whole(rung)
     if arguments.json:
@@ -127,6 +128,7 @@ def rank_catalog(arguments: argparse.Namespace) -> int:
     request = request_text(arguments)
     deck = make_deck(arguments)
     selection = deck.select(request, model=arguments.model)
+    note_source_problems(deck)
     ranking = selection.ranking or deck.rank(request, model=arguments.model)
     kept = {entry.id for entry in selection.entries}
     scores = top_k(ranking.scores, arguments.top)

@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     request = request_text(arguments)
     deck = make_deck(arguments)
     explanation = deck.explain(request, model=arguments.model, task=arguments.task, caller=arguments.caller)
+    note_source_problems(deck)
     if arguments.json:
         messages = [{"role": message.role.value, "text": message.text} for message in explanation.messages]
         show_json({**explanation.to_dict(), **({"messages": messages} if arguments.prompt else {})})

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, Protocol
 
 import attrs
+import msgspec
 
 RAW_KEY = "helmdeck.raw"
 """Where a listed tool carries what the server sent."""
@@ -19,6 +20,9 @@ PROGRESS_PAUSE_S = 0.1
 """Seconds between two reports of progress of one call; those between them are dropped."""
 
 MAX_TOKENS = 1_000
+
+MAX_TOOL_BYTES = 200_000
+"""A larger tool is malformed; the pages of a list together are not limited."""
 
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,18})')
 _KEPT_BYTES = 512
@@ -67,6 +71,13 @@ def request_id_of(line: bytes) -> int | None:
     return int(found[1]) if found and line.lstrip()[:1] == b"{" else None
 
 
+def _is_small(tool: object) -> bool:
+    try:
+        return len(msgspec.json.encode(tool)) <= MAX_TOOL_BYTES
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
 class Thinner:
     """Drops notifications that arrive faster than anyone reads them, and log messages, which are not used."""
 
@@ -100,6 +111,8 @@ def tolerant(message: Any) -> Any:
 
 
 def _valid_tool(tool: object) -> dict[str, Any]:
+    if not _is_small(tool):
+        tool = None
     name = tool.get("name") if isinstance(tool, Mapping) else None
     schema = tool.get("inputSchema") if isinstance(tool, Mapping) else None
     return {

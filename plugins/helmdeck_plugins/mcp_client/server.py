@@ -140,16 +140,20 @@ class Server:
 
     async def _listen(self, client: Client) -> None:
         """Wait for changes in the newer protocol, where they are a subscription."""
+        pause_s = FIRST_PAUSE_S
         while True:
-            with contextlib.suppress(SubscriptionLost, MCPError, TimeoutError):
-                try:
-                    async with client.listen(tools_list_changed=True) as changes:
-                        async for _ in changes:
-                            self._event.set()
-                except ListenNotSupportedError:
-                    return
-            await asyncio.sleep(LONGEST_PAUSE_S)
-            self._event.set()
+            try:
+                async with client.listen(tools_list_changed=True) as changes:
+                    async for _ in changes:
+                        self._event.set()
+                        pause_s = FIRST_PAUSE_S
+            except (ListenNotSupportedError, MCPError):
+                return  # the older protocol, which sends messages, or a server without subscriptions
+            except (SubscriptionLost, TimeoutError):
+                pass
+            await asyncio.sleep(pause_s)
+            pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
+            self._event.set()  # a change may have been missed
 
     async def _list(self, client: Client) -> None:
         tools: list[Mapping[str, Any]] = []
@@ -212,8 +216,9 @@ class Server:
         client, tool = self._client, self._names.get(entry_id)
         if client is None or tool is None:
             return tool_error(entry_id, "server_down", self.problem or "the server does not have this tool any more")
+        deadline = asyncio.timeout(self._options.call_timeout_s)
         try:
-            async with asyncio.timeout(self._options.call_timeout_s) as deadline:
+            async with deadline:
                 result = await client.call_tool(tool, dict(arguments), progress_callback=self._reporter(progress))
         except MCPError as exc:
             return self._protocol_failure(entry_id, exc)
