@@ -1,12 +1,13 @@
 """The MCP server as clients of both protocol eras see it, in one process."""
 
 import asyncio
+import contextlib
 import json
 
 import anyio
 import pytest
 
-from helmdeck_core import CallLimits, Catalog, CatalogSource, Pack
+from helmdeck_core import CallLimits, Catalog, CatalogSource, Helmdeck, Pack
 from helmdeck_plugins.mcp_server.entries import Tools, wire_name
 from helmdeck_plugins.mcp_server.progress import HEARTBEAT_S, with_progress
 from helmdeck_plugins.mcp_server.server import make_server
@@ -339,6 +340,32 @@ def test_deadline_of_the_server_ends_a_call_as_a_timeout(virtual_time):
     result = on_client(use, limits=CallLimits(deadline_s=30))
     assert result.structured_content["error"]["cause"] == "timeout"
     assert result.structured_content["error"]["retryable"] is True
+
+
+@ERAS
+def test_clients_are_notified_when_the_list_of_tools_changes(era, virtual_time):
+    async def main():
+        changed = asyncio.Event()
+
+        async def on_message(message):
+            if getattr(message, "method", "") == "notifications/tools/list_changed":
+                changed.set()
+
+        deck = Probe().deck()
+        catalogs = [deck.catalog]
+        deck.__class__ = type("Changing", (Helmdeck,), {"catalog": property(lambda _: catalogs[-1])})
+        async with deck, client_of(make_server(deck), era, message_handler=on_message) as client:
+            before = [tool.name for tool in (await client.list_tools()).tools]
+            watched = client.listen(tools_list_changed=True) if era == "auto" else contextlib.nullcontext()
+            async with watched as subscription:
+                await asyncio.sleep(10)
+                assert not changed.is_set()
+                catalogs.append(Catalog(deck.catalog.entries[1:]))  # as a source does that changed
+                await (anext(aiter(subscription)) if era == "auto" else changed.wait())
+                return before, [tool.name for tool in (await client.list_tools()).tools]
+
+    before, after = asyncio.run(main())
+    assert len(after) == len(before) - 1 and {*after} < {*before}
 
 
 # -- the facade ------------------------------------------------------------------------------------------------

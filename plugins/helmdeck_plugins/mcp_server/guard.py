@@ -107,9 +107,9 @@ class Guard:
             key = f"caller {caller}" if caller is not None else "local"
             self._check_rate(key)
             self._check_length(headers)
-            # A stream of notifications, which clients of the older protocol open with GET, is not a call and has no end.
-            with self._counted(key) if scope["method"] == "POST" else contextlib.nullcontext():
-                await self._serve(scope, receive, send, caller)
+            is_call = scope["method"] == "POST" and not _is_subscription(headers)
+            with self._counted(key) if is_call else contextlib.nullcontext():
+                await self._serve(scope, receive, send, caller, is_call=is_call)
         except Refusal as refusal:
             await _refuse(refusal, receive, send, drained if refusal.drains else 0)
 
@@ -176,7 +176,7 @@ class Guard:
             if not self._running[key]:
                 del self._running[key]
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, caller: str | None) -> None:
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, caller: str | None, *, is_call: bool) -> None:
         body = await self._body(receive)
         if caller is not None and self._authenticate is not None:
             self._authenticate(scope, caller)
@@ -196,7 +196,7 @@ class Guard:
                 except TimeoutError:
                     raise ClientTooSlow from None
 
-        total_s = self._limits.call_s + GRACE_S if scope["method"] == "POST" else None
+        total_s = self._limits.call_s + GRACE_S if is_call else None
         try:
             async with asyncio.timeout(total_s):
                 await self._app(scope, replay, bounded_send)
@@ -237,6 +237,15 @@ def _parts(message: Message) -> Iterator[Message]:
     for start in range(0, len(body), PART_BYTES):
         has_more = start + PART_BYTES < len(body) or message.get("more_body", False)
         yield {**message, "body": bytes(view[start : start + PART_BYTES]), "more_body": has_more}
+
+
+def _is_subscription(headers: MutableMapping[bytes, bytes]) -> bool:
+    """Whether a request opens a stream of notifications, which is not a call and has no end.
+
+    Clients of the older protocol open it with GET. In the newer one, the header is compared with the body.
+    """
+    is_modern = headers.get(b"mcp-protocol-version", b"") >= b"2026"
+    return is_modern and headers.get(b"mcp-method") == b"subscriptions/listen"
 
 
 def _headers(scope: Scope) -> dict[bytes, bytes]:
