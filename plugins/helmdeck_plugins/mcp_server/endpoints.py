@@ -29,6 +29,9 @@ from helmdeck_plugins.mcp_server.tokens import Tokens
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
+KEEP_ALIVE_S = 30
+"""Seconds that a connection without a request stays open."""
+
 SHUTDOWN_S = 3
 """Seconds that requests under way get when the server is stopped."""
 
@@ -146,6 +149,7 @@ def http_server(app: Guard, limits: HttpLimits) -> uvicorn.Server:
             limit_concurrency=limits.max_connections,
             h11_max_incomplete_event_size=32_768,
             http="h11",
+            timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=SHUTDOWN_S,
         )
     )
