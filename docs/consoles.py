@@ -76,6 +76,7 @@ class Console:
         self._work.mkdir()
         # The tutorial copies this file in a block that is not executed.
         shutil.copy(EXAMPLES / "announcement.txt", self._work)
+        self._own = {"HELMDECK_DATA_DIR": str(folder / "data")}
         self._names: dict[str, Any] = {"__name__": "__main__"}
         self._printed = ""
         self._code = 0
@@ -200,8 +201,10 @@ class Console:
         }
         path = [str(self._site), str(EXAMPLES), *sys.path]
         with (
-            mock.patch.dict(os.environ, {**environment, "COLUMNS": "100"}, clear=True),
+            mock.patch.dict(os.environ, {**environment, "COLUMNS": "100", **self._own}, clear=True),
             mock.patch.object(sys, "path", path),
+            # What earlier commands of a page planned would change the scores of later ones.
+            mock.patch("helmdeck_core.cli.options.DEFAULT_HISTORY", None),
             mock.patch("importlib.metadata.entry_points", self._entry_points),
         ):
             os.chdir(self._work)

@@ -114,6 +114,7 @@ class DeckHistory(History):
         request: str | None = None,
         tool: str | None = None,
         before: float | None = None,
+        fact: str | None = None,
     ) -> int:
         """Delete a caller's records that meet all conditions, or every one without a condition; return their number.
 
@@ -122,6 +123,7 @@ class DeckHistory(History):
         :param request: the request in plain words, or its ``intent_sha``.
         :param tool: an id in the steps of a record.
         :param before: seconds since 1970 UTC.
+        :param fact: the id of a fact; then only this fact is deleted.
         """
         return 0
 

@@ -26,7 +26,7 @@ MIN_SIMILARITY = 0.25
 MAX_SIMILAR = 6
 """Similar requests whose plans are considered."""
 
-MAX_SAME_PART = 32
+MAX_SAME_PART = 16
 """The newest requests with the same hash that are compared."""
 
 MAX_STEPS = 64
@@ -62,7 +62,7 @@ class Scope:
 
 @attrs.frozen(kw_only=True)
 class Fact:
-    """Something that a caller wants to be remembered.
+    """A text that a caller stored to search for it later.
 
     :ivar time: when it was stored, in seconds since 1970 UTC.
     :ivar expires: when it is deleted.

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from helmdeck_core import Weight, hookimpl
 
 WEIGHTS = (
-    # Enough to outrank weak matches, too little to outrank an entry that the request names.
-    Weight(name="history.gain", value=0.25),
-    # Promoted entries displace the lowest-ranked ones, so at most three are promoted.
-    Weight(name="history.entries", value=3),
+    # Share of the best score that an entry approaches with more plans, so that none outranks it by its history alone.
+    Weight(name="history.gain", value=1.0),
+    # Promoted entries displace the lowest-ranked ones, so only half of the twelve of the smallest selection are promoted.
+    Weight(name="history.entries", value=6),
     # The rest is for the details of likely entries, which need more space after an index of bare names.
     Weight(name="index.described_share", value=0.75),
     Weight(name="index.named_share", value=0.5),

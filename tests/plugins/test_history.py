@@ -141,7 +141,7 @@ def test_records_wait_while_the_store_is_down_and_the_oldest_are_dropped(answeri
 
 
 def test_a_run_of_a_listed_pack_is_recorded_with_its_outcome(history, answering):
-    deck = history(GOOD, config={"catalog": {"sources": ["packs"]}})
+    deck = history(GOOD)
     deck.run("helmdeck.memory_store", {"text": "tea, not coffee"}, caller="ada")
     with pytest.raises(PackError):
         deck.run("helmdeck.memory_store", {"text": " "}, caller="ada")

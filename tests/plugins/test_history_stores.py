@@ -1,4 +1,4 @@
-"""All built-in stores meet one contract; no record is lost or written twice, whatever happens to a process or server."""
+"""All built-in stores meet one contract; no record is lost or written twice when a process or connection ends."""
 
 import multiprocessing
 import os

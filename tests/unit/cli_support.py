@@ -148,9 +148,14 @@ class Cli:
         return Done(code, captured.out, captured.err)
 
 
+def is_ours(name: str) -> bool:
+    """Whether a variable configures the project; that of the data directory keeps files out of the home directory."""
+    return name.startswith("HELMDECK_") and name != "HELMDECK_DATA_DIR"
+
+
 def leave_the_machine(monkeypatch: pytest.MonkeyPatch, folder: Path, *, autoload: bool = False) -> None:
     """Work in an empty folder with no variable of the project set."""
-    for name in [name for name in os.environ if name.startswith("HELMDECK_")]:
+    for name in [name for name in os.environ if is_ours(name)]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "100")
     if not autoload:
@@ -160,7 +165,7 @@ def leave_the_machine(monkeypatch: pytest.MonkeyPatch, folder: Path, *, autoload
 
 def environment(*folders: Path, **variables: str) -> dict[str, str]:
     """The environment of a process that finds the checkout and ``folders``."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HELMDECK_")}
+    kept = {name: value for name, value in os.environ.items() if not is_ours(name)}
     path = os.pathsep.join(map(str, [ROOT, ROOT / "plugins", *folders]))
     return {**kept, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **variables}
 

@@ -53,7 +53,7 @@ def test_top_ranked_entries_keep_their_order(values, planned, most):
 
 
 def test_history_prior_is_in_proportion_to_its_weight_and_does_not_overtake_the_best_match():
-    scores = with_prior(ranked([10.0, 7.0, 1.0, 0.0]), {3: 1.0, 2: 0.5}, WEIGHTS).scores
+    scores = with_prior(ranked([10.0, 7.0, 1.0, 0.0]), {3: 0.25, 2: 0.125}, WEIGHTS).scores
     assert [(score.index, score.score) for score in scores] == [(0, 10.0), (1, 7.0), (3, 2.5), (2, 2.25)]
     assert scores[2].matched == (LABEL,) and scores[0].matched == ()
 

@@ -296,7 +296,7 @@ def test_helmdeck_weights_change_what_a_planned_entry_gains(deck_with):
         )
         return (after[planned] - before[planned]) / max(before.values())
 
-    assert gain() == pytest.approx(0.25)
+    assert gain() == pytest.approx(1.0)
     assert gain(contributing("helmdeck_weights", Weight(name="history.gain", value=0.5))) == pytest.approx(0.5)
     assert gain(contributing("helmdeck_weights", Weight(name="history.entries", value=0))) == 0
 

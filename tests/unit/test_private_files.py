@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from helmdeck_core import SecretRef, load_config
-from helmdeck_plugins.history import SqliteHistory
+from helmdeck_plugins.history.sqlite import SqliteStore
 from helmdeck_plugins.traces import TraceSink
 from helmdeck_testing import make_deck
 
@@ -28,7 +28,7 @@ def modes(folder):
 def test_history_and_the_files_beside_it_are_readable_by_their_owner_only(tmp_path):
     import sqlite3
 
-    store = SqliteHistory(str(tmp_path / "history.db"), 1)
+    store = SqliteStore(str(tmp_path / "history.db"), 1)
     with sqlite3.connect(tmp_path / "history.db") as connection:
         connection.execute("DELETE FROM plan_history")
         connection.commit()
@@ -37,6 +37,7 @@ def test_history_and_the_files_beside_it_are_readable_by_their_owner_only(tmp_pa
     assert {"history.db", "history.db-wal", "history.db-shm"} == found.keys()
     assert set(found.values()) == {0o600}
     connection.close()
+    store.close()
 
 
 def test_traces_and_the_files_beside_them_are_readable_by_their_owner_only(tmp_path):
@@ -50,7 +51,7 @@ def test_traces_and_the_files_beside_them_are_readable_by_their_owner_only(tmp_p
 def test_permissions_of_a_store_that_exists_are_kept(tmp_path):
     path = tmp_path / "history.db"
     path.touch(0o640)
-    SqliteHistory(str(path), 1)
+    SqliteStore(str(path), 1).close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 
 from helmdeck_command_kit import request_text
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, UsageError, hanging, labelled, make_deck, note, show, show_json, table
+from helmdeck_core.cli import (
+    ExitCode,
+    UsageError,
+    hanging,
+    inline_json,
+    labelled,
+    make_deck,
+    note,
+    show,
+    show_json,
+    table,
+)
 from helmdeck_plugins.commands.results import price_text, trim_text
 from helmdeck_plugins.commands.shared_options import add_ranking, ranking_rows, rest_text
 
@@ -21,6 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_ranking(parser, "the model", top=12)
     parser.add_argument("--task", metavar="TASK", default="plan", help="plan, or another task such as route")
     parser.add_argument(
+        "--caller", metavar="NAME", default="local", help="the caller whose history applies; default: local"
+    )
+    parser.add_argument(
         "--prompt", action="store_true", help="print the messages to standard output and the rest to standard error"
     )
     parser.add_argument("--call", metavar="ID", help="show the trace of a finished call; `last` is the most recent one")
@@ -32,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _show_trace(arguments)
     request = request_text(arguments)
     deck = make_deck(arguments)
-    explanation = deck.explain(request, model=arguments.model, task=arguments.task)
+    explanation = deck.explain(request, model=arguments.model, task=arguments.task, caller=arguments.caller)
     if arguments.json:
         messages = [{"role": message.role.value, "text": message.text} for message in explanation.messages]
         show_json({**explanation.to_dict(), **({"messages": messages} if arguments.prompt else {})})
@@ -75,6 +89,8 @@ def explanation_lines(explanation: Explanation, top: int) -> Iterator[str]:
     confidence = f"confidence {explanation.ranking.confidence:.2f}, {'sure' if explanation.is_confident else 'unsure'}"
     unused = "" if selection.ranking else "; not used, because the whole catalog is sent"
     yield labelled("ranking", f"{explanation.rules.ranker}, {confidence}{unused}")
+    if learned := _learned(explanation):
+        yield labelled("learned", learned)
     if explanation.filter_model is None:
         yield labelled("filter", f"no filter call: {explanation.filter_reason}")
     else:
@@ -93,6 +109,19 @@ def explanation_lines(explanation: Explanation, top: int) -> Iterator[str]:
             yield hanging(f"part {number}: ", clause)
         yield ""
     yield _entries(explanation, top)
+
+
+def _learned(explanation: Explanation) -> str:
+    """What the caller's history contributes; empty for nothing."""
+    planned, defaults = explanation.learned.planned, explanation.learned.defaults
+    shown = (
+        [f"planned before: {', '.join(f'{name} ({weight:.2f})' for name, weight in planned.items())}"]
+        if planned
+        else []
+    )
+    if defaults:
+        shown.append(f"defaults: {inline_json(dict(defaults))}")
+    return "; ".join(shown)
 
 
 def _constraint(explanation: Explanation) -> str:

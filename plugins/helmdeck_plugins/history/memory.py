@@ -15,6 +15,7 @@ from typing import Any
 from helmdeck_core import Pack, PackContext, PackError, PackErrorCode
 from helmdeck_history_kit import Fact
 from helmdeck_plugins.history.service import LearningHistory
+from helmdeck_plugins.history.sketch import stem
 
 STORE = "helmdeck.memory_store"
 SEARCH = "helmdeck.memory_search"
@@ -30,11 +31,10 @@ RESERVED_TAG = "helmdeck"
 """Tags that start with it are reserved."""
 
 _WORD = re.compile(r"[^\W_]+")
-_STEM_CHARS = 6
 
 
 def packs() -> Sequence[Pack]:
-    """The packs."""
+    """The packs. The example catalog lists them; catalogs of deployments decide whether plans may use them."""
     return (
         Pack(
             name=STORE,
@@ -62,6 +62,7 @@ def packs() -> Sequence[Pack]:
                 "required": ["memory_id", "expires"],
             },
             run=store_fact,
+            is_listed=False,
         ),
         Pack(
             name=SEARCH,
@@ -86,6 +87,7 @@ def packs() -> Sequence[Pack]:
                 "required": ["entries"],
             },
             run=search_facts,
+            is_listed=False,
         ),
     )
 
@@ -147,7 +149,7 @@ def ranked(facts: Sequence[Fact], query: str) -> list[tuple[Fact, float]]:
 
 
 def _words(text: str) -> set[str]:
-    return {word[:_STEM_CHARS] for word in _WORD.findall(text.casefold())}
+    return {stem(word) for word in _WORD.findall(text.casefold())}
 
 
 def _history(context: PackContext, pack: str) -> LearningHistory:

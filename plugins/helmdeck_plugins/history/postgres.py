@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,10 @@ CONNECT_TIMEOUT_S = 5.0
 MAX_CONNECTIONS = 4
 _LOCK = 4_935_067_225
 """The advisory lock that is held while the tables are created."""
+
+
+# Without a handler of the application, the driver's warnings about lost connections would be printed to standard error.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 class PostgresStore(SqlStore):

@@ -208,6 +208,7 @@ class LearningHistory(DeckHistory):
         request: str | None = None,
         tool: str | None = None,
         before: float | None = None,
+        fact: str | None = None,
     ) -> int:
         """Delete a caller's records that meet all conditions, or everything without a condition."""
         self.flush()
@@ -216,6 +217,8 @@ class LearningHistory(DeckHistory):
         def delete(store: HistoryStore) -> int:
             if not isinstance(store, ForgettingStore):
                 raise NotImplementedError("this store cannot delete records on request")
+            if fact is not None:
+                return store.forget_facts(caller, [fact]) if isinstance(store, FactStore) else 0
             count = store.forget(caller, scope)
             if scope == Scope() and isinstance(store, FactStore):
                 count += store.forget_facts(caller)

@@ -18,7 +18,7 @@ from pathlib import Path
 DATA_DIRECTORY = Path("~/.helmdeck")
 """The user's data directory; ``HELMDECK_DATA_DIR`` replaces it."""
 
-MAX_HASHES = 16
+MAX_HASHES = 8
 MAX_WORDS = 256
 """Words of a request that are considered; a pasted document adds nothing."""
 
@@ -64,9 +64,14 @@ def key_of(secret: str) -> bytes:
 
 def sketch(request: str, key: bytes) -> tuple[int, ...]:
     """Return the smallest keyed hashes of the words and word pairs of a request, at most ``MAX_HASHES``, sorted."""
-    words = [match.group()[:_STEM_CHARS] for match in _first(request.casefold())]
+    words = [stem(match.group()) for match in _first(request.casefold())]
     grams = {*words, *(" ".join(pair) for pair in itertools.pairwise(words))}
     return tuple(heapq.nsmallest(MAX_HASHES, {_hash(gram, key) for gram in grams}))
+
+
+def stem(word: str) -> str:
+    """The start of a word without the plural ending that most languages with one share."""
+    return (word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM_CHARS]
 
 
 def _first(text: str) -> list[re.Match[str]]:

@@ -1,6 +1,6 @@
 """What the SQL stores have in common: the tables, and the statements that compute what is learned inside the database."""
 
-# ruff: noqa: S608  # statements are put together from the constants of this module; all values are parameters
+# ruff: noqa: S608  # statements consist of constants of this module; all values are parameters
 
 from __future__ import annotations
 

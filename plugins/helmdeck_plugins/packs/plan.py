@@ -31,7 +31,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.packs.arguments import check_nesting
 from helmdeck_plugins.packs.constraints import plan_forms
-from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, learned_for, make_question
+from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, learned_for, make_question, own_values
 from helmdeck_plugins.packs.validation import Checked, StepChecker
 
 NAME = "helmdeck.plan"
@@ -132,7 +132,7 @@ async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
         context.history.remember(failed, request.intent)
         raise
     record = _record(context, question, start, model=plan.model, plan=plan)
-    context.history.remember(record, request.intent, [_own_arguments(step) for step in plan.steps])
+    context.history.remember(record, request.intent, [own_values(question, _inputs(step)) for step in plan.steps])
     return plan
 
 
@@ -163,7 +163,7 @@ def _entry_id(step: Step) -> str:
     return str(step.args.get("id") or step.tool) if step.tool == PIPELINE_RUN else step.tool
 
 
-def _own_arguments(step: Step) -> Mapping[str, Any]:
+def _inputs(step: Step) -> Mapping[str, Any]:
     """The arguments of the entry that a step runs."""
     inputs = step.args.get("inputs") if step.tool == PIPELINE_RUN else step.args
     return inputs if isinstance(inputs, Mapping) else {}

@@ -56,6 +56,12 @@ async def learned_for(context: PackContext, intent: str) -> Learned:
     return await asyncio.to_thread(context.history.learned, context.caller, intent)
 
 
+def own_values(question: Question[Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments without learned defaults: a default that counted as another use would confirm itself."""
+    learned = {name: value for name, value in question.learned.defaults.items() if name not in question.defaults}
+    return {name: value for name, value in arguments.items() if name not in learned or learned[name] != value}
+
+
 def check_request(request: PlanRequest, caller: str) -> None:
     """Check what the types and the input schema leave open.
 

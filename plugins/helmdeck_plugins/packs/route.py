@@ -28,7 +28,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.packs.arguments import as_declared, check_nesting, parse_arguments
 from helmdeck_plugins.packs.constraints import route_forms
-from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, learned_for, make_question
+from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, learned_for, make_question, own_values
 from helmdeck_plugins.packs.validation import EntryResolver, resolver_of
 
 NAME = "helmdeck.route"
@@ -153,7 +153,8 @@ def _remember(
         duration_s=time.perf_counter() - start[1],
         time=start[0],
     )
-    context.history.remember(record, question.request, [chosen.suggested_inputs] if chosen and has_step else ())
+    inputs = [own_values(question, chosen.suggested_inputs)] if chosen and has_step else ()
+    context.history.remember(record, question.request, inputs)
 
 
 def _recommended(names: EntryResolver, choice: Choice) -> Recommendation:

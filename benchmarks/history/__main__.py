@@ -1,0 +1,249 @@
+"""History stores under load: lost and half records, and the time that a history adds to a plan.
+
+::
+
+    python -m benchmarks.history                 # about three minutes; starts servers of its own
+    python -m benchmarks.history --write docs/benchmarks/history.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import random
+import signal
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.history.servers import Restart, postgres_server, redis_server
+from benchmarks.pages import write_between
+from helmdeck_core import Helmdeck, HistorySetup, PlanRecord, PluginError, RecordedStep, intent_sha
+from helmdeck_plugins.history import access, helmdeck_history_stores, writer
+from helmdeck_plugins.history.service import LearningHistory
+from helmdeck_plugins.history.sqlite import SqliteStore
+
+FORK = multiprocessing.get_context("fork")
+WORDS = "draft post image table audio report letter photo mail chart boat tide launch brief note page".split()
+FREE = "openrouter/openrouter/free"
+ROWS = 10_000
+
+
+def open_history(url: str) -> LearningHistory:
+    """A history without a deck, which retries soon."""
+    for module in (writer, access):
+        setattr(module, "RETRY_S", 0.2)
+    scheme, _, target = url.partition(":")
+    store = next(each for each in helmdeck_history_stores() if each.name == scheme)
+    return LearningHistory(
+        HistorySetup(
+            is_enabled=True,
+            keep_days=30.0,
+            secret=lambda: "benchmark",
+            open_store=lambda: store.open(target, 30.0),
+            fault=lambda exc: PluginError("history", "helmdeck_history_stores", f"{type(exc).__name__}: {exc}"),
+            report=report,
+            catalog=lambda: (_ for _ in ()).throw(LookupError("no catalog")),
+        )
+    )
+
+
+def report(_: str, failure: PluginError) -> None:
+    """Print lock errors; a server that is restarted is expected to fail."""
+    if "lock" in failure.detail:
+        print(f"  reported: {failure.detail[:120]}")
+
+
+def make_record(number: int, text: str, caller: str = "ada") -> PlanRecord:
+    """A record of a plan with two steps."""
+    steps = (RecordedStep(1, f"tool.{number % 40}", "x"), RecordedStep(2, f"tool.{number % 7}", "y"))
+    return PlanRecord(
+        caller=caller, intent_sha=intent_sha(text), outcome="planned", model=f"{os.getpid()}-{number}", duration_s=1.0,
+        time=time.time(), steps=steps,
+    )  # fmt: skip
+
+
+def sentence(rng: random.Random) -> str:
+    """A request of six words."""
+    return " ".join(rng.choices(WORDS, k=6))
+
+
+def write_many(url: str, count: int) -> None:
+    """Write records as decks do."""
+    history, rng = open_history(url), random.Random(os.getpid())
+    for number in range(count):
+        text = sentence(rng)
+        history.remember(make_record(number, text), text)
+        if number % 500 == 499:
+            while not history.flush(1.0):
+                pass
+    while not history.flush(1.0):
+        pass
+    history.close()
+
+
+def load(url: str, writers: int, count: int, restart: Restart | None = None) -> tuple[int, int, float]:
+    """Expected and found records, and seconds."""
+    start = time.perf_counter()
+    processes = [FORK.Process(target=write_many, args=(url, count)) for _ in range(writers)]
+    for process in processes:
+        process.start()
+    if restart is not None:
+        reader = open_history(url)
+        while len(reader.records("ada", limit=writers * count)) < writers * count // 4:
+            pass
+        restart()
+    for process in processes:
+        process.join()
+    took_s = time.perf_counter() - start
+    history = open_history(url)
+    while (records := _read(history)) is None:  # a server that was just restarted loads its data first
+        pass
+    history.close()
+    found = len({record.model for record in records})
+    return writers * count, found, took_s
+
+
+def _read(history: LearningHistory) -> Sequence[PlanRecord] | None:
+    try:
+        return history.records("ada", limit=10**6)
+    except PluginError:
+        return None
+
+
+def write_batches(path: str, started: Any) -> None:
+    """Write batches of five until the process is killed."""
+    store, number = SqliteStore(path, 30.0), 0
+    while True:
+        store.add_all([make_record(number, "draft a post") for _ in range(5)])
+        number += 1
+        if number == 3:
+            started.set()
+
+
+def kill(rounds: int) -> tuple[int, int, int]:
+    """Half batches, corrupt files and rows after ``rounds`` killed writers of one file."""
+    half = corrupt = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/history.db"
+        for number in range(rounds):
+            started = FORK.Event()
+            process = FORK.Process(target=write_batches, args=(path, started), daemon=True)
+            process.start()
+            started.wait(30)
+            time.sleep(0.003 * (number % 7))
+            os.kill(process.pid or 0, signal.SIGKILL)
+            process.join()
+            store = SqliteStore(path, 30.0)
+            with store.session(writes=False) as session:
+                (rows,) = session.rows("SELECT COUNT(*) FROM plan_history")[0]
+                (steps,) = session.rows("SELECT COUNT(*) FROM history_step")[0]
+                corrupt += session.rows("PRAGMA integrity_check")[0][0] != "ok"
+            half += bool(rows % 5) or steps != 2 * rows
+            store.close()
+    return half, corrupt, rows
+
+
+def times() -> str:
+    """Microseconds that a history adds, at ``ROWS`` records of the caller."""
+    rng = random.Random(1)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["HELMDECK_DATA_DIR"] = folder
+        lines = ["| catalog | write | prior | selection | prior / selection |", "|--:|--:|--:|--:|--:|"]
+        for size in (0, 1_000, 10_000):
+            source = Path(folder) / f"{size}.json"
+            packs = [{"name": f"{rng.choice(WORDS)}.tool{n}", "description": sentence(rng)} for n in range(size)]
+            if size:
+                import json
+
+                source.write_text(json.dumps({"packs": packs}), encoding="utf-8")
+            deck = Helmdeck(
+                environ={}, catalog_sources=str(source) if size else None,
+                overrides={"history.url": f"sqlite:{folder}/{size}.db"},
+            )  # fmt: skip
+            with deck:
+                lines.append(_times(deck, rng))
+    return "\n".join(lines)
+
+
+def _times(deck: Helmdeck, rng: random.Random) -> str:
+    history, ids = deck.history, [entry.id for entry in deck.catalog.entries]
+    texts = [f"{sentence(rng)} number {number}" for number in range(ROWS // 2)]
+    for number in range(ROWS):
+        text = texts[number % len(texts)]
+        steps = (RecordedStep(1, rng.choice(ids), "x"), RecordedStep(2, rng.choice(ids), "y"))
+        record = PlanRecord(
+            caller="ada", intent_sha=intent_sha(text), outcome="planned", model="m", duration_s=1.0,
+            time=time.time() - rng.random() * 2_000_000, steps=steps,
+        )  # fmt: skip
+        history.remember(record, text)
+        if number % 5_000 == 4_999:
+            history.flush(120.0)
+    asked = [sentence(rng) for _ in range(200)]
+    budget = deck.budget(FREE).budget
+    other = make_record(1, "x", "bob")
+    written = median_us(lambda text: history.remember(other, text), asked)
+    history.flush(60.0)
+    prior = median_us(lambda text: history.learned("ada", text), asked)
+    chosen = median_us(lambda text: deck._engine.library.select(budget, text), asked)  # noqa: SLF001
+    return f"| {len(ids):,} | {written:.1f} µs | {prior:.0f} µs | {chosen:.0f} µs | {100 * prior / chosen:.0f} % |"
+
+
+def median_us(use: Callable[[str], object], texts: Sequence[str]) -> float:
+    """Median microseconds, after one round."""
+    for text in texts[:20]:
+        use(text)
+    found = []
+    for text in texts:
+        start = time.perf_counter()
+        use(text)
+        found.append(time.perf_counter() - start)
+    return 1e6 * statistics.median(found)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print, and write the page where that is wanted."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", type=Path, metavar="PAGE.md", help="replace the tables of a page")
+    parser.add_argument(
+        "--count", type=int, default=5_000, help="records of each of two SQLite writers; a fifth for the others"
+    )
+    parser.add_argument("--kills", type=int, default=50, help="killed writers, 50")
+    arguments = parser.parse_args(argv)
+    rows = ["| store | writers | records | found | records per second | |", "|---|--:|--:|--:|--:|---|"]
+
+    def row(name: str, writers: int, result: tuple[int, int, float], remark: str) -> None:
+        expected, found, took_s = result
+        rows.append(f"| {name} | {writers} | {expected:,} | {found:,} | {found / took_s:,.0f} | {remark} |")
+        print(rows[-1])
+
+    few = arguments.count // 5
+    with tempfile.TemporaryDirectory() as folder:
+        row("SQLite", 2, load(f"sqlite:{folder}/a.db", 2, arguments.count), "one file")
+        row("SQLite", 8, load(f"sqlite:{folder}/b.db", 8, few), "one file")
+    with postgres_server() as server:
+        if server:
+            row("PostgreSQL", 8, load(server[0], 8, few, server[1]), "server restarted meanwhile")
+    with redis_server() as server:
+        if server:
+            row("Redis", 8, load(server[0], 8, few, server[1]), "server restarted meanwhile, `appendfsync always`")
+    half, corrupt, count = kill(arguments.kills)
+    rows.append("")
+    rows.append(
+        f"{arguments.kills} writers of one SQLite file were killed with SIGKILL: {half} half batches, {corrupt} corrupt "
+        f"files, {count:,} rows."
+    )
+    found = times()
+    print("\n".join([*rows, "", found]))
+    if arguments.write:
+        write_between(arguments.write, "load", "\n".join(rows))
+        write_between(arguments.write, "times", found)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

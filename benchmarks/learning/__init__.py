@@ -1,0 +1,1 @@
+"""What a history of plans brings to selection."""
