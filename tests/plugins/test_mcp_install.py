@@ -1,7 +1,9 @@
 """``helmdeck mcp install`` and ``uninstall``: what is changed in the files of clients, and what is not."""
 
+import io
 import json
 import stat
+import sys
 import tomllib
 from pathlib import Path
 
@@ -201,6 +203,24 @@ def test_install_shows_the_change_and_writes_it_only_when_confirmed(capsys):
     assert "already as requested" in capsys.readouterr().out
     assert main(["mcp", "uninstall", "cursor", "--yes", "--json"]) == ExitCode.OK
     assert json.loads(capsys.readouterr().out)["is_changed"] is True
+
+
+def test_change_is_written_after_a_yes_on_a_terminal_and_not_after_anything_else(capsys, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    for answer, is_written in (("\n", False), ("no\n", False), ("y\n", True)):
+        monkeypatch.setattr("sys.stdin", Terminal(answer))
+        assert main(["mcp", "install", "cursor"]) == ExitCode.OK
+        assert CLIENTS["cursor"].path().exists() is is_written
+        assert ("nothing was written" in capsys.readouterr().err) is not is_written
+
+
+def test_missing_extra_is_named(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
+    assert main(["mcp"]) == ExitCode.USAGE
+    assert "pip install 'helmdeck[mcp]'" in capsys.readouterr().err
 
 
 def test_entry_has_absolute_paths_and_no_environment(capsys, tmp_path):

@@ -202,6 +202,8 @@ def _load_catalog(deck: Helmdeck) -> None:
         deck.rank("start")
     except HelmdeckError as exc:
         logger.warning("the catalog cannot be loaded: %s", exc)
+    except Exception:  # the deck was closed meanwhile; a call reports whatever else it is
+        logger.debug("the catalog cannot be loaded", exc_info=True)
 
 
 def _log_to_standard_error(names: Iterable[str]) -> None:

@@ -33,6 +33,16 @@ DRAIN_S = 5.0
 PART_BYTES = 65_536
 """Bytes of a response that are sent at once."""
 
+PREFLIGHT = (
+    (b"access-control-allow-methods", b"POST, GET, DELETE"),
+    (
+        b"access-control-allow-headers",
+        b"authorization, content-type, accept, last-event-id, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name",
+    ),
+    (b"access-control-max-age", b"600"),
+)
+"""The answer to a browser that asks whether a web page may send a request."""
+
 GRACE_S = 15.0
 """Seconds that a request may take longer than its call."""
 
@@ -102,6 +112,13 @@ class Guard:
         drained = DRAINED_UNKNOWN_BYTES
         try:
             self._check_target(scope, headers)
+            origin = headers.get(b"origin", b"")
+            if origin.decode("latin-1").lower() in self._origins:
+                send = _readable_by(origin, send)
+                if scope["method"] == "OPTIONS":
+                    await send({"type": "http.response.start", "status": 204, "headers": PREFLIGHT})
+                    await send({"type": "http.response.body", "body": b""})
+                    return
             caller = self._caller(scope, headers)
             drained = DRAINED_BYTES
             key = f"caller {caller}" if caller is not None else "local"
@@ -237,6 +254,22 @@ def _parts(message: Message) -> Iterator[Message]:
     for start in range(0, len(body), PART_BYTES):
         has_more = start + PART_BYTES < len(body) or message.get("more_body", False)
         yield {**message, "body": bytes(view[start : start + PART_BYTES]), "more_body": has_more}
+
+
+def _readable_by(origin: bytes, send: Send) -> Send:
+    """Return ``send`` with the headers that let a web page of an allowed origin read the response."""
+    allowed = [
+        (b"access-control-allow-origin", origin),
+        (b"access-control-expose-headers", b"mcp-session-id, mcp-protocol-version, www-authenticate, retry-after"),
+        (b"vary", b"origin"),
+    ]
+
+    async def send_readable(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *allowed]}
+        await send(message)
+
+    return send_readable
 
 
 def _is_subscription(headers: MutableMapping[bytes, bytes]) -> bool:
