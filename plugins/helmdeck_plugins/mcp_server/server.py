@@ -113,10 +113,14 @@ class _Handlers:
         return self.facade.get(name) or self.tools.find(name)
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """Called in the event loop before each call; ``None`` skips a check of headers that no tool here declares."""
+        if (tool := self.facade.get(name) or self.tools.own.get(name)) is not None:
+            return tool.input_schema
         try:
-            return self.find(name).input_schema
+            tool = self.tools.find(name) if self.tools.loaded_version() is not None else None
         except HelmdeckError:
             return None  # the call itself reports the failure
+        return tool.input_schema if tool is not None else None
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         self.changes.remember(context)
