@@ -8,11 +8,14 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from helmdeck_core.cli import ExitCode, main
 from helmdeck_plugins.mcp_server import clients
 from helmdeck_plugins.mcp_server.client_files import MAX_BACKUPS, CannotEdit, added, removed, snippet
 from helmdeck_plugins.mcp_server.clients import CLIENTS
+from helmdeck_plugins.mcp_server.json_text import with_member, without_member
 
 WORDS = ["/opt/helmdeck", "mcp"]
 EVERY = pytest.mark.parametrize("name", list(CLIENTS))
@@ -187,6 +190,27 @@ def test_every_other_character_of_json_stays(before):
     assert without.replace('"mcpServers": {}', "").replace(" ", "").replace("\n", "").rstrip(",}") == before.replace(
         '"mcpServers": { }', ""
     ).replace(" ", "").replace("\n", "").rstrip(",}")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(st.text(max_size=4), VALUES, max_size=4),
+    st.none() | st.dictionaries(st.text(max_size=4), VALUES, max_size=3),
+    st.sampled_from([None, 0, 1, 4, "\t"]),
+)
+def test_any_json_keeps_its_content(data, table, indent):
+    data = data if table is None else {**data, "servers": table}
+    before = json.dumps(data, indent=indent)
+    changed = with_member(before, ["servers"], "helmdeck", {"args": ["a"]})
+    assert json.loads(changed) == {**data, "servers": {**(table or {}), "helmdeck": {"args": ["a"]}}}
+    assert json.loads(without_member(changed, ["servers"], "helmdeck"))["servers"] == (table or {})
 
 
 # -- the commands ----------------------------------------------------------------------------------------------

@@ -3,16 +3,17 @@
 import asyncio
 import contextlib
 import json
+import threading
 
 import anyio
 import pytest
 
-from helmdeck_core import CallLimits, Catalog, CatalogSource, Helmdeck, Pack
+from helmdeck_core import CallLimits, Catalog, CatalogSource, Helmdeck, Pack, ProviderSpec
 from helmdeck_plugins.mcp_server.entries import Tools, wire_name
 from helmdeck_plugins.mcp_server.progress import HEARTBEAT_S, with_progress
 from helmdeck_plugins.mcp_server.server import make_server
 from helmdeck_plugins.mcp_server.tools import result_schema
-from helmdeck_testing import make_deck, plugin_with, scripted_provider, too_many_requests
+from helmdeck_testing import StubProvider, make_deck, plugin_with, scripted_provider, too_many_requests
 from tests.plugins.mcp_support import Probe, client_of
 from tests.virtual_time_support import virtual_time
 
@@ -331,6 +332,32 @@ def test_cancelled_request_cancels_the_running_pack(era):
         return await asyncio.to_thread(probe.cancelled.wait, 10)
 
     assert on_client(use, probe.deck(), era=era)
+
+
+@ERAS
+def test_cancelled_plan_cancels_the_model_call(era):
+    started, cancelled = threading.Event(), threading.Event()
+
+    class Hanging(StubProvider):
+        async def complete(self, request):
+            started.set()
+            try:
+                await asyncio.sleep(3_600)
+            except asyncio.CancelledError:
+                cancelled.set()
+                raise
+
+    provider = ProviderSpec(name="acme", open=lambda settings, context: Hanging("x"))
+    deck = make_deck(plugin_with(helmdeck_providers=[provider]))
+
+    async def use(client):
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "helmdeck__plan", {"intent": "search the web", "model": "acme/any"})
+            await asyncio.to_thread(started.wait, 10)
+            group.cancel_scope.cancel()
+        return await asyncio.to_thread(cancelled.wait, 10)
+
+    assert on_client(use, deck, era=era)
 
 
 def test_deadline_of_the_server_ends_a_call_as_a_timeout(virtual_time):
