@@ -59,7 +59,7 @@ SEARCHES = """\
 ## Search
 
 {requests} requests in plain words, written before the first result was seen. "Found" means that a tool that serves the request is
-among the first {first} results. Rankers may be tuned with one half of the requests; the other half is held out.
+among the first {first} results. The search orders the entries of the ranker by effect as well. Rankers may be tuned with one half of the requests; the other half is held out.
 
 | ranker | all | tuning | held out |
 |---|--:|--:|--:|

@@ -292,6 +292,40 @@ def test_many_clients_at_once_are_served_or_told_to_come_back(server):
     assert post(server, body_of("tools/list"), headers_of("tools/list"))[0] == 200
 
 
+def test_web_pages_of_allowed_origins_can_read_answers_and_no_others(tokens):
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    origins = frozenset({"https://app.example"})
+    guard = Guard(app, tokens=tokens, limits=HttpLimits(), hosts=frozenset({"localhost"}), origins=origins)
+
+    def answer(method, origin, *headers):
+        sent = []
+
+        async def receive():
+            return {"type": "http.request", "body": b""}
+
+        async def send(message):
+            sent.append(message)
+
+        pairs = [(b"host", b"localhost"), (b"origin", origin), *headers]
+        asyncio.run(guard({"type": "http", "method": method, "path": "/mcp", "headers": pairs}, receive, send))
+        return sent[0]["status"], dict(sent[0]["headers"])
+
+    token = (b"authorization", f"Bearer {ALICE}".encode())
+    status, headers = answer("OPTIONS", b"https://app.example")
+    assert status == 204 and b"authorization" in headers[b"access-control-allow-headers"]
+    for status, found in (
+        (200, answer("POST", b"https://app.example", token)),
+        (401, answer("POST", b"https://app.example")),
+    ):
+        assert found[0] == status and found[1][b"access-control-allow-origin"] == b"https://app.example"
+    assert answer("OPTIONS", b"https://evil.example")[0] == 403
+    status, headers = answer("POST", b"http://localhost:3000", token)
+    assert status == 200 and b"access-control-allow-origin" not in headers
+
+
 # -- the rate --------------------------------------------------------------------------------------------------
 
 

@@ -1,16 +1,21 @@
 """``helmdeck mcp install`` and ``uninstall``: what is changed in the files of clients, and what is not."""
 
+import io
 import json
 import stat
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from helmdeck_core.cli import ExitCode, main
 from helmdeck_plugins.mcp_server import clients
 from helmdeck_plugins.mcp_server.client_files import MAX_BACKUPS, CannotEdit, added, removed, snippet
 from helmdeck_plugins.mcp_server.clients import CLIENTS
+from helmdeck_plugins.mcp_server.json_text import with_member, without_member
 
 WORDS = ["/opt/helmdeck", "mcp"]
 EVERY = pytest.mark.parametrize("name", list(CLIENTS))
@@ -187,6 +192,27 @@ def test_every_other_character_of_json_stays(before):
     ).replace(" ", "").replace("\n", "").rstrip(",}")
 
 
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(st.text(max_size=4), VALUES, max_size=4),
+    st.none() | st.dictionaries(st.text(max_size=4), VALUES, max_size=3),
+    st.sampled_from([None, 0, 1, 4, "\t"]),
+)
+def test_any_json_keeps_its_content(data, table, indent):
+    data = data if table is None else {**data, "servers": table}
+    before = json.dumps(data, indent=indent)
+    changed = with_member(before, ["servers"], "helmdeck", {"args": ["a"]})
+    assert json.loads(changed) == {**data, "servers": {**(table or {}), "helmdeck": {"args": ["a"]}}}
+    assert json.loads(without_member(changed, ["servers"], "helmdeck"))["servers"] == (table or {})
+
+
 # -- the commands ----------------------------------------------------------------------------------------------
 
 
@@ -201,6 +227,24 @@ def test_install_shows_the_change_and_writes_it_only_when_confirmed(capsys):
     assert "already as requested" in capsys.readouterr().out
     assert main(["mcp", "uninstall", "cursor", "--yes", "--json"]) == ExitCode.OK
     assert json.loads(capsys.readouterr().out)["is_changed"] is True
+
+
+def test_change_is_written_after_a_yes_on_a_terminal_and_not_after_anything_else(capsys, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    for answer, is_written in (("\n", False), ("no\n", False), ("y\n", True)):
+        monkeypatch.setattr("sys.stdin", Terminal(answer))
+        assert main(["mcp", "install", "cursor"]) == ExitCode.OK
+        assert CLIENTS["cursor"].path().exists() is is_written
+        assert ("nothing was written" in capsys.readouterr().err) is not is_written
+
+
+def test_missing_extra_is_named(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
+    assert main(["mcp"]) == ExitCode.USAGE
+    assert "pip install 'helmdeck[mcp]'" in capsys.readouterr().err
 
 
 def test_entry_has_absolute_paths_and_no_environment(capsys, tmp_path):

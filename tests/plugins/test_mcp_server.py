@@ -1,17 +1,19 @@
 """The MCP server as clients of both protocol eras see it, in one process."""
 
 import asyncio
+import contextlib
 import json
+import threading
 
 import anyio
 import pytest
 
-from helmdeck_core import CallLimits, Catalog, CatalogSource, Pack
+from helmdeck_core import CallLimits, Catalog, CatalogSource, Helmdeck, Pack, ProviderSpec
 from helmdeck_plugins.mcp_server.entries import Tools, wire_name
 from helmdeck_plugins.mcp_server.progress import HEARTBEAT_S, with_progress
 from helmdeck_plugins.mcp_server.server import make_server
 from helmdeck_plugins.mcp_server.tools import result_schema
-from helmdeck_testing import make_deck, plugin_with, scripted_provider, too_many_requests
+from helmdeck_testing import StubProvider, make_deck, plugin_with, scripted_provider, too_many_requests
 from tests.plugins.mcp_support import Probe, client_of
 from tests.virtual_time_support import virtual_time
 
@@ -332,6 +334,32 @@ def test_cancelled_request_cancels_the_running_pack(era):
     assert on_client(use, probe.deck(), era=era)
 
 
+@ERAS
+def test_cancelled_plan_cancels_the_model_call(era):
+    started, cancelled = threading.Event(), threading.Event()
+
+    class Hanging(StubProvider):
+        async def complete(self, request):
+            started.set()
+            try:
+                await asyncio.sleep(3_600)
+            except asyncio.CancelledError:
+                cancelled.set()
+                raise
+
+    provider = ProviderSpec(name="acme", open=lambda settings, context: Hanging("x"))
+    deck = make_deck(plugin_with(helmdeck_providers=[provider]))
+
+    async def use(client):
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "helmdeck__plan", {"intent": "search the web", "model": "acme/any"})
+            await asyncio.to_thread(started.wait, 10)
+            group.cancel_scope.cancel()
+        return await asyncio.to_thread(cancelled.wait, 10)
+
+    assert on_client(use, deck, era=era)
+
+
 def test_deadline_of_the_server_ends_a_call_as_a_timeout(virtual_time):
     async def use(client):
         return await client.call_tool("probe__wait", {})
@@ -339,6 +367,32 @@ def test_deadline_of_the_server_ends_a_call_as_a_timeout(virtual_time):
     result = on_client(use, limits=CallLimits(deadline_s=30))
     assert result.structured_content["error"]["cause"] == "timeout"
     assert result.structured_content["error"]["retryable"] is True
+
+
+@ERAS
+def test_clients_are_notified_when_the_list_of_tools_changes(era, virtual_time):
+    async def main():
+        changed = asyncio.Event()
+
+        async def on_message(message):
+            if getattr(message, "method", "") == "notifications/tools/list_changed":
+                changed.set()
+
+        deck = Probe().deck()
+        catalogs = [deck.catalog]
+        deck.__class__ = type("Changing", (Helmdeck,), {"catalog": property(lambda _: catalogs[-1])})
+        async with deck, client_of(make_server(deck), era, message_handler=on_message) as client:
+            before = [tool.name for tool in (await client.list_tools()).tools]
+            watched = client.listen(tools_list_changed=True) if era == "auto" else contextlib.nullcontext()
+            async with watched as subscription:
+                await asyncio.sleep(10)
+                assert not changed.is_set()
+                catalogs.append(Catalog(deck.catalog.entries[1:]))  # as a source does that changed
+                await (anext(aiter(subscription)) if era == "auto" else changed.wait())
+                return before, [tool.name for tool in (await client.list_tools()).tools]
+
+    before, after = asyncio.run(main())
+    assert len(after) == len(before) - 1 and {*after} < {*before}
 
 
 # -- the facade ------------------------------------------------------------------------------------------------

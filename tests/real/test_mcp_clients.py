@@ -57,15 +57,13 @@ def package(name):
     return folder
 
 
-@pytest.mark.parametrize(("era", "is_facade"), [("auto", False), ("legacy", True)])
-def test_python_sdk_over_standard_input_and_output(era, is_facade, tmp_path):
+def test_python_sdk_over_standard_input_and_output(tmp_path):
     from mcp.client import Client
     from mcp.client.stdio import StdioServerParameters
 
     async def main():
-        args = [*COMMAND[1:], *(["--facade"] if is_facade else [])]
-        server = StdioServerParameters(command=COMMAND[0], args=args, cwd=tmp_path)
-        async with Client(server, mode=era) as client:
+        server = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], "--facade"], cwd=tmp_path)
+        async with Client(server) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
             return (
                 client.protocol_version,
@@ -74,8 +72,8 @@ def test_python_sdk_over_standard_input_and_output(era, is_facade, tmp_path):
             )
 
     version, names, plan = asyncio.run(main())
-    assert version == ("2026-07-28" if era == "auto" else "2025-11-25")
-    assert ("helmdeck__search" in names, "helmdeck__route" in names) == (is_facade, not is_facade)
+    assert version == "2026-07-28"
+    assert "helmdeck__search" in names and "helmdeck__route" not in names
     assert plan.structured_content["steps"][0]["tool"] == "web.search"
 
 

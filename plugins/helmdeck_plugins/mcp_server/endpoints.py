@@ -29,6 +29,9 @@ from helmdeck_plugins.mcp_server.tokens import Tokens
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
+KEEP_ALIVE_S = 30
+"""Seconds that a connection without a request stays open."""
+
 SHUTDOWN_S = 3
 """Seconds that requests under way get when the server is stopped."""
 
@@ -146,6 +149,7 @@ def http_server(app: Guard, limits: HttpLimits) -> uvicorn.Server:
             limit_concurrency=limits.max_connections,
             h11_max_incomplete_event_size=32_768,
             http="h11",
+            timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=SHUTDOWN_S,
         )
     )
@@ -198,6 +202,8 @@ def _load_catalog(deck: Helmdeck) -> None:
         deck.rank("start")
     except HelmdeckError as exc:
         logger.warning("the catalog cannot be loaded: %s", exc)
+    except Exception:  # the deck was closed meanwhile; a call reports whatever else it is
+        logger.debug("the catalog cannot be loaded", exc_info=True)
 
 
 def _log_to_standard_error(names: Iterable[str]) -> None:

@@ -86,6 +86,13 @@ class Tools:
             self._current = self._read(catalog)
         return self._current
 
+    def loaded_version(self) -> str | None:
+        """Return the version of the current catalog; ``None`` until it was loaded. It does not block.
+
+        :raises HelmdeckError: the catalog cannot be loaded any more.
+        """
+        return None if self._current is None else self.current().catalog.version
+
     def find(self, name: str) -> Tool:
         """Return a tool by name, whether it is listed or not.
 

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core import Entry, EntryKind, PackError, PackErrorCode, top_k
+from helmdeck_plugins.mcp_server.effects import RERANKED, by_effect
 from helmdeck_plugins.mcp_server.entries import Tools, ToolSet, annotations_of, is_runnable
 from helmdeck_plugins.mcp_server.tools import OBJECT, PLAN, READS, TEXT, Tool, ToolCall, object_schema
 
@@ -20,7 +21,7 @@ CALL = "helmdeck__call"
 SHOWN = (SEARCH, DESCRIBE, CALL, PLAN)
 """The tools that a client of the facade sees."""
 
-DEFAULT_MATCHES = 5
+DEFAULT_MATCHES = 8
 MAX_MATCHES = 25
 MAX_DESCRIBED = 10
 MAX_SENTENCE_CHARS = 160
@@ -106,7 +107,8 @@ class _Caller:
 def _search(tools: Tools, call: ToolCall) -> Mapping[str, Any]:
     current = tools.current()
     query, limit = call.arguments["query"], call.arguments.get("limit", DEFAULT_MATCHES)
-    scores = [score for score in top_k(call.deck.rank(query).scores, limit) if score.score > 0]
+    best = [score for score in top_k(call.deck.rank(query).scores, max(limit, RERANKED)) if score.score > 0]
+    scores = by_effect(best, current.catalog, query)[:limit]
     entries = (current.catalog.get(score.id) for score in scores)
     found = [_match(call, current, entry) for entry in entries if entry is not None]
     result: dict[str, Any] = {"tools": found, "total": len(current.catalog)}

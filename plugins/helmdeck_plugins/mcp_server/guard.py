@@ -33,6 +33,16 @@ DRAIN_S = 5.0
 PART_BYTES = 65_536
 """Bytes of a response that are sent at once."""
 
+PREFLIGHT = (
+    (b"access-control-allow-methods", b"POST, GET, DELETE"),
+    (
+        b"access-control-allow-headers",
+        b"authorization, content-type, accept, last-event-id, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name",
+    ),
+    (b"access-control-max-age", b"600"),
+)
+"""The answer to a browser that asks whether a web page may send a request."""
+
 GRACE_S = 15.0
 """Seconds that a request may take longer than its call."""
 
@@ -102,14 +112,21 @@ class Guard:
         drained = DRAINED_UNKNOWN_BYTES
         try:
             self._check_target(scope, headers)
+            origin = headers.get(b"origin", b"")
+            if origin.decode("latin-1").lower() in self._origins:
+                send = _readable_by(origin, send)
+                if scope["method"] == "OPTIONS":
+                    await send({"type": "http.response.start", "status": 204, "headers": PREFLIGHT})
+                    await send({"type": "http.response.body", "body": b""})
+                    return
             caller = self._caller(scope, headers)
             drained = DRAINED_BYTES
             key = f"caller {caller}" if caller is not None else "local"
             self._check_rate(key)
             self._check_length(headers)
-            # A stream of notifications, which clients of the older protocol open with GET, is not a call and has no end.
-            with self._counted(key) if scope["method"] == "POST" else contextlib.nullcontext():
-                await self._serve(scope, receive, send, caller)
+            is_call = scope["method"] == "POST" and not _is_subscription(headers)
+            with self._counted(key) if is_call else contextlib.nullcontext():
+                await self._serve(scope, receive, send, caller, is_call=is_call)
         except Refusal as refusal:
             await _refuse(refusal, receive, send, drained if refusal.drains else 0)
 
@@ -176,7 +193,7 @@ class Guard:
             if not self._running[key]:
                 del self._running[key]
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, caller: str | None) -> None:
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, caller: str | None, *, is_call: bool) -> None:
         body = await self._body(receive)
         if caller is not None and self._authenticate is not None:
             self._authenticate(scope, caller)
@@ -196,7 +213,7 @@ class Guard:
                 except TimeoutError:
                     raise ClientTooSlow from None
 
-        total_s = self._limits.call_s + GRACE_S if scope["method"] == "POST" else None
+        total_s = self._limits.call_s + GRACE_S if is_call else None
         try:
             async with asyncio.timeout(total_s):
                 await self._app(scope, replay, bounded_send)
@@ -237,6 +254,31 @@ def _parts(message: Message) -> Iterator[Message]:
     for start in range(0, len(body), PART_BYTES):
         has_more = start + PART_BYTES < len(body) or message.get("more_body", False)
         yield {**message, "body": bytes(view[start : start + PART_BYTES]), "more_body": has_more}
+
+
+def _readable_by(origin: bytes, send: Send) -> Send:
+    """Return ``send`` with the headers that let a web page of an allowed origin read the response."""
+    allowed = [
+        (b"access-control-allow-origin", origin),
+        (b"access-control-expose-headers", b"mcp-session-id, mcp-protocol-version, www-authenticate, retry-after"),
+        (b"vary", b"origin"),
+    ]
+
+    async def send_readable(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *allowed]}
+        await send(message)
+
+    return send_readable
+
+
+def _is_subscription(headers: MutableMapping[bytes, bytes]) -> bool:
+    """Whether a request opens a stream of notifications, which is not a call and has no end.
+
+    Clients of the older protocol open it with GET. In the newer one, the header is compared with the body.
+    """
+    is_modern = headers.get(b"mcp-protocol-version", b"") >= b"2026"
+    return is_modern and headers.get(b"mcp-method") == b"subscriptions/listen"
 
 
 def _headers(scope: Scope) -> dict[bytes, bytes]:

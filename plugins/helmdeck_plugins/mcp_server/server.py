@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal
 
 import mcp_types as types
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
 from helmdeck_core import CallLimits, Helmdeck, HelmdeckError, did_you_mean
 from helmdeck_core.cli import inline_json
+from helmdeck_plugins.mcp_server.changes import ToolChanges
 from helmdeck_plugins.mcp_server.entries import Tools
 from helmdeck_plugins.mcp_server.facade import SHOWN, facade_tools
 from helmdeck_plugins.mcp_server.failures import failure_data, failure_text
@@ -55,8 +58,15 @@ def make_server(
     from helmdeck_core import __version__
 
     handlers = _Handlers(deck, is_facade=is_facade, limits=limits or CallLimits())
+    changes = handlers.changes
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Server[Any]) -> AsyncIterator[None]:
+        async with changes.watching():
+            yield
+
     scope: Literal["private", "public"] = "private" if is_shared else "public"
-    return Server(
+    return _Server(
         "helmdeck",
         version=__version__,
         title="Helmdeck",
@@ -68,7 +78,9 @@ def make_server(
             "prompts/list": CacheHint(FIXED_TTL_MS, scope),
             "server/discover": CacheHint(FIXED_TTL_MS, scope),
         },
+        lifespan=lifespan,
         get_tool_input_schema=handlers.input_schema,
+        on_subscriptions_listen=changes.listen,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,
@@ -79,24 +91,39 @@ def make_server(
     )
 
 
+class _Server(Server[Any]):
+    def create_initialization_options(
+        self, notification_options: NotificationOptions | None = None, *arguments: Any, **options: Any
+    ) -> InitializationOptions:
+        """Announce to clients of the older protocol that the list of tools may change."""
+        changes = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(changes, *arguments, **options)
+
+
 class _Handlers:
     def __init__(self, deck: Helmdeck, *, is_facade: bool, limits: CallLimits) -> None:
         self.deck = deck
         self.is_facade = is_facade
         self.limits = limits
         self.tools = Tools(deck)
+        self.changes = ToolChanges(self.tools)
         self.facade: Mapping[str, Tool] = {tool.name: tool for tool in facade_tools(self.tools)} if is_facade else {}
 
     def find(self, name: str) -> Tool:
         return self.facade.get(name) or self.tools.find(name)
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """Called in the event loop before each call; ``None`` skips a check of headers that no tool here declares."""
+        if (tool := self.facade.get(name) or self.tools.own.get(name)) is not None:
+            return tool.input_schema
         try:
-            return self.find(name).input_schema
+            tool = self.tools.find(name) if self.tools.loaded_version() is not None else None
         except HelmdeckError:
             return None  # the call itself reports the failure
+        return tool.input_schema if tool is not None else None
 
-    async def list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        self.changes.remember(context)
         shown = await asyncio.to_thread(self._shown)
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool.to_wire(), by_name=False) for tool in shown])
 
