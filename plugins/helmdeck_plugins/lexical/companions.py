@@ -61,20 +61,18 @@ class Companions:
 
     def add(self, ranking: Ranking, request: str) -> Ranking:
         """Return a ranking in which the look-ups of the best entries are close behind them."""
-        if not self._of or not isinstance(ranking.scores, LazyScores):
+        found = ranking.scores
+        if not self._of or not isinstance(found, LazyScores):
             return ranking
-        scores: Mapping[int, float] | None = None
+        scores = dict(found.leading(len(self._ids)))
         has_digit = _DIGIT.search(request) is not None
-        for index, score in ranking.leading(_ENTRIES):
+        for index, score in found.leading(_ENTRIES):
             for companion in self._of.get(index, ()):
-                if companion.is_number and has_digit:
-                    continue
-                scores = scores or dict(ranking.leading(len(self._ids)))
                 missing = _SHARE * score - scores.get(companion.index, 0.0)
-                if missing > 0:
-                    lifted = ranking.scores.raised({companion.index: missing}, f"{LABEL}{self._ids[index]}")
-                    ranking, scores = attrs.evolve(ranking, scores=lifted), None
-        return ranking
+                if missing > 0 and not (companion.is_number and has_digit):
+                    found = found.raised({companion.index: missing}, f"{LABEL}{self._ids[index]}")
+                    scores[companion.index] = _SHARE * score
+        return ranking if found is ranking.scores else attrs.evolve(ranking, scores=found)
 
 
 def _companions(
