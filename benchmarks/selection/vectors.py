@@ -187,7 +187,7 @@ def _missed(result: Evaluation, implied: Sequence[frozenset[str]]) -> str:
 
 
 def _other_requests(catalog: Catalog, stages: Mapping[str, RankIndex]) -> str:
-    """The requests of the first-use benchmark, on which nothing was chosen."""
+    """The requests of the first-use benchmark, which were written for another purpose."""
     requests = first_use_requests(catalog)
     ks = (3, 5, 8, 12)
 
@@ -203,7 +203,8 @@ def _other_requests(catalog: Catalog, stages: Mapping[str, RankIndex]) -> str:
         lines.append(f"| {name} | " + " | ".join(f"{complete(index.rank, k):.1f}" for k in ks) + " |")
     return (
         "The words that values stand for were chosen after examining what these requests miss. The same on "
-        f"{len(requests)} requests of the [first-use benchmark](first-use.md), mostly of one step, that nothing was chosen on:\n\n"
+        f"{len(requests)} requests of the [first-use benchmark](first-use.md), mostly of one step, with which only the weight of "
+        "these words was chosen:\n\n"
         + "\n".join(lines)
     )
 
