@@ -204,8 +204,7 @@ def _other_requests(catalog: Catalog, stages: Mapping[str, RankIndex]) -> str:
     return (
         "The words that values stand for were chosen after examining what these requests miss. The same on "
         f"{len(requests)} requests of the [first-use benchmark](first-use.md), mostly of one step, with which only the weight of "
-        "these words was chosen:\n\n"
-        + "\n".join(lines)
+        "these words was chosen:\n\n" + "\n".join(lines)
     )
 
 
