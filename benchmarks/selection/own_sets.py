@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.first_use.data import load_requests
 from helmdeck_core import Catalog, read_catalog
 from helmdeck_plugins.commands.eval_requests import LabelledRequest
 
@@ -52,6 +53,16 @@ def server_requests() -> tuple[list[LabelledRequest], list[frozenset[str]]]:
         requests.append(LabelledRequest(number, text, tools))
         implied.append(frozenset(hidden.split()))
     return requests, implied
+
+
+def first_use_requests(catalog: Catalog) -> list[tuple[str, list[tuple[str, ...]]]]:
+    """Requests of the first-use benchmark that the catalog serves, with the tools that each step allows."""
+    sources = {entry.source for entry in catalog.entries}
+    return [
+        (request.text, [step.tools for step in request.steps])
+        for request in load_requests()
+        if request.catalog in sources and request.steps
+    ]
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:

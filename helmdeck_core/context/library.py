@@ -56,6 +56,8 @@ class Library:
         self._settings = settings
         self._is_slow = is_slow
         self._lock = threading.RLock()
+        # An index may take seconds in a worker thread, while the event loop needs the rest of the library.
+        self._index_lock = threading.RLock()
         self._catalog: Catalog | None = None
         self._indexes: dict[tuple[object, ...], RankIndex] = {}
         self._prepared: dict[tuple[str, ...], PreparedCatalog] = {}
@@ -296,7 +298,7 @@ class Library:
         key = (ranker.name, id(base), *sorted(options.items()))
         if key not in self._indexes:
             context = {"context": RankContext(base=base, settings=self._settings)} if base or ranker.is_blocking else {}
-            with self._lock:
+            with self._index_lock:
                 if key not in self._indexes:
                     self._indexes[key] = ranker.index(self.catalog, **options, **context)
         return self._indexes[key]

@@ -124,7 +124,7 @@ def test_request_in_another_language_is_no_longer_reported_as_unreliable(deck_at
 
 
 def test_more_weight_is_given_to_vectors_when_few_words_are_known():
-    known = vocabulary(Catalog.from_data(TOOLS, "test").entries)
+    known = vocabulary(map(entry_texts, Catalog.from_data(TOOLS, "test").entries))
     assert known_share("temperature for the city", known) == 1.0
     assert known_share("Regen in Bremen", known) == 0.0
     assert known_share("12 + 30", known) == 1.0

@@ -83,3 +83,14 @@ def test_a_request_that_is_clear_in_every_part_needs_no_second_opinion(
     ranking = Ranking(lazy({0: 2.0, 1: 2.0, 2: 1.0}), clause_confidence=parts)
     assert is_unsure(ranking), "the number stays what it is"
     assert should_escalate(ranking) is escalates
+
+
+def test_unreliable_ranking_is_never_sure_and_always_escalates() -> None:
+    ranking = Ranking(lazy({0: 2.0, 1: 0.1}), is_reliable=False)
+    assert attrs.evolve(ranking, is_reliable=True).is_confident()
+    assert ranking.confidence == 0.0 and is_unsure(ranking) and should_escalate(ranking)
+
+
+def test_lazy_scores_explain_a_match_by_its_index() -> None:
+    scores = lazy({1: 2.0}, explain=lambda index: (f"name:{index}",))
+    assert scores.matched(1) == ("name:1",) and scores.matched(0) == ()

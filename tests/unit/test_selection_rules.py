@@ -1,10 +1,16 @@
 """Selection rules of a deployment: global, for a tier, for a model; and their mistakes."""
 
+import asyncio
+import contextlib
+import threading
+
 import pytest
 
-from helmdeck_core import ConfigError, Ranker, Ranking, Score, Tier, hookimpl
+from helmdeck_core import ConfigError, HelmdeckError, PluginError, Ranker, Ranking, Score, Tier, hookimpl
 from helmdeck_core.config.precedence import matching_prefixes
 from helmdeck_testing import make_deck
+
+FREE = "openrouter/openrouter/free"
 
 
 class Options:
@@ -145,3 +151,60 @@ def test_unknown_rule_is_a_mistake(deck_with):
         deck_with(config={"selection": {"tiers": {"C": {"max_entry": 3}}}})
     with pytest.raises(ConfigError, match=r"selection\.tiers\.D: not a tier"):
         deck_with(config={"selection": {"tiers": {"D": {"max_entries": 3}}}})
+
+
+class Built:
+    """A ranker over another one."""
+
+    def __init__(self, **fields):
+        self.fields, self.contexts, self.threads = fields, [], []
+
+    @hookimpl
+    def helmdeck_rankers(self):
+        def index(catalog, *, context):
+            self.contexts.append(context)
+            return self
+
+        return [Ranker(name="built", index=index, **self.fields)]
+
+    def rank(self, request):
+        self.threads.append(threading.current_thread())
+        return Ranking(tuple(Score(n, str(n), 0.0) for n in range(70)), notes=("built.note",))
+
+
+def test_ranker_over_another_one_gets_its_index_with_the_options_of_that_one(deck_with):
+    below, above = Options(), Built(over="mine")
+    rankers = {"ranker": "built", "rankers": {"mine": {"depth": 5}}}
+    deck = deck_with(
+        below,
+        above,
+        config={"selection": rankers, "providers": {"own": {"kind": "openai", "base_url": "http://127.0.0.1:9/v1"}}},
+    )
+    deck.rank("anything")
+    (context,) = above.contexts
+    assert context.base is below and below.made[0]["depth"] == 5
+    assert context.settings("own").base_url == "http://127.0.0.1:9/v1"
+
+
+def test_ranker_over_one_that_does_not_exist_is_reported_as_its_fault(deck_with):
+    with pytest.raises(PluginError, match="ranker 'built'.*'lexicle'"):
+        deck_with(Built(over="lexicle"), config={"selection": {"ranker": "built"}}).rank("anything")
+
+
+def test_notes_of_a_ranking_are_labels_of_the_selection(deck_with):
+    deck = deck_with(Built(is_blocking=True), config={"selection": {"ranker": "built"}})
+    assert "built.note" in deck.select("anything", model=FREE).record.dropped
+
+
+@pytest.mark.parametrize("is_blocking", [True, False])
+def test_only_a_blocking_ranker_runs_outside_the_event_loop(deck_with, is_blocking):
+    ranker = Built(is_blocking=is_blocking, over="lexical")
+
+    async def plan():
+        async with deck_with(ranker, config={"selection": {"ranker": "built"}}) as deck:
+            with contextlib.suppress(HelmdeckError):
+                await deck.aplan("anything", model=FREE)
+        return threading.current_thread()
+
+    loop_thread = asyncio.run(plan())
+    assert ranker.threads and (loop_thread in ranker.threads) != is_blocking

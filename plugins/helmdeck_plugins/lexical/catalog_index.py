@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Final
 
 import attrs
@@ -17,15 +18,19 @@ UNKNOWN_LANGUAGE: Final = "lexical.unknown_language"
 
 
 class CatalogIndex(RankIndex):
-    """The index of one catalog. Immutable and thread-safe.
+    """The index of one catalog. Thread-safe.
 
-    :param weights: overrides of ``LEXICAL_WEIGHTS``.
+    :param options: those of ``LexicalIndex``.
     """
 
-    def __init__(self, catalog: Catalog, **weights: float) -> None:
-        self._index = LexicalIndex(catalog, **weights)
-        self._languages = CatalogLanguages.of(catalog.entries)
+    def __init__(self, catalog: Catalog, **options: float) -> None:
+        self._index = LexicalIndex(catalog, **options)
+        self._entries = catalog.entries
         self._companions = Companions(catalog.entries)
+
+    @cached_property
+    def _languages(self) -> CatalogLanguages:
+        return CatalogLanguages.of(self._entries)
 
     def rank(self, request: str) -> Ranking:
         """Rank the catalog for a request.

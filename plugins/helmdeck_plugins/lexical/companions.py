@@ -8,7 +8,8 @@ before it in its name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 import attrs
@@ -27,83 +28,65 @@ _SHARE: Final = 0.7
 LABEL: Final = "companion of "
 
 
-@attrs.frozen
-class Companion:
-    """A look-up that returns a required parameter.
-
-    :ivar index: of the look-up.
-    :ivar is_number: whether the parameter is a number, which a request with digits states itself.
-    """
-
-    index: int
-    is_number: bool
-
-
 class Companions:
-    """The look-ups of a catalog by the entry that needs them."""
+    """The look-ups of a catalog. They are found when an entry that needs one is ranked first; thread-safe."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        self._ids = [entry.id for entry in entries]
-        self._of: dict[int, tuple[Companion, ...]] = {}
-        needing = [index for index, entry in enumerate(entries) if any(map(_noun, _required(entry)))]
-        if not needing:
-            return
-        names = [tuple(stem(word) for word in words(split_identifier(entry.id))) for entry in entries]
-        look_ups: dict[str, list[int]] = {}
-        for index, name in enumerate(names):
-            if not _VERBS.isdisjoint(name):
-                for word in set(name) - _VERBS:
-                    look_ups.setdefault(word, []).append(index)
-        for index in needing:
-            found = tuple(_companions(index, entries, names, look_ups))
-            if found:
-                self._of[index] = found
+        self._entries = entries
 
     def add(self, ranking: Ranking, request: str) -> Ranking:
         """Return a ranking in which the look-ups of the best entries are close behind them."""
-        if not self._of or not isinstance(ranking.scores, LazyScores):
+        found = ranking.scores
+        if not isinstance(found, LazyScores):
             return ranking
-        scores: Mapping[int, float] | None = None
         has_digit = _DIGIT.search(request) is not None
         for index, score in ranking.leading(_ENTRIES):
-            for companion in self._of.get(index, ()):
-                if companion.is_number and has_digit:
+            for parameter in _required(self._entries[index]):
+                # A request with digits states a number itself.
+                if not (noun := _noun(parameter)) or (has_digit and parameter.lower().endswith(_NUMBERED)):
                     continue
-                scores = scores or dict(ranking.leading(len(self._ids)))
-                missing = _SHARE * score - scores.get(companion.index, 0.0)
-                if missing > 0:
-                    lifted = ranking.scores.raised({companion.index: missing}, f"{LABEL}{self._ids[index]}")
-                    ranking, scores = attrs.evolve(ranking, scores=lifted), None
-        return ranking
+                look_up = self._look_up(index, parameter, noun)
+                missing = 0.0 if look_up is None else _SHARE * score - dict(found.leading(len(found))).get(look_up, 0.0)
+                if look_up is not None and missing > 0:
+                    found = found.raised({look_up: missing}, f"{LABEL}{self._entries[index].id}")
+        return ranking if found is ranking.scores else attrs.evolve(ranking, scores=found)
 
-
-def _companions(
-    index: int, entries: Sequence[Entry], names: Sequence[tuple[str, ...]], look_ups: Mapping[str, Sequence[int]]
-) -> Iterable[Companion]:
-    for parameter in _required(entries[index]):
-        noun = _noun(parameter)
+    def _look_up(self, index: int, parameter: str, noun: str) -> int | None:
+        """The entry that most likely returns a parameter; ``None`` without any."""
         candidates = [
-            each for each in look_ups.get(noun, ()) if each != index and parameter not in _required(entries[each])
+            each
+            for each in self._look_ups.get(noun, ())
+            if each != index and parameter not in _required(self._entries[each])
         ]
-        if candidates:
-            best = min(candidates, key=lambda each: _distance(entries, names, index, each))
-            yield Companion(best, parameter.lower().endswith(_NUMBERED))
+        return min(candidates, key=lambda each: self._distance(index, each), default=None)
+
+    @cached_property
+    def _look_ups(self) -> Mapping[str, Sequence[int]]:
+        """The entries with a verb of looking up in their names, by the other words of the names."""
+        found: dict[str, list[int]] = {}
+        for index, entry in enumerate(self._entries):
+            name = _stems(entry.id)
+            if not _VERBS.isdisjoint(name):
+                for word in name - _VERBS:
+                    found.setdefault(word, []).append(index)
+        return found
+
+    def _distance(self, index: int, other: int) -> tuple[bool, int, int, int, str]:
+        """How unlikely a look-up is the one of an entry: of another server, with another prefix, with another verb."""
+        entry, look_up = self._entries[index], self._entries[other]
+        name = _stems(look_up.id)
+        verb = min(_LOOK_UPS.index(word) for word in _LOOK_UPS if stem(word) in name)
+        return entry.source != look_up.source, -len(name & _stems(entry.id)), verb, len(name), look_up.id
+
+
+def _stems(name: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in words(split_identifier(name)))
 
 
 def _noun(parameter: str) -> str:
     """The stem of what a parameter identifies, ``channel`` of ``channel_id``; empty if it identifies nothing."""
     *before, key = words(split_identifier(parameter)) or [""]
     return stem(before[-1]) if before and key in _KEYS else ""
-
-
-def _distance(
-    entries: Sequence[Entry], names: Sequence[tuple[str, ...]], index: int, other: int
-) -> tuple[bool, int, int, int, str]:
-    """How unlikely a look-up is the one of an entry: of another server, with another prefix, with another verb."""
-    verb = min(_LOOK_UPS.index(word) for word in _LOOK_UPS if stem(word) in names[other])
-    shared = len(set(names[index]) & set(names[other]))
-    is_other_source = entries[index].source != entries[other].source
-    return is_other_source, -shared, verb, len(names[other]), entries[other].id
 
 
 def _required(entry: Entry) -> tuple[str, ...]:

@@ -29,8 +29,8 @@ _HINTS: Final = (
 _ALTERNATIVES: Final = re.compile(
     r"\b(?:and/or|he/she|she/he|his/her|him/her|yes/no|on/off|true/false|input/output|in/out)\b", re.IGNORECASE
 )
-WEIGHT: Final = 1.0
-"""The weight of a word that only a value stands for: that of a word of the request."""
+WEIGHT: Final = 0.8
+"""The weight of a word that only a value stands for; a word of the request has 1."""
 
 
 def value_terms(text: str) -> dict[str, float]:

@@ -93,8 +93,9 @@ def _vectors(answer: object, count: int) -> list[Sequence[float]]:
 
 
 def _numbered(answer: object) -> Iterator[tuple[int, Sequence[float]]]:
-    data = answer.get("data") if isinstance(answer, Mapping) else None
-    for place, item in enumerate(data if isinstance(data, list) else ()):
+    data: object = answer.get("data") if isinstance(answer, Mapping) else None
+    items: list[Any] = data if isinstance(data, list) else []
+    for place, item in enumerate(items):
         vector = item.get("embedding") if isinstance(item, Mapping) else None
         if not isinstance(vector, list) or not all(isinstance(each, (int, float)) for each in vector):
             raise EmbeddingFailed("an embedding is not a list of numbers")

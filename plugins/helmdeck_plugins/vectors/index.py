@@ -37,6 +37,8 @@ _KNOWN, _UNKNOWN = 0.6, 0.2
 _MAX_REQUESTS: Final = 128
 # Seconds without another attempt after a source failed, so that not every request waits for its timeout.
 _RETRY_AFTER_S: Final = 30.0
+# Words before the similarity in an explanation.
+_SHOWN_WORDS: Final = 2
 UNAVAILABLE: Final = "vectors.unavailable"
 
 
@@ -63,7 +65,8 @@ class VectorIndex:
         self._ids = [entry.id for entry in catalog.entries]
         self._base, self._source, self._store = base, source, store
         self._weights = (weight, foreign_weight)
-        self._known = vocabulary(catalog.entries)
+        self._texts = [entry_texts(entry) for entry in catalog.entries]
+        self._known = vocabulary(self._texts)
         self._lock = threading.Lock()
         self._matrix: _Matrix | None = None
         self._requests: dict[tuple[str, ...], Vectors] = {}
@@ -102,7 +105,10 @@ class VectorIndex:
         matched = ranking.scores.matched if isinstance(ranking.scores, LazyScores) else _matched_of(ranking)
 
         def explain(index: int) -> tuple[str, ...]:
-            return (*matched(index), f"vectors:{similarities.cosines[index]:.2f}")
+            words = matched(index)
+            # Among the labels that a table shows, the first one if it counts more than the words.
+            place = 0 if 2 * lift[index] > scores[index] else min(_SHOWN_WORDS, len(words))
+            return (*words[:place], f"vectors:{similarities.cosines[index]:.2f}", *words[place:])
 
         return attrs.evolve(
             ranking,
@@ -134,7 +140,7 @@ class VectorIndex:
             return self._matrix
 
     def _catalog_vectors(self) -> Vectors:
-        texts = [entry_texts(entry) for entry in self._entries]
+        texts = self._texts
         keys = [[text_key(text) for text in each] for each in texts]
         known: dict[bytes, NDArray[Any]] = self._store.load(self._source.name) if self._store is not None else {}
         missing = {
@@ -188,10 +194,10 @@ class _Matrix:
         if parts.shape[1] != self._rows.shape[1]:
             raise EmbeddingFailed(f"vectors of {parts.shape[1]} numbers, the catalog has {self._rows.shape[1]}")
         with one_thread():
-            cosines = self._rows @ parts.T
-        spread = np.maximum(cosines.std(axis=0), 1e-6)
-        deviations = (cosines - cosines.mean(axis=0)) / spread
-        return _Similarities(deviations.max(axis=1), cosines.max(axis=1))
+            cosines = parts @ self._rows.T  # a row per part: its numbers are adjacent in memory
+        spread = np.maximum(cosines.std(axis=1, keepdims=True), 1e-6)
+        deviations = (cosines - cosines.mean(axis=1, keepdims=True)) / spread
+        return _Similarities(deviations.max(axis=0), cosines.max(axis=0))
 
 
 def _unit(vectors: Vectors) -> Vectors:

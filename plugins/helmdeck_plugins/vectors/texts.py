@@ -53,9 +53,9 @@ def stems(text: str) -> Iterator[str]:
             yield word[:_STEM]
 
 
-def vocabulary(entries: Iterable[Entry]) -> frozenset[str]:
-    """Return the words of a catalog, for ``known_share``."""
-    return frozenset(stem for entry in entries for text in entry_texts(entry) for stem in stems(text))
+def vocabulary(texts: Iterable[Iterable[str]]) -> frozenset[str]:
+    """Return the words of the texts of a catalog, for ``known_share``."""
+    return frozenset(stem for each in texts for text in each for stem in stems(text))
 
 
 def known_share(text: str, known: frozenset[str]) -> float:
