@@ -98,7 +98,10 @@ def build(many: Sequence[Source], texts: Sequence[Document], count: int, seed: i
         source = rng.choices(many, shares)[0]
         mode = rng.choice(MODES)
         document = rng.choice(texts)
-        parts = compose(rng, mode, source.texts, document.text)
+        whole = document.text
+        if rng.random() < 0.04:  # a long text
+            whole = "\n\n".join([whole] * rng.randint(2, 25))
+        parts = compose(rng, mode, source.texts, whole)
         made = example(parts, source, document if mode != "alone" else Document("", "none", ""), mode)
         if made is not None:
             found.append(made)
@@ -113,7 +116,7 @@ def compose(rng: random.Random, mode: str, own: Sequence[str], document: str) ->
         while len(request) + sum(char > "\u2e80" for char in request) < 400 or rng.random() < 0.3:
             request += joint + rng.choice(own)
         return [(request, True)]
-    if rng.random() < 0.15:
+    if rng.random() < 0.25:
         request += rng.choice(LIST_JOINTS) + rng.choice(own)
     document = excerpt(rng, document)
     joint = rng.choice(JOINTS)

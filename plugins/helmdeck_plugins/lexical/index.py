@@ -16,7 +16,8 @@ from helmdeck_core import Catalog, LazyScores, Ranking, score_margin
 from helmdeck_plugins.lexical.postings import BEGINNING, Phrase, build, spelt_out
 from helmdeck_plugins.lexical.request import Clause, Reading, asked_terms, read
 from helmdeck_plugins.lexical.similar import Spelling, spelling, spelt_alike
-from helmdeck_plugins.lexical.text import word_terms
+from helmdeck_plugins.lexical.stored import stored_postings
+from helmdeck_plugins.lexical.text import is_han_pair, word_terms
 from helmdeck_plugins.lexical.weights import LEXICAL_WEIGHTS
 from helmdeck_plugins.lexical.words import KINDS, SYNONYMS
 
@@ -25,6 +26,8 @@ _KNOWN_WORD_SYNONYM: Final = 0.75
 # Weight of another form of a word that the catalog does not contain, and the maximum difference in length.
 _RELATIVE: Final = 0.6
 _RELATIVE_LETTERS: Final = 4
+# Weight of a Chinese character of a pair that the catalog does not contain.
+_CHARACTER: Final = 0.4
 # Minimum strength of a phrase match: literal words, no synonyms, in a sentence that requests something.
 _PHRASE_MATCH: Final = 0.75
 # Minimum score, relative to the best entry of a clause, to get a part of its bonus.
@@ -41,10 +44,10 @@ _EXPLAINED_TERMS: Final = 8
 # number of those.
 _TOUCHED: Final = 600
 _LEADERS: Final = 32
-_TOUCHED_BY_CLAUSE: Final = 60
-_LEADERS_OF_CLAUSE: Final = 8
+_TOUCHED_BY_CLAUSE: Final = 150
+_LEADERS_OF_CLAUSE: Final = 12
 # After this many postings no further entries are scored in any case.
-_MOST_TOUCHED: Final = 1_500
+_MOST_TOUCHED: Final = 2_500
 # Share of the largest possible score of the remaining terms that an entry is expected to gain.
 _EXPECTED_GAIN: Final = 0.2
 # Postings read for the relevance of a sentence, of which only the best score is used.
@@ -73,14 +76,15 @@ SYNONYMS_OF: Final = _synonym_table()
 class LexicalIndex:
     """The index of one catalog. Immutable and thread-safe.
 
+    :param stored: use the index on disk, and write it where there is none.
     :param weights: overrides of ``LEXICAL_WEIGHTS``.
     """
 
-    def __init__(self, catalog: Catalog, **weights: float) -> None:
+    def __init__(self, catalog: Catalog, *, stored: bool = False, **weights: float) -> None:
         weights = {**LEXICAL_WEIGHTS, **weights}
         self.entries = catalog.entries
         self._clause_vote, self._synonym = weights["clause_vote"], weights["synonym"]
-        self._postings = build(self.entries, weights)
+        self._postings = stored_postings(catalog, weights) if stored else build(self.entries, weights)
         self._ids = [entry.id for entry in self.entries]
         self._by_id = sorted(range(len(self._ids)), key=self._ids.__getitem__)
         self._expansions: dict[str, tuple[tuple[str, float], ...]] = {}
@@ -191,6 +195,8 @@ class LexicalIndex:
         if term not in impacts and not parts:
             shares |= {other: _RELATIVE * share for other, share in spelt_alike(term, self._spelling)}
             shares |= dict.fromkeys(self._relatives(term), _RELATIVE)
+            if is_han_pair(term):
+                shares |= dict.fromkeys((character for character in term if character in impacts), _CHARACTER)
         for other in SYNONYMS_OF.get(term, ()):
             if other in impacts:
                 shares.setdefault(other, self._synonym * (_KNOWN_WORD_SYNONYM if term in impacts else 1.0))
