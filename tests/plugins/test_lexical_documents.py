@@ -47,7 +47,7 @@ LOG = "\n".join(
 )
 TABLE = "id,name,city,hours,start\n" + "\n".join(
     f"{number},Person {number},{city},{30 + number},2021-0{number}-01"
-    for number, city in enumerate(["Oslo", "Bergen", "Turku", "Malmo", "Aarhus", "Narvik", "Vaasa", "Lund", "Visby"], 1)
+    for number, city in enumerate(["Oslo", "Bergen", "Turku", "Malmo", "Aarhus", "Narvik", "Vaasa", "Lund"] * 2, 1)
 )
 ADVERT = (
     "SUMMER SALE AT RIVERSIDE BIKES\n\nBuy two tyres and get a tube for free! Choose from nine colours, order online, and "
@@ -124,7 +124,7 @@ def test_request_of_several_lines_alone_is_unchanged(index: LexicalIndex) -> Non
 def test_request_of_several_lines_is_found_beside_a_document(index: LexicalIndex, order: str) -> None:
     parts = [LICENCE, MULTILINE]
     reading = index.read("\n\n".join(parts if order == "before" else parts[::-1]))
-    assert min(weight(reading, word) for word in ("train", "hotel", "umbrella")) > 0.5
+    assert min(weight(reading, word) for word in ("train", "hotel", "umbrella")) >= 0.25
     assert weight(reading, "warranty") == 0
 
 
@@ -138,7 +138,8 @@ GERMAN_NOTICE = (
 CHINESE_NOTICE = (
     "各位住户:\n\n星期一上午九点到下午四点,本楼将停水检修。请大家提前准备好生活用水,并关好家里的水龙头。\n\n地下室的物品请在"
     "星期日晚上之前搬走,维修人员需要放置工具。您家里的洗衣机接好了吗?如有疑问,请拨打物业电话。\n\n我们希望尽快完成工作,感谢"
-    "您的理解和支持。施工期间噪音较大,请照顾好老人和孩子,出门时带好钥匙。电梯也会停用半天,请走楼梯。\n\n物业管理处"
+    "您的理解和支持。施工期间噪音较大,请照顾好老人和孩子,出门时带好钥匙。电梯也会停用半天,请走楼梯。\n\n检修结束以后,水龙头里可能会流出"
+    "浑浊的水,请先放水几分钟再使用。如果厨房或者卫生间漏水,请立即告诉值班人员,并留下您的姓名和房间号码。\n\n物业管理处"
 )
 
 
