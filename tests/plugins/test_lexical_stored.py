@@ -74,7 +74,9 @@ def test_other_content_and_other_weights_have_other_files(builds: list[int]) -> 
     assert len(builds) == len(files()) == 3
 
 
-@pytest.mark.parametrize("content", [b"", b"x" * 100, b"\0" * 32 + b"\x91\x01"], ids=["empty", "text", "wrong checksum"])
+@pytest.mark.parametrize(
+    "content", [b"", b"x" * 100, b"\0" * 32 + b"\x91\x01"], ids=["empty", "text", "wrong checksum"]
+)
 def test_a_damaged_file_is_ignored_and_replaced(builds: list[int], content: bytes) -> None:
     catalog = Catalog.from_data(entries(), "test")
     expected = LexicalIndex(catalog, stored=True).rank(REQUEST).scores

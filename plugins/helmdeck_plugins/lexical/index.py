@@ -48,6 +48,8 @@ _TOUCHED_BY_CLAUSE: Final = 150
 _LEADERS_OF_CLAUSE: Final = 12
 # After this many postings no further entries are scored in any case.
 _MOST_TOUCHED: Final = 2_500
+# Terms between two removals of entries.
+_TERMS_AT_ONCE: Final = 8
 # Share of the largest possible score of the remaining terms that an entry is expected to gain.
 _EXPECTED_GAIN: Final = 0.2
 # Postings read for the relevance of a sentence, of which only the best score is used.
@@ -238,8 +240,7 @@ class LexicalIndex:
                 least = heapq.nlargest(leaders, scores.values())[-1]
                 gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows[position:]])
                 if gain < least or touched > _MOST_TOUCHED:
-                    best = {index: score for index, score in scores.items() if score + gain >= least}
-                    return self._score_survivors(best, [term for _, term in rows[position:]], query)
+                    return self._score_survivors(scores, rows[position:], query, leaders)
                 most = 2 * touched
             weight = query[term]
             for index, impact in found.items():
@@ -247,14 +248,25 @@ class LexicalIndex:
         return scores
 
     def _score_survivors(
-        self, best: dict[int, float], terms: Sequence[str], query: Mapping[str, float]
+        self,
+        scores: dict[int, float],
+        rows: Sequence[tuple[float, str]],
+        query: Mapping[str, float],
+        leaders: int,
     ) -> dict[int, float]:
+        """Score only entries further that can still become leaders, fewer and fewer of them."""
         impacts = self._postings.impacts
-        for term in terms:
-            weight, found = query[term], impacts[term]
-            for index in found.keys() & best.keys():
-                best[index] += weight * found[index]
-        return best
+        gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows])
+        for start in range(0, len(rows), _TERMS_AT_ONCE):
+            if len(scores) > 2 * leaders:
+                least = heapq.nlargest(leaders, scores.values())[-1] - gain
+                scores = {index: score for index, score in scores.items() if score >= least}
+            for bound, term in rows[start : start + _TERMS_AT_ONCE]:
+                gain -= _EXPECTED_GAIN * bound
+                weight, found = query[term], impacts[term]
+                for index in found.keys() & scores.keys():
+                    scores[index] += weight * found[index]
+        return scores
 
     def _matching_phrases(self, query: Mapping[str, float], asking: str) -> list[tuple[Phrase, float]]:
         """Return keyword phrases whose words are all in the request, with the strength of the match, 0 to 1."""

@@ -354,4 +354,5 @@ def _sum(weights: Sequence[float], vector: Mapping[int, float]) -> float:
 
 
 def _dot(weights: Sequence[float], vector: Sequence[float]) -> float:
-    return sum(map(mul, weights, vector))
+    total: float = sum(map(mul, weights, vector))
+    return total
