@@ -11,16 +11,19 @@ from typing import Any
 
 import attrs
 
+from benchmarks.selection.documents import documents
+
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ROOT / "tests" / "data" / "documents"
 JOINTS = ("\n\n", "\n", " ")
 
 VARIANTS = {
     "plain": "the request alone",
     "paste": "behind an announcement of 1.5 KB",
     "after": "before an announcement",
-    "hard before": "behind a document that asks and commands itself",
-    "hard after": "before such a document",
+    "fitted before": "behind one of the documents that the model is fitted on",
+    "fitted after": "before such a document",
+    "held out before": "behind a document that is held out",
+    "held out after": "before such a document",
 }
 
 
@@ -39,7 +42,7 @@ class DataSet:
         places = list(range(len(self.plain)))
         if len(places) > most:
             places = sorted(random.Random(5).sample(places, most))
-        hard = [path.read_text(encoding="utf-8").strip() for path in sorted(DOCUMENTS.glob("*.txt"))]
+        of = documents("held_out") if variant.startswith("held") else [*documents("older"), *documents("fit")]
         for place in places:
             request = self.plain[place]["intent"]
             announcement = self.announcements[place // len(JOINTS) % len(self.announcements)]
@@ -47,9 +50,9 @@ class DataSet:
                 "plain": request,
                 "paste": self.pasted[place]["intent"],
                 "after": f"{request}{JOINTS[place % len(JOINTS)]}{announcement}",
-                "hard before": f"{hard[place % len(hard)]}\n\n{request}",
-                "hard after": f"{request}\n\n{hard[place % len(hard)]}",
-            }[variant]
+                "before": f"{of[place * 7 % len(of)].text}{JOINTS[place % 2]}{request}",
+                "after it": f"{request}{JOINTS[place % 2]}{of[place * 7 % len(of)].text}",
+            }[{"before": "before", "after": "after it"}[variant.split()[-1]] if " " in variant else variant]
             yield text, frozenset(self.plain[place]["gold"])
 
 

@@ -15,6 +15,7 @@ import json
 import random
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import attrs
@@ -98,7 +99,10 @@ def build(many: Sequence[Source], texts: Sequence[Document], count: int, seed: i
         source = rng.choices(many, shares)[0]
         mode = rng.choice(MODES)
         document = rng.choice(texts)
-        parts = compose(rng, mode, source.texts, document.text)
+        whole = document.text
+        if rng.random() < 0.04:  # a long text
+            whole = "\n\n".join([whole] * rng.randint(2, 25))
+        parts = compose(rng, mode, source.texts, whole)
         made = example(parts, source, document if mode != "alone" else Document("", "none", ""), mode)
         if made is not None:
             found.append(made)
@@ -113,7 +117,7 @@ def compose(rng: random.Random, mode: str, own: Sequence[str], document: str) ->
         while len(request) + sum(char > "\u2e80" for char in request) < 400 or rng.random() < 0.3:
             request += joint + rng.choice(own)
         return [(request, True)]
-    if rng.random() < 0.15:
+    if rng.random() < 0.25:
         request += rng.choice(LIST_JOINTS) + rng.choice(own)
     document = excerpt(rng, document)
     joint = rng.choice(JOINTS)
@@ -149,9 +153,9 @@ def excerpt(rng: random.Random, document: str) -> str:
 def example(parts: Iterable[tuple[str, bool]], source: Source, document: Document, mode: str) -> Example | None:
     """Compute the features of a text and its labels; None if no layout is near the true one, or the text is too short."""
     whole, flags = "", []
-    for text, is_request in parts:
-        whole += text
-        flags += [is_request] * len(text)
+    for part, is_request in parts:
+        whole += part
+        flags += [is_request] * len(part)
     found = sentences(whole)
     widths = [layout.width(sentence.text) for sentence in found]
     if sum(widths) < layout.SHORT_TEXT or len(found) < 2:
@@ -166,12 +170,12 @@ def example(parts: Iterable[tuple[str, bool]], source: Source, document: Documen
     count = len(found)
     size = np.array([len(sentence.text) for sentence in found], dtype=float)
     asked = np.array(wanted, dtype=float)
-    inside = np.zeros((len(text.layouts), count), dtype=bool)
+    inside: Array = np.zeros((len(text.layouts), count))
     for row, each in zip(inside, text.layouts, strict=True):
-        row[each.start : each.end] = True
+        row[each.start : each.end] = 1.0
         if each.is_around:
-            row[:] = ~row
-    wrong = inside @ (size - asked) + (~inside) @ asked
+            row[:] = 1.0 - row
+    wrong = inside @ (size - asked) + (1.0 - inside) @ asked
     least = wrong.min()
     if least > MOST_MISSED * max(asked.sum(), 1):
         return None
@@ -182,13 +186,13 @@ def example(parts: Iterable[tuple[str, bool]], source: Source, document: Documen
 
 def vectors(text: Text) -> Array:
     """Return a row for each layout, as the plug-in adds the same features up."""
-    features = np.zeros((len(text.found), len(cues.FEATURES)))
-    for row, own in zip(features, text.vectors, strict=True):
-        for place, value in own.items():
-            row[place] = value
+    features: Array = np.zeros((len(text.found), len(cues.FEATURES)))
+    for at, vector in enumerate(text.vectors):
+        for place, value in vector.items():
+            features[at, place] = value
     sums = np.vstack([np.zeros(features.shape[1]), np.cumsum(features, axis=0)])
     most, count = layout.EVIDENCE_SENTENCES, len(text.found)
-    rows = np.zeros((len(text.layouts), len(NAMES)), dtype=np.float32)
+    rows: Array = np.zeros((len(text.layouts), len(NAMES)), dtype=np.float32)
     wide = len(cues.FEATURES)
     for row, each in zip(rows, text.layouts, strict=True):
         inside = sums[each.end] - sums[each.start]
@@ -246,10 +250,9 @@ def judge(examples: Sequence[Example], weights: Array) -> list[tuple[Example, fl
     return judged
 
 
-def mean(judged: Sequence[tuple[Example, float]], keep: Callable[[Example], bool] = lambda _: True) -> str:
+def mean(judged: Sequence[tuple[Example, float]]) -> str:
     """Percent of examples whose right layout has more than half of the probability, and their number."""
-    kept = [share > 0.5 for each, share in judged if keep(each)]
-    return f"{100 * np.mean(kept):.1f} ({len(kept)})" if kept else "-"
+    return f"{100 * fmean([share > 0.5 for _, share in judged]):.1f} ({len(judged)})"
 
 
 def crossed(
@@ -260,12 +263,14 @@ def crossed(
     names = sorted({each.document for each in examples} - {":none"})
     random.Random(2).shuffle(names)
     fold_of = {name: place % 5 for place, name in enumerate(names)}
+    folds = [fold_of.get(each.document, place % 5) for place, each in enumerate(examples)]
     sets = sorted({each.source for each in examples}) if whole_sets else [""]
     found = []
     for out in sets:
         for fold in range(5):
-            kept = [e for e in examples if e.source != out and fold_of.get(e.document) != fold]
-            left = [e for e in examples if out in ("", e.source) and fold_of.get(e.document, fold) == fold]
+            rows = list(zip(examples, folds, strict=True))
+            kept = [each for each, own in rows if each.source != out and own != fold]
+            left = [each for each, own in rows if out in ("", each.source) and own == fold]
             found += judge(left, fit(kept))
     return found
 
@@ -273,9 +278,9 @@ def crossed(
 def table(judged: Sequence[tuple[Example, float]]) -> str:
     """Print the shares by mode, set and document."""
     lines = [f"all {mean(judged)}"]
-    for what, of in (("mode", "mode"), ("source", "source"), ("document", "document")):
+    for of in ("mode", "source", "document"):
         for name in sorted({getattr(each, of) for each, _ in judged}):
-            lines.append(f"{what} {name}: {mean(judged, lambda e, of=of, name=name: getattr(e, of) == name)}")
+            lines.append(f"{of} {name}: {mean([row for row in judged if getattr(row[0], of) == name])}")
     return "\n".join(lines)
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import statistics
+import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -12,7 +15,9 @@ import attrs
 from benchmarks.selection.data import DataSet, pooled
 from helmdeck_core import Catalog
 from helmdeck_plugins.lexical.index import LexicalIndex
+from helmdeck_plugins.lexical.stored import stored_postings
 from helmdeck_plugins.lexical.text import short_word_terms
+from helmdeck_plugins.lexical.weights import LEXICAL_WEIGHTS
 
 SIZES = (1_000, 10_000)
 REQUESTS_OF_EACH = 50
@@ -38,6 +43,40 @@ def measure(sets: list[DataSet]) -> list[Timed]:
         for variant in ("plain", "paste")
     }
     return [timed for size in SIZES for timed in _of_size(pooled(sets, size), requests)]
+
+
+def large(sets: list[DataSet], size: int = 100_000) -> str:
+    """Time and memory of catalogs of 10,000 and 100,000 tools, built and from disk, as a table."""
+    lines = ["| tools | index | from disk | file | memory | request |", "|--:|--:|--:|--:|--:|--:|"]
+    requests = [text for each in sets for text, _ in each.requests("plain", REQUESTS_OF_EACH)]
+    for count in (size // 10, size):
+        catalog = Catalog.from_data(pooled(sets, count), "benchmark")
+        with tempfile.TemporaryDirectory() as folder:
+            short_word_terms.cache_clear()
+            tracemalloc.start()
+            index = LexicalIndex(catalog)
+            memory = tracemalloc.get_traced_memory()[0]
+            tracemalloc.stop()
+            short_word_terms.cache_clear()
+            built = _once(lambda _: stored_postings(catalog, LEXICAL_WEIGHTS, Path(folder)), "")  # noqa: B023
+            read = min(
+                _once(lambda _: stored_postings(catalog, LEXICAL_WEIGHTS, Path(folder)), "")  # noqa: B023
+                for _ in range(ROUNDS)
+            )
+            file = sum(path.stat().st_size for path in Path(folder).iterdir())
+        request = statistics.median([min(_once(index.rank, text) for _ in range(ROUNDS)) for text in requests])
+        lines.append(
+            f"| {count:,} | {built:.2f} s | {1e3 * read:,.0f} ms | {file / 1e6:.1f} MB | {memory / 1e6:,.0f} MB "
+            f"| {1e3 * request:.2f} ms |"
+        )
+    return (
+        "## Large catalogs\n\n"
+        + "\n".join(lines)
+        + (
+            "\n\nThe first index of a catalog of 2,000 tools or more is written to the user's cache directory; `cache = false` under "
+            "`[selection.rankers.lexical]` turns that off. Building happens in a thread, so the event loop is not blocked."
+        )
+    )
 
 
 def _of_size(catalog: dict[str, Any], requests: dict[str, list[str]]) -> list[Timed]:

@@ -17,10 +17,10 @@ from helmdeck_core import (
 from helmdeck_plugins.lexical.weights import LEXICAL_WEIGHTS
 
 
-def _index(catalog: Catalog, **options: float) -> RankIndex:
+def _index(catalog: Catalog, *, cache: bool = True, **weights: float) -> RankIndex:
     from helmdeck_plugins.lexical.catalog_index import CatalogIndex
 
-    return CatalogIndex(catalog, **options)
+    return CatalogIndex(catalog, cache=cache, **weights)
 
 
 def _open(settings: ProviderSettings, _context: ProviderContext) -> Provider:
@@ -37,7 +37,7 @@ def helmdeck_rankers() -> Sequence[Ranker]:
             name="lexical",
             index=_index,
             summary="BM25 on full metadata, clause by clause",
-            options=dict(LEXICAL_WEIGHTS),
+            options={**LEXICAL_WEIGHTS, "cache": True},
         ),
     )
 

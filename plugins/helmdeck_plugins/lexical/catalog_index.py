@@ -20,11 +20,12 @@ UNKNOWN_LANGUAGE: Final = "lexical.unknown_language"
 class CatalogIndex(RankIndex):
     """The index of one catalog. Thread-safe.
 
-    :param options: those of ``LexicalIndex``.
+    :param cache: whether the word index of a large catalog is kept on disk.
+    :param weights: those of ``LexicalIndex``.
     """
 
-    def __init__(self, catalog: Catalog, **options: float) -> None:
-        self._index = LexicalIndex(catalog, **options)
+    def __init__(self, catalog: Catalog, *, cache: bool = True, **weights: float) -> None:
+        self._index = LexicalIndex(catalog, stored=cache, **weights)
         self._entries = catalog.entries
         self._companions = Companions(catalog.entries)
 

@@ -27,7 +27,7 @@ from helmdeck_plugins.lexical.words import (
 FEATURES: Final = (
     "base", "command", "maybe_command", "please", "asks_you", "wish", "question", "first_person", "we", "you",
     "label", "bullet", "quoted", "letter", "open_end", "value", "symbols", "cells", "short", "long", "pointer",
-    "other_tongue", "repeated", "relevance", "unrelated",
+    "other_tongue", "repeated", "relevance", "unrelated", "statement", "dull",
 )  # fmt: skip
 """The names of the features, in the order of the vectors."""
 
@@ -82,6 +82,11 @@ _PAIRS: Final = {
     **dict.fromkeys(ASKING_PAIRS - _ADDRESSING, _BIT["wish"]),
     **dict.fromkeys(_ADDRESSING, _BIT["asks_you"]),
 }
+# A sentence with none of these only states something.
+_ADDRESSED: Final = sum(
+    _BIT[name]
+    for name in ("command", "maybe_command", "please", "asks_you", "wish", "question", "first_person", "pointer")
+)
 _BEFORE_COMMAND: Final = LEAD_INS | frozenset("bitte por favor y und et dann puis".split())
 _ADDRESSING_WORDS: Final = frozenset("puedes podrias puede peux kannst".split())
 
@@ -180,6 +185,8 @@ def features(sentence: Sentence) -> tuple[dict[int, float], str]:
         flags |= _BIT["bullet"]
     if _VALUE.search(text):
         flags |= _BIT["value"]
+    if not flags & _ADDRESSED:
+        flags |= _BIT["statement"]
     vector = dict.fromkeys(_places(flags), 1.0)
     symbols = len(_SYMBOL.findall(text))
     if symbols:
@@ -208,10 +215,10 @@ def _other_cues(text: str, flags: int) -> int:
 
 ASKING: Final = frozenset(_PLACE[name] for name in ("command", "please", "asks_you", "wish", "question"))
 """The places of features of which each alone makes a sentence a request."""
-CONTEXT: Final = tuple(_PLACE[name] for name in ("other_tongue", "repeated", "relevance", "unrelated"))
+CONTEXT: Final = tuple(_PLACE[name] for name in ("other_tongue", "repeated", "relevance", "unrelated", "dull"))
 """The places of the features that depend on the other sentences."""
-LABEL, BULLET, LETTER, OPEN_END, SYMBOLS, COMMAND = (
-    _PLACE[name] for name in ("label", "bullet", "letter", "open_end", "symbols", "command")
+LABEL, BULLET, LETTER, OPEN_END, SYMBOLS, STATEMENT = (
+    _PLACE[name] for name in ("label", "bullet", "letter", "open_end", "symbols", "statement")
 )
 
 

@@ -16,7 +16,8 @@ from helmdeck_core import Catalog, LazyScores, Ranking, score_margin
 from helmdeck_plugins.lexical.postings import BEGINNING, Phrase, build, spelt_out
 from helmdeck_plugins.lexical.request import Clause, Reading, asked_terms, read
 from helmdeck_plugins.lexical.similar import Spelling, spelling, spelt_alike
-from helmdeck_plugins.lexical.text import word_terms
+from helmdeck_plugins.lexical.stored import stored_postings
+from helmdeck_plugins.lexical.text import is_han_pair, word_terms
 from helmdeck_plugins.lexical.weights import LEXICAL_WEIGHTS
 from helmdeck_plugins.lexical.words import KINDS, SYNONYMS
 
@@ -25,6 +26,8 @@ _KNOWN_WORD_SYNONYM: Final = 0.75
 # Weight of another form of a word that the catalog does not contain, and the maximum difference in length.
 _RELATIVE: Final = 0.6
 _RELATIVE_LETTERS: Final = 4
+# Weight of a Chinese character of a pair that the catalog does not contain.
+_CHARACTER: Final = 0.4
 # Minimum strength of a phrase match: literal words, no synonyms, in a sentence that requests something.
 _PHRASE_MATCH: Final = 0.75
 # Minimum score, relative to the best entry of a clause, to get a part of its bonus.
@@ -41,10 +44,12 @@ _EXPLAINED_TERMS: Final = 8
 # number of those.
 _TOUCHED: Final = 600
 _LEADERS: Final = 32
-_TOUCHED_BY_CLAUSE: Final = 60
-_LEADERS_OF_CLAUSE: Final = 8
+_TOUCHED_BY_CLAUSE: Final = 150
+_LEADERS_OF_CLAUSE: Final = 12
 # After this many postings no further entries are scored in any case.
-_MOST_TOUCHED: Final = 1_500
+_MOST_TOUCHED: Final = 2_500
+# Terms between two removals of entries.
+_TERMS_AT_ONCE: Final = 8
 # Share of the largest possible score of the remaining terms that an entry is expected to gain.
 _EXPECTED_GAIN: Final = 0.2
 # Postings read for the relevance of a sentence, of which only the best score is used.
@@ -73,14 +78,15 @@ SYNONYMS_OF: Final = _synonym_table()
 class LexicalIndex:
     """The index of one catalog. Immutable and thread-safe.
 
+    :param stored: use the index on disk, and write it where there is none.
     :param weights: overrides of ``LEXICAL_WEIGHTS``.
     """
 
-    def __init__(self, catalog: Catalog, **weights: float) -> None:
+    def __init__(self, catalog: Catalog, *, stored: bool = False, **weights: float) -> None:
         weights = {**LEXICAL_WEIGHTS, **weights}
         self.entries = catalog.entries
         self._clause_vote, self._synonym = weights["clause_vote"], weights["synonym"]
-        self._postings = build(self.entries, weights)
+        self._postings = stored_postings(catalog, weights) if stored else build(self.entries, weights)
         self._ids = [entry.id for entry in self.entries]
         self._by_id = sorted(range(len(self._ids)), key=self._ids.__getitem__)
         self._expansions: dict[str, tuple[tuple[str, float], ...]] = {}
@@ -191,6 +197,8 @@ class LexicalIndex:
         if term not in impacts and not parts:
             shares |= {other: _RELATIVE * share for other, share in spelt_alike(term, self._spelling)}
             shares |= dict.fromkeys(self._relatives(term), _RELATIVE)
+            if is_han_pair(term):
+                shares |= dict.fromkeys((character for character in term if character in impacts), _CHARACTER)
         for other in SYNONYMS_OF.get(term, ()):
             if other in impacts:
                 shares.setdefault(other, self._synonym * (_KNOWN_WORD_SYNONYM if term in impacts else 1.0))
@@ -232,8 +240,7 @@ class LexicalIndex:
                 least = heapq.nlargest(leaders, scores.values())[-1]
                 gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows[position:]])
                 if gain < least or touched > _MOST_TOUCHED:
-                    best = {index: score for index, score in scores.items() if score + gain >= least}
-                    return self._score_survivors(best, [term for _, term in rows[position:]], query)
+                    return self._score_survivors(scores, rows[position:], query, leaders)
                 most = 2 * touched
             weight = query[term]
             for index, impact in found.items():
@@ -241,14 +248,25 @@ class LexicalIndex:
         return scores
 
     def _score_survivors(
-        self, best: dict[int, float], terms: Sequence[str], query: Mapping[str, float]
+        self,
+        scores: dict[int, float],
+        rows: Sequence[tuple[float, str]],
+        query: Mapping[str, float],
+        leaders: int,
     ) -> dict[int, float]:
+        """Score only entries further that can still become leaders, fewer and fewer of them."""
         impacts = self._postings.impacts
-        for term in terms:
-            weight, found = query[term], impacts[term]
-            for index in found.keys() & best.keys():
-                best[index] += weight * found[index]
-        return best
+        gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows])
+        for start in range(0, len(rows), _TERMS_AT_ONCE):
+            if len(scores) > 2 * leaders:
+                least = heapq.nlargest(leaders, scores.values())[-1] - gain
+                scores = {index: score for index, score in scores.items() if score >= least}
+            for bound, term in rows[start : start + _TERMS_AT_ONCE]:
+                gain -= _EXPECTED_GAIN * bound
+                weight, found = query[term], impacts[term]
+                for index in found.keys() & scores.keys():
+                    scores[index] += weight * found[index]
+        return scores
 
     def _matching_phrases(self, query: Mapping[str, float], asking: str) -> list[tuple[Phrase, float]]:
         """Return keyword phrases whose words are all in the request, with the strength of the match, 0 to 1."""

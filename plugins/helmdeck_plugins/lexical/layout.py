@@ -22,7 +22,7 @@ from helmdeck_plugins.lexical import cues
 from helmdeck_plugins.lexical.sentences import Gap, Sentence
 
 # A shorter text contains no document, and shorter text is background ("I am planning a trip ..."), not a document; both
-# in characters, of which one without spaces between words counts as two.
+# as ``width``.
 SHORT_TEXT: Final = 400
 _SHORT_DOCUMENT: Final = 280
 _WIDE: Final = "\u2e80"
@@ -45,12 +45,12 @@ _DOCUMENT_LENGTH: Final = 1000.0
 BORDER: Final = (
     "same_line", "new_line", "paragraph", "outermost", "in_block", "break", "switch", "colon", "title", "position",
     "neighbour_relevance", "neighbour_asks", "neighbour_open", "neighbour_bullet", "list_inside",
-    "own_asks", "own_relevance", "own_open", "contrast",
+    "own_asks", "own_relevance", "own_open", "own_statement", "neighbour_statement", "contrast",
 )  # fmt: skip
 """Names of the features of the border between request and document."""
 LAYOUT: Final = (
     "last", "first", "inside", "around", "length", "length2", "document", "document2", "sentences", "paragraphs",
-    "lines", "titled", "silent", "loud_document", "quiet_document",
+    "lines", "titled", "silent", "silent_end", "loud_document", "quiet_document",
     "alone_length", "alone_length2", "alone_labels", "alone_letter", "alone_bullets", "alone_open", "alone_symbols",
     "alone_tongues", "alone_paragraphs", "alone_asks", "alone_titled", "alone_starts", "alone_ends",
 )  # fmt: skip
@@ -119,8 +119,8 @@ def asking_chances(found: Sequence[Sentence], relevance: Relevance | None = None
 
 
 def width(text: str) -> int:
-    """Return the length of a text in characters; one of a script without spaces between words counts twice."""
-    return len(text) if text.isascii() else len(text) + sum([char >= _WIDE for char in text[:4_000]])
+    """Return the length of a text as that of an English one: a Chinese or Japanese character counts as 2.5."""
+    return len(text) if text.isascii() else len(text) + sum([char >= _WIDE for char in text[:4_000]]) * 3 // 2
 
 
 # -- features --------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class Text:
     def _context(self, featured: Sequence[int], relevance: Relevance | None) -> None:
         """Add the features that depend on the other sentences."""
         found, count = self.found, len(self.found)
-        other, repeated, relevant, unrelated = cues.CONTEXT
+        other, repeated, relevant, unrelated, dull = cues.CONTEXT
         sizes: dict[str, int] = {}
         for i in featured:
             if self._tongues[i]:
@@ -186,6 +186,8 @@ class Text:
                 self.relevance[i] = self._own[i][relevant] = fit / best - 0.5
                 if not fit:
                     self._own[i][unrelated] = 1.0
+                if fit < best / 2 and cues.STATEMENT in self._own[i]:
+                    self._own[i][dull] = 1.0
 
     def _cohere(self) -> None:
         """Compute the features of the borders."""
@@ -233,6 +235,7 @@ class Text:
             self.relevance.get(document, 0.0), float(self._asks[document]), float(is_open),
             float(cues.BULLET in beside), float(cues.BULLET in own and cues.BULLET in beside),
             float(self._asks[request]), self.relevance.get(request, 0.0), float(cues.OPEN_END in own),
+            float(cues.STATEMENT in own), float(cues.STATEMENT in beside),
             float(self._asks[request] and not self._asks[document]),
         )  # fmt: skip
 
@@ -266,7 +269,8 @@ class Text:
             return (
                 float(kind == 0), float(kind == 1), float(kind == 2), float(around), surprise, surprise * surprise,
                 short, short * short, log(size), min(broken, 4), min(wrapped, 6),
-                titled if kind in (0, 2) else 0.0, float(not asking), loud, float(loud == 0.0),
+                titled if kind in (0, 2) else 0.0, float(not asking),
+                float(around and (not every[start] or every[count] == every[end])), loud, float(loud == 0.0),
             )  # fmt: skip
 
         yield Layout(0, count, False, count, -1, -1, self._alone(every[count], paragraphs[count], titled))
@@ -350,4 +354,5 @@ def _sum(weights: Sequence[float], vector: Mapping[int, float]) -> float:
 
 
 def _dot(weights: Sequence[float], vector: Sequence[float]) -> float:
-    return sum(map(mul, weights, vector))
+    total: float = sum(map(mul, weights, vector))
+    return total

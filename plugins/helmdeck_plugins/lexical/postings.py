@@ -11,7 +11,7 @@ import attrs
 
 from helmdeck_core import Entry
 from helmdeck_plugins.lexical.fields import field_words, keyword_phrases
-from helmdeck_plugins.lexical.text import split_identifier, terms, word_terms, words
+from helmdeck_plugins.lexical.text import is_han_pair, split_identifier, terms, word_terms, words
 from helmdeck_plugins.lexical.words import SMALL_TALK, VERBS
 
 # BM25 parameters: term saturation (k1) and length normalisation (b).
@@ -27,6 +27,9 @@ BEGINNING: Final = 4
 # something.
 _CROWD: Final = 50
 _CROWD_SHARE: Final = 2
+# Weight of a Chinese character of a pair: many words share one with a synonym.
+_CHARACTER: Final = 0.5
+_FIRST_HAN: Final = "\u3400"
 # Length of the start of a description that contains its first word, in characters.
 _OPENING: Final = 40
 # Weight factor of words that occur in any request.
@@ -97,7 +100,14 @@ class Postings:
         for field in sorted(found, key=lambda field: self.weights[field]):
             for word in found[field]:
                 for term in word_terms(word):
-                    labels[term] = (f"{field}:{word}", self.weights[field] * self.idf.get(term, 0.0))
+                    weight = self.weights[field] * self.idf.get(term, 0.0)
+                    if is_han_pair(term):
+                        # The word is a whole clause: only the matching part explains anything.
+                        labels[term] = (f"{field}:{term}", weight)
+                        for character in term:
+                            labels[character] = (f"{field}:{character}", weight * _CHARACTER)
+                    else:
+                        labels[term] = (f"{field}:{word}", weight)
         return labels
 
     def fields_of(self, index: int) -> dict[str, set[str]]:
@@ -128,6 +138,9 @@ def build(entries: Sequence[Entry], weights: Mapping[str, float]) -> Postings:
                     known = terms_of[word] = word_terms(word)
                 for term in known:
                     frequency[term] = frequency.get(term, 0.0) + weight
+                    if term > _FIRST_HAN and is_han_pair(term):
+                        for character in term:
+                            frequency[character] = frequency.get(character, 0.0) + weight * _CHARACTER
         having.update(frequency.keys())
         for term in [term for word in limitations for term in word_terms(word)]:
             frequency[term] = frequency.get(term, 0.0) + weights["limitation"]
@@ -149,7 +162,7 @@ def build(entries: Sequence[Entry], weights: Mapping[str, float]) -> Postings:
         verbs=VERBS | _leading_words(entries),
         common=frozenset(term for term, rows in impacts.items() if len(rows) > crowd),
         unknown_idf=_information(len(entries), 0),
-        relatives=_by_beginning(idf),
+        relatives=by_beginning(idf),
         weights=weights,
     )
 
@@ -209,7 +222,8 @@ def _compounds(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
     return compounds
 
 
-def _by_beginning(vocabulary: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def by_beginning(vocabulary: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the words of a vocabulary by their first letters."""
     found: dict[str, list[str]] = defaultdict(list)
     for term in vocabulary:
         if len(term) >= BEGINNING and term.isalpha():

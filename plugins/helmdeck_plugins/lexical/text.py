@@ -158,6 +158,11 @@ def _pairs(run: str) -> list[str]:
     return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
 
 
+def is_han_pair(term: str) -> bool:
+    """Whether a term is a pair of Chinese characters, each of which has a meaning of its own."""
+    return len(term) == 2 and all("\u3400" <= character <= "\u9fff" for character in term)
+
+
 def unique_terms(found: Sequence[str]) -> tuple[str, ...]:
     """Return the terms of words in order, without repetitions."""
     if found and len(max(found, key=len)) > _MAX_WORD:
