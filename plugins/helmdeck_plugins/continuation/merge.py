@@ -15,7 +15,7 @@ import attrs
 
 from helmdeck_core import ContinuationAnnouncement, Merged
 from helmdeck_plugins.continuation.repetition import LINE_MARK, SURE, longest_repetition, repeated_length, squashed
-from helmdeck_plugins.continuation.structure import Ending
+from helmdeck_plugins.continuation.structure import Ending, last_word
 
 HEAD = 400
 """Characters at the start of a continuation that are searched for an announcement, a fence or a repeated line."""
@@ -23,7 +23,7 @@ SAME_START = 6
 """A continuation with the same first characters as the answer may be the whole answer again."""
 
 _FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[^\n`]*$", re.MULTILINE)
-_FENCE_BEGUN = re.compile(r"(?:^|(?<=\n))(?:`+|~+)[\w+#.-]*\Z")
+_FENCE_BEGUN = re.compile(r"(?:`+|~+)[\w+#.-]*")
 _FENCE_MARK = re.compile(r"`{3}|~{3}")
 _OPENING = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[ \t]*\n")
 _CLOSING = re.compile(r"\n?[ \t]*(?:`{3,}|~{3,})\s*\Z")
@@ -32,7 +32,6 @@ _BREAKS = re.compile(r"[ \t]*\n\s*(?=[^\W\d_])")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+(")?', re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]+")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
-_LAST_WORD = re.compile(r"[^\W\d_]+\Z")
 
 
 @attrs.frozen
@@ -245,7 +244,7 @@ def _blank_end(text: str, start: int) -> int:
 
 def _fence_again(answer: str, more: str) -> int:
     """Return the length of a repeated fence: one that was truncated, or was the end of the answer."""
-    begun = _FENCE_BEGUN.search(answer)
+    begun = _FENCE_BEGUN.fullmatch(answer, answer.rfind("\n") + 1)
     whole = _FENCE_MARK.match(more)
     return len(begun.group()) if begun and whole and more.startswith(begun.group()) else 0
 
@@ -260,6 +259,8 @@ def _is_foreign_fence(answer: str, language: str) -> bool:
 
 def _open_fence(answer: str) -> bool:
     """Whether the answer ends inside a fence."""
+    if "```" not in answer and "~~~" not in answer:
+        return False
     mark = ""
     for fence in _FENCE.finditer(answer):
         if not mark:
@@ -279,14 +280,14 @@ def _foreign_break(answer: str, more: str) -> int:
         return 0
     if answer.lstrip()[:1] in ("{", "["):
         return broken.end() if _ends_in_string(answer) else 0
-    begun, following = _LAST_WORD.search(answer), _FIRST_WORD.match(more, broken.end())
-    if begun is None or following is None or not following.group()[0].islower():
+    begun, following = last_word(answer), _FIRST_WORD.match(more, broken.end())
+    if not begun or following is None or not following.group()[0].islower():
         return 0
     line = answer[answer.rfind("\n") + 1 :]
     if len(line) < SURE or LINE_MARK.match(line) or not _flows(answer):
         return 0
-    first, second = begun.group(), following.group()
-    known = {*_WORD.findall(answer[: begun.start()]), *_WORD.findall(more[following.end() :])}
+    first, second = begun, following.group()
+    known = {*_WORD.findall(answer[: -len(begun)]), *_WORD.findall(more[following.end() :])}
     return broken.end() if first + second in known or not (first in known or second in known) else 0
 
 
