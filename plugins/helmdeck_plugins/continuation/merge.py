@@ -27,6 +27,10 @@ _FENCE_BEGUN = re.compile(r"(?:`+|~+)[\w+#.-]*")
 _FENCE_MARK = re.compile(r"`{3}|~{3}")
 _OPENING = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[ \t]*\n")
 _CLOSING = re.compile(r"\n?[ \t]*(?:`{3,}|~{3,})\s*\Z")
+_LINE_START = re.compile(
+    r"\n(?!\n|(?:[-*+]|\d+[.)]) )|(?: {2,}|\t+)\S|\|[ \t]*\S|(?:[-*+]|(?P<number>\d+[.)])|#+|>) \S"
+)
+"""What begins a line: after a line break, a blank line."""
 _SPACE = re.compile(r"\s*")
 _BREAKS = re.compile(r"[ \t]*\n\s*(?=[^\W\d_])")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+(")?', re.DOTALL)
@@ -107,6 +111,7 @@ class Merger:
         # Nothing is repeated: only announcements, fences and foreign line breaks can be dropped.
         start, kinds = self._introduction(answer, more)
         if start:
+            start -= kinds == ("announcement",) and _owns_break(answer, more, start)
             return Seam(start, kinds, "fence" in kinds and not _open_fence(answer), is_open=start == len(more))
         broken = _foreign_break(answer, more)
         return Seam(broken, ("white space",)) if broken else Seam()
@@ -268,6 +273,14 @@ def _open_fence(answer: str) -> bool:
         elif not fence["language"] and fence["mark"].startswith(mark):
             mark = ""
     return bool(mark)
+
+
+def _owns_break(answer: str, more: str, start: int) -> bool:
+    """Whether the second line break after an announcement is the answer's, since what follows begins a line."""
+    if more[start - 2 : start] != "\n\n" or answer[-1:].isspace():
+        return False
+    begun = _LINE_START.match(more, start)
+    return begun is not None and not (begun["number"] and answer[-1:].isdigit())
 
 
 # -- line breaks at the seam ------------------------------------------------------------------------------------------

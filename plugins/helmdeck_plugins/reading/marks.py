@@ -104,7 +104,9 @@ def compile_marks(marks: Sequence[Sequence[str]], *, partial: bool = False) -> r
     branches = [
         f"{char}{trie.following()}{trie.pattern(partial=partial, suffix=suffix)}"
         for first, trie in tries.items()
-        for char, suffix in ((first, ""), (first.upper(), _UPPER))[: len(_letter_cases(first)) if len(first) == 1 else 1]
+        for char, suffix in ((first, ""), (first.upper(), _UPPER))[
+            : len(_letter_cases(first)) if len(first) == 1 else 1
+        ]
     ]
     return re.compile(f"(?a:{'|'.join(branches)})" if branches else r"(?!)")
 
