@@ -70,13 +70,13 @@ def _repeated(unit: str) -> str:
     return unit * (CHARS // len(unit))
 
 
-def milliseconds(text: str, type: Any) -> float:
+def milliseconds(text: str, kind: type[Any]) -> float:
     """CPU time of one decode."""
     best = float("inf")
     for _ in range(ROUNDS):
         start = time.process_time()
         with contextlib.suppress(DecodeFailed):
-            DECODER.decode(text, type, StopReason.END_TURN)
+            DECODER.decode(text, kind, StopReason.END_TURN)
         best = min(best, (time.process_time() - start) * 1e3)
         if best < LIMIT_MS / 2:
             break
@@ -90,8 +90,8 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="page with the two markers around the table")
     arguments = parser.parse_args()
     rows = ["| decoded to | texts over 10 ms | slowest |", "|---|--:|--:|"]
-    for name, type_ in (("an object with fields", Answer), ("any object", dict), ("a list", list)):
-        times = sorted(((milliseconds(text, type_), text) for text in texts()), reverse=True)
+    for name, kind in (("an object with fields", Answer), ("any object", dict), ("a list", list)):
+        times = sorted(((milliseconds(text, kind), text) for text in texts()), reverse=True)
         slow = sum(taken > LIMIT_MS for taken, _ in times)
         rows.append(f"| {name} | {slow} of {len(times)} | {times[0][0]:.1f} ms |")
         for taken, text in times[: arguments.slowest]:

@@ -30,21 +30,21 @@ THOUGHT = "let me see</think>\n\nThe harbour has blue boats"
 @pytest.mark.parametrize("breaks_after", range(7, 15))
 def test_continuation_that_starts_in_reasoning_has_reasoning_and_text(breaks_after: int) -> None:
     text, reasoning, response = opened(
-        reply(THOUGHT, breaks_after=breaks_after), reply("I go on</think>\n\nand nets. It is late.")
+        reply(THOUGHT, breaks_after=breaks_after), reply("I resume</think>\n\nand nets. It is late.")
     )
-    assert "</think>" not in text and "I go on" not in text
-    assert text.endswith("and nets. It is late.") and reasoning == "let me see\n\nI go on"
+    assert "</think>" not in text and "I resume" not in text
+    assert text.endswith("and nets. It is late.") and reasoning == "let me see\n\nI resume"
     assert (response.text, response.reasoning_content) == (text, reasoning)
 
 
 def test_continuation_of_a_continuation_starts_in_reasoning_too() -> None:
     text, reasoning, response = opened(
         reply(THOUGHT, breaks_after=12),
-        reply("I go on</think>\n\nBut nets.", breaks_after=7),
+        reply("I resume</think>\n\nBut nets.", breaks_after=7),
         reply("once more</think>\n\nAnd so on."),
     )
     assert text == response.text and "think" not in text and text.endswith("And so on.")
-    assert reasoning == response.reasoning_content == "let me see\n\nI go on\n\nonce more"
+    assert reasoning == response.reasoning_content == "let me see\n\nI resume\n\nonce more"
 
 
 def test_text_before_a_block_that_was_interrupted_is_continued() -> None:
@@ -89,8 +89,8 @@ def test_reasoning_of_a_third_attempt_is_compared_with_every_earlier_one() -> No
 
 def test_whole_answer_of_a_continued_attempt_has_no_reasoning_in_its_text() -> None:
     config = {"budgets": {"a/": {"is_hybrid_reasoning": True, "starts_in_reasoning": True}}, "fallback": {}}
-    replies = reply(THOUGHT, breaks_after=12), reply("I go on</think>\n\nand nets.")
+    replies = reply(THOUGHT, breaks_after=12), reply("I resume</think>\n\nand nets.")
     with make_deck(scripted_provider(replies, "a"), config=config) as deck:
         response = deck.complete(REQUEST)
     assert "think" not in response.text and response.text.endswith("and nets.")
-    assert response.reasoning_content == "let me see\n\nI go on"
+    assert response.reasoning_content == "let me see\n\nI resume"

@@ -164,3 +164,19 @@ WORDS = " ".join(hashlib.sha256(str(number).encode()).hexdigest()[: 5 + number %
 def test_a_text_without_repetitions_is_joined_exactly_from_any_overlap(cut, overlap):
     assert MERGER.merge(WORDS[:cut], WORDS[cut - overlap :]).text == WORDS
     assert MERGER.merge(WORDS[:cut], WORDS[cut:]).text == WORDS
+
+
+@pytest.mark.parametrize(
+    ("answer", "more", "added"),
+    [
+        ("3. rope (501)", "Continuing:\n\n4. pier (7)", "\n4. pier (7)"),
+        ("| a | b |", "(continued)\n\n| c | d |", "\n| c | d |"),
+        ("    if depth:", "Okay, resuming.\n\n        return 1", "\n        return 1"),
+        ("It was late.", "(continued)\n\n\nThe rope held.", "\n\nThe rope held."),
+        ("the harb", "Continuing:\n\nour is blue", "our is blue"),
+        ("3. rope\n1", "Continuing:\n\n4. pier", "4. pier"),
+        ("3. rope\n", "Continuing:\n\n4. pier", "4. pier"),
+    ],
+)
+def test_line_break_after_an_announcement_is_kept_before_a_line(answer: str, more: str, added: str) -> None:
+    assert MERGER.merge(answer, more).added == added

@@ -15,7 +15,7 @@ import attrs
 
 from helmdeck_core import ContinuationAnnouncement, Merged
 from helmdeck_plugins.continuation.repetition import LINE_MARK, SURE, longest_repetition, repeated_length, squashed
-from helmdeck_plugins.continuation.structure import Ending
+from helmdeck_plugins.continuation.structure import Ending, last_word
 
 HEAD = 400
 """Characters at the start of a continuation that are searched for an announcement, a fence or a repeated line."""
@@ -23,16 +23,19 @@ SAME_START = 6
 """A continuation with the same first characters as the answer may be the whole answer again."""
 
 _FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[^\n`]*$", re.MULTILINE)
-_FENCE_BEGUN = re.compile(r"(?:^|(?<=\n))(?:`+|~+)[\w+#.-]*\Z")
+_FENCE_BEGUN = re.compile(r"(?:`+|~+)[\w+#.-]*")
 _FENCE_MARK = re.compile(r"`{3}|~{3}")
 _OPENING = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)[ \t]*\n")
 _CLOSING = re.compile(r"\n?[ \t]*(?:`{3,}|~{3,})\s*\Z")
+_LINE_START = re.compile(
+    r"\n(?!\n|(?:[-*+]|\d+[.)]) )|(?: {2,}|\t+)\S|\|[ \t]*\S|(?:[-*+]|(?P<number>\d+[.)])|#+|>) \S"
+)
+"""What begins a line: after a line break, a blank line."""
 _SPACE = re.compile(r"\s*")
 _BREAKS = re.compile(r"[ \t]*\n\s*(?=[^\W\d_])")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+(")?', re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]+")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
-_LAST_WORD = re.compile(r"[^\W\d_]+\Z")
 
 
 @attrs.frozen
@@ -108,6 +111,7 @@ class Merger:
         # Nothing is repeated: only announcements, fences and foreign line breaks can be dropped.
         start, kinds = self._introduction(answer, more)
         if start:
+            start -= kinds == ("announcement",) and _owns_break(answer, more, start)
             return Seam(start, kinds, "fence" in kinds and not _open_fence(answer), is_open=start == len(more))
         broken = _foreign_break(answer, more)
         return Seam(broken, ("white space",)) if broken else Seam()
@@ -245,7 +249,7 @@ def _blank_end(text: str, start: int) -> int:
 
 def _fence_again(answer: str, more: str) -> int:
     """Return the length of a repeated fence: one that was truncated, or was the end of the answer."""
-    begun = _FENCE_BEGUN.search(answer)
+    begun = _FENCE_BEGUN.fullmatch(answer, answer.rfind("\n") + 1)
     whole = _FENCE_MARK.match(more)
     return len(begun.group()) if begun and whole and more.startswith(begun.group()) else 0
 
@@ -260,6 +264,8 @@ def _is_foreign_fence(answer: str, language: str) -> bool:
 
 def _open_fence(answer: str) -> bool:
     """Whether the answer ends inside a fence."""
+    if "```" not in answer and "~~~" not in answer:
+        return False
     mark = ""
     for fence in _FENCE.finditer(answer):
         if not mark:
@@ -267,6 +273,14 @@ def _open_fence(answer: str) -> bool:
         elif not fence["language"] and fence["mark"].startswith(mark):
             mark = ""
     return bool(mark)
+
+
+def _owns_break(answer: str, more: str, start: int) -> bool:
+    """Whether the second line break after an announcement is the answer's, since what follows begins a line."""
+    if more[start - 2 : start] != "\n\n" or answer[-1:].isspace():
+        return False
+    begun = _LINE_START.match(more, start)
+    return begun is not None and not (begun["number"] and answer[-1:].isdigit())
 
 
 # -- line breaks at the seam ------------------------------------------------------------------------------------------
@@ -279,14 +293,14 @@ def _foreign_break(answer: str, more: str) -> int:
         return 0
     if answer.lstrip()[:1] in ("{", "["):
         return broken.end() if _ends_in_string(answer) else 0
-    begun, following = _LAST_WORD.search(answer), _FIRST_WORD.match(more, broken.end())
-    if begun is None or following is None or not following.group()[0].islower():
+    begun, following = last_word(answer), _FIRST_WORD.match(more, broken.end())
+    if not begun or following is None or not following.group()[0].islower():
         return 0
     line = answer[answer.rfind("\n") + 1 :]
     if len(line) < SURE or LINE_MARK.match(line) or not _flows(answer):
         return 0
-    first, second = begun.group(), following.group()
-    known = {*_WORD.findall(answer[: begun.start()]), *_WORD.findall(more[following.end() :])}
+    first, second = begun, following.group()
+    known = {*_WORD.findall(answer[: -len(begun)]), *_WORD.findall(more[following.end() :])}
     return broken.end() if first + second in known or not (first in known or second in known) else 0
 
 

@@ -34,12 +34,19 @@ _WORD = re.compile(r"[^\W\d_]+")
 _TOKEN = re.compile(r"[\w.,:/%+-]*\d[\w.,:/%+-]*")
 _DECIMAL = re.compile(r"(\d+)((?:[.,]\d+)+)")
 _OPENERS, _CLOSERS = ":{([=", "])}"
-_BREAK_WITH_INDENT = re.compile(r"\n([ \t]*)\Z")
 _INDENT = re.compile(r"[ \t]*")
 
 Check = Callable[["Ending", str, int], bool | None]
 """Takes the answer, the continuation and the length of the overlap. True if the overlap is repeated, false if it belongs to the
 text, ``None`` if the check does not apply."""
+
+
+def last_word(text: str) -> str:
+    """Return the letters at the end of a text. A pattern that must match at the end would be tried everywhere."""
+    end = len(text)
+    while end and text[end - 1].isalpha():
+        end -= 1
+    return text[end:]
 
 
 class Ending:
@@ -61,8 +68,8 @@ class Ending:
     @cached_property
     def words(self) -> frozenset[str]:
         """All words of the recent text except the last one, in lower case."""
-        end = re.search(r"[^\W\d_]*\Z", self.recent)
-        return frozenset(_WORD.findall((self.recent[: end.start()] if end else self.recent).casefold()))
+        start = len(self.recent) - len(last_word(self.recent))
+        return frozenset(_WORD.findall(self.recent[:start].casefold()))
 
     @cached_property
     def shapes(self) -> dict[str, int]:
@@ -246,11 +253,11 @@ def _shape(token: str) -> str:
 
 def _indentation(ending: Ending, rest: str, size: int) -> bool | None:
     """A line is indented by at most one step more than the line before it, and only after an opening one."""
-    begun = _BREAK_WITH_INDENT.search(ending.text)
+    begun, at = ending.last_line, len(ending.text) - len(ending.last_line)
     following = _INDENT.match(rest)
-    if begun is None or following is None or following.end() < size or following.end() == len(rest):
+    if begun.strip(" \t") or not at or following is None or following.end() < size or following.end() == len(rest):
         return None
-    before = ending.text[: begun.start()].rstrip()
+    before = ending.text[: at - 1].rstrip()
     line = before[before.rfind("\n") + 1 :]
     if not line or not ending.indent_unit:
         return None
@@ -260,7 +267,7 @@ def _indentation(ending: Ending, rest: str, size: int) -> bool | None:
     most = len(line) - len(line.lstrip()) + (ending.indent_unit if is_open else 0)
     if rest[following.end()] in _CLOSERS:
         most -= ending.indent_unit
-    surplus = len(begun[1]) + following.end() - max(0, most)
+    surplus = len(begun) + following.end() - max(0, most)
     return size == surplus if surplus > 0 else None
 
 

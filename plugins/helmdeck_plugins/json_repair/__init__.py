@@ -86,13 +86,11 @@ def _each(kind: str, change: Callable[[str], str | None], *, becomes: str = "", 
     may_change = re.compile(only_if).search
 
     def rewrite(tokens: Tokens) -> Tokens | None:
-        texts = list(tokens.texts)
-        for at in tokens.places(kind):
-            if may_change(texts[at]):
-                changed = change(texts[at])
-                if changed is None:
-                    return None
-                texts[at] = changed
+        # Most tokens come several times.
+        changes = {text: change(text) for text in tokens.of_kind(kind) if may_change(text)}
+        if not changes or None in changes.values():
+            return None
+        texts = [changes.get(text) or text for text in tokens.texts]
         return Tokens(tokens.kinds.replace(kind, becomes or kind), texts)
 
     return rewrite
@@ -196,6 +194,8 @@ def _escape_quotes(text: str) -> Iterator[str]:
     """Escape quotes inside strings if they cannot be confused with closing quotes."""
     if len(text) > MAX_LENGTH or text[:1] not in ("{", "[") or _is_valid(text):
         return
+    if (tokens := tokens_of(text)) and not _BESIDE_STRING.search(tokens.kinds):
+        return  # a quote in a string leaves a string and something else without a comma between them
     parts: list[str] = []
     opened: list[str] = []
     done = at = inner = 0
@@ -259,6 +259,9 @@ def _are_paired(text: str, start: int, end: int, quotes: list[int]) -> bool:
 # -- words, numbers, whitespace ------------------------------------------------------------------------------
 
 
+_NUMBER = re.compile(r"([-+]?)(\d[\d_]*)?(?:\.(\d*))?([eE][-+]?\d+)?")
+
+
 def _constant(word: str) -> str:
     """Convert ``True``, ``FALSE``, ``None`` and similar words; all other words stay unchanged."""
     is_regular_case = word.islower() or word.isupper() or word.istitle()
@@ -267,8 +270,8 @@ def _constant(word: str) -> str:
 
 def _number(number: str) -> str | None:
     """Convert ``1.``, ``.5``, ``+3`` and ``1_000``; a leading zero is ambiguous."""
-    match = re.fullmatch(r"([-+]?)(\d[\d_]*)?(?:\.(\d*))?([eE][-+]?\d+)?", number)
-    if match is None or (whole := match[2] or "0").endswith("_") or re.match(r"0[\d_]", whole):
+    match = _NUMBER.fullmatch(number)
+    if match is None or (whole := match[2] or "0").endswith("_") or (whole[0] == "0" and len(whole) > 1):
         return None
     sign = "-" if match[1] == "-" else ""
     fraction = "" if match[3] is None else f".{match[3] or '0'}"
@@ -284,11 +287,14 @@ def _whitespace(space: str) -> str:
 _KEY = re.compile(r"[{,][ #]*+(w)(?=[ #]*+:)")
 _TRAILING_COMMA = re.compile(r"[squnw}\]][ #]*+(,)(?=[ #]*+[}\]])")
 _MISSING_COMMA = re.compile(r"[squnw}\]][ #]*+[squnw{\[]")
+_BESIDE_STRING = re.compile(r"s[ #]*+[squnw{\[]|[squnw}\]][ #]*+s")
 _STRUCTURE = re.compile(r"[^ #]")
 """Tokens of which some are wrong, by their kinds."""
 
 
-def _quote_keys(tokens: Tokens) -> Tokens:
+def _quote_keys(tokens: Tokens) -> Tokens | None:
+    if not _KEY.search(tokens.kinds):
+        return None
     texts, kinds = list(tokens.texts), list(tokens.kinds)
     for match in _KEY.finditer(tokens.kinds):
         at = match.start(1)
@@ -296,7 +302,9 @@ def _quote_keys(tokens: Tokens) -> Tokens:
     return Tokens("".join(kinds), texts)
 
 
-def _drop_trailing_commas(tokens: Tokens) -> Tokens:
+def _drop_trailing_commas(tokens: Tokens) -> Tokens | None:
+    if not _TRAILING_COMMA.search(tokens.kinds):
+        return None
     texts, kinds = list(tokens.texts), list(tokens.kinds)
     for match in _TRAILING_COMMA.finditer(tokens.kinds):
         at = match.start(1)

@@ -37,12 +37,9 @@ class Tokens(NamedTuple):
     kinds: str
     texts: list[str]
 
-    def places(self, kind: str) -> Iterator[int]:
-        """The indexes of the tokens of a kind."""
-        at = self.kinds.find(kind)
-        while at >= 0:
-            yield at
-            at = self.kinds.find(kind, at + 1)
+    def of_kind(self, kind: str) -> Iterator[str]:
+        """The different tokens of a kind."""
+        return (text for text in set(self.texts) if text and _KINDS[ord(text[0])] == kind)
 
 
 class _Kinds(dict[int, str]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -114,9 +114,9 @@ def compile_marks(marks: Sequence[Sequence[str]], *, partial: bool = False) -> r
 _UPPER = "upper"
 
 
-def matched_mark(match: re.Match[str]) -> int:
-    """The number of the mark that a compiled pattern matched."""
-    return int((match.lastgroup or "m0").removesuffix(_UPPER)[1:])
+def mark_of_group(pattern: re.Pattern[str]) -> Mapping[int | None, int]:
+    """The numbers of the marks by the indexes of their groups in a compiled pattern; see ``re.Match.lastindex``."""
+    return {index: int(name.removesuffix(_UPPER)[1:]) for name, index in pattern.groupindex.items()}
 
 
 def _common_lead(marks: Sequence[Sequence[str]]) -> int:
@@ -237,10 +237,10 @@ class ReasoningMarks:
         alone = [(tag.name, close) for tag in tags if tag.closes_alone for close in tag.close]
         kinds: list[tuple[str, Closer | None]] = [(tag.name, Closer(tag.close)) for tag in opening]
         kinds += [(name, None) for name, _ in alone]
-        self._kinds = kinds
         opens = [mark_atoms(tag.open, has_attributes=tag.has_attributes) for tag in opening]
         self._all = [*opens, *(_closing(close) for _, close in alone)]
         self._pattern = compile_marks(self._all)
+        self._kinds = {index: kinds[number] for index, number in mark_of_group(self._pattern).items()}
         self.longest = (
             MAX_ATTRIBUTES + max((len(mark) for tag in tags for mark in (tag.open, *tag.close)), default=0) + 16
         )
@@ -277,7 +277,7 @@ class ReasoningMarks:
         match = self._leading.match(text, start)
         if match is None:
             return None
-        inside, closer = match.end(), self._kinds[matched_mark(match)][1]
+        inside, closer = match.end(), self._kinds[match.lastindex][1]
         if closer is None or text[inside - 2] == "/":
             return None
         close = closer.search(text, inside)
@@ -289,6 +289,6 @@ class ReasoningMarks:
         return inside, *close.span()
 
     def _mark(self, match: re.Match[str]) -> ReasoningMark:
-        tag, closer = self._kinds[matched_mark(match)]
+        tag, closer = self._kinds[match.lastindex]
         start, end = match.span()
         return ReasoningMark(tag, start, end, closer, closer is not None and match.string.endswith("/>", start, end))

@@ -224,9 +224,10 @@ class _FragmentScan:
             lambda at: self._shapes.search(self._text, at), lambda shape: shape.start(), position
         )
         next_block = _NextMatch[TokenBlock](self._blocks.search, lambda block: block.start, position)
-        while not self._result.has_stopped:
+        result, text_end = self._result, len(self._text)
+        while not result.has_stopped:
             mark, shape, block = next_mark.at(position), next_shape.at(position), next_block.at(position)
-            limit = shape.start() if shape else len(self._text)
+            limit = shape.start() if shape else text_end
             if mark and mark.start <= limit and not (block and block.start < mark.start):
                 position = self._pass_mark(mark)
             elif block and block.start <= limit:

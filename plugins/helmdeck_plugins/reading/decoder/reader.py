@@ -95,6 +95,7 @@ class ResponseReader(Generic[T]):
         self._refusals = refusals
         self._kind = Kind.LIST if request.wants_list else Kind.OBJECT
         self._shape_error: msgspec.ValidationError | None = None
+        self._repaired: dict[tuple[str, str], Sequence[str]] = {}
 
     def read(self) -> Decoded[T]:
         """Return the value.
@@ -168,7 +169,7 @@ class ResponseReader(Generic[T]):
             return fragment.text, ()
         text, used = fragment.text, list[DecodeStep]()
         for step in self._steps:
-            for candidate in step.candidates(text):
+            for candidate in self._candidates(step, text):
                 text = candidate
                 used = [*used, step] if step not in used else used
                 if is_json(text):
@@ -196,7 +197,7 @@ class ResponseReader(Generic[T]):
         used: list[DecodeStep] = []
         for step in self._steps:
             repaired = None
-            for candidate in step.candidates(text):
+            for candidate in self._candidates(step, text):
                 repaired = candidate
                 decoded = self._decode_candidate(candidate, step.name, scan, (*used, step))
                 if decoded is not None:
@@ -207,6 +208,12 @@ class ResponseReader(Generic[T]):
             else:
                 self._report(step.name, "nothing to repair")
         return None
+
+    def _candidates(self, step: DecodeStep, text: str) -> Sequence[str]:
+        """The candidates of a step: those of the last repairs are kept, for an item of a list that is also a value."""
+        if (step.name, text) not in self._repaired:
+            self._repaired[step.name, text] = tuple(step.candidates(text))
+        return self._repaired[step.name, text]
 
     def _decode_candidate(
         self, text: str, name: str, scan: ScanResult, steps: Sequence[DecodeStep] = ()

@@ -41,7 +41,7 @@ _TOKENS = re.compile(
   | // [^\n]*+
   | /\* (?: [^*]++ | \* (?!/) )*+ \*/
   | [{}\[\]]
-  | “                                                     # with _CURLY, a string in curly quotes, if it is ever closed
+  | “                                                     # with _TOKENS_AND_CURLY, a string, if it is ever closed
   | " | ' (?<= [\[{,:] ') | ' (?<= [\[{,:] \s ') | /\*       # begun and never ended
     """,
     re.VERBOSE | re.DOTALL,
@@ -58,7 +58,7 @@ _LOOSE = re.compile(
 )
 """Tokens for which a string ends only at a quote that valid syntax may follow."""
 
-_CURLY = re.compile(r"“[^”]*+”")
+_TOKENS_AND_CURLY = re.compile(rf"“[^”]*+” | {_TOKENS.pattern}", re.VERBOSE | re.DOTALL)
 
 _UNTERMINATED = frozenset(('"', "'", "/*"))
 
@@ -100,14 +100,10 @@ class Tokens:
         return _TOKENS.finditer(self._text, start) if self._last_close < start else self._with_curly_quotes(start)
 
     def _with_curly_quotes(self, start: int) -> Iterator[re.Match[str]]:
-        while True:
-            for token in _TOKENS.finditer(self._text, start):
-                curly = _CURLY.match(self._text, token.start()) if token.start() < self._last_close else None
-                yield curly or token
-                if curly:
-                    start = curly.end()
-                    break
-            else:
+        for token in _TOKENS_AND_CURLY.finditer(self._text, start):
+            yield token
+            if token.end() > self._last_close:
+                yield from _TOKENS.finditer(self._text, token.end())
                 return
 
     def balanced_end(self, start: int) -> int | None:

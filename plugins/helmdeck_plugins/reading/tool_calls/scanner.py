@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import attrs
 
 from helmdeck_core import ToolCallFormat, ToolCallFormatKind
-from helmdeck_plugins.reading.marks import compile_marks, mark_atoms, matched_mark
+from helmdeck_plugins.reading.marks import compile_marks, mark_atoms, mark_of_group
 
 _LINE_START = r"[ \t*]{0,8}"
 """What may precede a mark at the start of a line: indentation and emphasis."""
@@ -84,13 +84,13 @@ class Scanner:
         """The first token at or after ``start``, with its start and end."""
         tokens, pattern = self._tokens
         match = pattern.search(text, start, end)
-        return (tokens[matched_mark(match)], *match.span()) if match else None
+        return (tokens[match.lastindex], *match.span()) if match else None
 
     def match(self, text: str, start: int, end: int) -> Token | None:
         """The token at exactly ``start``."""
         tokens, pattern = self._tokens
         match = pattern.match(text, start, end)
-        return tokens[matched_mark(match)] if match else None
+        return tokens[match.lastindex] if match else None
 
     @cached_property
     def any_close(self) -> re.Pattern[str]:
@@ -108,7 +108,7 @@ class Scanner:
         return compile_marks([_opening_atoms(mark) for mark in sorted(marks)])
 
     @cached_property
-    def _tokens(self) -> tuple[Sequence[Token], re.Pattern[str]]:
+    def _tokens(self) -> tuple[Mapping[int | None, Token], re.Pattern[str]]:
         opens: dict[str, list[CompiledFormat]] = {}
         for call_format in self._formats:
             compiled = self._compile(call_format)
@@ -120,7 +120,7 @@ class Scanner:
         atoms = [_opening_atoms(token.mark) for token in tokens] + [_closing_atoms(mark) for mark in closes]
         tokens += [Token(mark, closes=True) for mark in closes] + [Token(mark) for mark in (*_JSON, _CODE)]
         pattern = compile_marks([*atoms, *_JSON.values(), [_CODE]])
-        return tokens, pattern
+        return {index: tokens[number] for index, number in mark_of_group(pattern).items()}, pattern
 
     def _compile(self, call_format: ToolCallFormat) -> CompiledFormat:
         value_end = ""
