@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from helmdeck_command_kit import request_text
+from helmdeck_command_kit import note_source_problems, request_text
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, hanging, labelled, make_deck, note, show, show_json, table
 from helmdeck_plugins.commands.results import price_text, trim_text
