@@ -100,7 +100,6 @@ KEY_DESCRIPTIONS: Mapping[str, str] = {
     "providers.NAME.options": "options of the provider, such as those under [built-ins](built-ins.md#providers)",
     "providers": "providers by name, the first part of their model ids",
     "budgets.NAME.tier": "`A` reliable under load, `B` to about 25 KB of catalog, `C` a small catalog only",
-    "catalog.mcp": "MCP servers by name, such as `[catalog.mcp.git]`; [their keys](../how-to/use-mcp-servers.md#configure-servers)",
     "catalog.sources": "names of catalog sources, or paths of JSON or TOML files; later ones override entries with the same id",
     "compaction.order": "the trim steps to run, in order; default: all, in their own order",
     "compaction.drop": "trim steps to skip",

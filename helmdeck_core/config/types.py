@@ -88,7 +88,7 @@ def is_catalog_file(source: str) -> bool:
 class CatalogConfig:
     """Where the catalog comes from.
 
-    :ivar mcp: MCP servers by name, whose tools become entries; a plugin contributes the keys of their tables.
+    :ivar mcp: MCP servers by name, whose tools become entries; the guide "Use the tools of MCP servers" has their keys.
     :ivar sources: names of sources, or paths of JSON or TOML files, relative to the folder of the configuration file;
         later sources override earlier ones by id. With ``mcp``, the default is ``packs`` alone.
     """
