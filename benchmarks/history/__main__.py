@@ -36,7 +36,7 @@ ROWS = 10_000
 def open_history(url: str) -> LearningHistory:
     """A history without a deck, which retries soon."""
     for module in (writer, access):
-        module.RETRY_S = 0.2
+        vars(module)["RETRY_S"] = 0.2
     scheme, _, target = url.partition(":")
     store = next(each for each in helmdeck_history_stores() if each.name == scheme)
     return LearningHistory(

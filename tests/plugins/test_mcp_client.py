@@ -91,7 +91,8 @@ def test_servers_replace_the_example_catalog_as_default():
 
 
 def test_values_of_headers_and_variables_are_never_shown():
-    from helmdeck_core import effective_settings, load_config
+    from helmdeck_core import load_config
+    from helmdeck_plugins.commands.effective_settings import effective_settings
 
     arguments = {
         ("catalog", "mcp", "a", "env", "TOKEN"): (SECRET, "env"),

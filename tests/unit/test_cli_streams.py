@@ -57,7 +57,7 @@ def shell(line: str, folder: Path, **env: str) -> subprocess.CompletedProcess[by
         ("plan --log-level debug remember this 2>&-", 0, b"helmdeck.memory_store"),
         ("plan --log-level debug remember this 0<&- 2>&-", 0, b"helmdeck.memory_store"),
         ("route remember this 0<&- 2>&-", 0, b"local/lexical: "),
-        ("run helmdeck.memory_store --input text=x --json 0<&- 2>&-", 2, b"{"),
+        ("run web.crawl --input url=x --json 0<&- 2>&-", 2, b"{"),
     ],
 )
 def test_closed_unused_stream_does_not_break_a_command(tmp_path, words, code, output):

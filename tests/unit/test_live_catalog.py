@@ -187,7 +187,7 @@ def test_an_unknown_entry_is_answered_with_the_nearest():
 
 def test_an_entry_whose_source_runs_nothing_is_left_to_the_application():
     with make_deck(catalog_sources=["example"]) as deck, pytest.raises(PackError, match="the application runs it"):
-        deck.run(deck.catalog.entries[0].id, {})
+        deck.run("web.crawl", {})
 
 
 def test_the_sources_default_to_packs_where_servers_are_configured():

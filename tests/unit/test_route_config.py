@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from helmdeck_core import ConfigError, effective_settings, load_config
+from helmdeck_core import ConfigError, load_config
 from helmdeck_guards.redaction import NOT_SHOWN
+from helmdeck_plugins.commands.effective_settings import effective_settings
 from helmdeck_testing import make_deck
 
 KEYS = {"KEY_A": "sk-Aa1Bb2Cc3Dd4Ee5Ff6", "KEY_B": "sk-Gg7Hh8Ii9Jj0Kk1Ll2", "KEY_C": "sk-Mm3Nn4Oo5Pp6Qq7Rr8"}
