@@ -47,7 +47,7 @@ A text is split into sentences. Every plausible layout (all of it is the request
 between) gets a score: the sum of learnt weights of {sentences} features of a sentence, {borders} of a border between request and document
 and {layouts} of a layout. The weight of a word is the probability that its sentence belongs to the request, and 0 below 0.25.
 
-`python -m benchmarks.selection.fit DATA --write` fits the weights, a conditional logit, on 7,000 texts that are put together at random
+`python -m benchmarks.selection.fit DATA --write` fits the weights, a conditional logit, on 7,000 texts that are assembled at random
 from the requests of the four catalogs, our own requests in seven languages, and the documents in `benchmarks/selection/documents/fit`,
 `tests/data/documents` and the announcements. The file with the weights contains no text. Share of texts whose right layout gets more
 than half of the probability:
