@@ -24,7 +24,7 @@ LICENCE = (
     "2. Copies must contain this text. Changed versions must say what was changed and by whom.\n\n"
     "3. You must not use the names of the authors for advertising unless they agree in writing.\n\n"
     "4. The program is provided without any warranty. The authors are not liable for damages of any kind that follow "
-    "from its use, even if they knew of the possibility of such damages."
+    "from its use, even if they knew about the possibility of such damages."
 )
 CODE = (
     "class Queue:\n    def __init__(self, limit):\n        self.items = []\n        self.limit = limit\n\n"
@@ -201,14 +201,14 @@ def test_every_layout_has_a_value_for_each_of_its_features() -> None:
 
 
 def test_relevance_is_computed_near_both_ends_only() -> None:
-    rated: list[Sequence[str]] = []
+    calls: list[Sequence[str]] = []
 
     def relevance(found: Sequence[str]) -> float:
-        rated.append(found)
+        calls.append(found)
         return 1.0
 
     asking_chances(sentences("\n\n".join([LETTER] * 20)), relevance)
-    assert len(rated) <= 10
+    assert len(calls) <= 10
 
 
 # -- hostile input -------------------------------------------------------------------------------------------

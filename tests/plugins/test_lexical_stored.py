@@ -101,7 +101,7 @@ def test_files_are_readable_by_their_owner_only() -> None:
     assert stat.S_IMODE(cache_folder().stat().st_mode) == 0o700
 
 
-def test_a_directory_that_cannot_be_written_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_skipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a directory", encoding="utf-8")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert LexicalIndex(Catalog.from_data(entries(), "test"), stored=True).rank(REQUEST).scores[0].score > 0

@@ -143,7 +143,7 @@ class Text:
         self._tongues = [""] * count
         for i in featured:
             self._own[i], self._tongues[i] = cues.features(found[i])
-        self._is_request = [not cues.ASKING.isdisjoint(own) for own in self._own]
+        self._is_asking = [not cues.ASKING.isdisjoint(own) for own in self._own]
         self._context(featured, relevance)
         self._cohere()
         self.layouts = list(self._layouts())
@@ -231,12 +231,12 @@ class Text:
             float(gap is Gap.SAME_LINE), float(gap is Gap.NEW_LINE), float(gap is Gap.NEW_PARAGRAPH),
             float(at == outer), float(gap is Gap.NEW_LINE and Gap.NEW_LINE in around), split,
             float(bool(here and there) and here != there), float(found[at - 1].text[-1] in ":\uff1a"),
-            float(document == at and is_open and not self._is_request[document]), log(len(found)),
-            self.relevance.get(document, 0.0), float(self._is_request[document]), float(is_open),
+            float(document == at and is_open and not self._is_asking[document]), log(len(found)),
+            self.relevance.get(document, 0.0), float(self._is_asking[document]), float(is_open),
             float(cues.BULLET in beside), float(cues.BULLET in own and cues.BULLET in beside),
-            float(self._is_request[request]), self.relevance.get(request, 0.0), float(cues.OPEN_END in own),
+            float(self._is_asking[request]), self.relevance.get(request, 0.0), float(cues.OPEN_END in own),
             float(cues.STATEMENT in own), float(cues.STATEMENT in beside),
-            float(self._is_request[request] and not self._is_request[document]),
+            float(self._is_asking[request] and not self._is_asking[document]),
         )  # fmt: skip
 
     # -- layouts -------------------------------------------------------------------------------------------
@@ -244,12 +244,12 @@ class Text:
     def _layouts(self) -> Iterator[Layout]:
         """Yield the plausible layouts."""
         count = len(self.found)
-        every = list(accumulate([float(asks) for asks in self._is_request], initial=0.0))
+        every = list(accumulate([float(asks) for asks in self._is_asking], initial=0.0))
         paragraphs = list(accumulate([sentence.gap is Gap.NEW_PARAGRAPH for sentence in self.found], initial=0))
         lines = list(accumulate([sentence.gap is Gap.NEW_LINE for sentence in self.found], initial=0))
         lengths, whole = self._lengths, self._lengths[count]
         own = self._own[0]
-        titled = float(cues.OPEN_END in own and not self._is_request[0])
+        titled = float(cues.OPEN_END in own and not self._is_asking[0])
 
         def beside(kind: int, start: int, end: int) -> tuple[float, ...]:
             """Features of a layout with the sentences from ``start`` to ``end`` on one side, the others on the other."""
@@ -305,7 +305,7 @@ class Text:
             float(bool(letters) and letters[0] < 5 and letters[-1] > count / 2), float(bullets >= 3),
             sum([cues.OPEN_END in vector for vector in own]) / count,
             sum([vector.get(cues.SYMBOLS, 0.0) for vector in own]) / count, 1.0 - self.tongue_share,
-            log(1 + paragraphs), asking / count, titled, float(self._is_request[0]), float(self._is_request[-1]),
+            log(1 + paragraphs), asking / count, titled, float(self._is_asking[0]), float(self._is_asking[-1]),
         )  # fmt: skip
 
 
