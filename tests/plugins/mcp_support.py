@@ -16,6 +16,10 @@ from helmdeck_testing import make_deck, plugin_with
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 from helmdeck_plugins.mcp_server.endpoints import HttpEndpoint, http_app, http_server, listen
+from helmdeck_plugins.mcp_server.server import make_server
+
+ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
+"""Both eras of the protocol, as modes of the client."""
 
 COUNT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
 
@@ -110,3 +114,13 @@ async def client_of(target: Any, mode: str = "auto", **options: Any) -> AsyncIte
 
     async with Client(target, mode=mode, **options) as client:
         yield client
+
+
+def on_client(use: Any, deck: Helmdeck | None = None, era: str = "auto", **options: Any) -> Any:
+    """Run ``use`` with a client of a server in this process; the deck is closed."""
+
+    async def main() -> Any:
+        async with deck or Probe().deck() as open_deck, client_of(make_server(open_deck, **options), era) as client:
+            return await use(client)
+
+    return asyncio.run(main())
