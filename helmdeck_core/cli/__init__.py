@@ -22,6 +22,7 @@ from helmdeck_core.cli.failures import show_traceback as show_traceback
 from helmdeck_core.cli.options import command_parser as command_parser
 from helmdeck_core.cli.options import make_deck as make_deck
 from helmdeck_core.cli.options import read_config as read_config
+from helmdeck_core.cli.options import with_default_history as with_default_history
 from helmdeck_core.cli.printing import as_json as as_json
 from helmdeck_core.cli.printing import inline_json as inline_json
 from helmdeck_core.cli.printing import note as note

@@ -134,8 +134,12 @@ def make_deck(arguments: argparse.Namespace) -> Helmdeck:
     """
     from helmdeck_core.deck.helmdeck import Helmdeck
 
-    loaded = read_config(arguments)
-    if loaded.config.history.url is None and "history" not in loaded.config.plugins.disable:
-        history = attrs.evolve(loaded.config.history, url=DEFAULT_HISTORY)
-        loaded = attrs.evolve(loaded, config=attrs.evolve(loaded.config, history=history))
-    return Helmdeck(loaded)
+    return Helmdeck(with_default_history(read_config(arguments)))
+
+
+def with_default_history(loaded: LoadedConfig) -> LoadedConfig:
+    """Return the configuration with the history of the command line where it sets none."""
+    if loaded.config.history.url is not None or "history" in loaded.config.plugins.disable:
+        return loaded
+    history = attrs.evolve(loaded.config.history, url=DEFAULT_HISTORY)
+    return attrs.evolve(loaded, config=attrs.evolve(loaded.config, history=history))

@@ -243,3 +243,13 @@ def test_each_key_of_a_provider_is_checked_by_its_position(cli, tmp_path, chat_s
     for shown in (done, listed, cli("config", "show"), cli("config", "check")):
         assert not any(secret in shown.out + shown.err for secret in (KEY, "the-second-key"))
     assert "environment variable is not set" in shown.err and "env:THIRD_KEY" in shown.err
+
+
+def test_the_history_of_the_command_line_is_checked(cli, configure):
+    configure()
+    assert (
+        "history.db is created at the first use"
+        in found(cli("doctor", "--offline", "--json"), "store", "history")[0][1]
+    )
+    configure('[history]\nurl = "off"')
+    assert found(cli("doctor", "--offline", "--json"), "store", "history") == [("ok", "off")]

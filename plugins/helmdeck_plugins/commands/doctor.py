@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 from helmdeck_command_kit import wait_for
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, error_message, labelled, read_config, show, show_json, show_traceback, table
+from helmdeck_core.cli import (
+    ExitCode,
+    error_message,
+    labelled,
+    read_config,
+    show,
+    show_json,
+    show_traceback,
+    table,
+    with_default_history,
+)
 
 if TYPE_CHECKING:
     from helmdeck_core import Helmdeck, LoadedConfig, PluginInventory
@@ -72,7 +82,7 @@ def _findings(arguments: argparse.Namespace) -> Iterable[Finding]:
     yield from checked("configuration", lambda: local.check_configuration(loaded))
     sinks = {each.value.name: each.value for each in inventory.contributions.get("helmdeck_event_sinks", ())}
     assert all(isinstance(sink, EventSink) for sink in sinks.values())
-    yield from checked("store", lambda: local.check_stores(loaded.config, sinks))
+    yield from checked("store", lambda: local.check_stores(with_default_history(loaded).config, sinks))
     deck = _usable_deck(loaded, inventory)
     if deck is None:
         yield warn("provider", "all", "not checked", "correct the configuration and the plugins first")

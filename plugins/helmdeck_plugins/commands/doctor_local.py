@@ -109,8 +109,8 @@ def check_stores(config: Config, sinks: Mapping[str, EventSink]) -> Iterator[Fin
 
     :param sinks: the contributed event sinks by name.
     """
-    if config.history.url is None:
-        yield ok("store", "history", "not configured")
+    if config.history.url is None or config.history.is_off:
+        yield ok("store", "history", "off")
     else:
         scheme, _, target = config.history.url.partition(":")
         if scheme == "sqlite":

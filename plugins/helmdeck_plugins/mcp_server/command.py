@@ -136,7 +136,7 @@ def uninstall(arguments: argparse.Namespace) -> int:
     from helmdeck_plugins.mcp_server.client_files import removed
     from helmdeck_plugins.mcp_server.clients import CLIENTS
 
-    return _apply(arguments, removed(CLIENTS[arguments.client]))
+    return _apply(arguments, removed(CLIENTS[arguments.client]), is_removal=True)
 
 
 def command_line(arguments: argparse.Namespace) -> list[str]:
@@ -149,7 +149,7 @@ def command_line(arguments: argparse.Namespace) -> list[str]:
     return [*words, "--config", str(Path(file).absolute())] if file else words
 
 
-def _apply(arguments: argparse.Namespace, change: client_files.Change) -> int:
+def _apply(arguments: argparse.Namespace, change: client_files.Change, *, is_removal: bool = False) -> int:
     from helmdeck_plugins.mcp_server.clients import CLIENTS
 
     client = CLIENTS[arguments.client]
@@ -172,7 +172,8 @@ def _apply(arguments: argparse.Namespace, change: client_files.Change) -> int:
         show_json({**facts, "backup": str(backup) if backup else None})
     else:
         show(f"written: {change.path}" + (f"; the former file is {backup}" if backup else ""))
-        show(f"{client.title}: {client.restart}")
+        if not is_removal:
+            show(f"{client.title}: {client.restart}")
     return ExitCode.OK
 
 
