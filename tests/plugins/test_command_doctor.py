@@ -245,11 +245,10 @@ def test_each_key_of_a_provider_is_checked_by_its_position(cli, tmp_path, chat_s
     assert "environment variable is not set" in shown.err and "env:THIRD_KEY" in shown.err
 
 
-def test_the_history_of_the_command_line_is_checked(cli, configure):
+def test_the_history_of_the_command_line_is_checked(cli, configure, monkeypatch, tmp_path):
+    monkeypatch.setattr("helmdeck_core.cli.options.DEFAULT_HISTORY", f"sqlite:{tmp_path}/new/history.db")
     configure()
-    assert (
-        "history.db is created at the first use"
-        in found(cli("doctor", "--offline", "--json"), "store", "history")[0][1]
-    )
+    ((state, text),) = found(cli("doctor", "--offline", "--json"), "store", "history")
+    assert state == "ok" and "history.db is created at the first use" in text
     configure('[history]\nurl = "off"')
     assert found(cli("doctor", "--offline", "--json"), "store", "history") == [("ok", "off")]
