@@ -96,7 +96,7 @@ class Model:
 def model() -> Model:
     """Return the weights of the data file."""
     data: Mapping[str, Mapping[str, float]] = json.loads(
-        files(__package__).joinpath("segmentation.json").read_text(encoding="utf-8")
+        files("helmdeck_plugins.lexical").joinpath("segmentation.json").read_text(encoding="utf-8")
     )
     names = {"request": cues.FEATURES, "document": cues.FEATURES, "border": BORDER, "layout": LAYOUT}
     return Model(*[tuple([data[part].get(name, 0.0) for name in own]) for part, own in names.items()])
