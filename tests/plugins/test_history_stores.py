@@ -159,6 +159,38 @@ def test_digests_equal_the_statements_that_they_replace(tmp_path):
     store.close()
 
 
+STORES = pytest.mark.parametrize(
+    ("open_store", "fixture"),
+    [(SqliteStore, None), (PostgresStore, "empty_postgres"), (RedisStore, "redis_url")],
+    ids=["sqlite", "postgres", "redis"],
+)
+
+
+@STORES
+def test_groups_follow_from_the_records_in_every_store(request, tmp_path, open_store, fixture):
+    store = open_store(request.getfixturevalue(fixture) if fixture else str(tmp_path / "h.db"), 30.0)
+    rng, now = random.Random(5), int(time.time())
+    records = [
+        make_record(
+            "ada",
+            *rng.choices("abcdefgh", k=rng.randrange(4)),
+            intent_sha=rng.choice(["", *(letter * 16 for letter in "abcdefgh")]),
+            sketch=tuple(range(rng.randrange(4), 6)),
+            model=rng.choice(["m1", "m2", "m3", "m4", ""]),
+            cause=rng.choice([None, None, None, "likely_timeout"]),
+            time=now - number,
+        )
+        for number in range(150)
+    ]
+    for start in range(0, 150, 50):
+        store.add_all(records[start : start + 50])
+    assert store.groups("ada", 5) == projections.groups(records, 5)
+    assert store.forget("ada", Scope(tool="a")) > 5
+    kept = [record for record in records if all(step.tool != "a" for step in record.steps)]
+    assert store.groups("ada", 25) == projections.groups(kept, 25)
+    store.close()
+
+
 def test_file_of_version_2_gets_its_digests(tmp_path):
     store = SqliteStore(str(tmp_path / "h.db"), 30.0)
     store.add(make_record("ada", "x", sketch=(1, 2, 3)))
@@ -175,13 +207,6 @@ def test_file_of_version_2_gets_its_digests(tmp_path):
 
 
 # -- processes --------------------------------------------------------------------------------------------------
-
-
-STORES = pytest.mark.parametrize(
-    ("open_store", "fixture"),
-    [(SqliteStore, None), (PostgresStore, "empty_postgres"), (RedisStore, "redis_url")],
-    ids=["sqlite", "postgres", "redis"],
-)
 
 
 def write_many(open_store, url, caller, count):

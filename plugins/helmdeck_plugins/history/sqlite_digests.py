@@ -69,7 +69,9 @@ def weights(
             return None
         near |= _similar(" ".join([row[0] for row in rows]).split(), intent_sha, len(sketch))
     marks = ", ".join("?" * len(near))
-    statement = f"SELECT intent_sha, weights, oldest FROM history_intent_digest WHERE caller = ? AND intent_sha IN ({marks})"
+    statement = (
+        f"SELECT intent_sha, weights, oldest FROM history_intent_digest WHERE caller = ? AND intent_sha IN ({marks})"
+    )
     found: dict[str, float] = {}
     scale = 1 / weight_at(now)
     for sha, packed, time_s in read(statement, (caller, *near)):
