@@ -58,10 +58,11 @@ one tool therefore costs about {one:,} tokens with the facade, the list of tools
 SEARCHES = """\
 ## Search
 
-{requests} requests in plain words, written before the first result was seen. "Found" means that a tool that serves the request is
-among the first {first} results. The search orders the entries of the ranker by effect as well. Rankers may be tuned with one half of the requests; the other half is held out.
+{requests} requests in plain words, written before their first result was seen. "Found" means that a tool that serves the request is
+among the first {first} results. The search orders the entries of the ranker by effect as well. The rules of the search were developed
+with the first set; the second set was written afterwards, and its results were not used.
 
-| ranker | all | tuning | held out |
+| ranker | all | first set | second set |
 |---|--:|--:|--:|
 {rows}
 """
@@ -129,13 +130,13 @@ async def measure_sizes(recorded: Mapping[str, list[Mapping[str, Any]]]) -> Size
 
 async def hits(recorded: Mapping[str, list[Mapping[str, Any]]], ranker: str) -> Mapping[str, Sequence[bool]]:
     """Whether each request finds its tool among the first results, by part."""
-    found: dict[str, list[bool]] = {"tuning": [], "held out": []}
+    found: dict[str, list[bool]] = {"first": [], "second": []}
     async with deck_of(recorded, ranker) as deck:
         search = next(tool for tool in facade_tools(Tools(deck)) if tool.name == SEARCH)
         for row in requests():
             wanted = {name.replace(".", "__", 1) for name in row["tools"]}
             result = await call(deck, search, query=row["request"], limit=FIRST)
-            found[row["part"]].append(bool(wanted & {tool["name"] for tool in result["tools"]}))
+            found[row["set"]].append(bool(wanted & {tool["name"] for tool in result["tools"]}))
     return found
 
 
@@ -164,7 +165,7 @@ def search_text(found: Mapping[str, Mapping[str, Sequence[bool]]]) -> str:
         return f"{sum(values)} of {len(values)} ({sum(values) / len(values):.0%})"
 
     rows = [
-        f"| `{ranker}` | {share([*parts['tuning'], *parts['held out']])} | {share(parts['tuning'])} | {share(parts['held out'])} |"
+        f"| `{ranker}` | {share([*parts['first'], *parts['second']])} | {share(parts['first'])} | {share(parts['second'])} |"
         for ranker, parts in found.items()
     ]
     return SEARCHES.format(requests=len(requests()), first=FIRST, rows="\n".join(rows))

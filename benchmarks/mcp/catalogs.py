@@ -46,6 +46,6 @@ def deck_of(tools: Mapping[str, list[Mapping[str, Any]]], ranker: str) -> Helmde
 
 
 def requests() -> list[Mapping[str, Any]]:
-    """The requests: ``request``, the ``tools`` that serve it, and ``part``, ``tuning`` or ``held out``."""
+    """The requests: ``request``, the ``tools`` that serve it, and ``set``, ``first`` or ``second``."""
     rows: list[Mapping[str, Any]] = json.loads(REQUESTS.read_text(encoding="utf-8"))
     return rows

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import random
 import signal
 import sqlite3
 import stat
@@ -13,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmdeck_core import PlanRecord, PluginError, RecordedStep
-from helmdeck_history_kit import record_to_row
+from helmdeck_history_kit import Scope, record_to_row
 from helmdeck_plugins.history import projections
 from helmdeck_plugins.history.postgres import PostgresStore
 from helmdeck_plugins.history.redis_store import RedisStore
+from helmdeck_plugins.history.sql import SqlStore
 from helmdeck_plugins.history.sqlite import SqliteStore
 from helmdeck_testing import HistoryStoreContract
 from helmdeck_testing.history_contract import make_record
@@ -110,7 +112,7 @@ RECORDS = st.lists(
 )
 
 
-@settings(max_examples=8)
+@settings(max_examples=10)
 @given(records=RECORDS, sha=SHAS.filter(bool))
 def test_stores_compute_what_follows_from_their_records(tmp_path_factory, records, sha):
     store = SqliteStore(str(tmp_path_factory.mktemp("h") / "h.db"), 30.0)
@@ -120,10 +122,41 @@ def test_stores_compute_what_follows_from_their_records(tmp_path_factory, record
     assert store.groups("ada", 10) == projections.groups(newest, 10)
     assert store.similar("ada", sha, sketch, 10) == projections.similar(newest, sha, sketch, 10)
     assert sorted(store.values("ada", 100)) == sorted(projections.values(newest, 100))
+    store.forget("ada", Scope(tool="x"))
+    kept = store.plans("ada")
+    assert store.weights("ada", sha, sketch, now) == pytest.approx(projections.weights(kept, sha, sketch, now))
+    later = now + 20 * 86_400  # some records have expired by then, and are still in the tables
+    valid = [record for record in kept if record.time >= later - 30 * 86_400]
+    assert store.weights("ada", sha, sketch, later) == pytest.approx(projections.weights(valid, sha, sketch, later))
+    store.forget("ada", Scope())
+    with store.session(writes=False) as session:
+        for table in ("history_part_digest", "history_intent_digest"):
+            assert session.rows(f"SELECT * FROM {table}") == [], "nothing that was derived is left"
     store.close()
 
 
-# -- processes --------------------------------------------------------------------------------------------------
+def test_digests_equal_the_statements_that_they_replace(tmp_path):
+    store, rng = SqliteStore(str(tmp_path / "h.db"), 30.0), random.Random(4)
+    store.add_all(
+        [
+            make_record(
+                "ada",
+                *rng.choices("abcdef", k=rng.randrange(3)),
+                intent_sha=f"{number % 60:016}",
+                sketch=tuple(sorted(random.Random(number % 60).sample(range(24), 8))),
+                age_s=rng.randrange(2_000_000),
+            )
+            for number in range(400)
+        ]
+    )
+    now, compared = time.time(), 0
+    for _ in range(30):
+        sketch = tuple(sorted(rng.sample(range(24), rng.randrange(9))))
+        found = store.weights("ada", "x", sketch, now)
+        assert found == pytest.approx(SqlStore.weights(store, "ada", "x", sketch, now))
+        compared += bool(found)
+    assert compared > 10
+    store.close()
 
 
 STORES = pytest.mark.parametrize(
@@ -131,6 +164,49 @@ STORES = pytest.mark.parametrize(
     [(SqliteStore, None), (PostgresStore, "empty_postgres"), (RedisStore, "redis_url")],
     ids=["sqlite", "postgres", "redis"],
 )
+
+
+@STORES
+def test_groups_follow_from_the_records_in_every_store(request, tmp_path, open_store, fixture):
+    store = open_store(request.getfixturevalue(fixture) if fixture else str(tmp_path / "h.db"), 30.0)
+    rng, now = random.Random(5), int(time.time())
+    records = [
+        make_record(
+            "ada",
+            *rng.choices("abcdefgh", k=rng.randrange(4)),
+            intent_sha=rng.choice(["", *(letter * 16 for letter in "abcdefgh")]),
+            sketch=tuple(range(rng.randrange(4), 6)),
+            model=rng.choice(["m1", "m2", "m3", "m4", ""]),
+            cause=rng.choice([None, None, None, "likely_timeout"]),
+            time=now - number,
+        )
+        for number in range(150)
+    ]
+    for start in range(0, 150, 50):
+        store.add_all(records[start : start + 50])
+    assert store.groups("ada", 5) == projections.groups(records, 5)
+    assert store.forget("ada", Scope(tool="a")) > 5
+    kept = [record for record in records if all(step.tool != "a" for step in record.steps)]
+    assert store.groups("ada", 25) == projections.groups(kept, 25)
+    store.close()
+
+
+def test_file_of_version_2_gets_its_digests(tmp_path):
+    store = SqliteStore(str(tmp_path / "h.db"), 30.0)
+    store.add(make_record("ada", "x", sketch=(1, 2, 3)))
+    with store.session(writes=True) as session:
+        for (name,) in session.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
+            session.rows(f"DROP TRIGGER {name}")
+        for table in ("history_part_digest", "history_intent_digest"):
+            session.rows(f"DROP TABLE {table}")
+        session.rows("PRAGMA user_version = 2")
+    store.close()
+    again = SqliteStore(str(tmp_path / "h.db"), 30.0)
+    assert list(again.weights("ada", "y" * 16, (1, 2, 3), time.time())) == ["x"]
+    again.close()
+
+
+# -- processes --------------------------------------------------------------------------------------------------
 
 
 def write_many(open_store, url, caller, count):
@@ -278,7 +354,7 @@ def test_newer_schema_is_an_error_that_names_both_versions(tmp_path):
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 9")
     connection.close()
-    with pytest.raises(ValueError, match="version 9, and this release knows up to 2"):
+    with pytest.raises(ValueError, match="version 9, and this release knows up to 3"):
         SqliteStore(str(path), 30.0)
 
 

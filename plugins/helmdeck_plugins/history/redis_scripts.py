@@ -1,7 +1,8 @@
 """The Lua scripts of the Redis store. Redis executes each of them atomically.
 
 Keys of a caller, after its prefix: ``rows`` (id to row), ``times`` (ids by time), ``i:SHA`` (plans for a request by time),
-``p:PART`` (requests with a hash by time), ``sizes`` (request to number of hashes), ``values`` (learnable values by time).
+``p:PART`` (requests with a hash by time), ``sizes`` (request to number of hashes), ``values`` (learnable values by time), ``intents``
+(the requests).
 
 A row is JSON: ``r`` is the record, ``s`` its request, ``m`` its member of ``i:SHA``, ``v`` its members of ``values``, ``p`` its
 hashes, ``t`` its tools.
@@ -10,7 +11,7 @@ hashes, ``t`` its tools.
 from __future__ import annotations
 
 SEPARATOR = "\x1f"
-"""Between the id of a plan and its tools in a member of ``i:SHA``."""
+"""Between the id of a plan, its model and its tools in a member of ``i:SHA``."""
 
 _DELETE = """
 local function delete(base, id)
@@ -25,6 +26,7 @@ local function delete(base, id)
     if redis.call('EXISTS', base..'i:'..row.s) == 0 then
       for _, part in ipairs(row.p) do redis.call('ZREM', base..'p:'..part, row.s) end
       redis.call('HDEL', base..'sizes', row.s)
+      redis.call('SREM', base..'intents', row.s)
     end
   end
   return 1
@@ -52,6 +54,7 @@ for place = 4, #ARGV, 3 do
     if row.m ~= '' then
       redis.call('ZADD', base..'i:'..row.s, time, row.m)
       redis.call('EXPIRE', base..'i:'..row.s, ttl)
+      redis.call('SADD', base..'intents', row.s)
       if #row.p > 0 then redis.call('HSET', base..'sizes', row.s, #row.p) end
       for _, part in ipairs(row.p) do
         redis.call('ZADD', base..'p:'..part, 'GT', time, row.s)
@@ -60,7 +63,7 @@ for place = 4, #ARGV, 3 do
     end
   end
 end
-for _, name in ipairs({'rows', 'times', 'values', 'sizes'}) do redis.call('EXPIRE', base..name, ttl) end
+for _, name in ipairs({'rows', 'times', 'values', 'sizes', 'intents'}) do redis.call('EXPIRE', base..name, ttl) end
 return 1
 """
 )
@@ -99,10 +102,10 @@ for _, intent in ipairs(intents) do
   local plans = redis.call('ZREVRANGEBYSCORE', base..'i:'..intent[1], '+inf', oldest, 'WITHSCORES', 'LIMIT', 0, %d)
   for place = 1, #plans, 2 do
     local weight = intent[2] * intent[2] * 2 ^ ((tonumber(plans[place + 1]) - tonumber(now)) / tonumber(half))
-    local is_id = true
+    local index = 0
     for tool in string.gmatch(plans[place], '[^\\31]+') do
-      if not is_id then weights[tool] = (weights[tool] or 0) + weight end
-      is_id = false
+      index = index + 1
+      if index > 2 then weights[tool] = (weights[tool] or 0) + weight end
     end
   end
 end
@@ -124,6 +127,54 @@ end
 return found
 """
 )
+
+GROUPS = """
+local base, oldest, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local groups = {}
+local function describe(sha, near)
+  local key = base..'i:'..sha
+  local count = redis.call('ZCOUNT', key, oldest, '+inf')
+  if count > 0 then
+    local time = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2]
+    table.insert(groups, {sha, count, time, near})
+  end
+end
+if #ARGV > 3 then
+  for place = 4, #ARGV, 2 do describe(ARGV[place], ARGV[place + 1]) end
+else
+  for _, sha in ipairs(redis.call('SMEMBERS', base..'intents')) do describe(sha, '') end
+  table.sort(groups, function(a, b)
+    if a[2] ~= b[2] then return a[2] > b[2] end
+    if a[3] ~= b[3] then return tonumber(a[3]) > tonumber(b[3]) end
+    return a[1] < b[1]
+  end)
+end
+while #groups > limit do table.remove(groups) end
+for _, group in ipairs(groups) do
+  local tools, models = {}, {}
+  for _, plan in ipairs(redis.call('ZRANGEBYSCORE', base..'i:'..group[1], oldest, '+inf')) do
+    local index, seen = 0, {}
+    for name in string.gmatch(plan, '[^\\31]+') do
+      index = index + 1
+      if index == 2 then models[name] = (models[name] or 0) + 1 end
+      if index > 2 and not seen[name] then
+        seen[name] = true
+        tools[name] = (tools[name] or 0) + 1
+      end
+    end
+  end
+  for place, counts in ipairs({tools, models}) do
+    local flat = {}
+    for name, count in pairs(counts) do table.insert(flat, name) table.insert(flat, count) end
+    group[4 + place] = flat
+  end
+end
+return groups
+"""
+"""Arguments: prefix, time of the oldest valid record, limit; then each request and its similarity, or nothing for all of them.
+
+It returns request, plans, time of the newest, similarity, tools and models of each group; the last two as names and counts.
+"""
 
 VALUES = """
 local base, oldest, limit = unpack(ARGV)

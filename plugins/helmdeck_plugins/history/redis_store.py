@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-import attrs
 import msgspec
 import redis
 
@@ -20,6 +19,8 @@ from helmdeck_history_kit import (
     MAX_SIMILAR,
     MAX_STEPS,
     MIN_SIMILARITY,
+    TOP_MODELS,
+    TOP_TOOLS,
     Fact,
     PlanGroup,
     Scope,
@@ -28,7 +29,7 @@ from helmdeck_history_kit import (
     record_of_row,
     record_to_row,
 )
-from helmdeck_plugins.history import projections, redis_scripts
+from helmdeck_plugins.history import redis_scripts
 
 DAY_S = 86_400.0
 TIMEOUT_S = 5.0
@@ -37,6 +38,8 @@ FACTS_S = 366 * 86_400
 """Seconds after which the facts of a caller who stores no more of them are deleted; each expires earlier."""
 
 PAGE = 1_000
+NO_MODEL = "-"
+"""Stands for an empty name, which the scripts would not find between two separators."""
 
 
 class RedisStore:
@@ -65,7 +68,8 @@ class RedisStore:
         self._add, self._forget = script(redis_scripts.ADD), script(redis_scripts.FORGET)
         self._weights = script(redis_scripts.WEIGHTS % (MAX_SAME_PART, MAX_STEPS))
         self._similar = script(redis_scripts.SIMILAR % MAX_SAME_PART)
-        self._values, self._expire = script(redis_scripts.VALUES), script(redis_scripts.EXPIRE)
+        self._groups, self._values = script(redis_scripts.GROUPS), script(redis_scripts.VALUES)
+        self._expire = script(redis_scripts.EXPIRE)
         key = f"{self._prefix}:version"
         self._client.set(key, self.VERSION, nx=True)
         if (version := int(self._client.get(key) or 0)) > self.VERSION:
@@ -131,19 +135,14 @@ class RedisStore:
 
     def groups(self, caller: str, limit: int) -> tuple[PlanGroup, ...]:
         """Return a caller's plans by request."""
-        return projections.groups(self.export(caller), limit)
+        return tuple(map(_group, self._groups(args=[self._base(caller), self._oldest, limit])))
 
     def similar(self, caller: str, intent_sha: str, sketch: Sequence[int], limit: int) -> tuple[PlanGroup, ...]:
         """Return the groups of similar requests, the most similar first."""
         base = self._base(caller)
         rows = self._similar(args=[base, intent_sha, self._oldest, MIN_SIMILARITY, limit, *sketch])
-        found = []
-        for sha, near in [(intent_sha, 1.0), *rows]:
-            members = self._client.zrangebyscore(f"{base}i:{sha}", self._oldest, "+inf")
-            ids = [member.partition(redis_scripts.SEPARATOR)[0] for member in members]
-            for group in projections.groups(self._records(caller, ids), 1):
-                found.append(attrs.evolve(group, similarity=float(near)))
-        return tuple(found[:limit])
+        near = [each for row in [(intent_sha, "1"), *rows] for each in row]
+        return tuple(map(_group, self._groups(args=[base, self._oldest, limit, *near])))
 
     # -- deletion ----------------------------------------------------------------------------------------------
 
@@ -206,7 +205,7 @@ def _row(record: PlanRecord) -> dict[str, Any]:
         "r": record_to_row(record),
         "s": record.intent_sha,
         "t": tools,
-        "m": redis_scripts.SEPARATOR.join((record.id, *useful)) if counts else "",
+        "m": redis_scripts.SEPARATOR.join((record.id, record.model or NO_MODEL, *useful)) if counts else "",
         "p": [str(part) for part in record.sketch] if counts else [],
         "v": [
             msgspec.json.encode([record.id, place, step.tool, name, msgspec.json.encode(value).decode()]).decode()
@@ -214,6 +213,24 @@ def _row(record: PlanRecord) -> dict[str, Any]:
             for name, value in step.values.items()
         ],
     }
+
+
+def _group(row: Sequence[Any]) -> PlanGroup:
+    sha, plans, time_s, near, tools, models = row
+    return PlanGroup(
+        intent_sha=sha,
+        plans=plans,
+        tools=_top(tools, TOP_TOOLS),
+        models=_top(["" if each == NO_MODEL else each for each in models], TOP_MODELS),
+        time=float(time_s),
+        similarity=float(near) if near else None,
+    )
+
+
+def _top(flat: Sequence[Any], most: int) -> dict[str, int]:
+    """The most frequent of alternating names and counts."""
+    counts = sorted(zip(flat[::2], flat[1::2], strict=True), key=lambda each: (-each[1], each[0]))
+    return dict(counts[:most])
 
 
 def _literal(text: str) -> str:

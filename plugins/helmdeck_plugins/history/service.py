@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from helmdeck_core import (
     CallFailed,
@@ -76,8 +77,8 @@ class LearningHistory(DeckHistory):
 
     def _learned(self, store: HistoryStore, caller: str, request: str) -> Learned:
         sha, sketch, now = sha_of(request), self._access.sketch(request), time.time()
-        if isinstance(store, LearningStore):
-            weights = store.weights(caller, sha, sketch, now)
+        if _learns(type(store)):
+            weights = cast(LearningStore, store).weights(caller, sha, sketch, now)
         else:
             weights = projections.weights(store.plans(caller), sha, sketch, now)
         # One use gives half of the gain, and more uses approach all of it; with time, the weight of a use decreases.
@@ -287,6 +288,11 @@ class LearningHistory(DeckHistory):
         """Write what waits, and close the store."""
         self._writer.close()
         self._access.close()
+
+
+@functools.cache  # every plan asks, and a check against a protocol takes as long as a query
+def _learns(store: type) -> bool:
+    return issubclass(store, LearningStore)
 
 
 def _row_for(caller: str, row: Mapping[str, Any]) -> Mapping[str, Any]:

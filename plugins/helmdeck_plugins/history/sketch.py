@@ -7,8 +7,8 @@ secret of the deployment, so that hashing a dictionary does not invert them with
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
-import heapq
 import itertools
 import os
 import re
@@ -21,6 +21,9 @@ DATA_DIRECTORY = Path("~/.helmdeck")
 MAX_HASHES = 8
 MAX_WORDS = 256
 """Words of a request that are considered; a pasted document adds nothing."""
+
+MAX_KNOWN = 8_192
+"""Hashes that are kept in memory."""
 
 _WORD = re.compile(r"[^\W_]{3,}")
 _STEM_CHARS = 6
@@ -66,7 +69,7 @@ def sketch(request: str, key: bytes) -> tuple[int, ...]:
     """Return the smallest keyed hashes of the words and word pairs of a request, at most ``MAX_HASHES``, sorted."""
     words = [stem(match.group()) for match in _first(request.casefold())]
     grams = {*words, *(" ".join(pair) for pair in itertools.pairwise(words))}
-    return tuple(heapq.nsmallest(MAX_HASHES, {_hash(gram, key) for gram in grams}))
+    return tuple(sorted([_hash(gram, key) for gram in grams])[:MAX_HASHES])
 
 
 def stem(word: str) -> str:
@@ -83,6 +86,7 @@ def _first(text: str) -> list[re.Match[str]]:
     return found
 
 
+@functools.lru_cache(maxsize=MAX_KNOWN)  # most words of a request occurred in an earlier one
 def _hash(gram: str, key: bytes) -> int:
     digest = hashlib.blake2b(gram.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest()
     return int.from_bytes(digest, "big") >> 1  # databases have signed numbers of 64 bits

@@ -6,14 +6,17 @@ import contextlib
 import os
 import sqlite3
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from helmdeck_core import PlanRecord, RecordedStep
-from helmdeck_plugins.history.sql import TABLES, VERSION, SqlStore, add_records
+from helmdeck_plugins.history import sqlite_digests
+from helmdeck_plugins.history.sql import TABLES, SqlStore, add_records
+
+VERSION = 3
 
 BUSY_TIMEOUT_S = 5.0
 """Seconds to wait for another process that writes."""
@@ -64,6 +67,12 @@ class SqliteStore(SqlStore):
             self._idle.append(connection)
         else:
             connection.close()
+
+    def weights(self, caller: str, intent_sha: str, sketch: Sequence[int], now: float) -> Mapping[str, float]:
+        """Return the weights of a caller's tools for similar requests."""
+        with self.session(writes=False) as session:
+            found = sqlite_digests.weights(session.rows, caller, intent_sha, sketch, now, now - self._keep_s)
+        return super().weights(caller, intent_sha, sketch, now) if found is None else found
 
     def close(self) -> None:
         """Close the idle connections; those in use are closed after their use, or kept for the next one."""
@@ -123,8 +132,10 @@ def _migrate(session: _Session, path: Path) -> None:
         session.rows("ALTER TABLE plan_history RENAME TO plan_history_1")
         session.rows("DROP INDEX IF EXISTS plan_history_by_caller")
         session.rows("DROP INDEX IF EXISTS plan_history_by_time")
-    for statement in TABLES:
+    for statement in TABLES if version < 2 else ():
         session.rows(statement.format(real="REAL"))
+    for statement in (*sqlite_digests.TABLES, *sqlite_digests.FILL):
+        session.rows(statement)
     if version == 1:
         add_records(session, [_old_record(row) for row in session.rows(_OLD_RECORDS)])
         session.rows("DROP TABLE plan_history_1")
