@@ -63,11 +63,14 @@ def weights(
     near = {intent_sha: 1.0}
     if sketch:
         marks = ", ".join("?" * len(sketch))
-        statement = f"SELECT members, oldest FROM history_part_digest WHERE caller = ? AND part IN ({marks})"
-        rows = read(statement, (caller, *sketch))
-        if any(row[1] < oldest for row in rows):
+        statement = (
+            "SELECT group_concat(members, ' '), MIN(oldest) FROM history_part_digest "
+            f"WHERE caller = ? AND part IN ({marks})"
+        )
+        ((members, time_s),) = read(statement, (caller, *sketch))
+        if members is not None and time_s < oldest:
             return None
-        near |= _similar(" ".join([row[0] for row in rows]).split(), intent_sha, len(sketch))
+        near |= _similar((members or "").split(), intent_sha, len(sketch))
     marks = ", ".join("?" * len(near))
     statement = (
         f"SELECT intent_sha, weights, oldest FROM history_intent_digest WHERE caller = ? AND intent_sha IN ({marks})"
