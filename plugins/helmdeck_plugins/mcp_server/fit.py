@@ -21,7 +21,9 @@ _NEIGHBOURS = 6
 """Best entries of a family that count."""
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w/])")
-_FITTING_NUMBERS = 1.25
+_FITTING_NUMBER = 1.4
+"""For each of the numbers: two that fit are better evidence than one."""
+
 _MISSING_NUMBERS = 0.9
 
 
@@ -50,7 +52,7 @@ def by_numbers(scores: Sequence[Score], catalog: Catalog, request: str) -> Seque
         needed = _required_numbers(entry) if entry is not None else 0
         if not needed or needed < given:
             return 1.0
-        return _FITTING_NUMBERS if needed == given else _MISSING_NUMBERS
+        return _FITTING_NUMBER**needed if needed == given else _MISSING_NUMBERS
 
     return [attrs.evolve(each, score=each.score * factor(each)) for each in scores]
 
