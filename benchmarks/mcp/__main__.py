@@ -59,8 +59,8 @@ SEARCHES = """\
 ## Search
 
 {requests} requests in plain words, written before their first result was seen. "Found" means that a tool that serves the request is
-among the first {first} results. The search orders the entries of the ranker by effect as well. The rules of the search were developed
-with the first set; the second set was written afterwards, and its results were not used.
+among the first {first} results. The search orders the entries of the ranker by effect, by
+server and by numbers as well. Its rules were developed with the first set; of the second set, only the totals were looked at.
 
 | ranker | all | first set | second set |
 |---|--:|--:|--:|

@@ -71,10 +71,20 @@ def test_plan_as_json_is_the_wire_form_with_latency(cli):
 
 
 def test_plan_with_more_steps_shows_the_follow_up_command(cli):
-    done = cli("plan", "--model", "stub/more", "it's a", "--done", "web.search=found it", "request")
+    done = cli("plan", "--model", "stub/more", "it's a", "--done", "web.search=found it", "--caller", "bob", "request")
     assert "first step of several" in done.out
     command = done.out.splitlines()[-1]
-    words = ["plan", "--model", "stub/more", "--done", "web.search=found it", "--done", "helmdeck.memory_store=OUTPUT"]
+    words = [
+        "plan",
+        "--model",
+        "stub/more",
+        "--caller",
+        "bob",
+        "--done",
+        "web.search=found it",
+        "--done",
+        "helmdeck.memory_store=OUTPUT",
+    ]
     assert shlex.split(command) == ["helmdeck", *words, "it's a request"]
 
 

@@ -336,6 +336,15 @@ def test_command_line_records_and_shows_its_plans(cli, data):
     assert json.loads(cli("history", "plans", "--json", "--caller", "bob").out) == {"caller": "bob", "plans": []}
 
 
+def test_plan_and_route_of_the_command_line_take_a_caller(cli):
+    request = "generate an image of a boat"
+    assert cli("plan", "--caller", "bob", request).code == 0
+    assert cli("route", "--caller", "bob", request).code == 0
+    (group,) = json.loads(cli("history", "plans", "--json", "--caller", "bob").out)["plans"]
+    assert (group["plans"], group["tools"]["image.generate"]) == (2, 2)
+    assert json.loads(cli("history", "plans", "--json").out)["plans"] == []
+
+
 def test_export_forget_and_import_of_the_command_line(cli, tmp_path):
     cli("plan", "generate an image of a boat")
     lines = cli("history", "export").out

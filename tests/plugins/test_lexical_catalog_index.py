@@ -128,6 +128,8 @@ SERVERS = (
     tool("list_channels", "List the rooms of a workspace."),
     tool("fork", "Fork a repository."),
     tool("sum", "Add two numbers."),
+    tool("convert", "Convert a time to another zone."),
+    tool("show", "Print what a commit changed."),
 )
 
 
@@ -139,6 +141,9 @@ SERVERS = (
         ("What do they charge on example.org?", "browser_navigate"),
         ("Tell the people in #support", "post_message"),
         ("Take a copy of acme/shop", "fork"),
+        ("How much is 12 plus 30?", "sum"),
+        ("What is 3 pm in Lima here?", "convert"),
+        ("What is in 3f9c2aa?", "show"),
     ],
 )
 def test_kind_of_a_value_finds_the_entry_that_takes_it(request_text, needed):
@@ -146,10 +151,17 @@ def test_kind_of_a_value_finds_the_entry_that_takes_it(request_text, needed):
 
 
 @pytest.mark.parametrize(
-    "text", ["and/or", "version 3.11", "#1", "mail ada@example.org", "he/she", "24/7", "e.g. this"]
+    "text", ["and/or", "version 3.11", "#1", "mail ada@example.org", "he/she", "24/7", "e.g. this", "1234567", "decade"]
 )
 def test_text_that_only_looks_like_a_value_stands_for_nothing(text):
     assert value_terms(text) == {}
+
+
+def test_path_of_a_file_is_no_repository():
+    assert value_terms("src/app.py").keys() == value_terms("app.py").keys()
+    assert (
+        value_terms("src/app.py in acme/shop").keys() == value_terms("app.py").keys() | value_terms("acme/shop").keys()
+    )
 
 
 def test_values_of_a_pasted_document_stand_for_nothing():

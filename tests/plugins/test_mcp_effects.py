@@ -4,6 +4,7 @@ import pytest
 
 from helmdeck_core import Catalog, Entry, EntryKind, Score
 from helmdeck_plugins.mcp_server.effects import Effect, by_effect, effect_of_request, effect_of_tool
+from helmdeck_plugins.mcp_server.fit import by_family, by_numbers, family_of
 
 
 def entry(entry_id, **annotations):
@@ -63,3 +64,45 @@ def test_entries_of_similar_scores_are_ordered_by_effect_and_others_stay_behind(
     assert ordered("show Ada")[0] == "graph.read_all"
     assert ordered("Ada") == ["graph.read_all", "graph.create_node", "graph.delete_node", "mail.send"]
     assert ordered("remember Ada")[-1] == "mail.send"
+
+
+# -- families and numbers --------------------------------------------------------------------------------------
+
+
+def test_tools_of_the_family_that_matches_best_are_raised():
+    scores = [
+        Score(0, "mail__list_pages", 5.0),
+        Score(1, "web__click", 4.5),
+        Score(2, "web__type", 4.0),
+        Score(3, "web__close", 4.0),
+    ]
+    assert [score.id for score in by_family(scores)] == ["web__click", "web__type", "web__close", "mail__list_pages"]
+    assert [family_of(name) for name in ("git__status", "git.git_add", "a/b", "plain")] == ["git", "git", "a", "plain"]
+    assert list(by_family([])) == []
+
+
+def test_entry_that_requires_as_many_numbers_as_the_request_has_is_raised():
+    def tool(name, *types, required=None):
+        properties = {f"p{place}": {"type": each} for place, each in enumerate(types)}
+        schema = {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties) if required is None else required,
+        }
+        return Entry(EntryKind.PACK, name, {"name": name, "input_schema": schema})
+
+    entries = [
+        tool("a.text", "string"),
+        tool("a.sum", "number", "integer"),
+        tool("a.odd", required="p0"),
+        Entry(EntryKind.PACK, "a.any", {}),
+    ]
+    catalog = Catalog(entries)
+
+    def values(request):
+        scores = [Score(place, each.id, 1.0) for place, each in enumerate(entries)]
+        return [score.score for score in by_numbers(scores, catalog, request)]
+
+    assert values("add 12 and 3.5") == pytest.approx([1.0, 1.96, 1.0, 1.0])
+    assert values("add 12") == [1.0, 0.9, 1.0, 1.0]
+    assert values("add 1, 2 and 3 to v1.2 in src/3") == [1.0, 1.0, 1.0, 1.0]

@@ -21,7 +21,7 @@ from helmdeck_core.cli import (
     table,
 )
 from helmdeck_plugins.commands.results import price_text, trim_text
-from helmdeck_plugins.commands.shared_options import add_ranking, ranking_rows, rest_text
+from helmdeck_plugins.commands.shared_options import add_caller, add_ranking, ranking_rows, rest_text
 
 if TYPE_CHECKING:
     from helmdeck_core import Explanation
@@ -31,9 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_ranking(parser, "the model", top=12)
     parser.add_argument("--task", metavar="TASK", default="plan", help="plan, or another task such as route")
-    parser.add_argument(
-        "--caller", metavar="NAME", default="local", help="the caller whose history applies; default: local"
-    )
+    add_caller(parser)
     parser.add_argument(
         "--prompt", action="store_true", help="print the messages to standard output and the rest to standard error"
     )

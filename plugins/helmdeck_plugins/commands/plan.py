@@ -11,7 +11,7 @@ from helmdeck_command_kit import pairs, request_text, wait_for
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, hanging, inline_json, labelled, make_deck, show, show_json
 from helmdeck_plugins.commands.results import footer
-from helmdeck_plugins.commands.shared_options import add_model_call
+from helmdeck_plugins.commands.shared_options import DEFAULT_CALLER, add_model_call
 
 if TYPE_CHECKING:
     from helmdeck_core import CompletedStep, Plan, Step
@@ -40,7 +40,13 @@ def run(arguments: argparse.Namespace) -> int:
         deck,
         f"calling {model}",
         lambda progress: deck.aplan(
-            request, model=arguments.model, context=arguments.context, done=done, defaults=defaults, progress=progress
+            request,
+            model=arguments.model,
+            context=arguments.context,
+            done=done,
+            defaults=defaults,
+            caller=arguments.caller,
+            progress=progress,
         ),
     )
     if arguments.json:
@@ -68,6 +74,7 @@ def follow_up_command(arguments: argparse.Namespace, step: Step) -> str:
     words = ["helmdeck", "plan"]
     for name, value in (("--model", arguments.model), ("--context", arguments.context)):
         words += [name, value] if value else []
+    words += ["--caller", arguments.caller] if arguments.caller != DEFAULT_CALLER else []
     repeated = {**vars(arguments), "done": [*arguments.done, f"{tool}=OUTPUT"]}
     for name in ("document", "done", "default"):
         words += [word for value in repeated[name] for word in (f"--{name}", value)]

@@ -33,7 +33,12 @@ def run(arguments: argparse.Namespace) -> int:
         deck,
         f"calling {model}",
         lambda progress: deck.aroute(
-            request, model=arguments.model, context=arguments.context, defaults=defaults, progress=progress
+            request,
+            model=arguments.model,
+            context=arguments.context,
+            defaults=defaults,
+            caller=arguments.caller,
+            progress=progress,
         ),
     )
     if arguments.json:

@@ -11,6 +11,8 @@ from helmdeck_command_kit import add_catalog, add_request, whole_number
 if TYPE_CHECKING:
     from helmdeck_core import Ranking, Score
 
+DEFAULT_CALLER = "local"
+
 MAX_MATCHES = 3
 """Matched terms that are shown of an entry."""
 
@@ -21,6 +23,16 @@ def add_model(parser: argparse.ArgumentParser, purpose: str) -> None:
     :param purpose: what the model is for, such as ``the planning model``.
     """
     parser.add_argument("--model", metavar="PROVIDER/MODEL", help=f"{purpose}; default: the configured model")
+
+
+def add_caller(parser: argparse.ArgumentParser) -> None:
+    """Add ``--caller``."""
+    parser.add_argument(
+        "--caller",
+        metavar="NAME",
+        default=DEFAULT_CALLER,
+        help=f"the caller whose history applies; default: {DEFAULT_CALLER}",
+    )
 
 
 def add_model_call(parser: argparse.ArgumentParser, purpose: str, defaults: str) -> None:
@@ -39,6 +51,7 @@ def add_model_call(parser: argparse.ArgumentParser, purpose: str, defaults: str)
         default=[],
         help=f"a default value for {defaults}, JSON if it parses; may be repeated",
     )
+    add_caller(parser)
     add_catalog(parser)
 
 

@@ -23,23 +23,31 @@ Read = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]
 _PART = (
     "INSERT INTO history_part_digest SELECT {row}.caller, {row}.part, group_concat(intent_sha || ':' || size, ' '), MIN(time) "
     "FROM (SELECT intent_sha, size, time FROM history_part WHERE caller = {row}.caller AND part = {row}.part "
-    f"ORDER BY time DESC LIMIT {MAX_SAME_PART}) GROUP BY NULL"
+    f"ORDER BY time DESC LIMIT {MAX_SAME_PART}) "
 )
 _INTENT = (
     "INSERT INTO history_intent_digest SELECT {row}.caller, {row}.intent_sha, json_group_object(tool, weight), MIN(oldest) "
     "FROM (SELECT tool, SUM(weight) AS weight, MIN(time) AS oldest FROM (SELECT tool, weight, time FROM history_step "
     "WHERE caller = {row}.caller AND intent_sha = {row}.intent_sha "
-    f"ORDER BY time DESC LIMIT {MAX_STEPS}) GROUP BY tool) GROUP BY NULL"
+    f"ORDER BY time DESC LIMIT {MAX_STEPS}) GROUP BY tool) "
 )
 
 
-def _triggers(table: str, key: str, insert: str) -> Iterator[str]:
-    for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
+def _triggers(table: str, key: str, content: str, insert: str) -> Iterator[str]:
+    digest = table.replace("step", "intent") + "_digest"
+    replace = (
+        f"WHERE true ON CONFLICT (caller, {key}) DO UPDATE SET {content} = excluded.{content}, oldest = excluded.oldest"
+    )
+    for event in ("INSERT", "UPDATE"):
         yield (
-            f"CREATE TRIGGER {table}_{event.lower()} AFTER {event} ON {table} WHEN {row}.intent_sha <> '' BEGIN "
-            f"DELETE FROM {table.replace('step', 'intent')}_digest WHERE caller = {row}.caller AND {key} = {row}.{key}; "
-            f"{insert.format(row=row)}; END"
+            f"CREATE TRIGGER {table}_{event.lower()} AFTER {event} ON {table} WHEN NEW.intent_sha <> '' BEGIN "
+            f"{insert.format(row='NEW')} {replace}; END"
         )
+    yield (  # without another row, nothing is inserted
+        f"CREATE TRIGGER {table}_delete AFTER DELETE ON {table} WHEN OLD.intent_sha <> '' BEGIN "
+        f"DELETE FROM {digest} WHERE caller = OLD.caller AND {key} = OLD.{key}; "
+        f"{insert.format(row='OLD')} GROUP BY NULL; END"
+    )
 
 
 TABLES = (
@@ -49,8 +57,8 @@ TABLES = (
     """CREATE TABLE history_intent_digest (
         caller TEXT NOT NULL, intent_sha TEXT NOT NULL, weights TEXT NOT NULL, oldest REAL NOT NULL,
         PRIMARY KEY (caller, intent_sha)) WITHOUT ROWID""",
-    *_triggers("history_part", "part", _PART),
-    *_triggers("history_step", "intent_sha", _INTENT),
+    *_triggers("history_part", "part", "members", _PART),
+    *_triggers("history_step", "intent_sha", "weights", _INTENT),
 )
 FILL = ("UPDATE history_part SET size = size", "UPDATE history_step SET weight = weight")
 """Creates the digests of rows that were written without them."""
@@ -63,11 +71,14 @@ def weights(
     near = {intent_sha: 1.0}
     if sketch:
         marks = ", ".join("?" * len(sketch))
-        statement = f"SELECT members, oldest FROM history_part_digest WHERE caller = ? AND part IN ({marks})"
-        rows = read(statement, (caller, *sketch))
-        if any(row[1] < oldest for row in rows):
+        statement = (
+            "SELECT group_concat(members, ' '), MIN(oldest) FROM history_part_digest "
+            f"WHERE caller = ? AND part IN ({marks})"
+        )
+        ((members, time_s),) = read(statement, (caller, *sketch))
+        if members is not None and time_s < oldest:
             return None
-        near |= _similar(" ".join([row[0] for row in rows]).split(), intent_sha, len(sketch))
+        near |= _similar((members or "").split(), intent_sha, len(sketch))
     marks = ", ".join("?" * len(near))
     statement = (
         f"SELECT intent_sha, weights, oldest FROM history_intent_digest WHERE caller = ? AND intent_sha IN ({marks})"

@@ -23,7 +23,16 @@ _HINTS: Final = (
         ("page", "url", "browser", "navigate"),
     ),
     (re.compile(r"(?<![\w&/])#[a-z][\w-]+"), ("channel", "message")),
-    (re.compile(r"(?<![\w/.])[a-z][\w.-]*[a-z0-9]/[a-z][\w.-]*[a-z0-9](?![\w/])"), ("repository",)),
+    # "notes/todo.md" is a file.
+    (
+        re.compile(
+            rf"(?<![\w/.])[a-z][\w.-]*[a-z0-9]/(?![\w.-]*\.(?:{'|'.join(_EXTENSIONS.split())})\b)[a-z][\w.-]*[a-z0-9](?![\w/])"
+        ),
+        ("repository",),
+    ),
+    (re.compile(r"\b\d{1,2}(?::[0-5]\d)?\s?[ap]m\b|\b(?:[01]?\d|2[0-3]):[0-5]\d\b", re.IGNORECASE), ("time",)),
+    (re.compile(r"\b\d+(?:\.\d+)?\s*(?:and|plus|minus|times|[+*×÷])\s*\d"), ("number",)),
+    (re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b"), ("commit",)),
 )
 # "and/or" is no repository.
 _ALTERNATIVES: Final = re.compile(

@@ -130,6 +130,8 @@ SYNONYMS: Final[tuple[tuple[str, ...], ...]] = (
     ("summarize", "summary", "digest", "condense", "shorten", "tldr"),
     ("find", "search", "lookup", "locate", "discover", "look"),
     ("get", "retrieve", "fetch", "obtain", "read"),
+    ("open", "read", "view", "load"),
+    ("type", "enter", "input", "fill"),
     ("delete", "remove", "erase", "clear", "cancel"),
     ("send", "deliver", "forward", "share"),
     ("message", "text", "sms", "chat"),

@@ -63,7 +63,7 @@ _FACTORS: Mapping[tuple[Effect, Effect], float] = {
     (Effect.DELETE, Effect.WRITE): 0.9,
 }
 """By the effect of the request and that of the tool, what a score is multiplied by."""
-_EQUAL = 1.25
+_EQUAL = 1.4
 
 RERANKED = 20
 """Best entries of the ranking that are reordered."""

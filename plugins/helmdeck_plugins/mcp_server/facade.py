@@ -12,6 +12,7 @@ import attrs
 from helmdeck_core import Entry, EntryKind, PackError, PackErrorCode, top_k
 from helmdeck_plugins.mcp_server.effects import RERANKED, by_effect
 from helmdeck_plugins.mcp_server.entries import Tools, ToolSet, annotations_of, is_runnable
+from helmdeck_plugins.mcp_server.fit import CONSIDERED, by_family, by_numbers
 from helmdeck_plugins.mcp_server.tools import OBJECT, PLAN, READS, TEXT, Tool, ToolCall, object_schema
 
 SEARCH = "helmdeck__search"
@@ -107,8 +108,9 @@ class _Caller:
 def _search(tools: Tools, call: ToolCall) -> Mapping[str, Any]:
     current = tools.current()
     query, limit = call.arguments["query"], call.arguments.get("limit", DEFAULT_MATCHES)
-    best = [score for score in top_k(call.deck.rank(query).scores, max(limit, RERANKED)) if score.score > 0]
-    scores = by_effect(best, current.catalog, query)[:limit]
+    best = [score for score in top_k(call.deck.rank(query).scores, max(limit, CONSIDERED)) if score.score > 0]
+    fitting = by_numbers(by_family(best)[: max(limit, RERANKED)], current.catalog, query)
+    scores = by_effect(fitting, current.catalog, query)[:limit]
     entries = (current.catalog.get(score.id) for score in scores)
     found = [_match(call, current, entry) for entry in entries if entry is not None]
     result: dict[str, Any] = {"tools": found, "total": len(current.catalog)}
