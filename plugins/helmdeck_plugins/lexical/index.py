@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Final
 
@@ -75,6 +75,17 @@ SYNONYMS_OF: Final = _synonym_table()
 """The synonyms of a term, and the kinds that it is a case of."""
 
 
+class _Peaks(dict[str, float]):
+    """The largest score contribution of each term that was asked for."""
+
+    def __init__(self, peak: Callable[[str], float]) -> None:
+        self._peak = peak
+
+    def __missing__(self, term: str) -> float:
+        self[term] = found = self._peak(term)
+        return found
+
+
 class LexicalIndex:
     """The index of one catalog. Immutable and thread-safe.
 
@@ -91,7 +102,7 @@ class LexicalIndex:
         self._by_id = sorted(range(len(self._ids)), key=self._ids.__getitem__)
         self._expansions: dict[str, tuple[tuple[str, float], ...]] = {}
         self._fields = cache(self._postings.fields_of)
-        self._peak = cache(self._postings.peak)
+        self._peaks = _Peaks(self._postings.peak)
         self.verbs = self._postings.verbs
 
     # -- ranking ------------------------------------------------------------------------------------------
@@ -177,7 +188,7 @@ class LexicalIndex:
             for index, impact in impacts[term].items():
                 scores[index] = get(index, 0.0) + impact
         if rows and not scores:
-            scores[0] = self._peak(rows[0][1])
+            scores[0] = self._peaks[rows[0][1]]
         return max(scores.values(), default=0.0) / math.sqrt(len(found) + _CHANCE_TERMS)
 
     def _expand(self, weights: Mapping[str, float]) -> dict[str, float]:
@@ -225,24 +236,26 @@ class LexicalIndex:
         After ``most`` postings, and after each doubling of their number, entries are left out that the remaining terms
         will hardly lift to the score of the last leader.
         """
-        impacts, common, peak = self._postings.impacts, self._postings.common, self._peak
-        rows = [(peak(term) * weight, term) for term, weight in query.items() if term not in common]
+        impacts, common, peaks = self._postings.impacts, self._postings.common, self._peaks
+        rows = [(peaks[term] * weight, term) for term, weight in query.items() if term not in common]
         if not rows:
-            rows = [(peak(term) * weight, term) for term, weight in query.items()]
+            rows = [(peaks[term] * weight, term) for term, weight in query.items()]
         rows.sort(reverse=True)
         scores: dict[int, float] = {}
         get = scores.get
         touched = 0
         for position, (_, term) in enumerate(rows):
-            found = impacts[term]
+            found, weight = impacts[term], query[term]
             touched += len(found)
             if touched > most and len(scores) >= leaders:
-                least = heapq.nlargest(leaders, scores.values())[-1]
                 gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows[position:]])
-                if gain < least or touched > _MOST_TOUCHED:
+                if touched > _MOST_TOUCHED or gain < _lowest(scores, leaders):
                     return self._score_survivors(scores, rows[position:], query, leaders)
                 most = 2 * touched
-            weight = query[term]
+            if not scores:
+                scores = {index: weight * impact for index, impact in found.items()}
+                get = scores.get
+                continue
             for index, impact in found.items():
                 scores[index] = get(index, 0.0) + weight * impact
         return scores
@@ -259,12 +272,13 @@ class LexicalIndex:
         gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows])
         for start in range(0, len(rows), _TERMS_AT_ONCE):
             if len(scores) > 2 * leaders:
-                least = heapq.nlargest(leaders, scores.values())[-1] - gain
+                least = _lowest(scores, leaders) - gain
                 scores = {index: score for index, score in scores.items() if score >= least}
+            alive = scores.keys()
             for bound, term in rows[start : start + _TERMS_AT_ONCE]:
                 gain -= _EXPECTED_GAIN * bound
                 weight, found = query[term], impacts[term]
-                for index in found.keys() & scores.keys():
+                for index in found.keys() & alive:
                     scores[index] += weight * found[index]
         return scores
 
@@ -344,6 +358,15 @@ class LexicalIndex:
         labels = self._postings.labels_of(index)
         found = [(-labels[term][1] * query[term], labels[term][0]) for term in query.keys() & labels.keys()]
         return tuple(dict.fromkeys([*keywords, *(label for _, label in sorted(found))]))[:_EXPLAINED_TERMS]
+
+
+def _lowest(scores: Mapping[int, float], count: int) -> float:
+    """Return the score of rank ``count``."""
+    found = scores.values()
+    half = max(found) / 2
+    best = [score for score in found if score > half]
+    # Selecting the best of a few is much faster than of all.
+    return heapq.nlargest(count, best if len(best) >= count else found)[-1]
 
 
 def _reward(scores: dict[int, float], phrases: Sequence[tuple[Phrase, float]]) -> None:
