@@ -52,6 +52,11 @@ _MOST_TOUCHED: Final = 2_500
 _TERMS_AT_ONCE: Final = 8
 # Share of the largest possible score of the remaining terms that an entry is expected to gain.
 _EXPECTED_GAIN: Final = 0.2
+# Entries that are scored further once entries are left out, for each leader.
+_MOST_SURVIVORS: Final = 4
+# Terms whose largest possible score is below this share of the first term's count nothing, unless there are few terms.
+_NEGLIGIBLE: Final = 0.1
+_FEW_TERMS: Final = 8
 # Postings read for the relevance of a sentence, of which only the best score is used.
 _TOUCHED_BY_SENTENCE: Final = 200
 # Size limit of the cache of term expansions.
@@ -176,20 +181,27 @@ class LexicalIndex:
 
         Only the rarest terms count, up to a number of postings; of a sentence of common words, the rarest one.
         """
-        impacts = self._postings.impacts
+        impacts, peaks = self._postings.impacts, self._peaks
         rows = sorted([(len(impacts[term]), term) for term in found if term in impacts])
-        scores: dict[int, float] = {}
-        get = scores.get
-        touched = 0
-        for size, term in rows:
+        if not rows:
+            return 0.0
+        touched = kept = 0
+        for size, _ in rows:
             touched += size
             if touched > _TOUCHED_BY_SENTENCE:
                 break
-            for index, impact in impacts[term].items():
-                scores[index] = get(index, 0.0) + impact
-        if rows and not scores:
-            scores[0] = self._peaks[rows[0][1]]
-        return max(scores.values(), default=0.0) / math.sqrt(len(found) + _CHANCE_TERMS)
+            kept += 1
+        best = peaks[rows[0][1]]
+        if kept > 1:
+            scores = dict(impacts[rows[0][1]])
+            get = scores.get
+            for _, term in rows[1 : kept - 1]:
+                for index, impact in impacts[term].items():
+                    scores[index] = get(index, 0.0) + impact
+            last = impacts[rows[kept - 1][1]]
+            shared = [scores[index] + last[index] for index in scores.keys() & last.keys()]
+            best = max(max(scores.values()), peaks[rows[kept - 1][1]], *shared)
+        return best / math.sqrt(len(found) + _CHANCE_TERMS)
 
     def _expand(self, weights: Mapping[str, float]) -> dict[str, float]:
         """Expand terms to terms of the catalog: themselves, parts of compounds, related forms, synonyms."""
@@ -241,6 +253,9 @@ class LexicalIndex:
         if not rows:
             rows = [(peaks[term] * weight, term) for term, weight in query.items()]
         rows.sort(reverse=True)
+        if len(rows) > _FEW_TERMS:
+            least = _NEGLIGIBLE * rows[0][0]
+            rows = [row for row in rows if row[0] >= least]
         scores: dict[int, float] = {}
         get = scores.get
         touched = 0
@@ -273,6 +288,8 @@ class LexicalIndex:
         for start in range(0, len(rows), _TERMS_AT_ONCE):
             if len(scores) > 2 * leaders:
                 least = _lowest(scores, leaders) - gain
+                if len(scores) > _MOST_SURVIVORS * leaders:
+                    least = max(least, _lowest(scores, _MOST_SURVIVORS * leaders))
                 scores = {index: score for index, score in scores.items() if score >= least}
             alive = scores.keys()
             for bound, term in rows[start : start + _TERMS_AT_ONCE]:
@@ -311,14 +328,18 @@ class LexicalIndex:
         confidence: list[float] = []
         for clause in voters:
             of_clause = self.clause_scores(clause)
-            top = self.best_entry(of_clause)
-            if top is None:
+            if not of_clause:
                 continue
-            highest = of_clause[top]
-            for index, score in [(i, score) for i, score in of_clause.items() if score > _CLOSE * highest]:
-                lifts[index] = max(lifts.get(index, 0.0), (score / highest) ** 2)
-            best[top] = None
-            confidence.append(score_margin(heapq.nlargest(2, of_clause.values())))
+            highest = max(of_clause.values())
+            least = _CLOSE * highest
+            close = [(index, score) for index, score in of_clause.items() if score > least]
+            for index, score in close:
+                share = (score / highest) ** 2
+                if share > lifts.get(index, 0.0):
+                    lifts[index] = share
+            best[min([index for index, score in close if score == highest], key=self._ids.__getitem__)] = None
+            ranked = close if len(close) > 1 else of_clause.items()
+            confidence.append(score_margin(heapq.nlargest(2, [score for _, score in ranked])))
         for index, share in lifts.items():
             scores[index] = scores.get(index, 0.0) + worth * share
         return tuple(best), tuple(confidence)
