@@ -44,6 +44,10 @@ MOST_MISSED = 0.25
 NAMES = (*(("request", name) for name in cues.FEATURES), *(("document", name) for name in cues.FEATURES),
          *(("border", name) for name in BORDER), *(("layout", name) for name in LAYOUT))  # fmt: skip
 
+# With unit vectors as weights, the score of a layout is its vector of features.
+_UNITS = iter(np.eye(len(NAMES)))
+UNITS = layout.Model(*[[next(_UNITS) for _ in names] for names in (cues.FEATURES, cues.FEATURES, BORDER, LAYOUT)])
+
 Rank = Callable[[Sequence[str]], float]
 Array = np.ndarray[Any, Any]
 
@@ -173,13 +177,13 @@ def example(parts: Iterable[tuple[str, bool]], source: Source, document: Documen
         place = max(place, whole.find(sentence.text[:40], place))
         wanted.append(sum(flags[place : place + len(sentence.text)]))
         place += len(sentence.text)
-    text = Text(found, widths, source.relevance)
-    rows = vectors(text)
+    layouts = Text(found, widths, source.relevance).layouts(UNITS)
+    rows = np.array([each.score for each in layouts], dtype=np.float32)
     count = len(found)
     size = np.array([len(sentence.text) for sentence in found], dtype=float)
     asked = np.array(wanted, dtype=float)
-    inside: Array = np.zeros((len(text.layouts), count))
-    for row, each in zip(inside, text.layouts, strict=True):
+    inside: Array = np.zeros((len(layouts), count))
+    for row, each in zip(inside, layouts, strict=True):
         row[each.start : each.end] = 1.0
         if each.is_around:
             row[:] = 1.0 - row
@@ -190,37 +194,6 @@ def example(parts: Iterable[tuple[str, bool]], source: Source, document: Documen
     target = (wrong == least).astype(float)
     return Example(source.name, f"{document.language}:{document.name}", mode, rows, target / target.sum(),
                    asked / size, np.array(widths, dtype=float))  # fmt: skip
-
-
-def vectors(text: Text) -> Array:
-    """Return a row for each layout, as the plug-in adds the same features up."""
-    features: Array = np.zeros((len(text.found), len(cues.FEATURES)))
-    for at, vector in enumerate(text.vectors):
-        for place, value in vector.items():
-            features[at, place] = value
-    sums = np.vstack([np.zeros(features.shape[1]), np.cumsum(features, axis=0)])
-    most, count = layout.EVIDENCE_SENTENCES, len(text.found)
-    rows: Array = np.zeros((len(text.layouts), len(NAMES)), dtype=np.float32)
-    wide = len(cues.FEATURES)
-    for row, each in zip(rows, text.layouts, strict=True):
-        inside = sums[each.end] - sums[each.start]
-        if each.is_around:
-            inside = sums[count] - inside
-        rest = count - each.size
-        row[:wide] = inside * min(1.0, most / each.size)
-        if rest:
-            row[wide : 2 * wide] = (sums[count] - inside) * min(1.0, most / rest)
-        borders = row[2 * wide : 2 * wide + len(BORDER)]
-        if each.before >= 0:
-            borders += text.before[each.before]
-        if each.after >= 0:
-            borders += text.after[each.after]
-        own = row[2 * wide + len(BORDER) :]
-        if rest:
-            own[: layout.ALONE_FEATURES] = each.features
-        else:
-            own[layout.ALONE_FEATURES :] = each.features
-    return rows
 
 
 def fit(examples: Sequence[Example], ridge: float = RIDGE, steps: int = 12) -> Array:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -131,6 +130,10 @@ _QUOTES: Final = '"\u201c\u201e\u00ab\u300c>|'
 _VALUE: Final = re.compile(
     "(?<!^)[0-9]|\"[^\"]{1,80}\"|(?<!\\w)'[^']{1,80}'(?!\\w)|\u201c[^\u201d]{1,80}\u201d|\u300c[^\u300d]{1,80}\u300d"
 )
+# Most sentences have none of these characters, and one search of a set of characters is fast.
+_VALUE_START: Final = re.compile("[0-9\"'\u201c\u300c]")
+_SYMBOL_OR_CELL: Final = re.compile(r"[{}()<>\[\]=;_$\\/@|~^&%]|[,\t](?=\S)")
+_NONE: Final[list[tuple[int, float]]] = []
 _SYMBOL: Final = re.compile(r"[{}()<>\[\]=;_$\\/@|~^&%]")
 _CELL: Final = re.compile(r"[,;\t|](?=\S)")
 _LONG: Final = 160
@@ -139,10 +142,10 @@ _SEARCHED: Final = 400
 _COUNTED: Final = 80
 
 
-def features(sentence: Sentence) -> tuple[dict[int, float], str]:
-    """Return the features of a sentence that are not zero, by place, and its language; the context adds features.
+def features(sentence: Sentence) -> tuple[int, Sequence[tuple[int, float]], str]:
+    """Return the features of a sentence and its language; the context adds features.
 
-    The language is a script or, of Latin letters, a language; empty where that is not clear.
+    :returns: features that are 1 as a bit for each place, places and values of the others, and the language. The language is a script or, of Latin letters, a language; empty where that is not clear.
     """
     text, found = sentence.text[:_SEARCHED], sentence.words[:_COUNTED]
     flags, counts = _BASE, 0
@@ -183,23 +186,20 @@ def features(sentence: Sentence) -> tuple[dict[int, float], str]:
         flags |= _BIT["label"]
     if _BULLET.match(text):
         flags |= _BIT["bullet"]
-    if _VALUE.search(text):
+    if _VALUE_START.search(text) and _VALUE.search(text):
         flags |= _BIT["value"]
     if not flags & _ADDRESSED:
         flags |= _BIT["statement"]
-    vector = dict.fromkeys(_places(flags), 1.0)
-    symbols = len(_SYMBOL.findall(text))
-    if symbols:
-        vector[SYMBOLS] = min(1.0, 10 * symbols / len(text))
-    cells = len(_CELL.findall(text))
-    if cells > 1:
-        vector[_PLACE["cells"]] = min(1.0, cells / 5)
-    return vector, language
-
-
-@lru_cache(maxsize=4_096)
-def _places(flags: int) -> tuple[int, ...]:
-    return tuple(place for place in range(len(FEATURES)) if flags >> place & 1)
+    values = _NONE
+    if _SYMBOL_OR_CELL.search(text):
+        values = []
+        symbols = len(_SYMBOL.findall(text))
+        if symbols:
+            values.append((SYMBOLS, min(1.0, 10 * symbols / len(text))))
+        cells = len(_CELL.findall(text))
+        if cells > 1:
+            values.append((_PLACE["cells"], min(1.0, cells / 5)))
+    return flags, values, language
 
 
 def _other_cues(text: str, flags: int) -> int:
@@ -213,13 +213,15 @@ def _other_cues(text: str, flags: int) -> int:
     return found
 
 
-ASKING: Final = frozenset(_PLACE[name] for name in ("command", "please", "asks_you", "wish", "question"))
-"""The places of features of which each alone makes a sentence a request."""
-CONTEXT: Final = tuple(_PLACE[name] for name in ("other_tongue", "repeated", "relevance", "unrelated", "dull"))
-"""The places of the features that depend on the other sentences."""
-LABEL, BULLET, LETTER, OPEN_END, SYMBOLS, STATEMENT = (
-    _PLACE[name] for name in ("label", "bullet", "letter", "open_end", "symbols", "statement")
-)
+ASKING: Final = sum(_BIT[name] for name in ("command", "please", "asks_you", "wish", "question"))
+"""The bits of features of which each alone makes a sentence a request."""
+BASE, LABEL, BULLET, LETTER, OPEN_END, STATEMENT, OTHER_TONGUE, UNRELATED, DULL = (
+    _BIT[name]
+    for name in (
+        "base", "label", "bullet", "letter", "open_end", "statement", "other_tongue", "unrelated", "dull",
+    )
+)  # fmt: skip
+SYMBOLS, REPEATED, RELEVANCE = (_PLACE[name] for name in ("symbols", "repeated", "relevance"))
 
 
 def _command(found: Sequence[str]) -> int:

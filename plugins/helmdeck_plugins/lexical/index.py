@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Final
 
@@ -52,6 +52,11 @@ _MOST_TOUCHED: Final = 2_500
 _TERMS_AT_ONCE: Final = 8
 # Share of the largest possible score of the remaining terms that an entry is expected to gain.
 _EXPECTED_GAIN: Final = 0.2
+# Entries that are scored further once entries are left out, for each leader.
+_MOST_SURVIVORS: Final = 4
+# Terms whose largest possible score is below this share of the first term's count nothing, unless there are few terms.
+_NEGLIGIBLE: Final = 0.1
+_FEW_TERMS: Final = 8
 # Postings read for the relevance of a sentence, of which only the best score is used.
 _TOUCHED_BY_SENTENCE: Final = 200
 # Size limit of the cache of term expansions.
@@ -75,6 +80,17 @@ SYNONYMS_OF: Final = _synonym_table()
 """The synonyms of a term, and the kinds that it is a case of."""
 
 
+class _Peaks(dict[str, float]):
+    """The largest score contribution of each term that was asked for."""
+
+    def __init__(self, peak: Callable[[str], float]) -> None:
+        self._peak = peak
+
+    def __missing__(self, term: str) -> float:
+        self[term] = found = self._peak(term)
+        return found
+
+
 class LexicalIndex:
     """The index of one catalog. Immutable and thread-safe.
 
@@ -91,7 +107,7 @@ class LexicalIndex:
         self._by_id = sorted(range(len(self._ids)), key=self._ids.__getitem__)
         self._expansions: dict[str, tuple[tuple[str, float], ...]] = {}
         self._fields = cache(self._postings.fields_of)
-        self._peak = cache(self._postings.peak)
+        self._peaks = _Peaks(self._postings.peak)
         self.verbs = self._postings.verbs
 
     # -- ranking ------------------------------------------------------------------------------------------
@@ -165,20 +181,27 @@ class LexicalIndex:
 
         Only the rarest terms count, up to a number of postings; of a sentence of common words, the rarest one.
         """
-        impacts = self._postings.impacts
+        impacts, peaks = self._postings.impacts, self._peaks
         rows = sorted([(len(impacts[term]), term) for term in found if term in impacts])
-        scores: dict[int, float] = {}
-        get = scores.get
-        touched = 0
-        for size, term in rows:
+        if not rows:
+            return 0.0
+        touched = kept = 0
+        for size, _ in rows:
             touched += size
             if touched > _TOUCHED_BY_SENTENCE:
                 break
-            for index, impact in impacts[term].items():
-                scores[index] = get(index, 0.0) + impact
-        if rows and not scores:
-            scores[0] = self._peak(rows[0][1])
-        return max(scores.values(), default=0.0) / math.sqrt(len(found) + _CHANCE_TERMS)
+            kept += 1
+        best = peaks[rows[0][1]]
+        if kept > 1:
+            scores = dict(impacts[rows[0][1]])
+            get = scores.get
+            for _, term in rows[1 : kept - 1]:
+                for index, impact in impacts[term].items():
+                    scores[index] = get(index, 0.0) + impact
+            last = impacts[rows[kept - 1][1]]
+            shared = [scores[index] + last[index] for index in scores.keys() & last.keys()]
+            best = max(max(scores.values()), peaks[rows[kept - 1][1]], *shared)
+        return best / math.sqrt(len(found) + _CHANCE_TERMS)
 
     def _expand(self, weights: Mapping[str, float]) -> dict[str, float]:
         """Expand terms to terms of the catalog: themselves, parts of compounds, related forms, synonyms."""
@@ -225,24 +248,29 @@ class LexicalIndex:
         After ``most`` postings, and after each doubling of their number, entries are left out that the remaining terms
         will hardly lift to the score of the last leader.
         """
-        impacts, common, peak = self._postings.impacts, self._postings.common, self._peak
-        rows = [(peak(term) * weight, term) for term, weight in query.items() if term not in common]
+        impacts, common, peaks = self._postings.impacts, self._postings.common, self._peaks
+        rows = [(peaks[term] * weight, term) for term, weight in query.items() if term not in common]
         if not rows:
-            rows = [(peak(term) * weight, term) for term, weight in query.items()]
+            rows = [(peaks[term] * weight, term) for term, weight in query.items()]
         rows.sort(reverse=True)
+        if len(rows) > _FEW_TERMS:
+            least = _NEGLIGIBLE * rows[0][0]
+            rows = [row for row in rows if row[0] >= least]
         scores: dict[int, float] = {}
         get = scores.get
         touched = 0
         for position, (_, term) in enumerate(rows):
-            found = impacts[term]
+            found, weight = impacts[term], query[term]
             touched += len(found)
             if touched > most and len(scores) >= leaders:
-                least = heapq.nlargest(leaders, scores.values())[-1]
                 gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows[position:]])
-                if gain < least or touched > _MOST_TOUCHED:
+                if touched > _MOST_TOUCHED or gain < _lowest(scores, leaders):
                     return self._score_survivors(scores, rows[position:], query, leaders)
                 most = 2 * touched
-            weight = query[term]
+            if not scores:
+                scores = {index: weight * impact for index, impact in found.items()}
+                get = scores.get
+                continue
             for index, impact in found.items():
                 scores[index] = get(index, 0.0) + weight * impact
         return scores
@@ -259,12 +287,15 @@ class LexicalIndex:
         gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows])
         for start in range(0, len(rows), _TERMS_AT_ONCE):
             if len(scores) > 2 * leaders:
-                least = heapq.nlargest(leaders, scores.values())[-1] - gain
+                least = _lowest(scores, leaders) - gain
+                if len(scores) > _MOST_SURVIVORS * leaders:
+                    least = max(least, _lowest(scores, _MOST_SURVIVORS * leaders))
                 scores = {index: score for index, score in scores.items() if score >= least}
+            alive = scores.keys()
             for bound, term in rows[start : start + _TERMS_AT_ONCE]:
                 gain -= _EXPECTED_GAIN * bound
                 weight, found = query[term], impacts[term]
-                for index in found.keys() & scores.keys():
+                for index in found.keys() & alive:
                     scores[index] += weight * found[index]
         return scores
 
@@ -297,14 +328,18 @@ class LexicalIndex:
         confidence: list[float] = []
         for clause in voters:
             of_clause = self.clause_scores(clause)
-            top = self.best_entry(of_clause)
-            if top is None:
+            if not of_clause:
                 continue
-            highest = of_clause[top]
-            for index, score in [(i, score) for i, score in of_clause.items() if score > _CLOSE * highest]:
-                lifts[index] = max(lifts.get(index, 0.0), (score / highest) ** 2)
-            best[top] = None
-            confidence.append(score_margin(heapq.nlargest(2, of_clause.values())))
+            highest = max(of_clause.values())
+            least = _CLOSE * highest
+            close = [(index, score) for index, score in of_clause.items() if score > least]
+            for index, score in close:
+                share = (score / highest) ** 2
+                if share > lifts.get(index, 0.0):
+                    lifts[index] = share
+            best[min([index for index, score in close if score == highest], key=self._ids.__getitem__)] = None
+            ranked = close if len(close) > 1 else of_clause.items()
+            confidence.append(score_margin(heapq.nlargest(2, [score for _, score in ranked])))
         for index, share in lifts.items():
             scores[index] = scores.get(index, 0.0) + worth * share
         return tuple(best), tuple(confidence)
@@ -344,6 +379,15 @@ class LexicalIndex:
         labels = self._postings.labels_of(index)
         found = [(-labels[term][1] * query[term], labels[term][0]) for term in query.keys() & labels.keys()]
         return tuple(dict.fromkeys([*keywords, *(label for _, label in sorted(found))]))[:_EXPLAINED_TERMS]
+
+
+def _lowest(scores: Mapping[int, float], count: int) -> float:
+    """Return the score of rank ``count``."""
+    found = scores.values()
+    half = max(found) / 2
+    best = [score for score in found if score > half]
+    # Selecting the best of a few is much faster than of all.
+    return heapq.nlargest(count, best if len(best) >= count else found)[-1]
 
 
 def _reward(scores: dict[int, float], phrases: Sequence[tuple[Phrase, float]]) -> None:

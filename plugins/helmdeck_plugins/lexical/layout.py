@@ -38,6 +38,8 @@ _FEATURED_ENDS: Final = 60
 EVIDENCE_SENTENCES: Final = 4
 # Words of sentences with a lower probability count nothing.
 _NEGLIGIBLE: Final = 0.25
+# Size limit of the cache of sums of weights.
+_MAX_SUMS: Final = 20_000
 # Usual length of a request and of a document, in characters.
 _REQUEST_LENGTH: Final = 180.0
 _DOCUMENT_LENGTH: Final = 1000.0
@@ -64,32 +66,53 @@ class Layout(NamedTuple):
     """One split of a text into request and document.
 
     :ivar start: the sentences from here up to ``end`` are the request; the document, if ``is_around``.
-    :ivar before: the border in front of the request's sentences, or -1; ``after`` the one behind them, or -1.
-    :ivar features: values of the first features of ``LAYOUT``, or of those of a text alone.
+    :ivar score: the sum of the weights of its features.
     """
 
     start: int
     end: int
     is_around: bool
-    size: int
-    before: int
-    after: int
-    features: tuple[float, ...]
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether the whole text is the request."""
-        return self.before < 0 and self.after < 0
+    score: float
 
 
 @attrs.frozen
 class Model:
-    """The weights, in the order of the names of the features."""
+    """The weights, in the order of the names of the features.
 
-    request: tuple[float, ...]
-    document: tuple[float, ...]
-    border: tuple[float, ...]
-    layout: tuple[float, ...]
+    The scores of layouts are linear in the weights, and no step depends on their values: with unit vectors of NumPy as
+    weights, the "score" of a layout is its vector of features. So the weights are fitted on exactly what is computed here.
+    """
+
+    request: Sequence[float]
+    document: Sequence[float]
+    border: Sequence[float]
+    layout: Sequence[float]
+    _sums: dict[int, tuple[float, float, float, float]] = attrs.field(factory=dict, init=False, eq=False)
+
+    def sums(self, flags: int) -> tuple[float, float, float, float]:
+        """Return the weight of the features of a sentence in a request and in a document, and beside a border in these."""
+        found = self._sums.get(flags)
+        if found is not None:
+            return found
+        places = [place for place in range(len(cues.FEATURES)) if flags >> place & 1]
+        asks, opens, states = flags & cues.ASKING, flags & cues.OPEN_END, flags & cues.STATEMENT
+        own, beside = _borders("own", "asks", "open", "statement"), _borders(
+            "neighbour", "asks", "open", "statement", "bullet"
+        )  # fmt: skip
+        known = (asks, opens, states, flags & cues.BULLET)
+        found = (
+            sum([self.request[place] for place in places]),
+            sum([self.document[place] for place in places]),
+            sum([self.border[place] for place, is_so in zip(own, known, strict=False) if is_so]),
+            sum([self.border[place] for place, is_so in zip(beside, known, strict=True) if is_so]),
+        )
+        if len(self._sums) < _MAX_SUMS:
+            self._sums[flags] = found
+        return found
+
+
+def _borders(side: str, *names: str) -> list[int]:
+    return [BORDER.index(f"{side}_{name}") for name in names]
 
 
 @cache
@@ -111,7 +134,7 @@ def asking_chances(found: Sequence[Sentence], relevance: Relevance | None = None
     widths = [width(sentence.text) for sentence in found]
     if sum(widths) < SHORT_TEXT or len(found) < 2:
         return everything
-    chances = _chances(Text(found, widths, relevance), model())
+    chances = _chances(len(found), Text(found, widths, relevance).layouts(model()))
     if sum([size for size, chance in zip(widths, chances, strict=True) if chance < 0.5]) < _SHORT_DOCUMENT:
         return everything
     best = max(chances)
@@ -127,11 +150,7 @@ def width(text: str) -> int:
 
 
 class Text:
-    """The features of a text: of its sentences, of each border between two of them, and of each layout.
-
-    :ivar vectors: for each sentence, places and values of its features.
-    :ivar before: features of each border in front of a request; ``after`` the same behind a request.
-    """
+    """The features of a text: of its sentences, of the borders between them, and of its layouts."""
 
     def __init__(self, found: Sequence[Sentence], widths: Sequence[int], relevance: Relevance | None) -> None:
         self.found = found
@@ -139,152 +158,189 @@ class Text:
         count = len(found)
         ends = min(count, _FEATURED_ENDS)
         featured = range(count) if count <= 2 * ends else (*range(ends), *range(count - ends, count))
-        self._own: list[dict[int, float]] = [{0: 1.0}] * count
+        self._flags = [cues.BASE] * count
+        self._values: list[Sequence[tuple[int, float]]] = [()] * count
         self._tongues = [""] * count
         for i in featured:
-            self._own[i], self._tongues[i] = cues.features(found[i])
-        self._is_asking = [not cues.ASKING.isdisjoint(own) for own in self._own]
-        self._context(featured, relevance)
-        self._cohere()
-        self.layouts = list(self._layouts())
+            self._flags[i], self._values[i], self._tongues[i] = cues.features(found[i])
+        self._is_asking = [flags & cues.ASKING != 0 for flags in self._flags]
+        self._context(featured)
+        self._relevance = [0.0] * count
+        if relevance is not None:
+            self._relate(relevance)
 
-    @property
-    def vectors(self) -> Sequence[Mapping[int, float]]:
-        """Features of each sentence."""
-        return self._own
-
-    def _context(self, featured: Sequence[int], relevance: Relevance | None) -> None:
+    def _context(self, featured: Sequence[int]) -> None:
         """Add the features that depend on the other sentences."""
-        found, count = self.found, len(self.found)
-        other, repeated, relevant, unrelated, dull = cues.CONTEXT
+        found = self.found
         sizes: dict[str, int] = {}
         for i in featured:
-            if self._tongues[i]:
-                sizes[self._tongues[i]] = sizes.get(self._tongues[i], 0) + len(found[i].text)
-        self.main_tongue = max(sizes, key=lambda name: sizes[name]) if sizes else ""
-        self.tongue_share = sizes[self.main_tongue] / sum(sizes.values()) if sizes else 1.0
-        frequency: dict[str, int] = {}
+            if tongue := self._tongues[i]:
+                sizes[tongue] = sizes.get(tongue, 0) + len(found[i].text)
+        main = max(sizes, key=lambda name: sizes[name]) if sizes else ""
+        self._tongue_share = sizes[main] / sum(sizes.values()) if sizes else 1.0
+        seen: set[str] = set()
+        again: set[str] = set()
         for i in featured:
-            for term in found[i].terms:
-                frequency[term] = frequency.get(term, 0) + 1
+            terms = found[i].terms
+            again.update(seen.intersection(terms))
+            seen.update(terms)
         for i in featured:
-            own, terms = self._own[i], found[i].terms
-            if self._tongues[i] and self._tongues[i] != self.main_tongue:
-                own[other] = 1.0
-            if terms:
-                own[repeated] = sum([frequency[term] > 1 for term in terms]) / len(terms)
-        self.relevance: dict[int, float] = {}
-        if relevance is None:
-            return
+            if len(sizes) > 1 and self._tongues[i] and self._tongues[i] != main:
+                self._flags[i] |= cues.OTHER_TONGUE
+            if terms := found[i].terms:
+                repeated = len(again.intersection(terms)) / len(terms)
+                self._values[i] = (*self._values[i], (cues.REPEATED, repeated))
+
+    def _relate(self, relevance: Relevance) -> None:
+        """Add the relevance of the sentences near the ends."""
+        count = len(self.found)
         ends = range(count) if count <= 2 * _RELEVANT_ENDS else (
             *range(_RELEVANT_ENDS), *range(count - _RELEVANT_ENDS, count)
         )  # fmt: skip
-        fits = {i: relevance(found[i].terms) for i in ends}
-        best = max(fits.values())
-        if best > 0:
-            for i, fit in fits.items():
-                self.relevance[i] = self._own[i][relevant] = fit / best - 0.5
-                if not fit:
-                    self._own[i][unrelated] = 1.0
-                if fit < best / 2 and cues.STATEMENT in self._own[i]:
-                    self._own[i][dull] = 1.0
+        fits = [(i, relevance(self.found[i].terms)) for i in ends]
+        best = max([fit for _, fit in fits])
+        for i, fit in fits if best > 0 else ():
+            self._relevance[i] = relative = fit / best - 0.5
+            self._values[i] = (*self._values[i], (cues.RELEVANCE, relative))
+            if not fit:
+                self._flags[i] |= cues.UNRELATED
+            if fit < best / 2 and self._flags[i] & cues.STATEMENT:
+                self._flags[i] |= cues.DULL
 
-    def _cohere(self) -> None:
-        """Compute the features of the borders."""
+    # -- layouts -------------------------------------------------------------------------------------------
+
+    def layouts(self, weights: Model) -> list[Layout]:
+        """Return the plausible layouts with their scores."""
         found, count = self.found, len(self.found)
+        flags = self._flags
+        sums = [weights.sums(each) for each in flags]
+        asking, telling = self._evidence(weights, sums)
+        before, after = self._borders(weights, sums)
+        last, first, inside, around, *others = weights.layout[:ALONE_FEATURES]
+        (by_length, by_length2, by_document, by_document2, by_size, broken_, wrapped_, titled_, silent, silent_end,
+         by_loud, quiet) = others  # fmt: skip
+        every = list(accumulate(map(int, self._is_asking), initial=0))
+        paragraphs = list(accumulate([sentence.gap is Gap.NEW_PARAGRAPH for sentence in found], initial=0))
+        lines = list(accumulate([sentence.gap is Gap.NEW_LINE for sentence in found], initial=0))
+        lengths, whole, asked = self._lengths, self._lengths[count], every[count]
+        title = titled_ if flags[0] & cues.OPEN_END and not self._is_asking[0] else 0.0
+        most = EVIDENCE_SENTENCES
+
+        def beside(start: int, end: int, score: float, *, is_around: bool = False) -> Layout:
+            """Score a layout with the sentences from ``start`` to ``end`` on one side, the others on the other."""
+            own, told = asking[end] - asking[start], telling[end] - telling[start]
+            length, size, asks = lengths[end] - lengths[start], end - start, every[end] - every[start]
+            broken = paragraphs[end] - paragraphs[start + 1]
+            wrapped = lines[end] - lines[start + 1]
+            if is_around:
+                own, length, asks, size = asking[count] - own, whole - length, asked - asks, count - size
+                broken = paragraphs[start] - paragraphs[1] + paragraphs[count] - paragraphs[min(end + 1, count)]
+                wrapped = lines[start] - lines[1] + lines[count] - lines[min(end + 1, count)]
+                if not every[start] or asked == every[end]:
+                    score = score + silent_end
+            else:
+                told = telling[count] - told
+            rest = count - size
+            surprise = log((length if length > 8 else 8) / _REQUEST_LENGTH)
+            score = (
+                score + (own if size <= most else own * (most / size)) + (told if rest <= most else told * (most / rest))
+                + by_length * surprise + by_length2 * (surprise * surprise) + by_size * log(size)
+            )  # fmt: skip
+            length = whole - length
+            if length < _DOCUMENT_LENGTH:
+                short = log((length if length > 8 else 8) / _DOCUMENT_LENGTH)
+                score = score + by_document * short + by_document2 * (short * short)
+            if broken:
+                score = score + broken_ * min(broken, 4)
+            if wrapped:
+                score = score + wrapped_ * min(wrapped, 6)
+            if not asks:
+                score = score + silent
+            loud = asked - asks
+            return Layout(start, end, is_around, score + (by_loud * (loud / rest) if loud else quiet))
+
+        alone = self._alone(weights.layout[ALONE_FEATURES:], asked / count, paragraphs[count])
+        scored = [Layout(0, count, False, asking[count] * min(1.0, most / count) + alone)]
+        for size in range(1, min(_LONGEST_REQUEST, count - 1) + 1):
+            scored.append(beside(count - size, count, last + title + before[count - size]))
+            scored.append(beside(0, size, first + after[size]))
+        for start, end in self._inner_pairs():
+            scored.append(beside(start, end, inside + title + before[start] + after[end]))
+        for start in range(1, min(_LONGEST_END, count - 2) + 1):
+            if found[start].gap is not Gap.SAME_LINE:
+                for end in range(max(start + 1, count - _LONGEST_END), count):
+                    if found[end].gap is not Gap.SAME_LINE:
+                        scored.append(beside(start, end, around + before[end] + after[start], is_around=True))
+        return scored
+
+    def _evidence(self, weights: Model, sums: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:
+        """Return the sums of the weights of all sentences up to each one, as a request and as a document."""
+        asks: list[float] = [0.0]
+        tells: list[float] = [0.0]
+        ask = tell = 0.0
+        for (own, told, _, _), values in zip(sums, self._values, strict=True):
+            ask, tell = ask + own, tell + told
+            for place, value in values:
+                ask = ask + weights.request[place] * value
+                tell = tell + weights.document[place] * value
+            asks.append(ask)
+            tells.append(tell)
+        return asks, tells
+
+    def _borders(self, weights: Model, sums: Sequence[Sequence[float]]) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the scores of the borders in front of a request, and of those behind one."""
+        found, count = self.found, len(self.found)
+        (same_line, new_line, paragraph, outermost, in_block, break_, switch, colon, title, position, near_relevance,
+         _, _, _, list_inside, _, own_relevance, *_, contrast) = weights.border  # fmt: skip
+        by_gap = (same_line, new_line, paragraph)
         first: dict[str, int] = {}
         last: dict[str, int] = {}
+        for i in range(count - 1, -1, -1):
+            first.update(dict.fromkeys(found[i].terms, i))
         for i, sentence in enumerate(found):
-            for term in sentence.terms:
-                first.setdefault(term, i)
-                last[term] = i
+            last.update(dict.fromkeys(sentence.terms, i))
         begun, ended = [0] * (count + 1), [0] * (count + 1)
         for i in first.values():
             begun[i + 1] += 1
         for i in last.values():
             ended[i + 1] += 1
-        left = list(accumulate(begun))
-        gone = list(accumulate(ended))
-        paragraphs = [i for i in range(1, count) if found[i].gap is Gap.NEW_PARAGRAPH]
-        self._paragraphs = paragraphs
+        left, gone, terms = list(accumulate(begun)), list(accumulate(ended)), len(last)
+        tongues, flags, is_asking, relevance = self._tongues, self._flags, self._is_asking, self._relevance
+        gaps = [sentence.gap for sentence in found]
+        paragraphs = [i for i in range(1, count) if gaps[i] is Gap.NEW_PARAGRAPH]
         outer = (paragraphs[0], paragraphs[-1]) if paragraphs else (-1, -1)
-        self.before: dict[int, tuple[float, ...]] = {}
-        self.after: dict[int, tuple[float, ...]] = {}
+        size = log(count)
+
+        def border(at: int, document: int, request: int, outer: int) -> float:
+            gap, there, here = gaps[at], flags[document], flags[request]
+            crossing = left[at] - gone[at]
+            split = 1.0 - min(1.0, crossing / (min(left[at], terms - gone[at]) or 1))
+            score = (
+                by_gap[gap] + break_ * split + position * size + sums[request][2] + sums[document][3]
+                + near_relevance * relevance[document] + own_relevance * relevance[request]
+            )  # fmt: skip
+            if at == outer:
+                score = score + outermost
+            if gap is Gap.NEW_LINE and ((at > 1 and gaps[at - 1] is gap) or (at + 1 < count and gaps[at + 1] is gap)):
+                score = score + in_block
+            if tongues[request] != tongues[document] and tongues[request] and tongues[document]:
+                score = score + switch
+            if found[at - 1].text[-1] in ":\uff1a":
+                score = score + colon
+            if document == at and there & cues.OPEN_END and not is_asking[document]:
+                score = score + title
+            if there & here & cues.BULLET:
+                score = score + list_inside
+            if is_asking[request] and not is_asking[document]:
+                score = score + contrast
+            return score
+
         reach = _LONGEST_REQUEST + 1
         self._inner = (paragraphs[:_INNER_PARAGRAPHS], paragraphs[-_INNER_PARAGRAPHS:])
         inner = {*self._inner[0], *self._inner[1]}
-        for i in inner.union(range(1, min(reach, count)), range(max(1, count - reach + 1), count)):
-            crossing = left[i] - gone[i]
-            split = 1.0 - min(1.0, crossing / (min(left[i], len(last) - gone[i]) or 1))
-            if i in inner or i > count - reach:
-                self.before[i] = self._border(i, i - 1, i, outer[1], split)
-            if i in inner or i < reach:
-                self.after[i] = self._border(i, i, i - 1, outer[0], split)
-
-    def _border(self, at: int, document: int, request: int, outer: int, split: float) -> tuple[float, ...]:
-        found, gap = self.found, self.found[at].gap
-        beside, own = self._own[document], self._own[request]
-        here, there = self._tongues[request], self._tongues[document]
-        around = [found[i].gap for i in (at - 1, at + 1) if 0 < i < len(found)]
-        is_open = cues.OPEN_END in beside
-        return (
-            float(gap is Gap.SAME_LINE), float(gap is Gap.NEW_LINE), float(gap is Gap.NEW_PARAGRAPH),
-            float(at == outer), float(gap is Gap.NEW_LINE and Gap.NEW_LINE in around), split,
-            float(bool(here and there) and here != there), float(found[at - 1].text[-1] in ":\uff1a"),
-            float(document == at and is_open and not self._is_asking[document]), log(len(found)),
-            self.relevance.get(document, 0.0), float(self._is_asking[document]), float(is_open),
-            float(cues.BULLET in beside), float(cues.BULLET in own and cues.BULLET in beside),
-            float(self._is_asking[request]), self.relevance.get(request, 0.0), float(cues.OPEN_END in own),
-            float(cues.STATEMENT in own), float(cues.STATEMENT in beside),
-            float(self._is_asking[request] and not self._is_asking[document]),
-        )  # fmt: skip
-
-    # -- layouts -------------------------------------------------------------------------------------------
-
-    def _layouts(self) -> Iterator[Layout]:
-        """Yield the plausible layouts."""
-        count = len(self.found)
-        every = list(accumulate([float(asks) for asks in self._is_asking], initial=0.0))
-        paragraphs = list(accumulate([sentence.gap is Gap.NEW_PARAGRAPH for sentence in self.found], initial=0))
-        lines = list(accumulate([sentence.gap is Gap.NEW_LINE for sentence in self.found], initial=0))
-        lengths, whole = self._lengths, self._lengths[count]
-        own = self._own[0]
-        titled = float(cues.OPEN_END in own and not self._is_asking[0])
-
-        def beside(kind: int, start: int, end: int) -> tuple[float, ...]:
-            """Features of a layout with the sentences from ``start`` to ``end`` on one side, the others on the other."""
-            around = kind == 3
-            length = lengths[end] - lengths[start]
-            broken = paragraphs[end] - paragraphs[min(start + 1, end)]
-            wrapped = lines[end] - lines[min(start + 1, end)]
-            asking = every[end] - every[start]
-            size = end - start
-            if around:
-                length, asking, size = whole - length, every[count] - asking, count - size
-                broken = paragraphs[start] - paragraphs[1] + paragraphs[count] - paragraphs[min(end + 1, count)]
-                wrapped = lines[start] - lines[1] + lines[count] - lines[min(end + 1, count)]
-            loud = (every[count] - asking) / (count - size)
-            surprise = log(max(length, 8) / _REQUEST_LENGTH)
-            short = min(0.0, log(max(whole - length, 8) / _DOCUMENT_LENGTH))
-            return (
-                float(kind == 0), float(kind == 1), float(kind == 2), float(around), surprise, surprise * surprise,
-                short, short * short, log(size), min(broken, 4), min(wrapped, 6),
-                titled if kind in (0, 2) else 0.0, float(not asking),
-                float(around and (not every[start] or every[count] == every[end])), loud, float(loud == 0.0),
-            )  # fmt: skip
-
-        yield Layout(0, count, False, count, -1, -1, self._alone(every[count], paragraphs[count], titled))
-        for size in range(1, min(_LONGEST_REQUEST, count - 1) + 1):
-            start = count - size
-            yield Layout(start, count, False, size, start, -1, beside(0, start, count))
-            yield Layout(0, size, False, size, -1, size, beside(1, 0, size))
-        for start, end in self._inner_pairs():
-            yield Layout(start, end, False, end - start, start, end, beside(2, start, end))
-        for start in range(1, min(_LONGEST_END, count - 2) + 1):
-            if self.found[start].gap is not Gap.SAME_LINE:
-                for end in range(max(start + 1, count - _LONGEST_END), count):
-                    if self.found[end].gap is not Gap.SAME_LINE:
-                        yield Layout(start, end, True, count - end + start, end, start, beside(3, start, end))
+        starts = inner.union(range(max(1, count - reach + 1), count))
+        ends = inner.union(range(1, min(reach, count)))
+        return {i: border(i, i - 1, i, outer[1]) for i in starts}, {i: border(i, i, i - 1, outer[0]) for i in ends}
 
     def _inner_pairs(self) -> Iterator[tuple[int, int]]:
         """Yield start and end of single paragraphs near the ends of the text."""
@@ -293,52 +349,34 @@ class Text:
             if end - start <= min(_LONGEST_REQUEST, len(self.found) - 2):
                 yield start, end
 
-    def _alone(self, asking: float, paragraphs: int, titled: float) -> tuple[float, ...]:
-        own = self._own
-        count = len(own)
+    def _alone(self, weights: Sequence[float], asking: float, paragraphs: int) -> float:
+        """Score the layout that is all request."""
+        flags, count = self._flags, len(self._flags)
         surprise = log(max(self._lengths[count], SHORT_TEXT) / SHORT_TEXT)
-        labels = sum([cues.LABEL in vector for vector in own])
-        letters = [i for i, vector in enumerate(own) if cues.LETTER in vector]
-        bullets = sum([cues.BULLET in vector for vector in own])
-        return (
+        labels = sum([each & cues.LABEL != 0 for each in flags])
+        letters = [i for i, each in enumerate(flags) if each & cues.LETTER]
+        bullets = sum([each & cues.BULLET != 0 for each in flags])
+        symbols = [value for values in self._values for place, value in values if place == cues.SYMBOLS]
+        titled = flags[0] & cues.OPEN_END and not self._is_asking[0]
+        values = (
             surprise, surprise * surprise, float(labels >= 3),
             float(bool(letters) and letters[0] < 5 and letters[-1] > count / 2), float(bullets >= 3),
-            sum([cues.OPEN_END in vector for vector in own]) / count,
-            sum([vector.get(cues.SYMBOLS, 0.0) for vector in own]) / count, 1.0 - self.tongue_share,
-            log(1 + paragraphs), asking / count, titled, float(self._is_asking[0]), float(self._is_asking[-1]),
+            sum([each & cues.OPEN_END != 0 for each in flags]) / count,
+            sum(symbols) / count, 1.0 - self._tongue_share,
+            log(1 + paragraphs), asking, float(titled), float(self._is_asking[0]), float(self._is_asking[-1]),
         )  # fmt: skip
+        return sum(map(mul, weights, values))
 
 
 # -- probabilities ---------------------------------------------------------------------------------------------
 
 
-def _chances(text: Text, weights: Model) -> list[float]:
-    count = len(text.found)
-    asking = list(accumulate([_sum(weights.request, own) for own in text.vectors], initial=0.0))
-    stating = list(accumulate([_sum(weights.document, own) for own in text.vectors], initial=0.0))
-    before = {i: _dot(weights.border, vector) for i, vector in text.before.items()}
-    after = {i: _dot(weights.border, vector) for i, vector in text.after.items()}
-    before[-1] = after[-1] = 0.0
-    beside, alone = weights.layout[:ALONE_FEATURES], weights.layout[ALONE_FEATURES:]
-    scores: list[float] = []
-    for layout in text.layouts:
-        start, end, is_around, size, first, last, features = layout
-        inside, told = asking[end] - asking[start], stating[end] - stating[start]
-        if is_around:
-            inside = asking[count] - inside
-        else:
-            told = stating[count] - told
-        rest = count - size
-        if size > EVIDENCE_SENTENCES:
-            inside *= EVIDENCE_SENTENCES / size
-        if rest > EVIDENCE_SENTENCES:
-            told *= EVIDENCE_SENTENCES / rest
-        scores.append(inside + told + before[first] + after[last] + _dot(beside if rest else alone, features))
-    best = max(scores)
+def _chances(count: int, layouts: Sequence[Layout]) -> list[float]:
+    best = max([layout.score for layout in layouts])
     # Each layout adds its share at its start and removes it at its end.
     changes = [0.0] * (count + 1)
     total = 0.0
-    for (start, end, is_around, *_), score in zip(text.layouts, scores, strict=True):
+    for start, end, is_around, score in layouts:
         share = inside = exp(score - best)
         total += share
         if is_around:
@@ -347,12 +385,3 @@ def _chances(text: Text, weights: Model) -> list[float]:
         changes[start] += inside
         changes[end] -= inside
     return [min(max(chance / total, 0.0), 1.0) for chance in accumulate(changes[:-1])]
-
-
-def _sum(weights: Sequence[float], vector: Mapping[int, float]) -> float:
-    return sum([weights[place] * value for place, value in vector.items()])
-
-
-def _dot(weights: Sequence[float], vector: Sequence[float]) -> float:
-    total: float = sum(map(mul, weights, vector))
-    return total
