@@ -9,6 +9,7 @@ from helmdeck_pack_slides.prompts import FULL_STEPS, SINGLE_PICK
 from helmdeck_testing import PackContract, Reply, completion, scripted_provider
 
 TEXT = "The tide rises twice a day. At Brest it rises by 7.45 m, because the Moon pulls the sea."
+ONCE = {"recovery": {"max_attempts": 1}, "agent": {"continuation_max_attempts": 0}}
 GIVEN = {"text": TEXT, "slide_count": 3, "audience": "sailors"}
 
 
@@ -28,7 +29,7 @@ def run(deck_with):
     def run_pack(inputs, *replies, budget=None):
         script = scripted_provider(replies)
         config = {"budgets": {"scripted/": budget}} if budget else {}
-        deck = deck_with(helmdeck_pack_slides, script, config={**config, "recovery": {"max_attempts": 1}})
+        deck = deck_with(helmdeck_pack_slides, script, config={**config, **ONCE})
         run_pack.requests = script.requests
         return deck.run(NAME, inputs, model="scripted/any")
 
