@@ -117,10 +117,10 @@ class PackContract:
             assert given == arguments
 
     def test_concurrent_runs_do_not_affect_one_another(self) -> None:
-        async def main() -> list[Any]:
+        async def main() -> list[Mapping[str, Any]]:
             async with self._deck(count=4) as deck:
                 runs = (deck.arun(self.name, self.inputs[0], model=MODEL) for _ in range(4))
-                return await asyncio.gather(*runs)
+                return list(await asyncio.gather(*runs))
 
         if len(self.replies) > 1:
             pytest.skip("the replies of several model calls cannot be assigned to concurrent runs")
@@ -136,9 +136,10 @@ class PackContract:
 
     def test_value_of_a_wrong_type_is_invalid_input_that_names_its_property(self) -> None:
         for name, property_ in self._properties.items():
-            wrong = next((each for each in ([{}], 1.5, "x") if schema_problems(property_, each, is_trusted=True)), None)
-            if wrong is not None:
-                self._assert_invalid({**self.inputs[0], name: wrong}, name)
+            values: Sequence[object] = ([{}], 1.5, "x")
+            for value in values:
+                if schema_problems(property_, value, is_trusted=True):
+                    self._assert_invalid({**self.inputs[0], name: value}, name)
 
     def test_unknown_property_is_invalid_input(self) -> None:
         assert self._pack.input_schema.get("additionalProperties") is False, (

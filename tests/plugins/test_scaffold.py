@@ -3,16 +3,18 @@
 import ast
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
+import venv
 from pathlib import Path
 
 import pytest
 
 from helmdeck_core.cli import ExitCode, main
 from helmdeck_plugins.scaffold.render import KINDS, render
-from tests.unit.cli_support import environment
+from tests.unit.cli_support import ROOT, environment
 
 NAME = "tide-tables"
 
@@ -128,3 +130,38 @@ def test_files_are_listed_as_json(tmp_path, capsys):
     folder = Path(listed["folder"])
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert found == set(listed["files"])
+
+
+@pytest.fixture
+def tutorial():
+    """The commands of the tutorial's section about a pack of one's own."""
+    section = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8").partition("## 8. ")[2].partition("\n## ")[0]
+    return [line[2:] for line in section.splitlines() if line.startswith("$ ")]
+
+
+def test_commands_of_the_tutorial_lead_from_nothing_to_a_planned_and_executed_step(tutorial, tmp_path):
+    assert len(tutorial) < 10
+    venv.create(tmp_path / "venv", with_pip=False)
+    python = str(tmp_path / "venv" / "bin" / "python")
+    packages = Path(pytest.__file__).parents[1]
+    env = environment(
+        packages, COLUMNS="100", HELMDECK_DATA_DIR=str(tmp_path / "data"), PIP_DISABLE_PIP_VERSION_CHECK="1"
+    )
+    programs = {
+        "helmdeck": [python, "-m", "helmdeck_core.cli"],
+        "pip": [python, "-m", "pip"],
+        "python": [python],
+    }
+    offline = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    output = []
+    for line in tutorial:
+        program, *words = shlex.split(line)
+        more = offline if program == "pip" else ["-p", "no:cacheprovider"] if program == "python" else []
+        command = [*programs[program], *words, *more]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+        output.append(done.stdout)
+    plan, run = output[-2:]
+    assert "1. tides.count" in plan
+    assert '{"text": "High tide is at noon."}' in plan
+    assert json.loads(run) == {"words": 5, "sentences": 1, "characters": 21}

@@ -52,7 +52,7 @@ def test_slides_are_returned_as_data_and_as_markdown(run):
     assert (output["model"], "findings" in output) == ("scripted/any", False)
 
 
-def test_other_number_of_slides_is_a_finding_and_nothing_is_cut(run):
+def test_other_number_of_slides_is_a_finding_and_all_are_returned(run):
     output = run(GIVEN, answer(*(slide(f"Point {name}.") for name in "abcd")))
     assert len(output["slides"]) == 4
     assert output["findings"] == ["the outline has 4 slides, not 3"]

@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Create the files; an existing folder is never changed."""
-    from helmdeck_plugins import BUILTINS
+    from helmdeck_core import list_plugins
     from helmdeck_plugins.scaffold.render import NAME, distribution_name, render
 
     kind, name = arguments.kind, arguments.name
@@ -31,8 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(
             f"{name!r} is not a name for a plugin: use at most 24 lower-case letters, digits and single hyphens"
         )
-    if name in BUILTINS:
-        raise UsageError(f"{name!r} is the name of a built-in plugin; choose another one")
+    found = next((info for info in list_plugins().plugins.infos if info.name == name), None)
+    if found is not None:
+        raise UsageError(f"there is a plugin of the name {name!r} already ({found.source}); choose another one")
     parent = Path(arguments.folder)
     if not parent.is_dir():
         raise UsageError(f"--folder {arguments.folder}: there is no such directory")

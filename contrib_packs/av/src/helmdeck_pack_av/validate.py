@@ -173,14 +173,14 @@ def findings(measured: Measurements, limits: Mapping[str, float]) -> list[dict[s
     return found
 
 
-def _file(given: str) -> Path:
+def _file(argument: str) -> Path:
     try:
-        path = Path(given).resolve()
+        path = Path(argument).resolve()
         if path.is_file():
             return path
     except (OSError, ValueError):  # too long, or with a null character
         pass
-    raise PackError(NAME, PackErrorCode.INVALID_INPUT, f"path {given[:200]!r} is not a file")
+    raise PackError(NAME, PackErrorCode.INVALID_INPUT, f"path {argument[:200]!r} is not a file")
 
 
 def _rounded(seconds: float | None) -> float | None:

@@ -1,7 +1,7 @@
 """Fetches a source: HTTP and HTTPS at public addresses only, with limits of size, time and redirects.
 
-The address is checked after the name was resolved, and the connection is made to the checked address: a name that resolves to
-another address at the second look-up cannot reach a private network.
+The IP address is checked after the name was resolved, and the connection is made to it: a name that resolves to
+another one at the second look-up cannot reach a private network.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FetchFailed(Exception):
 async def fetch(url: str) -> str:
     """Return the text of a page.
 
-    :raises FetchFailed: the address is not public, the response is an error, too large or not text, or it takes too long.
+    :raises FetchFailed: the IP address is not public, the response is an error, too large or not text, or it takes too long.
     """
     import httpx2
 
@@ -85,7 +85,7 @@ async def _get(client: Any, url: str) -> tuple[str | None, str]:
 
 
 async def _checked(url: str) -> tuple[urllib.parse.SplitResult, str]:
-    """Return the parts of a URL and the address to connect to."""
+    """Return the parts of a URL and the IP address to connect to."""
     try:
         parts = urllib.parse.urlsplit(url)
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
@@ -104,7 +104,7 @@ async def _checked(url: str) -> tuple[urllib.parse.SplitResult, str]:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is in the public internet, also when it is embedded in an IPv6 address."""
+    """Whether an IP address is in the public internet, also when it is embedded in an IPv6 address."""
     ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv6Address):
         embedded = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]

@@ -187,9 +187,9 @@ async def ground(context: PackContext, arguments: Mapping[str, Any]) -> Mapping[
     return {**output, "findings": findings} if findings else output
 
 
-async def _sources(context: PackContext, given: Sequence[str]) -> list[Source]:
+async def _sources(context: PackContext, listed: Sequence[str]) -> list[Source]:
     sources = []
-    for number, each in enumerate(given[:MAX_SOURCES], 1):
+    for number, each in enumerate(listed[:MAX_SOURCES], 1):
         if not _URL.fullmatch(each):
             sources.append(Source(number, each, problem="" if each.strip() else "it is empty"))
             continue

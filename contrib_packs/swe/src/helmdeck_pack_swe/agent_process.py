@@ -166,7 +166,7 @@ def run_command(command: str, folder: str, timeout_s: float) -> dict[str, Any]:
 
 
 def observation(output: dict[str, Any]) -> str:
-    """Return what the model is told about a command; the middle of a long output is left out."""
+    """Return the result of a command for the model; the middle of a long output is left out."""
     text = output["output"]
     if len(text) > MAX_OBSERVATION:
         half = MAX_OBSERVATION // 2

@@ -251,14 +251,14 @@ async def _tail(stream: asyncio.StreamReader, max_bytes: int = 20_000) -> str:
     return kept.decode("utf-8", "replace")
 
 
-def _folder(given: str) -> Path:
+def _folder(argument: str) -> Path:
     try:
-        path = Path(given).resolve()
+        path = Path(argument).resolve()
         if path.is_dir():
             return path
     except (OSError, ValueError):  # too long, or with a null character
         pass
-    raise PackError(NAME, PackErrorCode.INVALID_INPUT, f"path {given[:200]!r} is not a folder")
+    raise PackError(NAME, PackErrorCode.INVALID_INPUT, f"path {argument[:200]!r} is not a folder")
 
 
 def _python() -> str:

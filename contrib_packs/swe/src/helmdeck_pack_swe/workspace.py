@@ -216,7 +216,7 @@ async def run_tests(
         async with asyncio.timeout(timeout_s):
             while chunk := await process.stdout.read(65_536):
                 kept += chunk
-                del kept[: max(0, len(kept) - max_bytes)]  # the end tells what failed
+                del kept[: max(0, len(kept) - max_bytes)]  # the failures are at the end
             code = await process.wait()
     finally:
         await stop(process)
