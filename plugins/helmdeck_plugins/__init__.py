@@ -15,6 +15,7 @@ COMMANDS = {
     "command_decode": "helmdeck_plugins.commands.decode",
     "command_doctor": "helmdeck_plugins.commands.doctor",
     "command_plugins": "helmdeck_plugins.commands.plugins",
+    "command_plugins_new": "helmdeck_plugins.scaffold.command",
     "command_history": "helmdeck_plugins.commands.history",
     "command_hooks": "helmdeck_plugins.commands.hooks",
     "command_config": "helmdeck_plugins.commands.config",

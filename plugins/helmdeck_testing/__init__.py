@@ -57,26 +57,39 @@ from helmdeck_testing.stubs import StubProvider as StubProvider
 from helmdeck_testing.stubs import plugin_with as plugin_with
 
 if TYPE_CHECKING:
+    from helmdeck_testing.command_contract import CommandContract as CommandContract
     from helmdeck_testing.contract import ProviderContract as ProviderContract
+    from helmdeck_testing.event_sink_contract import EventSinkContract as EventSinkContract
     from helmdeck_testing.history_contract import HistoryStoreContract as HistoryStoreContract
+    from helmdeck_testing.pack_contract import PackContract as PackContract
+    from helmdeck_testing.ranker_contract import RankerContract as RankerContract
     from helmdeck_testing.transport_contract import TransportContract as TransportContract
+    from helmdeck_testing.trim_step_contract import TrimStepContract as TrimStepContract
+
+_CONTRACTS = {
+    "CommandContract": ("command_contract",),
+    "EventSinkContract": ("event_sink_contract",),
+    "HistoryStoreContract": ("history_contract",),
+    "PackContract": ("pack_contract",),
+    "ProviderContract": ("contract_runner", "contract_requests", "contract"),
+    "RankerContract": ("ranker_contract",),
+    "TransportContract": ("transport_contract_runner", "transport_contract"),
+    "TrimStepContract": ("trim_step_contract",),
+}
+"""The modules of each contract suite; the last one defines the class."""
 
 # pytest imports this module by name, so that importing helmdeck_testing does not import pytest.
 pytest_plugins = ("helmdeck_testing.fixtures",)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("HistoryStoreContract", "ProviderContract", "TransportContract"):
+    if name not in _CONTRACTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
     import pytest
 
     # Failed assertions of a contract suite then show the compared values.
-    modules = {
-        "HistoryStoreContract": ("history_contract",),
-        "ProviderContract": ("contract_runner", "contract_requests", "contract"),
-        "TransportContract": ("transport_contract_runner", "transport_contract"),
-    }[name]
+    modules = _CONTRACTS[name]
     pytest.register_assert_rewrite(*(f"{__name__}.{module}" for module in modules))
     return getattr(importlib.import_module(f"{__name__}.{modules[-1]}"), name)

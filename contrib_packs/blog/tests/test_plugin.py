@@ -13,7 +13,7 @@ from helmdeck_core import (
 )
 from helmdeck_pack_blog.prompts import FULL_STEPS, SINGLE_PICK, VARIANTS
 from helmdeck_pack_blog.rewrite import ANSWER_SCHEMA, INPUT_SCHEMA, NAME, Rewrite, count_words
-from helmdeck_testing import Reply, completion, scripted_provider
+from helmdeck_testing import PackContract, Reply, completion, scripted_provider
 
 GIVEN = {"text": "The tide rises because of the Moon.", "audience": "children"}
 
@@ -35,6 +35,13 @@ def run(deck_with):
         return deck.run(NAME, inputs, model="scripted/any")
 
     return run_pack
+
+
+class TestContract(PackContract):
+    plugin = helmdeck_pack_blog
+    name = NAME
+    inputs = (GIVEN, {**GIVEN, "max_words": 40, "keep_terms": ["Moon"]})
+    replies = (answer(),)
 
 
 def prompt(request):
@@ -75,6 +82,22 @@ def test_body_of_the_maximum_length_is_no_finding(run):
 def test_missing_terms_are_reported(run):
     post = run({**GIVEN, "keep_terms": ["tide", "sea", "Moon and", "spring tide"]}, answer())
     assert post["findings"] == ["terms to keep are missing: tide, spring tide"]
+
+
+def test_missing_and_added_links_are_reported(run):
+    text = "See [the chart](https://example.org/tides?a=1) and https://example.org/moon."
+    post = run({**GIVEN, "text": text}, answer("See https://example.org/moon and https://example.net/x."))
+    assert post["findings"] == [
+        "links are missing: https://example.org/tides?a=1",
+        "links were added: https://example.net/x",
+    ]
+
+
+def test_added_figures_are_reported(run):
+    post = run(
+        {**GIVEN, "text": "It rises by 7.45 m in 3 hours."}, answer("It rises by 7.45 m in 3 hours, since 1883.")
+    )
+    assert post["findings"] == ["figures that are not in the text: 1883"]
 
 
 @pytest.mark.parametrize(

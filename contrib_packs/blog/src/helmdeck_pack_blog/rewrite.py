@@ -5,6 +5,7 @@ Neither the input nor the output is ever truncated.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
@@ -15,6 +16,9 @@ from helmdeck_core import LengthTruncated, Pack, PackContext, PackError, PackErr
 from helmdeck_pack_blog.prompts import TASK
 
 NAME: Final = "blog.rewrite_for_audience"
+
+_LINK = re.compile(r"https?://[^\s<>()\"'\]]+")
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
@@ -108,7 +112,7 @@ async def rewrite(context: PackContext, arguments: Mapping[str, Any]) -> Mapping
         "word_count": count_words(value.body),
         "model": answer.model,
     }
-    found = findings(value, max_words, terms)
+    found = findings(value, max_words, terms, text)
     return {**output, "findings": found} if found else output
 
 
@@ -123,16 +127,28 @@ def requirements(audience: str, max_words: int | None, keep_terms: Sequence[str]
     return "\n".join(lines)
 
 
-def findings(rewritten: Rewrite, max_words: int | None, keep_terms: Sequence[str]) -> list[str]:
-    """Return the requirements that a text does not meet."""
+def findings(rewritten: Rewrite, max_words: int | None, keep_terms: Sequence[str], text: str) -> list[str]:
+    """Return the requirements that a rewritten text does not meet: its length, terms, links and figures."""
     found = []
+    written = f"{rewritten.title}\n{rewritten.body}"
     words = count_words(rewritten.body)
     if max_words is not None and words > max_words:
         found.append(f"the body has {words:,} words, the maximum is {max_words:,}")
-    missing = [term for term in keep_terms if term not in rewritten.body and term not in rewritten.title]
-    if missing:
+    if missing := [term for term in keep_terms if term not in written]:
         found.append(f"terms to keep are missing: {', '.join(missing)}")
+    if missing := [link for link in _links(text) if link not in written]:
+        found.append(f"links are missing: {', '.join(missing)}")
+    if added := [link for link in _links(written) if link not in text]:
+        found.append(f"links were added: {', '.join(added)}")
+    known = _NUMBER.findall(text)
+    if added := [each for each in dict.fromkeys(_NUMBER.findall(written)) if len(each) > 1 and each not in known]:
+        found.append(f"figures that are not in the text: {', '.join(added)}")
     return found
+
+
+def _links(text: str) -> list[str]:
+    """Return the URLs of a text without repetitions."""
+    return list(dict.fromkeys(match.rstrip(".,;:!?") for match in _LINK.findall(text)))
 
 
 def count_words(text: str) -> int:

@@ -1,0 +1,1 @@
+"""Distributions for new plugins, from the templates in ``templates``."""
