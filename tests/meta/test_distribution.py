@@ -14,6 +14,8 @@ PACKAGES = (
     "helmdeck_core",
     "helmdeck_guards",
     "helmdeck_command_kit",
+    "helmdeck_history_kit",
+    "helmdeck_pack_kit",
     "helmdeck_plugins",
     "helmdeck_provider_kit",
     "helmdeck_testing",
