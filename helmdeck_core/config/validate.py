@@ -124,11 +124,9 @@ def _check_packs(check: _Checker, config: Config, packs: Sequence[Pack]) -> None
     for name in config.packs.options:
         check.name(("packs", "options", name), name, list(owners), "no pack has options of this name")
         try:
-            pack_options(config, owners[name])
+            _ = pack_options(config, owners[name]) if name in owners else None
         except ConfigError as exc:
             check.mistakes += exc.mistakes
-        except KeyError:
-            continue
 
 
 def _check_options(

@@ -14,9 +14,8 @@ from helmdeck_core.errors.base import HelmdeckError
 class PackErrorCode(enum.StrEnum):
     """The closed set of codes with which a pack fails.
 
-    The runner raises ``invalid_input`` and ``invalid_output`` (the pack does not keep its own schemas), ``handler_failed``
-    and ``timeout``, and its artifact folder ``artifact_failed``. Handlers raise any code: ``schema_mismatch`` for data of
-    another system, such as a program, that does not fit the agreed schema; ``artifact_failed`` for a file that is unusable.
+    ``invalid_output``: the pack breaks its own schema, ``schema_mismatch``: data of another system, such as a program, does
+    not fit; only handlers raise it. ``artifact_failed``: the context refused a file, or a handler found it unusable.
     """
 
     INVALID_INPUT = "invalid_input"

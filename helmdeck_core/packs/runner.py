@@ -39,8 +39,7 @@ MAX_CHECK_WORK = 100 * MAX_WORK
 MAX_ENTRY_OUTPUT_BYTES = 16_000_000
 """A larger output of a catalog entry, encoded as JSON, is a failure."""
 
-MAX_DEPTH = 8
-"""Levels of packs that run each other."""
+MAX_DEPTH = 8  # packs that run each other
 
 GRACE_S = 1.0
 """Seconds that a pack may exceed its deadline: the failure of a call at the deadline says more than ``timeout``."""
@@ -80,12 +79,13 @@ class Runner:
         pack = await self._entry_pack(name) if owned is None else owned.value
         # The schema of an entry may come from a server.
         checked = _checked_input(pack, arguments, is_trusted=owned is not None)
-        if missing := missing_options(self.runtime.config, pack):
+        config = self.runtime.config
+        if missing := missing_options(config, pack):
             detail = f"not configured: set {' and '.join(missing)} in [packs.options.{pack.options_table}]"
             raise PackError(name, PackErrorCode.HANDLER_FAILED, detail)
-        options = pack_options(self.runtime.config, pack)
+        options = pack_options(config, pack)
         stack = (name,) if parent is None else (*parent.stack, name)
-        artifacts = self._artifacts() if parent is None else parent.artifacts
+        artifacts = parent.artifacts if parent else artifact_folder(config.packs.artifacts, self.runtime.folder)
         start_s, report, library = time.monotonic(), progress or _no_progress, self.engine.library
         context = _Context(self, name, model, caller, report, limits, start_s, library, options, stack, artifacts)
         timeout_s = None if limits.deadline_s is None else max(0.0, limits.deadline_s) + GRACE_S
@@ -112,9 +112,6 @@ class Runner:
         if (owned := self.runtime.contributed(Pack).get(name)) is not None:
             return not missing_options(self.runtime.config, owned.value)
         return hasattr(self.engine.live_catalog.owner(name), "run")
-
-    def _artifacts(self) -> ArtifactFolder:
-        return artifact_folder(self.runtime.config.packs.artifacts, self.runtime.folder)
 
     async def _entry_pack(self, name: str) -> Pack:
         """An entry of the catalog as a pack that its source runs."""
@@ -221,10 +218,8 @@ class _Context:
             why = "a pack cannot run itself" if name in self.stack else f"packs run each other {MAX_DEPTH} levels deep"
             detail = f"{' -> '.join((*self.stack, name))}: {why}"
             raise PackError(self._pack, PackErrorCode.HANDLER_FAILED, detail)
-        output: Mapping[str, Any] | PackOutput = await self._runner.run(
-            name, arguments, progress=self._progress, limits=self._left(), parent=self,
-            model=self.model, caller=self.caller,
-        )  # fmt: skip
+        options: Any = {"model": self.model, "caller": self.caller, "progress": self._progress, "limits": self._left()}
+        output: Mapping[str, Any] | PackOutput = await self._runner.run(name, arguments, parent=self, **options)
         return output if isinstance(output, Mapping) else output.to_dict()
 
     @property
