@@ -203,6 +203,8 @@ class Console:
         with (
             mock.patch.dict(os.environ, {**environment, "COLUMNS": "100", **self._own}, clear=True),
             mock.patch.object(sys, "path", path),
+            # What earlier commands of a page planned would change the scores of later ones.
+            mock.patch("helmdeck_core.cli.options.DEFAULT_HISTORY", None),
             mock.patch("importlib.metadata.entry_points", self._entry_points),
         ):
             os.chdir(self._work)

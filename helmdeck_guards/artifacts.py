@@ -25,7 +25,7 @@ MAX_ARTIFACTS = 100
 MAX_NAME_CHARS = 100
 _CHUNK_BYTES = 262_144
 _SAFE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME_CHARS - 1}}}")
-_DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
+_DEVICES = frozenset(("con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))))
 _UNKNOWN = "application/octet-stream"
 
 
@@ -79,7 +79,7 @@ class ArtifactFolder:
         :param media_type: left out: guessed from the name.
         :raises ArtifactError: the name is not safe, a limit is exceeded, or the disk refuses the file.
         """
-        if not _SAFE.fullmatch(name) or ".." in name or name.endswith(".") or _DEVICES.match(name):
+        if not _SAFE.fullmatch(name) or ".." in name or name.endswith(".") or name.partition(".")[0].lower() in _DEVICES:
             allowed = "letters, digits, '.', '_' and '-', at most 100 characters, first a letter or a digit"
             raise ArtifactError(f"the name {name[:MAX_NAME_CHARS]!r} is not safe: use {allowed}")
         if len(self._written) >= MAX_ARTIFACTS:
@@ -141,7 +141,7 @@ def safe_name(text: str, suffix: str, default: str = "file") -> str:
 
 def _chunks(data: bytes | str | Path) -> Generator[bytes, None, None]:
     if isinstance(data, Path):
-        # A symbolic link or a pipe in place of the file would be read as somebody else's file, or block.
+        # A symbolic link or a pipe in place of the file would lead to another file, or block.
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         with os.fdopen(os.open(data, flags), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

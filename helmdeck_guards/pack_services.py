@@ -19,19 +19,19 @@ class PackLogger:
 
     def debug(self, message: str, **facts: object) -> None:
         """Write a line that helps to find a mistake."""
-        self._log("DEBUG", message, facts)
+        self._log("debug", message, facts)
 
     def info(self, message: str, **facts: object) -> None:
         """Write a line about the course of the work."""
-        self._log("INFO", message, facts)
+        self._log("info", message, facts)
 
     def warning(self, message: str, **facts: object) -> None:
         """Write a line about something that may be wrong."""
-        self._log("WARNING", message, facts)
+        self._log("warning", message, facts)
 
     def error(self, message: str, **facts: object) -> None:
         """Write a line about a failure that the pack survives."""
-        self._log("ERROR", message, facts)
+        self._log("error", message, facts)
 
     def _log(self, level: str, message: str, facts: Mapping[str, object]) -> None:
         shown = {key: value if isinstance(value, (int, float)) else quoted(str(value)) for key, value in facts.items()}

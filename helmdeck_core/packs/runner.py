@@ -185,7 +185,7 @@ def _no_progress(message: str) -> None:
 
 def _log(pack: str, level: str, message: str, facts: Mapping[str, object]) -> None:
     if log.is_enabled():
-        log.logger().bind(pack=pack, **facts).log(level, "{}", message)
+        log.logger().bind(pack=pack, **facts).log(level.upper(), "{}", message)
 
 
 @attrs.define

@@ -40,6 +40,13 @@ def test_without_a_folder_nothing_is_read(deck_with):
         assert deck.catalog.get(f"fs.{name}").source != "packs"
 
 
+def test_missing_folder_is_a_mistake_of_the_configuration(deck_with, tmp_path):
+    deck = deck_with(config={"packs": {"options": {"fs": {"root": str(tmp_path / "missing")}}}})
+    with pytest.raises(PackError, match=r"root is no folder: .*missing; create it") as caught:
+        deck.run("fs.list", {})
+    assert caught.value.code is PackErrorCode.HANDLER_FAILED
+
+
 def test_files_are_read_written_and_listed(run, workspace):
     assert run("read", path="notes/today.txt") == {"path": "notes/today.txt", "bytes": 5, "text": "hello"}
     assert run("write", path="new/deep/a.txt", text="é") == {"path": "new/deep/a.txt", "bytes": 2, "replaced": False}

@@ -1,4 +1,4 @@
-"""The pack ``http.fetch``: one HTTP request to a public address."""
+"""The pack ``http.fetch``: one HTTP request to a public host."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TEXT = re.compile(r"text/|application/(?:[\w.+-]*\+)?(?:json|xml)|application/(
 class FetchOptions:
     """Options of ``[packs.options.http]``.
 
-    :ivar allow: hosts, addresses and networks that may be fetched although they are not public, such as ``10.1.0.0/16``.
+    :ivar allow: hosts, IP addresses and networks that may be fetched although they are not public, such as ``10.1.0.0/16``.
     :ivar max_bytes: of a body, compressed and not.
     :ivar timeout_s: seconds of the request with its redirects.
     """
@@ -102,7 +102,7 @@ async def fetch(
     except TimeoutError:
         raise PackError(NAME, PackErrorCode.TIMEOUT, f"no response after {options.timeout_s:g} s") from None
     except RefusedAddress as exc:
-        detail = f"url: the address {exc} is not public; [packs.options.http] allow lists the exceptions"
+        detail = f"url: the IP address {exc} is not public; [packs.options.http] allow lists the exceptions"
         raise _invalid(detail) from None
     except httpcore2.LocalProtocolError as exc:
         raise _invalid(f"the request cannot be sent: {exc}") from None
@@ -156,7 +156,7 @@ def _check_url(url: str) -> None:
     except ValueError:
         # Forms such as 0x7f.1 or 2130706433 are addresses to a name server only.
         if re.fullmatch(r"(?:0x[0-9a-f]*|\d+)(?:\.(?:0x[0-9a-f]*|\d+))*\.?", parts.hostname, re.IGNORECASE):
-            raise _invalid("url: the host is a number; write an address as four numbers") from None
+            raise _invalid("url: the host is a number; write an IP address as four numbers") from None
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -46,6 +46,10 @@ class _Refused(Exception):
     """A path that leads out of the folder, or to something that is no regular file."""
 
 
+class _Unusable(Exception):
+    """The configured folder cannot be used."""
+
+
 class Text(msgspec.Struct, omit_defaults=True):
     """The content of a file: ``text``, or ``rows`` of a table."""
 
@@ -223,9 +227,11 @@ def _folder_of(context: PackContext, path: str, *, creates: bool = False) -> Ite
 def _opened(context: PackContext, parts: Sequence[str], *, creates: bool = False) -> Iterator[int]:
     """Open a folder below the workspace, part by part."""
     if os.open not in os.supports_dir_fd:
-        raise _Refused("this operating system cannot open files relative to a folder")
+        raise _Unusable("this operating system cannot open files relative to a folder")
     root = (context.folder / Path(context.options.root).expanduser()).resolve()
-    folder = os.open(root, _FOLDER)  # the root itself may be a link of its owner
+    if not root.is_dir():
+        raise _Unusable(f"[packs.options.fs] root is no folder: {root}; create it, or correct the option")
+    folder = os.open(root, _FOLDER)
     try:
         for part in parts:
             if creates:
@@ -243,16 +249,18 @@ def _opened(context: PackContext, parts: Sequence[str], *, creates: bool = False
 def _failures(name: str, path: str) -> Iterator[None]:
     try:
         yield
+    except _Unusable as exc:
+        raise PackError(name, PackErrorCode.HANDLER_FAILED, str(exc)) from None
     except _Refused as exc:
-        raise PackError(name, PackErrorCode.INVALID_INPUT, f"path {path!r}: {exc}") from exc
+        raise PackError(name, PackErrorCode.INVALID_INPUT, f"path {path!r}: {exc}") from None
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, FileExistsError) as exc:
         reason = "a link or not a folder" if isinstance(exc, NotADirectoryError) else exc.strerror
-        raise PackError(name, PackErrorCode.INVALID_INPUT, f"path {path!r}: {reason}") from exc
+        raise PackError(name, PackErrorCode.INVALID_INPUT, f"path {path!r}: {reason}") from None
     except OSError as exc:
         # ELOOP is how the system reports a link that must not be followed.
         reason = "a symbolic link, which is not followed" if exc.errno == errno.ELOOP else exc.strerror
         code = PackErrorCode.INVALID_INPUT if exc.errno == errno.ELOOP else PackErrorCode.HANDLER_FAILED
-        raise PackError(name, code, f"path {path!r}: {reason}") from exc
+        raise PackError(name, code, f"path {path!r}: {reason}") from None
 
 
 @hookimpl

@@ -1,4 +1,4 @@
-"""Connections to public addresses only: the address that was checked is the one that is connected to."""
+"""Connections to public addresses only: the connection uses an IP address that was checked."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _HOST_SERVICES = frozenset(("168.63.129.16",))
 
 
 class RefusedAddress(Exception):
-    """A host has an address that is not public."""
+    """A host has an IP address that is not public."""
 
 
 def is_public(text: str) -> bool:
-    """Whether an address belongs to the public internet; embedded IPv4 addresses are checked too."""
+    """Whether an IP address belongs to the public internet; embedded IPv4 addresses are checked too."""
     address = ipaddress.ip_address(text.partition("%")[0])
     embedded = _embedded(address)
     if any(not is_public(str(each)) for each in embedded):
@@ -43,9 +43,9 @@ def _embedded(address: IpAddress) -> Sequence[IpAddress]:
 
 
 class PublicNetwork(httpcore2.AsyncNetworkBackend):
-    """Resolves a host once, checks every address, and connects to one of them.
+    """Resolves a host once, checks every IP address, and connects to one of them.
 
-    :param allowed: hosts, addresses and networks that may be reached although they are not public.
+    :param allowed: hosts, IP addresses and networks that may be reached although they are not public.
     """
 
     def __init__(self, allowed: Sequence[str]) -> None:
@@ -64,7 +64,7 @@ class PublicNetwork(httpcore2.AsyncNetworkBackend):
         """Connect to a host.
 
         :raises RefusedAddress: one of its addresses is not public.
-        :raises httpcore2.ConnectError: it has no address, or does not answer.
+        :raises httpcore2.ConnectError: it has no IP address, or does not answer.
         """
         address = (await self.checked_addresses(host, port))[0]
         return await self._backend.connect_tcp(address, port, timeout, local_address, socket_options)

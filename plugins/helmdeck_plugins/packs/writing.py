@@ -166,7 +166,7 @@ async def summarize(
     """
     _require("text.summarize", "text", text)
     context.progress(f"condensing {len(text.split()):,} words")
-    wanted = f"Length: at most {length} points" + (f"\nFocus: {' '.join(focus.split())}" if focus.strip() else "")
+    requirements = f"Length: at most {length} points" + (f"\nFocus: {' '.join(focus.split())}" if focus.strip() else "")
     answer = await _ask(
         context,
         Question(
@@ -174,7 +174,7 @@ async def summarize(
             task=SUMMARY_TASK,
             type=SummaryAnswer,
             request=text,
-            context=wanted,
+            context=requirements,
             needs_catalog=False,
         ),
     )
