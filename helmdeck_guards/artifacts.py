@@ -25,7 +25,9 @@ MAX_ARTIFACTS = 100
 MAX_NAME_CHARS = 100
 _CHUNK_BYTES = 262_144
 _SAFE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME_CHARS - 1}}}")
-_DEVICES = frozenset(("con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))))
+_DEVICES = frozenset(
+    ("con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10)))
+)
 _UNKNOWN = "application/octet-stream"
 
 
@@ -79,7 +81,12 @@ class ArtifactFolder:
         :param media_type: left out: guessed from the name.
         :raises ArtifactError: the name is not safe, a limit is exceeded, or the disk refuses the file.
         """
-        if not _SAFE.fullmatch(name) or ".." in name or name.endswith(".") or name.partition(".")[0].lower() in _DEVICES:
+        if (
+            not _SAFE.fullmatch(name)
+            or ".." in name
+            or name.endswith(".")
+            or name.partition(".")[0].lower() in _DEVICES
+        ):
             allowed = "letters, digits, '.', '_' and '-', at most 100 characters, first a letter or a digit"
             raise ArtifactError(f"the name {name[:MAX_NAME_CHARS]!r} is not safe: use {allowed}")
         if len(self._written) >= MAX_ARTIFACTS:

@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -113,6 +112,8 @@ class _Program:
     output_schema: Mapping[str, Any]
 
     async def run(self, _context: PackContext, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        import tempfile  # here, because it is a large part of the start-up time
+
         data = json.dumps(dict(arguments), ensure_ascii=False).encode()
         with contextlib.ExitStack() as stack:
             folder = self.folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="helmdeck-"))

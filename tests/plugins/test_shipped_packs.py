@@ -153,7 +153,10 @@ def test_texts_of_pictures_are_escaped(deck):
     assert "<script>" in " ".join(texts(root)) or "<script>" in "".join(texts(root))
     chart = parsed(deck.run("chart.plot", {"rows": [{"<b>": "</text>", prompt: 1}], "kind": "bar"}))
     assert {re.sub(r"\{.*\}", "", each.tag) for each in chart.iter()} <= {"svg", "title", "rect", "line", "text"}
-    assert svg.clean(HOSTILE).count("\0") == 0 and svg.tag("a", href='x" onload="y') == "<a href='x\" onload=\"y'/>"
+    assert (
+        svg.clean(HOSTILE).count("\0") == 0
+        and svg.tag("a", href='x" onload="y') == '<a href="x&quot; onload=&quot;y"/>'
+    )
 
 
 @pytest.mark.parametrize("kind", ["line", "bar", "scatter"])

@@ -1,7 +1,5 @@
 """The pack ``http.fetch``: one HTTP request to a public host."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence
@@ -112,7 +110,7 @@ async def fetch(
 
 async def _follow(
     context: PackContext,
-    pool: httpcore2.AsyncConnectionPool,
+    pool: "httpcore2.AsyncConnectionPool",
     url: str,
     method: str,
     headers: Mapping[str, str],
@@ -164,7 +162,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port
 
 
-async def _body(response: httpcore2.Response, headers: Mapping[str, str], limit: int) -> bytes:
+async def _body(response: "httpcore2.Response", headers: Mapping[str, str], limit: int) -> bytes:
     """Read a body; neither its compressed nor its decompressed form may exceed the limit."""
     from helmdeck_provider_kit import DecodingError, decompressed
 

@@ -4,8 +4,6 @@ Every part of a path is opened relative to the folder before it and without foll
 link that appears meanwhile leads out of the folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import errno

@@ -1,7 +1,5 @@
 """The packs ``image.generate`` and ``chart.plot``: SVG files that are drawn without a model."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import random

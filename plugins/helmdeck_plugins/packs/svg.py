@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 MEDIA_TYPE = "image/svg+xml"
-# XML 1.0 has no form for other control characters, not even an escaped one.
-_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def clean(text: str) -> str:
     """Return a text without characters that XML does not allow, on one line."""
-    return " ".join(_NOT_XML.sub("", text).split())
+    # XML 1.0 has no form for other control characters, not even an escaped one.
+    return " ".join(re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "", text).split())
 
 
 def tag(name: str, *content: str, **attributes: object) -> str:
     """Return an element; ``content`` is markup, attributes are escaped."""
     texts = "".join(
-        f" {key.rstrip('_').replace('_', '-')}={quoteattr(clean(_shown(value)))}" for key, value in attributes.items()
+        f' {key.rstrip("_").replace("_", "-")}="{escape(clean(_shown(value)))}"' for key, value in attributes.items()
     )
     return f"<{name}{texts}>{''.join(content)}</{name}>" if content else f"<{name}{texts}/>"
 

@@ -3,9 +3,6 @@
 A model writes where one is configured. ``local/lexical`` cannot write: then sentences are copied, and the output reports it.
 """
 
-from __future__ import annotations
-
-import difflib
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal, TypeVar
 
@@ -24,7 +21,6 @@ from helmdeck_core import (
     hookimpl,
 )
 from helmdeck_pack_kit import pack
-from helmdeck_plugins.packs.extracts import best_sentences, new_numbers, sentences, title_of
 
 T = TypeVar("T")
 
@@ -178,6 +174,8 @@ async def summarize(
             needs_catalog=False,
         ),
     )
+    from helmdeck_plugins.packs.extracts import best_sentences, sentences
+
     findings: list[str] = []
     if answer is None:
         points = best_sentences(sentences(text), length, focus)
@@ -230,6 +228,8 @@ async def draft(
 
 def _extract(brief: str, notes: str) -> tuple[str, str]:
     """The sentences of the brief as a post: the most important ones first, then the others in groups."""
+    from helmdeck_plugins.packs.extracts import best_sentences, sentences, title_of
+
     title = title_of(brief)
     found = [each for each in sentences(brief) if each.strip(" .").casefold() != title.strip(" .").casefold()]
     lead = best_sentences(found, 2)
@@ -255,6 +255,8 @@ def diff(before: str, after: str) -> Difference:
     :param before: the older text.
     :param after: the newer text.
     """
+    import difflib
+
     old, new = before.splitlines(), after.splitlines()
     if len(old) + len(new) > MAX_DIFF_LINES:
         detail = f"{len(old) + len(new):,} lines together; at most {MAX_DIFF_LINES:,} are compared"
@@ -274,6 +276,8 @@ def diff(before: str, after: str) -> Difference:
 
 
 def _number_findings(text: str, source: str) -> list[str]:
+    from helmdeck_plugins.packs.extracts import new_numbers
+
     unknown = new_numbers(text, source)
     return [f"numbers that the input does not contain: {', '.join(unknown[:10])}"] if unknown else []
 
