@@ -87,8 +87,6 @@ from helmdeck_core.domain.decode import Stripped as Stripped
 from helmdeck_core.domain.decode import Tried as Tried
 from helmdeck_core.domain.delta_batches import one_by_one as one_by_one
 from helmdeck_core.domain.delta_batches import together as together
-from helmdeck_core.domain.encoding import BYTE_ORDER_MARK as BYTE_ORDER_MARK
-from helmdeck_core.domain.encoding import without_byte_order_mark as without_byte_order_mark
 from helmdeck_core.domain.error_rules import ErrorRuleSet as ErrorRuleSet
 from helmdeck_core.domain.event_sinks import EventSink as EventSink
 from helmdeck_core.domain.event_sinks import EventSinkWarning as EventSinkWarning
@@ -246,9 +244,17 @@ from helmdeck_core.resolve.inventory import list_plugins as list_plugins
 from helmdeck_core.resolve.inventory import value_name as value_name
 from helmdeck_core.resolve.runtime import Runtime as Runtime
 from helmdeck_core.resolve.runtime import resolve_runtime as resolve_runtime
+from helmdeck_guards.artifacts import Artifact as Artifact
+from helmdeck_guards.artifacts import ArtifactError as ArtifactError
+from helmdeck_guards.artifacts import ArtifactFolder as ArtifactFolder
+from helmdeck_guards.encoding import BYTE_ORDER_MARK as BYTE_ORDER_MARK
+from helmdeck_guards.encoding import without_byte_order_mark as without_byte_order_mark
 from helmdeck_guards.json_schema import SchemaProblem as SchemaProblem
 from helmdeck_guards.json_schema import find_problems as find_problems
 from helmdeck_guards.json_schema import schema_problems as schema_problems
+from helmdeck_guards.pack_services import PackLogger as PackLogger
+from helmdeck_guards.pack_services import PackMemory as PackMemory
+from helmdeck_guards.pack_services import ProgressText as ProgressText
 from helmdeck_guards.timeouts import Deadline as Deadline
 from helmdeck_guards.timeouts import Limited as Limited
 

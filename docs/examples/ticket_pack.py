@@ -4,7 +4,8 @@ from typing import Literal
 
 import msgspec
 
-from helmdeck_core import Pack, PackError, PackErrorCode, PromptVariant, Question, hookimpl
+from helmdeck_core import PackContext, PackError, PackErrorCode, PromptVariant, Question, hookimpl
+from helmdeck_pack_kit import pack
 
 NAME = "ticket.triage"
 TASK = "ticket"
@@ -40,36 +41,34 @@ def render(task):
     return f"<ticket>\n{text}\n</ticket>"
 
 
-async def triage(context, arguments):
-    """Run the pack; the input is already validated, and the output will be."""
-    if not arguments["text"].strip():
+class Sorted(Triage):
+    """The output of the pack: the answer, and the model that gave it."""
+
+    model: str
+
+
+@pack(
+    NAME,
+    version="1.0",
+    read_only=True,
+    metadata={"intent_keywords": ["triage this ticket", "which queue"], "produces": ["queue", "urgency"]},
+)
+async def triage(context: PackContext, text: str) -> Sorted:
+    """Sort a support ticket into a queue and say how urgent it is.
+
+    :param text: The ticket.
+    """
+    if not text.strip():
         raise PackError(NAME, PackErrorCode.INVALID_INPUT, "text is blank")
     context.progress("reading the ticket")
-    answer = await context.ask(
-        Question(caller=NAME, task=TASK, type=Triage, request=arguments["text"], needs_catalog=False)
-    )
-    return {**msgspec.to_builtins(answer.value), "model": answer.model}
+    answer = await context.ask(Question(caller=NAME, task=TASK, type=Triage, request=text, needs_catalog=False))
+    return Sorted(**msgspec.structs.asdict(answer.value), model=answer.model)
 
 
 @hookimpl
 def helmdeck_packs():
     """Provide the pack for plans and for ``helmdeck run``."""
-    return [
-        Pack(
-            name=NAME,
-            version="1.0",
-            description="Sort a support ticket into a queue and say how urgent it is.",
-            run=triage,
-            metadata={"intent_keywords": ["triage this ticket", "which queue"], "produces": ["queue", "urgency"]},
-            input_schema={
-                "type": "object",
-                "properties": {"text": {"type": "string", "description": "The ticket."}},
-                "required": ["text"],
-                "additionalProperties": False,
-            },
-            output_schema={"type": "object", "required": ["queue", "urgency", "summary", "model"]},
-        )
-    ]
+    return [triage]
 
 
 @hookimpl

@@ -109,6 +109,8 @@ def _overrides(arguments: argparse.Namespace) -> dict[KeyPath, tuple[Any, str]]:
         values["plugins", "disable"] = (names, "--disable-plugin")
     if sources := getattr(arguments, "catalog_sources", None):
         values["catalog", "sources"] = (list(sources), "--catalog")
+    if folder := getattr(arguments, "artifacts", None):
+        values["packs", "artifacts"] = (folder, "--out")
     return values
 
 

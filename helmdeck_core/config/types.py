@@ -26,7 +26,7 @@ def is_hidden(path: Sequence[str]) -> bool:
             return len(names) < 2 or names[1] in ("api_key", "headers")
         case ("catalog", _, _) | ("catalog", _, _, "headers" | "env" | "args", *_):
             return True
-        case ("providers", _, "options", *names) | ("events", "options", _, *names):
+        case ("providers", _, "options", *names) | (("events" | "packs"), "options", _, *names):
             return not names or any(map(speaks_of_secrets, names))
         case _:
             return False
@@ -192,6 +192,18 @@ class HistoryConfig:
     def is_off(self) -> bool:
         """Whether nothing is recorded."""
         return (self.url or "off").strip().lower() == "off"
+
+
+@attrs.frozen(kw_only=True)
+class PacksConfig:
+    """Packs.
+
+    :ivar artifacts: the folder for the files that packs write; left out: a new folder per run in the user's data directory.
+    :ivar options: options of packs; the packs contribute the names of the tables and their keys.
+    """
+
+    artifacts: str | None = None
+    options: Mapping[str, Mapping[str, Any]] = attrs.field(default=EMPTY, converter=hidden)
 
 
 @attrs.frozen(kw_only=True)
@@ -363,6 +375,7 @@ class Config:
     recovery: RecoveryConfig = RecoveryConfig()
     agent: AgentConfig = AgentConfig()
     history: HistoryConfig = HistoryConfig()
+    packs: PacksConfig = PacksConfig()
     events: EventsConfig = EventsConfig()
     http: HttpConfig = HttpConfig()
     fallback: Mapping[str, tuple[str, ...]] = EMPTY

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from helmdeck_core.config.load import LoadedConfig
+from helmdeck_core.config.pack_options import pack_options
 from helmdeck_core.config.provider_settings import generic_kind, kind_of
 from helmdeck_core.config.structure import dotted, value_problem
 from helmdeck_core.config.types import (
@@ -22,12 +23,13 @@ from helmdeck_core.domain.chat import ProviderSpec
 from helmdeck_core.domain.event_sinks import EventSink
 from helmdeck_core.domain.history import HistoryStoreSpec
 from helmdeck_core.domain.models import BudgetRow, BudgetTable
+from helmdeck_core.domain.packs import Pack
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.ranking import Ranker
 from helmdeck_core.domain.routing import RouterSpec
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.domain.transports import TransportSpec
-from helmdeck_core.errors import FailureClass, Mistake
+from helmdeck_core.errors import ConfigError, FailureClass, Mistake
 from helmdeck_core.hooks.contributions import Contributions
 from helmdeck_guards.redaction import NOT_SHOWN, secret_in, shown_url
 
@@ -53,6 +55,7 @@ def mistakes_of(
     _check_catalog(check, config, contributions)
     _check_selection(check, config.selection, contributions.values_of(Ranker))
     _check_events(check, config.events, contributions.values_of(EventSink))
+    _check_packs(check, config, contributions.values_of(Pack))
     _check_transports(check, config, list(contributions.by_name(TransportSpec)))
     routers = list(contributions.by_name(RouterSpec))
     for name, provider in config.providers.items():
@@ -114,6 +117,16 @@ def _check_events(check: _Checker, config: EventsConfig, sinks: Iterable[EventSi
         check.name(("events", "options", name), name, list(optional), unknown)
         if name in optional:
             _check_options(check, ("events", "options", name), options, optional[name].options, "sink")
+
+
+def _check_packs(check: _Checker, config: Config, packs: Sequence[Pack]) -> None:
+    owners = {pack.options_table: pack for pack in packs if pack.options_type is not None}
+    for name in config.packs.options:
+        check.name(("packs", "options", name), name, list(owners), "no pack has options of this name")
+        try:
+            _ = pack_options(config, owners[name]) if name in owners else None
+        except ConfigError as exc:
+            check.mistakes += exc.mistakes
 
 
 def _check_options(

@@ -10,14 +10,15 @@ from typing import Any
 
 import msgspec
 
+from helmdeck_core.config.pack_options import missing_options
 from helmdeck_core.config.types import is_catalog_file
 from helmdeck_core.domain.catalog import Catalog, CatalogSource
-from helmdeck_core.domain.encoding import without_byte_order_mark
 from helmdeck_core.domain.packs import Pack
 from helmdeck_core.domain.suggestions import ALMOST_EQUAL, similar
 from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake
 from helmdeck_core.hooks.calls import PASSED_ON, describe_error
 from helmdeck_core.resolve.runtime import Runtime
+from helmdeck_guards.encoding import without_byte_order_mark
 from helmdeck_guards.json_schema import unknown_type
 from helmdeck_guards.type_check import misfit
 
@@ -47,8 +48,9 @@ def _load(runtime: Runtime, name: str) -> Catalog:
     if is_catalog_file(name):
         return load_catalog_file(Path(name).expanduser())
     if name == PACKS_SOURCE and name not in runtime.contributed(CatalogSource):
-        listed = (owned.value for owned in runtime.contributed(Pack).values() if owned.value.is_listed)
-        return Catalog(pack.to_entry(PACKS_SOURCE) for pack in listed)
+        packs = (owned.value for owned in runtime.contributed(Pack).values() if owned.value.is_listed)
+        config = runtime.config
+        return Catalog(pack.to_entry(PACKS_SOURCE) for pack in packs if not missing_options(config, pack))
     owned = runtime.contributed(CatalogSource)[name]
     if owned.value.load is None:
         return Catalog()

@@ -57,6 +57,10 @@ class Inspection:
         """The history of plans, a ``helmdeck_history_kit.DeckHistory``; it is empty where no store is configured."""
         return self._runner.history
 
+    def can_run(self, entry_id: str) -> bool:
+        """Whether ``run`` can run an entry of the catalog; the application runs the others, which serve planning alone."""
+        return self._runner.can_run(entry_id)
+
     def rank(self, intent: str, *, model: str | None = None, caller: str = LOCAL_CALLER) -> Ranking:
         """Rank the whole catalog for a request, on its full metadata, with the ranker of a model.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 import attrs
@@ -14,12 +15,18 @@ from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.history import History
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.tasks import Task
+from helmdeck_guards.artifacts import ArtifactFolder
+from helmdeck_guards.pack_services import PackLogger, PackMemory
 
 T = TypeVar("T")
 
 
 class PackContext(Protocol):
-    """The context of a running pack."""
+    """The context of a running pack.
+
+    :ivar memory: the facts of the caller.
+    :ivar artifacts: the files of the run; an ``ArtifactError`` of it becomes ``artifact_failed``.
+    """
 
     @property
     def model(self) -> str | None:
@@ -57,8 +64,29 @@ class PackContext(Protocol):
         """The history of the deck; it records nothing where none is configured."""
         ...
 
-    def progress(self, message: str) -> None:
-        """Report progress to the user."""
+    memory: PackMemory
+    artifacts: ArtifactFolder
+    logger: PackLogger
+
+    @property
+    def options(self) -> Any:
+        """The options of the pack, as its ``options_type``; ``None`` without one."""
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the configuration file, else the working directory; for relative paths in options."""
+        ...
+
+    def run(self, name: str, arguments: Mapping[str, Any]) -> Coroutine[Any, Any, Mapping[str, Any]]:
+        """Run another pack or entry with the same caller, model, limits and artifacts.
+
+        :raises PackError: it failed, or it is running already: a pack cannot run itself, not even through others.
+        """
+        ...
+
+    def progress(self, message: str, fraction: float | None = None) -> None:
+        """Report progress to the user; the callback receives a ``ProgressText``."""
         ...
 
 
@@ -114,6 +142,11 @@ class Pack:
         ``timeout``, and any exception other than ``PackError`` and ``CallFailed`` becomes ``handler_failed``.
     :ivar constraint: the ``Question.constraint`` of its question, for dry runs.
     :ivar is_listed: whether plans may use it.
+    :ivar annotations: hints about its effects, as tools of MCP servers have them: ``readOnlyHint``, ``destructiveHint``,
+        ``idempotentHint`` and ``openWorldHint``. What is not annotated as read-only may need a confirmation.
+    :ivar options_type: an attrs class with defaults; the context has the table ``[packs.options.NAME]`` as this type.
+    :ivar options_table: the ``NAME``; packs may share one.
+    :ivar requires: names of options without which the pack cannot run; until they are configured, it is not listed.
     """
 
     name: str
@@ -127,6 +160,10 @@ class Pack:
     constraint: Callable[[Task], Mapping[str, Any] | Sequence[SchemaForm] | None] | None = None
     is_listed: bool = True
     order: int = 0
+    annotations: Mapping[str, bool] = EMPTY
+    options_type: type | None = None
+    options_table: str = ""
+    requires: tuple[str, ...] = ()
 
     def to_entry(self, source: str) -> Entry:
         """Return the pack as a catalog entry."""
@@ -135,4 +172,6 @@ class Pack:
             data["metadata"] = dict(self.metadata)
         if self.input_schema:
             data["input_schema"] = dict(self.input_schema)
+        if self.annotations:
+            data["annotations"] = dict(self.annotations)
         return Entry(EntryKind.PACK, self.name, data, source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from helmdeck_core.domain.patterns import pattern_problem
+from helmdeck_guards.patterns import pattern_problem
 
 
 @attrs.frozen(kw_only=True)

@@ -12,7 +12,11 @@ from helmdeck_core.errors.base import HelmdeckError
 
 
 class PackErrorCode(enum.StrEnum):
-    """The closed set of codes with which a pack fails."""
+    """The closed set of codes with which a pack fails.
+
+    ``invalid_output``: the pack breaks its own schema, ``schema_mismatch``: data of another system, such as a program, does
+    not fit; only handlers raise it. ``artifact_failed``: the context refused a file, or a handler found it unusable.
+    """
 
     INVALID_INPUT = "invalid_input"
     INVALID_OUTPUT = "invalid_output"
@@ -52,11 +56,13 @@ class PackError(HelmdeckError):
     """A pack failed; ``detail`` names the field and the value where there is one.
 
     :ivar code: one of the closed set; any other value becomes ``internal``.
+    :ivar output: what the pack produced nevertheless, such as its ``findings`` and ``artifacts``.
     """
 
     pack: str
     code: PackErrorCode = attrs.field(converter=known_code)
     detail: str
+    output: Mapping[str, Any] = attrs.field(factory=dict, repr=False, kw_only=True)
 
     def __str__(self) -> str:
         return f"{self.pack}: {self.code.value}: {self.detail}"
@@ -77,4 +83,5 @@ class PackError(HelmdeckError):
             "next_action": self.code.next_action,
             "pack": self.pack,
             "detail": self.detail,
+            **({"output": dict(self.output)} if self.output else {}),
         }

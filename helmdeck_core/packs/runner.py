@@ -7,12 +7,15 @@ import contextlib
 import functools
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import attrs
 import msgspec
 
+from helmdeck_core import log
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
+from helmdeck_core.config.pack_options import missing_options, pack_options
 from helmdeck_core.context.library import Library
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
@@ -24,7 +27,9 @@ from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode
 from helmdeck_core.hooks.calls import describe_error
 from helmdeck_core.packs.history import open_history
+from helmdeck_guards.artifacts import ArtifactError, ArtifactFolder, artifact_folder
 from helmdeck_guards.json_schema import MAX_WORK, schema_problems
+from helmdeck_guards.pack_services import PackLogger, PackMemory, ProgressText
 
 T = TypeVar("T")
 
@@ -33,6 +38,8 @@ MAX_CHECK_WORK = 100 * MAX_WORK
 
 MAX_ENTRY_OUTPUT_BYTES = 16_000_000
 """A larger output of a catalog entry, encoded as JSON, is a failure."""
+
+MAX_DEPTH = 8  # packs that run each other
 
 GRACE_S = 1.0
 """Seconds that a pack may exceed its deadline: the failure of a call at the deadline says more than ``timeout``."""
@@ -56,12 +63,14 @@ class Runner:
         caller: str = LOCAL_CALLER,
         progress: Callable[[str], None] | None = None,
         limits: CallLimits = NO_LIMITS,
+        parent: _Context | None = None,
     ) -> T:
         """Run a pack, or an entry through its source: check the input, run the handler, check the output.
 
         :param arguments: plain data, or a value of the pack's input type, which needs no check.
         :param output_type: the type that the output must have; ``None`` for plain data or any ``PackOutput``.
         :param limits: limits of every call of the pack; the deadline applies to all of them together, and to the pack.
+        :param parent: the context of the pack that runs this one.
         :raises PackError: with a code of the closed set; ``timeout`` when the deadline passed outside of a call.
         :raises PluginError: the output is of another type than ``output_type``.
         :raises CallFailed: a model call of the pack failed.
@@ -70,9 +79,15 @@ class Runner:
         pack = await self._entry_pack(name) if owned is None else owned.value
         # The schema of an entry may come from a server.
         checked = _checked_input(pack, arguments, is_trusted=owned is not None)
-        context = _Context(
-            self, name, model, caller, progress or _no_progress, limits, time.monotonic(), self.engine.library
-        )
+        config = self.runtime.config
+        if missing := missing_options(config, pack):
+            detail = f"not configured: set {' and '.join(missing)} in [packs.options.{pack.options_table}]"
+            raise PackError(name, PackErrorCode.HANDLER_FAILED, detail)
+        options = pack_options(config, pack)
+        stack = (name,) if parent is None else (*parent.stack, name)
+        artifacts = parent.artifacts if parent else artifact_folder(config.packs.artifacts, self.runtime.folder)
+        start_s, report, library = time.monotonic(), progress or _no_progress, self.engine.library
+        context = _Context(self, name, model, caller, report, limits, start_s, library, options, stack, artifacts)
         timeout_s = None if limits.deadline_s is None else max(0.0, limits.deadline_s) + GRACE_S
         try:
             async with asyncio.timeout(timeout_s):
@@ -91,6 +106,12 @@ class Runner:
             detail = f"pack {name!r} returned {type(output).__name__}, not {output_type.__name__}"
             raise owned.fault(detail) if owned is not None else TypeError(detail)
         return output  # type: ignore[return-value]
+
+    def can_run(self, name: str) -> bool:
+        """Whether an id of the catalog can be run here: an installed pack that is configured, or a source runs the entry."""
+        if (owned := self.runtime.contributed(Pack).get(name)) is not None:
+            return not missing_options(self.runtime.config, owned.value)
+        return hasattr(self.engine.live_catalog.owner(name), "run")
 
     async def _entry_pack(self, name: str) -> Pack:
         """An entry of the catalog as a pack that its source runs."""
@@ -149,6 +170,8 @@ def _is_own_cancellation(exc: BaseException) -> bool:
 
 
 def _handler_error(pack: str, exc: BaseException, start_s: float) -> PackError:
+    if isinstance(exc, ArtifactError):
+        return PackError(pack, PackErrorCode.ARTIFACT_FAILED, str(exc))
     if isinstance(exc, TimeoutError):
         return PackError(
             pack, PackErrorCode.TIMEOUT, f"after {time.monotonic() - start_s:.1f} s, {describe_error(exc)}"
@@ -160,7 +183,12 @@ def _no_progress(message: str) -> None:
     """No-op progress callback."""
 
 
-@attrs.frozen
+def _log(pack: str, level: str, message: str, facts: Mapping[str, object]) -> None:
+    if log.is_enabled():
+        log.logger().bind(pack=pack, **facts).log(level.upper(), "{}", message)
+
+
+@attrs.define
 class _Context:
     """The ``PackContext`` of a running pack."""
 
@@ -172,9 +200,27 @@ class _Context:
     _limits: CallLimits
     start_s: float
     _library: Library
+    options: Any
+    stack: tuple[str, ...]
+    artifacts: ArtifactFolder
+    logger: PackLogger = attrs.Factory(lambda self: PackLogger(functools.partial(_log, self._pack)), takes_self=True)
+    memory: PackMemory = attrs.Factory(lambda self: PackMemory(self.run), takes_self=True)
 
-    def progress(self, message: str) -> None:
-        self._progress(message)
+    def progress(self, message: str, fraction: float | None = None) -> None:
+        self._progress(ProgressText(message, fraction))
+
+    @property
+    def folder(self) -> Path:
+        return self._runner.runtime.folder or Path.cwd()
+
+    async def run(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        if name in self.stack or len(self.stack) >= MAX_DEPTH:
+            why = "a pack cannot run itself" if name in self.stack else f"packs run each other {MAX_DEPTH} levels deep"
+            detail = f"{' -> '.join((*self.stack, name))}: {why}"
+            raise PackError(self._pack, PackErrorCode.HANDLER_FAILED, detail)
+        options: Any = {"model": self.model, "caller": self.caller, "progress": self._progress, "limits": self._left()}
+        output: Mapping[str, Any] | PackOutput = await self._runner.run(name, arguments, parent=self, **options)
+        return output if isinstance(output, Mapping) else output.to_dict()
 
     @property
     def history(self) -> History:

@@ -32,6 +32,8 @@ from helmdeck_provider_kit.bodies import plain_text as plain_text
 from helmdeck_provider_kit.bodies import quota as quota
 from helmdeck_provider_kit.bodies import string as string
 from helmdeck_provider_kit.bodies import word as word
+from helmdeck_provider_kit.compression import DecodingError as DecodingError
+from helmdeck_provider_kit.compression import decompressed as decompressed
 from helmdeck_provider_kit.connection import HttpConnection as HttpConnection
 from helmdeck_provider_kit.connection import HttpResponse as HttpResponse
 from helmdeck_provider_kit.connection import HttpStream as HttpStream

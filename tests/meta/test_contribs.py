@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import helmdeck_core
+import helmdeck_pack_kit
 import helmdeck_provider_kit
 from helmdeck_testing import make_deck
 
@@ -92,12 +93,13 @@ def test_it_uses_nothing_of_helmdeck_but_its_public_names(folder, module):
                     or not top.startswith(("helmdeck", "plugins", "tests", "contrib"))
                     or (source == "helmdeck_core" and name in helmdeck_core.__all__)
                     or (source == "helmdeck_provider_kit" and name in vars(helmdeck_provider_kit))
+                    or (source == "helmdeck_pack_kit" and name in vars(helmdeck_pack_kit))
                 ), where
 
 
 def test_it_imports_libraries_only_that_helmdeck_brings(folder, module):
     brought = {requirement.partition(">")[0] for requirement in PROJECT["project"]["dependencies"]}
-    allowed = {*sys.stdlib_module_names, *brought, "helmdeck_core", "helmdeck_provider_kit", module}
+    allowed = {*sys.stdlib_module_names, *brought, "helmdeck_core", "helmdeck_pack_kit", "helmdeck_provider_kit", module}
     for path in sources(folder):
         tree = ast.parse(path.read_text())
         names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}

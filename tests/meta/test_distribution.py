@@ -15,6 +15,7 @@ PACKAGES = (
     "helmdeck_guards",
     "helmdeck_command_kit",
     "helmdeck_history_kit",
+    "helmdeck_pack_kit",
     "helmdeck_plugins",
     "helmdeck_provider_kit",
     "helmdeck_testing",

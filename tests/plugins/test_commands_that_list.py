@@ -1,6 +1,7 @@
 """The commands budgets, catalog and plugins."""
 
 import json
+import re
 
 import pytest
 
@@ -120,12 +121,15 @@ def test_unknown_model_gets_the_fallback_budget(cli, model):
 def test_catalog_json_is_a_valid_catalog_file(cli, tmp_path):
     shown = cli("catalog", "show")
     assert "50 packs, 20 pipelines" in shown.out
-    assert "from example_catalog.json" in shown.out
+    assert "from packs, example_catalog.json" in shown.out
+    assert re.search(r"`helmdeck run` runs \d of them; the application runs the others", shown.out)
     ids = cli("catalog", "show", "--ids").out.split()
     assert len(ids) == 70
     (tmp_path / "copy.json").write_text(cli("catalog", "show", "--json").out)
     assert cli("catalog", "show", "--ids", "--catalog", "copy.json").out.split() == ids
     assert cli("catalog", "show", "--ids", "--json").data["packs"][0] == ids[0]
+    assert {"http.fetch", "blog.draft"} <= {*cli("catalog", "show", "--json").data["runnable"]} <= {*ids}
+    assert "fs.read" not in cli("catalog", "show", "--json").data["runnable"], "it needs a configured folder"
 
 
 def test_catalog_of_two_sources_has_a_source_column(cli, tmp_path):
@@ -138,9 +142,9 @@ def test_catalog_of_two_sources_has_a_source_column(cli, tmp_path):
 
 
 def test_catalog_compact_shows_each_step_until_the_catalog_fits(cli):
-    done = cli("catalog", "compact", "--max-bytes", "33,000")
+    done = cli("catalog", "compact", "--max-bytes", "35,000")
     assert done.code == 0
-    assert "catalogs of at most 33,000 bytes" in done.out
+    assert "catalogs of at most 35,000 bytes" in done.out
     assert "1. pack.intent_keywords[]" in done.out
     assert "3. " not in done.out, "the ladder stops at the first step after which the catalog fits"
 

@@ -30,24 +30,37 @@ def show_catalog(arguments: argparse.Namespace) -> int:
     with make_deck(arguments) as deck:
         catalog = deck.catalog
         note_source_problems(deck)
+        runnable = [entry.id for entry in catalog.entries if deck.can_run(entry.id)]
     if arguments.json:
         ids = {"packs": [e.id for e in catalog.packs], "pipelines": [e.id for e in catalog.pipelines]}
-        show_json(ids if arguments.ids else catalog.to_data())
+        # Besides the entries, so that the output can still be saved as a catalog file.
+        show_json({**(ids if arguments.ids else catalog.to_data()), "runnable": runnable})
     elif arguments.ids:
         show("\n".join(entry.id for entry in catalog.entries))
     else:
         sources = list(dict.fromkeys(Path(entry.source).name for entry in catalog.entries))
         counts = f"{len(catalog.packs)} packs, {len(catalog.pipelines)} pipelines"
         show(f"{counts}, {len(catalog.encode()):,} bytes, version {catalog.version}, from {', '.join(sources)}")
+        show(_who_runs(len(runnable), len(catalog)))
         show()
         rows: list[tuple[str, ...]] = [
-            (e.kind.value, e.id, Path(e.source).name, e.description) for e in catalog.entries
+            (e.kind.value, "yes" if e.id in set(runnable) else "no", e.id, Path(e.source).name, e.description)
+            for e in catalog.entries
         ]
         if len(sources) == 1:  # in the first line already
-            rows = [(kind, name, description) for kind, name, _, description in rows]
-        headings = ("kind", "id", "source", "description") if len(sources) > 1 else ("kind", "id", "description")
+            rows = [(*row[:3], row[4]) for row in rows]
+        source = ("source",) if len(sources) > 1 else ()
+        headings = ("kind", "runs", "id", *source, "description")
         show(table(rows, headings, clipped={len(headings) - 1}))
     return ExitCode.OK
+
+
+def _who_runs(runnable: int, entries: int) -> str:
+    if not runnable:
+        return "`helmdeck run` runs none of them: they serve planning, and the application runs the steps of a plan"
+    if runnable == entries:
+        return "`helmdeck run` runs all of them"
+    return f"`helmdeck run` runs {runnable} of them; the application runs the others"
 
 
 # -- compact -----------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from helmdeck_command_kit import pairs, request_text, wait_for
@@ -49,10 +49,13 @@ def run(arguments: argparse.Namespace) -> int:
             progress=progress,
         ),
     )
+    can_run = {step.order: deck.can_run(step_entry(step)) for step in plan.steps}
     if arguments.json:
-        show_json({**plan.to_dict(), "latency_s": round(plan.latency_s, 3)})
+        data = plan.to_dict()
+        data["steps"] = [{**wire, "runnable": can_run[wire["order"]]} for wire in data["steps"]]
+        show_json({**data, "latency_s": round(plan.latency_s, 3)})
     else:
-        show("\n".join(plan_lines(plan, lambda step: follow_up_command(arguments, step))))
+        show("\n".join(plan_lines(plan, lambda step: follow_up_command(arguments, step), can_run)))
     return ExitCode.OK if plan.is_usable else ExitCode.NO_STEP
 
 
@@ -65,12 +68,16 @@ def _completed_step(text: str) -> CompletedStep:
     return CompletedStep(tool.strip(), output)
 
 
-def follow_up_command(arguments: argparse.Namespace, step: Step) -> str:
-    """The command line that asks for the remaining steps after this one."""
+def step_entry(step: Step) -> str:
+    """The entry that a step runs. The tool is the same for all pipelines, so a pipeline is named by its id."""
     from helmdeck_core import PIPELINE_RUN
 
-    # The tool is the same for all pipelines, so a pipeline is named by its id.
-    tool = step.args.get("id") if step.tool == PIPELINE_RUN else step.tool
+    return str(step.args.get("id")) if step.tool == PIPELINE_RUN else step.tool
+
+
+def follow_up_command(arguments: argparse.Namespace, step: Step) -> str:
+    """The command line that asks for the remaining steps after this one."""
+    tool = step_entry(step)
     words = ["helmdeck", "plan"]
     for name, value in (("--model", arguments.model), ("--context", arguments.context)):
         words += [name, value] if value else []
@@ -82,8 +89,13 @@ def follow_up_command(arguments: argparse.Namespace, step: Step) -> str:
     return shlex.join([*words, " ".join(arguments.request) or "-"])
 
 
-def plan_lines(plan: Plan, follow_up: Callable[[Step], str]) -> Iterator[str]:
-    """The plan as text."""
+def plan_lines(
+    plan: Plan, follow_up: Callable[[Step], str], can_run: Mapping[int, bool] | None = None
+) -> Iterator[str]:
+    """The plan as text.
+
+    :param can_run: by number of a step, whether ``helmdeck run`` runs it.
+    """
     yield f"{plan.model} ({plan.prompt_variant_used}): {plan.outcome.value}, {plan.complexity.value}"
     yield ""
     for step in plan.steps:
@@ -98,7 +110,23 @@ def plan_lines(plan: Plan, follow_up: Callable[[Step], str]) -> Iterator[str]:
         yield labelled(
             "not sent", f"the plan uses tools that the trimmed catalog left out: {', '.join(plan.unseen_tools)}"
         )
+    yield from _who_runs(can_run or {}, {step.order for step in plan.steps if not step.is_gap})
     yield from _next(plan, follow_up)
+
+
+def _who_runs(can_run: Mapping[int, bool], steps: set[int]) -> Iterator[str]:
+    """Which steps can run here; a catalog may describe tools that only the application has."""
+    here = [number for number in sorted(steps) if can_run.get(number)]
+    others = [number for number in sorted(steps) if not can_run.get(number)]
+    if not can_run or not steps:
+        return
+    parts = [f"`helmdeck run` runs {_numbered(here)}"] if here else []
+    parts += [f"the application runs {_numbered(others)}"] if others else []
+    yield labelled("runnable", ", ".join(parts))
+
+
+def _numbered(steps: Sequence[int]) -> str:
+    return f"step{'s' if len(steps) > 1 else ''} {', '.join(map(str, steps))}"
 
 
 def _step(step: Step) -> Iterator[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from helmdeck_command_kit import add_catalog, pairs, read_input, read_json, wait_for
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, UsageError, make_deck, show_json
+from helmdeck_core.cli import ExitCode, UsageError, inline_json, labelled, make_deck, note, show_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,20 +30,62 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="PROVIDER/MODEL", help="the model for calls of the pack; default: the configured model"
     )
+    parser.add_argument(
+        "--out",
+        dest="artifacts",
+        metavar="DIR",
+        type=lambda text: str(Path(text).expanduser().absolute()),
+        help="the folder for the files that the pack writes; default: a new folder in the user's data directory",
+    )
     add_catalog(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the pack and print its output as JSON, with and without ``--json``."""
+    """Run the pack and print its output as JSON, with and without ``--json``; findings and files go to standard error.
+
+    A pack that fails may have an output nevertheless, which is printed before the error.
+    """
+    from helmdeck_core import PackError
+
     inputs = {**_read_object(arguments.input_file), **pairs(arguments.input, "--input")}
     deck = make_deck(arguments)
-    output = wait_for(
-        deck,
-        f"running {arguments.pack}",
-        lambda progress: deck.arun(arguments.pack, inputs, model=arguments.model, progress=progress),
-    )
+    try:
+        output = wait_for(
+            deck,
+            f"running {arguments.pack}",
+            lambda progress: deck.arun(
+                arguments.pack, inputs, model=arguments.model, progress=lambda text: progress(progress_text(text))
+            ),
+        )
+    except PackError as exc:
+        if exc.output and not arguments.json:  # with --json, the error itself holds it
+            show_json(dict(exc.output))
+            _note_facts(exc.output)
+        raise
     show_json(dict(output))
+    _note_facts(output)
     return ExitCode.OK
+
+
+def progress_text(text: str) -> str:
+    """The text of a progress line, with the finished share where the pack reports one."""
+    fraction = getattr(text, "fraction", None)
+    return text if fraction is None else f"{text} ({fraction:.0%})"
+
+
+def _note_facts(output: Mapping[str, Any]) -> None:
+    """Print the findings and the files of an output, in the fields that packs have by convention."""
+    for finding in _items(output, "findings"):
+        note(labelled("finding", finding if isinstance(finding, str) else inline_json(finding)))
+    for artifact in _items(output, "artifacts"):
+        if isinstance(artifact, Mapping) and isinstance(path := artifact.get("path"), str):
+            size = artifact.get("bytes")
+            note(labelled("file", f"{path} ({size:,} bytes)" if isinstance(size, int) else path))
+
+
+def _items(output: Mapping[str, Any], field: str) -> Sequence[Any]:
+    found = output.get(field)
+    return found if isinstance(found, (list, tuple)) else ()
 
 
 def _read_object(path: str | None) -> dict[str, Any]:

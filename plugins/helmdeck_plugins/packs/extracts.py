@@ -1,0 +1,58 @@
+"""Extracts of a text without a model: sentences are copied, never written."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+MAX_SENTENCES: Final = 2_000
+_MIN_WORD_CHARS: Final = 4
+_END = re.compile(r"(?<=[.!?。！？…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\s\da-z])|(?<=[。！？])")
+_WORD = re.compile(r"[^\W\d_]+")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_FIRST_BONUS: Final = 0.2
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text in order; a line break between paragraphs ends one."""
+    found: list[str] = []
+    for paragraph in re.split(r"\n\s*\n|\n(?=[-*#•]|\S+:)|(?<=[.!?])\n", text):
+        clean = " ".join(paragraph.split()).lstrip("#*-• ")
+        found += [part.strip() for part in _END.split(clean) if part.strip()]
+        if len(found) > MAX_SENTENCES:
+            break
+    return found[:MAX_SENTENCES]
+
+
+def title_of(text: str) -> str:
+    """Return a heading for a text: its first line if that is short and no sentence, else its first words."""
+    first = next((line.strip().lstrip("#").strip() for line in text.splitlines() if line.strip()), "")
+    words = first.split()
+    return first if len(words) <= 16 and len(first) <= 120 else " ".join(words[:10]) + " …"
+
+
+def best_sentences(found: Sequence[str], count: int, focus: str = "") -> list[str]:
+    """Return the sentences whose words occur most often in the text, in their order.
+
+    :param focus: words that count more.
+    """
+    texts = [[word.lower() for word in _WORD.findall(sentence)] for sentence in found]
+    frequency = Counter(word for words in texts for word in set(words) if len(word) >= _MIN_WORD_CHARS)
+    wanted = {word.lower() for word in _WORD.findall(focus)}
+    scores: list[float] = []
+    for place, words in enumerate(texts):
+        known = [word for word in words if len(word) >= _MIN_WORD_CHARS]
+        # Divided by the root of the length: long sentences would win otherwise, or very short ones without it.
+        score = sum(frequency[word] for word in known) / (len(known) ** 0.5 or 1)
+        score += len(found) * sum(word in wanted for word in words)
+        scores.append(score * (1 + _FIRST_BONUS if place == 0 else 1))
+    best = sorted(range(len(found)), key=lambda place: -scores[place])[:count]
+    return [found[place] for place in sorted(best)]
+
+
+def new_numbers(text: str, source: str) -> list[str]:
+    """Return the numbers of a text that its source does not contain."""
+    known = set(_NUMBER.findall(source))
+    return list(dict.fromkeys(number for number in _NUMBER.findall(text) if number not in known))
