@@ -176,6 +176,11 @@ from helmdeck_core.domain.recovery import Retry as Retry
 from helmdeck_core.domain.recovery import Wait as Wait
 from helmdeck_core.domain.routing import Router as Router
 from helmdeck_core.domain.routing import RouterSpec as RouterSpec
+from helmdeck_core.domain.runs import COSTS as COSTS
+from helmdeck_core.domain.runs import Pipeline as Pipeline
+from helmdeck_core.domain.runs import RunEngineSpec as RunEngineSpec
+from helmdeck_core.domain.runs import RunProgram as RunProgram
+from helmdeck_core.domain.runs import RunSetup as RunSetup
 from helmdeck_core.domain.secret_patterns import SecretPattern as SecretPattern
 from helmdeck_core.domain.shared_text import SharedText as SharedText
 from helmdeck_core.domain.suggestions import did_you_mean as did_you_mean

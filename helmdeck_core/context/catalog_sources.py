@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from helmdeck_core.config.types import is_catalog_file
 from helmdeck_core.domain.catalog import Catalog, CatalogSource
 from helmdeck_core.domain.encoding import without_byte_order_mark
 from helmdeck_core.domain.packs import Pack
+from helmdeck_core.domain.runs import Pipeline
 from helmdeck_core.domain.suggestions import ALMOST_EQUAL, similar
 from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake
 from helmdeck_core.hooks.calls import PASSED_ON, describe_error
@@ -40,7 +42,12 @@ def load_catalog(runtime: Runtime) -> Catalog:
     catalog = Catalog()
     for name in runtime.config.catalog.sources:
         catalog = catalog.merged(_load(runtime, name))
-    return catalog
+    declared = [{**each.data, "id": each.name} for each in runtime.contributions.values_of(Pipeline)]
+    config, plugins = runtime.config.pipelines, Catalog.from_data({"pipelines": declared}, "plugins")
+    folder = Path(config.folder).expanduser() if config.folder is not None else None
+    found = sorted(path for path in folder.iterdir() if is_catalog_file(path.name)) if folder else ()
+    files = (load_catalog_file(Path(path).expanduser()) for path in (*found, *config.files))
+    return functools.reduce(Catalog.merged, (plugins, *files), catalog)
 
 
 def _load(runtime: Runtime, name: str) -> Catalog:

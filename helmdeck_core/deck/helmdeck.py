@@ -311,13 +311,15 @@ class Helmdeck(Inspection):
             await self._calls.stop()  # otherwise a call without its connection would open another one
             await self._engine.pool.aclose()
         finally:
-            if self._portal.is_started or self._engine.live_catalog.opened:
+            if self._portal.is_started or self._engine.live_catalog.opened or "runs" in vars(self._runner):
                 await asyncio.to_thread(self.close)
             else:
                 self.close()
 
     def close(self) -> None:
         """Close what the blocking methods opened, and the sinks."""
+        if (runs := vars(self._runner).pop("runs", None)) is not None:
+            runs.close()
         try:
             if self._portal.is_started:
                 try:

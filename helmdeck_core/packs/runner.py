@@ -14,19 +14,22 @@ import msgspec
 
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
 from helmdeck_core.context.library import Library
-from helmdeck_core.domain.catalog import Catalog
+from helmdeck_core.domain.catalog import Catalog, EntryKind
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.history import History
 from helmdeck_core.domain.packs import Pack, PackContext, PackInput, PackOutput
+from helmdeck_core.domain.plans import PIPELINE_RUN
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
+from helmdeck_core.domain.runs import COSTS
 from helmdeck_core.domain.suggestions import did_you_mean
-from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode
+from helmdeck_core.errors import CallFailed, HelmdeckError, PackError, PackErrorCode
 from helmdeck_core.hooks.calls import describe_error
-from helmdeck_core.packs.history import open_history
+from helmdeck_core.packs.history import open_history, open_runs
 from helmdeck_guards.json_schema import MAX_WORK, schema_problems
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 MAX_CHECK_WORK = 100 * MAX_WORK
 """Work of the check of a pack's input and output, which no model limits."""
@@ -45,6 +48,11 @@ class Runner:
         self.engine = engine
         self.runtime = engine.runtime
         self.history = open_history(engine.runtime, lambda: engine.library.catalog)
+
+    @functools.cached_property
+    def runs(self) -> Any:
+        """The run engine, opened at the first use."""
+        return open_runs(self.runtime, self.run, lambda: self.engine.library.catalog)
 
     async def run(
         self,
@@ -104,6 +112,10 @@ class Runner:
             schema = entry.input_schema or {}
             handler = functools.partial(_run_entry, run, name)
             return Pack(name=name, version="", description=entry.description, input_schema=schema, run=handler)
+        starter = self.runtime.contributed(Pack).get(PIPELINE_RUN)
+        if entry is not None and entry.kind is EntryKind.PIPELINE and starter is not None:
+            handler = functools.partial(_run_pipeline, starter.value, name)
+            return Pack(name=name, version="", description=entry.description, run=handler)
         packs = ", ".join(self.runtime.contributed(Pack)) or "none"
         detail = f"no installed pack has this name{did_you_mean(name, known)}; packs that can run: {packs}"
         if entry is not None:
@@ -113,6 +125,10 @@ class Runner:
 
 async def _run_entry(run: Any, name: str, context: PackContext, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     return await run(name, arguments, context)  # type: ignore[no-any-return]
+
+
+async def _run_pipeline(starter: Pack, name: str, context: PackContext, inputs: Mapping[str, Any]) -> Any:
+    return await starter.run(context, {"id": name, "inputs": inputs})
 
 
 def _checked_input(pack: Pack, arguments: Mapping[str, Any] | PackInput, *, is_trusted: bool) -> Any:
@@ -160,6 +176,20 @@ def _no_progress(message: str) -> None:
     """No-op progress callback."""
 
 
+async def _counted(call: Coroutine[Any, Any, R]) -> R:
+    """Await a model call, and add its cost to the costs of the run that it belongs to."""
+    answer: Any = None
+    try:
+        answer = await call
+        return answer  # type: ignore[no-any-return]
+    except CallFailed as exc:
+        answer = exc
+        raise
+    finally:
+        if answer is not None and (costs := COSTS.get()) is not None and answer.attempts:
+            costs.append(answer.cost_usd)
+
+
 @attrs.frozen
 class _Context:
     """The ``PackContext`` of a running pack."""
@@ -184,17 +214,25 @@ class _Context:
     def catalog(self) -> Catalog:
         return self._library.catalog
 
+    @property
+    def runs(self) -> Any:
+        return self._runner.runs
+
     def ask(self, question: Question[T]) -> Coroutine[Any, Any, Answer[T]]:
         if question.model is None:
             question = attrs.evolve(question, model=self.model)
-        return self._runner.engine.ask(question, caller=self.caller, limits=self._left(), library=self._library)
+        return _counted(
+            self._runner.engine.ask(question, caller=self.caller, limits=self._left(), library=self._library)
+        )
 
     def complete(self, request: ChatRequest, *, allows_empty: bool = False) -> Coroutine[Any, Any, ChatResponse]:
         if not request.model.strip():
             engine = self._runner.engine
             request = attrs.evolve(request, model=engine.runtime.config.model if self.model is None else self.model)
-        return self._runner.engine.complete(
-            request, allows_empty=allows_empty, pack=self._pack, caller=self.caller, limits=self._left()
+        return _counted(
+            self._runner.engine.complete(
+                request, allows_empty=allows_empty, pack=self._pack, caller=self.caller, limits=self._left()
+            )
         )
 
     def _left(self) -> CallLimits:
