@@ -23,7 +23,7 @@ from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.domain.runs import COSTS
 from helmdeck_core.domain.suggestions import did_you_mean
-from helmdeck_core.errors import CallFailed, HelmdeckError, PackError, PackErrorCode
+from helmdeck_core.errors import CallFailed, HelmdeckError, PackError, PackErrorCode, Usage
 from helmdeck_core.hooks.calls import describe_error
 from helmdeck_core.packs.history import open_history, open_runs
 from helmdeck_guards.json_schema import MAX_WORK, schema_problems
@@ -186,8 +186,8 @@ async def _counted(call: Coroutine[Any, Any, R]) -> R:
         answer = exc
         raise
     finally:
-        if answer is not None and (costs := COSTS.get()) is not None and answer.attempts:
-            costs.append(answer.cost_usd)
+        if answer is not None and (costs := COSTS.get()) is not None:
+            costs += [answer.cost_usd] if any(each.usage != Usage() for each in answer.attempts) else []
 
 
 @attrs.frozen

@@ -55,6 +55,8 @@ BUILTINS = {
     "plan": "helmdeck_plugins.packs.plan",
     "route": "helmdeck_plugins.packs.route",
     "catalogs": "helmdeck_plugins.catalogs",
+    "pipelines": "helmdeck_plugins.pipelines",
+    "run_engines": "helmdeck_plugins.run_engines",
     "mcp_client": "helmdeck_plugins.mcp_client",
     "history": "helmdeck_plugins.history",
     "log": "helmdeck_plugins.log",

@@ -22,9 +22,7 @@ def no_progress(message: str) -> None:
     """No-op progress callback."""
 
 
-async def execute(
-    setup: RunSetup, run: Run, steps: RunSteps, progress: Callable[[str], None] = no_progress
-) -> Any:
+async def execute(setup: RunSetup, run: Run, steps: RunSteps, progress: Callable[[str], None] = no_progress) -> Any:
     """Await the program of a run.
 
     :raises PackError: no plugin contributes a program of its kind.
