@@ -65,7 +65,7 @@ class RunSteps(Protocol):
 
         :param step_id: unique in the run, and the same when another process goes on with the run.
         :param function: returns data that JSON can represent. It runs again if the process ends before its result is recorded.
-        :raises Exception: of the function; then the step is not recorded as done.
+        :raises StepFailedError: the function raised; then the step is not recorded as done.
         """
         ...
 
@@ -145,6 +145,8 @@ class RunRecord:
     :ivar failure: the failure of the run as plain data.
     :ivar steps: the steps that ended, in the order of their end; empty in lists.
     :ivar time: when it was started or queued, in seconds since 1970 UTC; ``duration_s`` is the time until its last change.
+    :ivar executor: the process that executes it, or executed it last.
+    :ivar is_joined: ``execute`` joined a run that was under way.
     """
 
     run: Run
@@ -155,6 +157,7 @@ class RunRecord:
     time: float = 0.0
     duration_s: float = 0.0
     executor: str = ""
+    is_joined: bool = False
 
 
 class RunEngine(Protocol):

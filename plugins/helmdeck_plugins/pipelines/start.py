@@ -21,7 +21,7 @@ from helmdeck_core import (
 )
 from helmdeck_plugins.pipelines.definition import Definition, parts_of_entry
 from helmdeck_plugins.pipelines.validation import checked_definition
-from helmdeck_run_kit import Run, RunEngine, RunRecord, RunState, failure_error, new_run_id
+from helmdeck_run_kit import Run, RunEngine, RunRecord, RunState, failure_error
 
 KIND = "pipeline"
 
@@ -50,7 +50,7 @@ def result_of(run: Run, record: RunRecord) -> dict[str, Any]:
         resume = f"; to go on with the failed step: helmdeck pipeline resume {record.run.id}"
         failure["message"] = f"{failure.get('message', '')}{resume}"
         raise failure_error(run.name, failure)
-    coalesced = {"coalesced": True} if record.run.id != run.id else {}
+    coalesced = {"coalesced": True} if record.is_joined else {}
     return {"run_id": record.run.id, **coalesced, "outputs": record.output}
 
 
@@ -68,7 +68,6 @@ def make_run(catalog: Catalog, pipeline_id: str, inputs: Mapping[str, Any], *, c
     data = parts_of_entry(entry)
     content = msgspec.json.encode([KIND, pipeline_id, caller, model, checked, data], order="sorted")
     return Run(
-        id=new_run_id(),
         kind=KIND,
         name=pipeline_id,
         inputs=checked,
@@ -129,4 +128,4 @@ def resumed(record: RunRecord) -> Run:
     """Return a run that goes on where another one failed; the results of its finished steps are taken over."""
     done = {step.id: step.result for step in record.steps if step.failure is None}
     done.pop("_start", None)  # the time limit counts from now
-    return attrs.evolve(record.run, id=new_run_id(), done=done, resumes=record.run.id)
+    return attrs.evolve(record.run, id="", done=done, resumes=record.run.id)

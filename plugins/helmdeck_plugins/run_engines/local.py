@@ -20,6 +20,7 @@ from helmdeck_run_kit import (
     Run,
     RunRecord,
     RunState,
+    StepFailedError,
     StepRecord,
     UnsupportedError,
     execute,
@@ -56,9 +57,10 @@ class LocalEngine:
 
     async def execute(self, run: Run, progress: Callable[[str], None] | None = None) -> RunRecord:
         """Start a run, or join one with the same key, and wait for its end."""
-        active = self._joined(run, progress or no_progress)
+        active, is_joined = self._joined(run, progress or no_progress)
         try:
-            return await asyncio.shield(asyncio.wrap_future(active.ended))
+            record = await asyncio.shield(asyncio.wrap_future(active.ended))
+            return attrs.evolve(record, is_joined=True) if is_joined else record
         except asyncio.CancelledError:
             if active.waiting == 1 and not active.ended.done():
                 active.cancel()
@@ -70,9 +72,10 @@ class LocalEngine:
             with self._lock:
                 active.waiting -= 1
 
-    def _joined(self, run: Run, progress: Callable[[str], None]) -> _Active:
+    def _joined(self, run: Run, progress: Callable[[str], None]) -> tuple[_Active, bool]:
         with self._lock:
             active = self._by_key.get(run.key) if run.key else None
+            is_joined = active is not None
             if active is None:
                 run = attrs.evolve(run, id=run.id or new_run_id())
                 active = self._active[run.id] = _Active(run, asyncio.get_running_loop())
@@ -82,7 +85,7 @@ class LocalEngine:
                 work = self._run(active, progress)
                 active.task = active.loop.create_task(work, context=contextvars.copy_context())
             active.waiting += 1
-        return active
+        return active, is_joined
 
     async def _run(self, active: _Active, progress: Callable[[str], None]) -> None:
         run, start, start_s = active.run, time.time(), time.monotonic()
@@ -174,8 +177,9 @@ class _Steps:
         try:
             result = _as_json(await function(*arguments))
         except Exception as exc:
-            await self._add(step_id, start_s, failure=failure_data(exc))
-            raise
+            failure = failure_data(exc)
+            await self._add(step_id, start_s, failure=failure)
+            raise StepFailedError(step_id, failure) from exc
         await self._add(step_id, start_s, result=result)
         return result
 
