@@ -20,6 +20,8 @@ COMMANDS = {
     "command_config": "helmdeck_plugins.commands.config",
     "command_completion": "helmdeck_plugins.commands.completion",
     "command_mcp": "helmdeck_plugins.mcp_server.command",
+    "command_pipeline": "helmdeck_plugins.pipelines.command",
+    "command_worker": "helmdeck_plugins.run_engines.command",
 }
 """The plugins that contribute commands. To find a command, the command line imports these built-ins only."""
 

@@ -129,12 +129,14 @@ class StepRecord:
     :ivar result: what the step returned; ``None`` after a failure.
     :ivar failure: the failure as plain data, with ``cause``, ``code``, ``retryable`` and ``message``.
     :ivar duration_s: seconds.
+    :ivar ended: when it ended, in seconds since 1970 UTC.
     """
 
     id: str
     result: Any = None
     failure: Mapping[str, Any] | None = None
     duration_s: float = 0.0
+    ended: float = 0.0
 
 
 @attrs.frozen(kw_only=True)

@@ -15,9 +15,7 @@ import msgspec
 
 from helmdeck_core import RunSetup
 from helmdeck_plugins.run_engines.durable_host import (
-    APPLICATION,
     QUEUE,
-    VERSION,
     WORKFLOW,
     Host,
     release_host,
@@ -100,7 +98,9 @@ class _Steps:
 
         options: dbos.StepOptions = {"name": step_id, "preemptible": True}
         reservation = self._reserved.pop(step_id, None)
-        started = dbos.DBOS.run_step_async(options, step) if reservation is None else reservation.run_async(options, step)
+        started = (
+            dbos.DBOS.run_step_async(options, step) if reservation is None else reservation.run_async(options, step)
+        )
         outcome = await started
         if "failure" in outcome:
             raise StepFailedError(step_id, outcome["failure"])
@@ -168,6 +168,8 @@ class DbosEngine:
         if not last:
             return f"{run.key}-1", False
         if last[0].status in ACTIVE:
+            if last[0].status == "PENDING" and is_dead(last[0].executor_id or ""):
+                await self._host.recover(last[0].executor_id or "")  # no worker may be there to do it
             return last[0].workflow_id, True
         return f"{run.key}-{int(last[0].workflow_id.rpartition('-')[2]) + 1}", False
 
@@ -275,7 +277,5 @@ def _step(info: dbos.StepInfo) -> StepRecord:
         result=outcome.get("result"),
         failure=outcome.get("failure"),
         duration_s=max(0.0, (end - start) / 1000),
+        ended=end / 1000,
     )
-
-
-__all__ = ["APPLICATION", "VERSION", "DbosEngine"]

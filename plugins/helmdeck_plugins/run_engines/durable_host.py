@@ -36,16 +36,14 @@ DEAD_AFTER_S = 10.0
 
 CLOSE_S = 5.0
 
-TABLES = (
-    "CREATE TABLE IF NOT EXISTS helmdeck_executors (id TEXT PRIMARY KEY, beat DOUBLE PRECISION NOT NULL)",
-)
+TABLES = ("CREATE TABLE IF NOT EXISTS helmdeck_executors (id TEXT PRIMARY KEY, beat DOUBLE PRECISION NOT NULL)",)
 
 _NOW = {"sqlite": "(julianday('now') - 2440587.5) * 86400.0", "postgresql": "EXTRACT(EPOCH FROM clock_timestamp())"}
 """The clock of the database, which all processes share."""
 
 
 class HostInUseError(HelmdeckError):
-    """This process has runs in another database already, and DBOS allows one per process."""
+    """Another deck of the process has its runs in another database, and DBOS allows one per process."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -96,7 +94,8 @@ class Host:
     async def _launch(self, is_worker: bool) -> None:
         self.is_worker = is_worker
         await self._change(
-            f"INSERT INTO helmdeck_executors VALUES (?, {self._now}) ON CONFLICT (id) DO UPDATE SET beat = excluded.beat",
+            f"INSERT INTO helmdeck_executors VALUES (?, {self._now}) "  # noqa: S608
+            "ON CONFLICT (id) DO UPDATE SET beat = excluded.beat",
             executor_id(),
         )
         logging.getLogger("dbos").setLevel(logging.ERROR)
@@ -132,21 +131,26 @@ class Host:
         while True:
             await asyncio.sleep(BEAT_S)
             with contextlib.suppress(Exception):  # the database is away for a while; the next beat tries again
-                await self._change(f"UPDATE helmdeck_executors SET beat = {self._now} WHERE id = ?", executor_id())
+                update = f"UPDATE helmdeck_executors SET beat = {self._now} WHERE id = ?"  # noqa: S608
+                await self._change(update, executor_id())
 
     async def _take_over(self) -> None:
         """Queue the runs of processes that ended again."""
         while True:
             with contextlib.suppress(Exception):
                 for name in await self._ended():
-                    # The call is idempotent: a run that another worker queued has another executor by then.
-                    await asyncio.to_thread(dbos.DBOS._recover_pending_workflows, [name])  # noqa: SLF001
+                    await self.recover(name)
                     await self._change("DELETE FROM helmdeck_executors WHERE id = ?", name)
             await asyncio.sleep(BEAT_S)
 
+    async def recover(self, name: str) -> None:
+        """Queue the runs of a process that ended; of those that another process queued already, nothing happens."""
+        await asyncio.to_thread(dbos.DBOS._recover_pending_workflows, [name])  # noqa: SLF001
+
     async def _ended(self) -> list[str]:
         def operation(session: Session) -> list[tuple[str, bool]]:
-            rows = session.rows(f"SELECT id, beat < {self._now} - {DEAD_AFTER_S} FROM helmdeck_executors")
+            select = f"SELECT id, beat < {self._now} - {DEAD_AFTER_S} FROM helmdeck_executors"  # noqa: S608
+            rows = session.rows(select)
             return [(str(name), bool(is_late)) for name, is_late in rows]
 
         rows = await asyncio.wrap_future(self._database.submit(operation))

@@ -117,7 +117,7 @@ class LocalEngine:
             if self._by_key.get(active.run.key) is active:
                 del self._by_key[active.run.key]
 
-    async def submit(self, run: Run) -> str:
+    async def submit(self, run: Run) -> str:  # noqa: ARG002
         """Raise ``UnsupportedError``: runs end with this process."""
         raise UnsupportedError(_NO_QUEUE)
 

@@ -23,7 +23,7 @@ TABLES = (
     updated DOUBLE PRECISION NOT NULL, run TEXT NOT NULL, output TEXT, failure TEXT)""",
     "CREATE INDEX IF NOT EXISTS helmdeck_runs_started ON helmdeck_runs (started)",
     """CREATE TABLE IF NOT EXISTS helmdeck_run_steps (run_id TEXT NOT NULL, id TEXT NOT NULL, place INTEGER NOT NULL,
-    result TEXT, failure TEXT, duration_s DOUBLE PRECISION NOT NULL, PRIMARY KEY (run_id, id))""",
+    result TEXT, failure TEXT, duration_s DOUBLE PRECISION NOT NULL, ended DOUBLE PRECISION NOT NULL, PRIMARY KEY (run_id, id))""",
 )
 
 KEPT_IN_MEMORY = 200
@@ -35,7 +35,7 @@ PURGE_EVERY = 50
 TOKEN = secrets.token_hex(4)
 """Distinguishes this process from an earlier one with the same number."""
 
-_COLUMNS = "run, state, output, failure, started, updated, executor"
+_SELECT = "SELECT run, state, output, failure, started, updated, executor FROM helmdeck_runs"
 
 
 def executor_id() -> str:
@@ -76,14 +76,15 @@ class Records:
         """Store a run that starts now, with the steps that it takes over from an earlier one."""
         now, data = time.time(), _encoded(run.to_dict())
         done = [
-            (run.id, step_id, place, _encoded(result), 0.0) for place, (step_id, result) in enumerate(run.done.items())
+            (run.id, step_id, place, _encoded(result), 0.0, now)
+            for place, (step_id, result) in enumerate(run.done.items())
         ]
         row = (run.id, run.kind, run.name, run.caller, RunState.RUNNING.value, executor_id(), now, now, data)
 
         def operation(session: Session) -> None:
-            session.change(f"INSERT INTO helmdeck_runs VALUES ({', '.join('?' * 9)}, NULL, NULL)", row)
+            session.change("INSERT INTO helmdeck_runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)", row)
             for step in done:
-                session.change("INSERT INTO helmdeck_run_steps VALUES (?, ?, ?, ?, NULL, ?)", step)
+                session.change("INSERT INTO helmdeck_run_steps VALUES (?, ?, ?, ?, NULL, ?, ?)", step)
 
         await self._run(operation)
 
@@ -91,11 +92,11 @@ class Records:
         """Store a step that ended; return whether the run may go on, which is not the case after ``cancel``."""
         result = None if step.failure is not None else _encoded(step.result)
         failure = None if step.failure is None else _encoded(step.failure)
-        row = (run_id, step.id, place, result, failure, step.duration_s)
         now, running = time.time(), RunState.RUNNING.value
+        row = (run_id, step.id, place, result, failure, step.duration_s, now)
 
         def operation(session: Session) -> bool:
-            session.change("INSERT INTO helmdeck_run_steps VALUES (?, ?, ?, ?, ?, ?)", row)
+            session.change("INSERT INTO helmdeck_run_steps VALUES (?, ?, ?, ?, ?, ?, ?)", row)
             update = "UPDATE helmdeck_runs SET updated = ? WHERE id = ? AND state = ?"
             return session.change(update, (now, run_id, running)) > 0
 
@@ -141,22 +142,26 @@ class Records:
         """Return the record of a run with its steps."""
 
         def operation(session: Session) -> tuple[Any, Any]:
-            rows = session.rows(f"SELECT {_COLUMNS} FROM helmdeck_runs WHERE id = ?", (run_id,))
-            select = "SELECT id, result, failure, duration_s FROM helmdeck_run_steps WHERE run_id = ? ORDER BY place"
+            rows = session.rows(f"{_SELECT} WHERE id = ?", (run_id,))
+            select = (
+                "SELECT id, result, failure, duration_s, ended FROM helmdeck_run_steps WHERE run_id = ? ORDER BY place"
+            )
             return rows, session.rows(select, (run_id,))
 
         rows, steps = await self._run(operation)
         if not rows:
             return None
         records = (
-            StepRecord(id=step_id, result=_decoded(result), failure=_decoded(failure), duration_s=duration_s)
-            for step_id, result, failure, duration_s in steps
+            StepRecord(
+                id=step_id, result=_decoded(result), failure=_decoded(failure), duration_s=duration_s, ended=ended
+            )
+            for step_id, result, failure, duration_s, ended in steps
         )
         return _record(rows[0], tuple(records))
 
     async def records(self, kind: str, caller: str, limit: int) -> Sequence[RunRecord]:
         """Return records without steps, the newest first."""
-        select = f"SELECT {_COLUMNS} FROM helmdeck_runs WHERE (? = '' OR kind = ?) AND (? = '' OR caller = ?)"
+        select = f"{_SELECT} WHERE (? = '' OR kind = ?) AND (? = '' OR caller = ?)"
         parameters = (kind, kind, caller, caller, limit)
         rows = await self._run(
             lambda session: session.rows(f"{select} ORDER BY started DESC, id DESC LIMIT ?", parameters)
