@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -75,4 +76,5 @@ async def work(url: str, log: Path, step_s: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(work(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])))
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(work(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])))

@@ -177,7 +177,9 @@ class DbosEngine:
         with dbos.SetWorkflowID(run_id), dbos.SetWorkflowAttributes(_attributes(run)):
             handle = await dbos.DBOS.start_workflow_async(_workflow, run.to_dict())
         # Cancelling the caller does not cancel the workflow in the middle of a record.
-        await asyncio.wait([asyncio.ensure_future(handle.get_result())])
+        done, _ = await asyncio.wait([asyncio.ensure_future(handle.get_result())])
+        for each in done:  # the record has the failure
+            each.cancelled() or each.exception()
 
     async def submit(self, run: Run) -> str:
         """Queue a run for a worker; return its id."""

@@ -98,7 +98,6 @@ class Host:
             "ON CONFLICT (id) DO UPDATE SET beat = excluded.beat",
             executor_id(),
         )
-        logging.getLogger("dbos").setLevel(logging.ERROR)
         dbos.DBOS(
             config={
                 "name": APPLICATION,
@@ -112,6 +111,7 @@ class Host:
         )
         if not is_worker:
             dbos.DBOS.listen_queues([])
+        logging.getLogger("dbos").addFilter(_is_no_failure_of_a_run)
         dbos.DBOS.launch()  # it adopts this loop
         if is_worker:
             await dbos.DBOS.register_queue_async(
@@ -158,24 +158,26 @@ class Host:
 
     def close(self) -> None:
         """Stop this process's part; workers go on with its runs."""
-        with contextlib.suppress(Exception):
-            self.start(self._close()).result(CLOSE_S)
+        with contextlib.suppress(Exception):  # a cancelled workflow is not recorded as ended
+            self.start(_cancel_others()).result(CLOSE_S)
         with contextlib.suppress(Exception):
             dbos.DBOS.destroy(workflow_completion_timeout_sec=0)
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception):  # those that were started meanwhile
             self.start(_cancel_others()).result(CLOSE_S)
+        if self._launching is not None:  # now another process may go on with what is left
+            over = "UPDATE helmdeck_executors SET beat = 0 WHERE id = ?"
+            with contextlib.suppress(Exception):
+                self._database.submit(lambda session: session.change(over, (executor_id(),))).result(CLOSE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(CLOSE_S)
         if not self._thread.is_alive():
             self._loop.close()
         self._database.close()
 
-    async def _close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        # Another process may go on with what is left at once.
-        if self._launching is not None:
-            await self._change("UPDATE helmdeck_executors SET beat = 0 WHERE id = ?", executor_id())
+
+def _is_no_failure_of_a_run(record: logging.LogRecord) -> bool:
+    """Whether a log record is about DBOS itself: the failure of a run is recorded and returned to its caller."""
+    return not record.getMessage().startswith("Exception encountered in asynchronous workflow")
 
 
 async def _cancel_others() -> None:
