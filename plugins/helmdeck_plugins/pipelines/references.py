@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import msgspec
 
-_MARK = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_MARK = re.compile(r"\{\{(\s*'[^']*'\s*|.*?)\}\}", re.DOTALL)
 _PATH = re.compile(r"\s*(inputs|steps)((?:\.[\w-]+|\[\d+\])+)\s*")
 _PART = re.compile(r"\.([\w-]+)|\[(\d+)\]")
 _LITERAL = re.compile(r"\s*'(.*)'\s*", re.DOTALL)

@@ -210,5 +210,4 @@ def sqlite_path(url: str) -> Path:
     target = url.partition(":")[2].removeprefix("//")
     if target:
         return Path(target).expanduser()
-    base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-    return base / "helmdeck" / "runs.db"
+    return Path(os.environ.get("HELMDECK_DATA_DIR") or "~/.helmdeck").expanduser() / "runs.db"

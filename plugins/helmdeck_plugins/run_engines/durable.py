@@ -45,6 +45,9 @@ STATES = {
 }
 """Every other status is a failure."""
 
+PAGE = 200
+"""Records that are read at once."""
+
 MAX_RECOVERIES = 1_000
 """Processes that may end during one run before it fails."""
 
@@ -174,12 +177,12 @@ class DbosEngine:
         return f"{run.key}-{int(last[0].workflow_id.rpartition('-')[2]) + 1}", False
 
     async def _await_end(self, run: Run, run_id: str) -> None:
-        with dbos.SetWorkflowID(run_id), dbos.SetWorkflowAttributes(_attributes(run)):
+        with dbos.SetWorkflowID(run_id):
             handle = await dbos.DBOS.start_workflow_async(_workflow, run.to_dict())
         # Cancelling the caller does not cancel the workflow in the middle of a record.
-        done, _ = await asyncio.wait([asyncio.ensure_future(handle.get_result())])
-        for each in done:  # the record has the failure
-            each.cancelled() or each.exception()
+        ended = asyncio.ensure_future(handle.get_result())
+        ended.add_done_callback(lambda each: each.cancelled() or each.exception())  # the record has the failure
+        await asyncio.wait([ended])
 
     async def submit(self, run: Run) -> str:
         """Queue a run for a worker; return its id."""
@@ -188,7 +191,7 @@ class DbosEngine:
     async def _submit(self, run: Run) -> str:
         run_id, is_joined = await self._identify(run)
         if not is_joined:
-            with dbos.SetWorkflowID(run_id), dbos.SetWorkflowAttributes(_attributes(run)):
+            with dbos.SetWorkflowID(run_id):
                 await dbos.DBOS.enqueue_workflow_async(QUEUE, _workflow, run.to_dict())
         return run_id
 
@@ -219,13 +222,19 @@ class DbosEngine:
 
     async def records(self, *, kind: str = "", caller: str = "", limit: int = 20) -> Sequence[RunRecord]:
         """Return records without steps, the newest first."""
-        wanted = {name: value for name, value in (("kind", kind), ("caller", caller)) if value}
 
         async def work() -> list[RunRecord]:
-            found = await dbos.DBOS.list_workflows_async(
-                name=WORKFLOW, limit=limit, sort_desc=True, attributes=wanted or None
-            )
-            return [_record(status, []) for status in found]
+            # SQLite cannot filter by what DBOS knows about a run.
+            found: list[RunRecord] = []
+            offset = 0
+            while len(found) < limit:
+                page = await dbos.DBOS.list_workflows_async(name=WORKFLOW, limit=PAGE, offset=offset, sort_desc=True)
+                records = (_record(status, []) for status in page)
+                found += [each for each in records if _is_wanted(each.run, kind, caller)]
+                offset += PAGE
+                if len(page) < PAGE:
+                    break
+            return found[:limit]
 
         records: list[RunRecord] = await self._in_host(lambda _: work())
         return records
@@ -242,8 +251,8 @@ class DbosEngine:
         release_host(self)
 
 
-def _attributes(run: Run) -> dict[str, Any]:
-    return {"kind": run.kind, "name": run.name, "caller": run.caller}
+def _is_wanted(run: Run, kind: str, caller: str) -> bool:
+    return (not kind or run.kind == kind) and (not caller or run.caller == caller)
 
 
 def _record(status: dbos.WorkflowStatus, infos: Sequence[dbos.StepInfo]) -> RunRecord:
