@@ -97,12 +97,6 @@ def _anchored(config: Config, folder: Path, is_from_file: Callable[..., bool]) -
     if is_from_file("catalog", "sources"):
         sources = (str(folder / name) if is_catalog_file(name) else name for name in config.catalog.sources)
         config = attrs.evolve(config, catalog=attrs.evolve(config.catalog, sources=tuple(sources)))
-    if is_from_file("pipelines", "files"):
-        files = tuple(str(folder / Path(name).expanduser()) for name in config.pipelines.files)
-        config = attrs.evolve(config, pipelines=attrs.evolve(config.pipelines, files=files))
-    if config.pipelines.folder is not None and is_from_file("pipelines", "folder"):
-        path = str(folder / Path(config.pipelines.folder).expanduser())
-        config = attrs.evolve(config, pipelines=attrs.evolve(config.pipelines, folder=path))
 
     def anchored(key: SecretRef | None, *path: str) -> Any:
         is_path = key is not None and key.kind == "file" and is_from_file("providers", *path)

@@ -198,7 +198,7 @@ class HistoryConfig:
 class PipelinesConfig:
     """Pipelines in addition to those of the catalog sources.
 
-    :ivar files: paths of TOML or JSON files in the form of a catalog, relative to the folder of the configuration file.
+    :ivar files: paths of catalog files, relative to the folder of the configuration file.
     :ivar folder: a folder whose ``.toml`` and ``.json`` files are read, too.
     """
 

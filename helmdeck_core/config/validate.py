@@ -13,7 +13,6 @@ from helmdeck_core.config.types import (
     EventsConfig,
     HistoryConfig,
     ProviderConfig,
-    RunsConfig,
     SelectionConfig,
     is_catalog_file,
     is_hidden,
@@ -63,8 +62,7 @@ def mistakes_of(
         if any(uses) and (provider.routing or not routers):
             check.name(("providers", name, "routing"), provider.routing or "", routers, "unknown routing")
     _check_history(check, config.history, contributions)
-    engines = list(contributions.by_name(RunEngineSpec))
-    if engines or config.runs != RunsConfig():
+    if engines := list(contributions.by_name(RunEngineSpec)):
         check.name(("runs", "engine"), config.runs.engine, engines, "unknown run engine")
     _check_budgets(check, config, contributions, providers)
     _check_recovery(check, config)

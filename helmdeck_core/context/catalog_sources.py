@@ -43,11 +43,14 @@ def load_catalog(runtime: Runtime) -> Catalog:
     for name in runtime.config.catalog.sources:
         catalog = catalog.merged(_load(runtime, name))
     declared = [{**each.data, "id": each.name} for each in runtime.contributions.values_of(Pipeline)]
-    config, plugins = runtime.config.pipelines, Catalog.from_data({"pipelines": declared}, "plugins")
-    folder = Path(config.folder).expanduser() if config.folder is not None else None
-    found = sorted(path for path in folder.iterdir() if is_catalog_file(path.name)) if folder else ()
-    files = (load_catalog_file(Path(path).expanduser()) for path in (*found, *config.files))
-    return functools.reduce(Catalog.merged, (plugins, *files), catalog)
+    config, base = runtime.config.pipelines, runtime.folder or Path()
+    files = [base / Path(name).expanduser() for name in config.files]
+    if config.folder is not None:
+        folder = base / Path(config.folder).expanduser()
+        inside = sorted(folder.glob("*")) if folder.is_dir() else [folder]  # which cannot be read then
+        files[:0] = [path for path in inside if is_catalog_file(path.name) or path == folder]
+    more = (Catalog.from_data({"pipelines": declared}, "plugins"), *map(load_catalog_file, files))
+    return functools.reduce(Catalog.merged, more, catalog)
 
 
 def _load(runtime: Runtime, name: str) -> Catalog:

@@ -318,8 +318,6 @@ class Helmdeck(Inspection):
 
     def close(self) -> None:
         """Close what the blocking methods opened, and the sinks."""
-        if (runs := vars(self._runner).pop("runs", None)) is not None:
-            runs.close()
         try:
             if self._portal.is_started:
                 try:
@@ -331,6 +329,8 @@ class Helmdeck(Inspection):
             try:
                 self._engine.live_catalog.close()
                 self.history.close()
+                if "runs" in vars(self._runner):
+                    vars(self._runner).pop("runs").close()
             finally:
                 event_sinks.close(self.runtime.sinks)
 

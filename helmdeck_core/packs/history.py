@@ -1,16 +1,12 @@
-"""Opens the history of a deck, and its run engine."""
+"""Opens the history of a deck."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
-import attrs
+from collections.abc import Callable
 
 from helmdeck_core.domain.catalog import Catalog
 from helmdeck_core.domain.events import HistoryFailed
 from helmdeck_core.domain.history import History, HistorySetup, HistorySpec, HistoryStoreSpec
-from helmdeck_core.domain.runs import RunEngineSpec, RunProgram, RunSetup
 from helmdeck_core.hooks.calls import attributed
 from helmdeck_core.resolve.runtime import Runtime
 from helmdeck_guards.redaction import Secrets, url_secrets
@@ -40,16 +36,3 @@ def open_history(runtime: Runtime, catalog: Callable[[], Catalog]) -> History:
     )
     opened: History = attributed(contribution, contribution.value.open, History)(setup)
     return opened
-
-
-def open_runs(runtime: Runtime, run: Callable[..., Awaitable[Any]], catalog: Callable[[], Catalog]) -> Any:
-    """Return the configured run engine.
-
-    :raises PluginError: it cannot be opened.
-    """
-    config, history = runtime.config.runs, runtime.config.history.url or ""
-    contribution = runtime.contributed(RunEngineSpec)[config.engine]
-    programs = {name: each.value for name, each in runtime.contributed(RunProgram).items()}
-    url = config.url or (history if history.partition(":")[0] in ("sqlite", "postgresql") else None)
-    setup = RunSetup(url=url, options=attrs.asdict(config), programs=programs, run=run, catalog=catalog)
-    return attributed(contribution, contribution.value.open, object)(setup)

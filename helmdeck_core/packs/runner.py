@@ -21,15 +21,14 @@ from helmdeck_core.domain.packs import Pack, PackContext, PackInput, PackOutput
 from helmdeck_core.domain.plans import PIPELINE_RUN
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
-from helmdeck_core.domain.runs import COSTS
+from helmdeck_core.domain.runs import COSTS, RunEngineSpec, RunProgram
 from helmdeck_core.domain.suggestions import did_you_mean
-from helmdeck_core.errors import CallFailed, HelmdeckError, PackError, PackErrorCode, Usage
-from helmdeck_core.hooks.calls import describe_error
-from helmdeck_core.packs.history import open_history, open_runs
+from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, Usage
+from helmdeck_core.hooks.calls import attributed, describe_error
+from helmdeck_core.packs.history import open_history
 from helmdeck_guards.json_schema import MAX_WORK, schema_problems
 
 T = TypeVar("T")
-R = TypeVar("R")
 
 MAX_CHECK_WORK = 100 * MAX_WORK
 """Work of the check of a pack's input and output, which no model limits."""
@@ -52,7 +51,13 @@ class Runner:
     @functools.cached_property
     def runs(self) -> Any:
         """The run engine, opened at the first use."""
-        return open_runs(self.runtime, self.run, lambda: self.engine.library.catalog)
+        config, history = self.runtime.config.runs, self.runtime.config.history.url or ""
+        url = config.url or (history if history.partition(":")[0] in ("sqlite", "postgresql") else None)
+        programs = {name: each.value for name, each in self.runtime.contributed(RunProgram).items()}
+        engine = self.runtime.contributed(RunEngineSpec)[config.engine]
+        opened = attributed(engine, engine.value.open, object)
+        catalog = lambda: self.engine.library.catalog  # noqa: E731
+        return opened(url=url, config=config, programs=programs, run=self.run, catalog=catalog)
 
     async def run(
         self,
@@ -108,14 +113,14 @@ class Runner:
             catalog = await self.engine.library.load()
             entry, run = catalog.get(name), getattr(live.owner(name), "run", None)
             known += (each.id for each in catalog.entries if hasattr(live.owner(each.id), "run"))
+        starter = self.runtime.contributed(Pack).get(PIPELINE_RUN)
+        if entry is not None and entry.kind is EntryKind.PIPELINE and run is None and starter is not None:
+            start = starter.value.run
+            run = lambda name, inputs, context: start(context, {"id": name, "inputs": inputs})  # noqa: E731
         if entry is not None and run is not None:
             schema = entry.input_schema or {}
             handler = functools.partial(_run_entry, run, name)
             return Pack(name=name, version="", description=entry.description, input_schema=schema, run=handler)
-        starter = self.runtime.contributed(Pack).get(PIPELINE_RUN)
-        if entry is not None and entry.kind is EntryKind.PIPELINE and starter is not None:
-            handler = functools.partial(_run_pipeline, starter.value, name)
-            return Pack(name=name, version="", description=entry.description, run=handler)
         packs = ", ".join(self.runtime.contributed(Pack)) or "none"
         detail = f"no installed pack has this name{did_you_mean(name, known)}; packs that can run: {packs}"
         if entry is not None:
@@ -125,10 +130,6 @@ class Runner:
 
 async def _run_entry(run: Any, name: str, context: PackContext, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     return await run(name, arguments, context)  # type: ignore[no-any-return]
-
-
-async def _run_pipeline(starter: Pack, name: str, context: PackContext, inputs: Mapping[str, Any]) -> Any:
-    return await starter.run(context, {"id": name, "inputs": inputs})
 
 
 def _checked_input(pack: Pack, arguments: Mapping[str, Any] | PackInput, *, is_trusted: bool) -> Any:
@@ -176,18 +177,12 @@ def _no_progress(message: str) -> None:
     """No-op progress callback."""
 
 
-async def _counted(call: Coroutine[Any, Any, R]) -> R:
-    """Await a model call, and add its cost to the costs of the run that it belongs to."""
-    answer: Any = None
-    try:
-        answer = await call
-        return answer  # type: ignore[no-any-return]
-    except CallFailed as exc:
-        answer = exc
-        raise
-    finally:
-        if answer is not None and (costs := COSTS.get()) is not None:
-            costs += [answer.cost_usd] if any(each.usage != Usage() for each in answer.attempts) else []
+async def _counted(call: Coroutine[Any, Any, T]) -> T:
+    """Await an answer, and add its cost to those of the run that it belongs to."""
+    answer: Any = await call
+    if (costs := COSTS.get()) is not None and answer.usage != Usage():
+        costs.append(answer.cost_usd)
+    return answer  # type: ignore[no-any-return]
 
 
 @attrs.frozen
@@ -221,19 +216,15 @@ class _Context:
     def ask(self, question: Question[T]) -> Coroutine[Any, Any, Answer[T]]:
         if question.model is None:
             question = attrs.evolve(question, model=self.model)
-        return _counted(
-            self._runner.engine.ask(question, caller=self.caller, limits=self._left(), library=self._library)
-        )
+        ask = self._runner.engine.ask
+        return _counted(ask(question, caller=self.caller, limits=self._left(), library=self._library))
 
     def complete(self, request: ChatRequest, *, allows_empty: bool = False) -> Coroutine[Any, Any, ChatResponse]:
+        engine = self._runner.engine
         if not request.model.strip():
-            engine = self._runner.engine
             request = attrs.evolve(request, model=engine.runtime.config.model if self.model is None else self.model)
-        return _counted(
-            self._runner.engine.complete(
-                request, allows_empty=allows_empty, pack=self._pack, caller=self.caller, limits=self._left()
-            )
-        )
+        options: Any = {"allows_empty": allows_empty, "pack": self._pack, "caller": self.caller, "limits": self._left()}
+        return _counted(engine.complete(request, **options))
 
     def _left(self) -> CallLimits:
         """The limits of the next call, with the time that is left of the deadline."""

@@ -5,6 +5,7 @@ that must not happen twice; what it does between two steps is deterministic.
 """
 
 from helmdeck_core import Helmdeck
+from helmdeck_run_kit.execution import RunSetup as RunSetup
 from helmdeck_run_kit.execution import execute as execute
 from helmdeck_run_kit.execution import new_run_id as new_run_id
 from helmdeck_run_kit.execution import no_progress as no_progress

@@ -4,13 +4,43 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import attrs
 
-from helmdeck_core import COSTS, CallLimits, Catalog, HelmdeckError, PackError, PackErrorCode, RunSetup, did_you_mean
+from helmdeck_core import (
+    COSTS,
+    CallFailed,
+    CallLimits,
+    Catalog,
+    HelmdeckError,
+    PackError,
+    PackErrorCode,
+    RunProgram,
+    RunsConfig,
+    Usage,
+    did_you_mean,
+)
 from helmdeck_run_kit.runs import NO_LIMITS, PackOutcome, Run, RunSteps
+
+
+@attrs.frozen(kw_only=True)
+class RunSetup:
+    """What a run engine is opened with.
+
+    :ivar url: the database of the records; ``None`` keeps them in memory.
+    :ivar config: ``[runs]``.
+    :ivar programs: the contributed programs by name.
+    :ivar run: runs a pack or an entry; takes the parameters of ``Helmdeck.arun``, and may return a ``PackOutput``.
+    :ivar catalog: returns the catalog of the deck.
+    """
+
+    url: str | None = attrs.field(repr=False)
+    config: RunsConfig
+    programs: Mapping[str, RunProgram]
+    run: Callable[..., Awaitable[Any]] = attrs.field(repr=False)
+    catalog: Callable[[], Catalog] = attrs.field(repr=False)
 
 
 def new_run_id() -> str:
@@ -46,8 +76,7 @@ class _Context:
 
     @property
     def catalog(self) -> Catalog:
-        catalog: Catalog = self._setup.catalog()
-        return catalog
+        return self._setup.catalog()
 
     async def run_pack(self, name: str, arguments: Mapping[str, Any], limits: CallLimits = NO_LIMITS) -> PackOutcome:
         run, start_s = self._run, time.monotonic()
@@ -61,6 +90,8 @@ class _Context:
             output = dict(value) if isinstance(value, Mapping) else value.to_dict()
         except HelmdeckError as exc:
             error = exc
+            if isinstance(exc, CallFailed) and exc.usage != Usage():
+                costs.append(exc.cost_usd)
         finally:
             COSTS.reset(token)
         cost_usd = None if None in costs else sum(cost for cost in costs if cost is not None)

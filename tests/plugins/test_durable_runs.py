@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 import uuid
 
 import pytest
@@ -47,15 +48,13 @@ def test_a_process_has_one_durable_database(tmp_path):
         assert one.run("chain", {"x": 1})["outputs"]["sum"] == 5
         with deck_of({"chain": CHAIN}, engine="dbos", url=f"sqlite:{tmp_path / 'one.db'}") as same:
             assert same.run("chain", {"x": 2})["outputs"]["sum"] == 6
-        with deck_of({"chain": CHAIN}, engine="dbos", url=f"sqlite:{tmp_path / 'two.db'}") as other:
-            with pytest.raises(durable_host.HostInUseError, match="one per process"):
-                other.run("chain", {"x": 3})
+        other = deck_of({"chain": CHAIN}, engine="dbos", url=f"sqlite:{tmp_path / 'two.db'}")
+        with other, pytest.raises(durable_host.HostInUseError, match="one per process"):
+            other.run("chain", {"x": 3})
         assert len(asyncio.run(runs_of(one).records())) == 2
 
 
 def test_a_missing_extra_is_named(monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "dbos", None)
     with deck_of({"chain": CHAIN}, engine="dbos") as deck, pytest.raises(ConfigError, match=r"helmdeck\[dbos\]"):
         deck.run("chain", {"x": 1})

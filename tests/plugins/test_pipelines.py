@@ -68,6 +68,12 @@ def test_pipelines_are_read_from_files_and_from_a_folder(tmp_path):
     (folder / "two.json").write_text("{")
     with make_deck(file=tmp_path / "helmdeck.toml") as deck, pytest.raises(CatalogError, match=r"two\.json"):
         deck.catalog.get("two")
+    (tmp_path / "helmdeck.toml").write_text('[pipelines]\nfolder = "missing"\n')
+    with (
+        make_deck(file=tmp_path / "helmdeck.toml") as deck,
+        pytest.raises(CatalogError, match=r"missing.*cannot be read"),
+    ):
+        deck.catalog.get("two")
 
 
 def test_independent_steps_run_side_by_side_up_to_the_limit():
@@ -261,6 +267,6 @@ def test_an_unknown_pipeline_lists_the_known_ones():
 
 def test_a_deck_without_the_plugin_does_not_run_pipelines():
     plugin = plugin_with(helmdeck_packs=PACKS, helmdeck_pipelines=[Pipeline(name="p", data=CHAIN)])
-    with make_deck(plugin, config={"plugins": {"disable": ["pipelines"]}}) as deck:
-        with pytest.raises(PackError, match="the application runs it"):
-            deck.run("p", {"x": 1})
+    deck = make_deck(plugin, config={"plugins": {"disable": ["pipelines"]}})
+    with deck, pytest.raises(PackError, match="the application runs it"):
+        deck.run("p", {"x": 1})

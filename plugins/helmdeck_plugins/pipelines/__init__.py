@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from helmdeck_core import PIPELINE_RUN, Pack, PackContext, RunProgram, hookimpl
-from helmdeck_run_kit import Run, RunContext, RunSteps
+
+if TYPE_CHECKING:
+    from helmdeck_run_kit import Run, RunContext, RunSteps
 
 
 @hookimpl

@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from helmdeck_core import RunEngineSpec, RunSetup, hookimpl
-from helmdeck_run_kit import RunEngine
+from helmdeck_core import RunEngineSpec, hookimpl
+
+if TYPE_CHECKING:
+    from helmdeck_run_kit import RunEngine
 
 
 @hookimpl
@@ -20,13 +23,14 @@ def helmdeck_run_engines() -> Sequence[RunEngineSpec]:
     )
 
 
-def _local(setup: RunSetup) -> RunEngine:
+def _local(**fields: Any) -> RunEngine:
     from helmdeck_plugins.run_engines.local import LocalEngine
+    from helmdeck_run_kit import RunSetup
 
-    return LocalEngine(setup)
+    return LocalEngine(RunSetup(**fields))
 
 
-def _dbos(setup: RunSetup) -> RunEngine:
+def _dbos(**fields: Any) -> RunEngine:
     try:
         import aiosqlite as aiosqlite
         import dbos as dbos
@@ -36,5 +40,6 @@ def _dbos(setup: RunSetup) -> RunEngine:
         problem = f'the extra is not installed ({exc}): pip install "helmdeck[dbos]"'
         raise ConfigError((Mistake("runs.engine", problem, "'dbos'"),)) from exc
     from helmdeck_plugins.run_engines.durable import DbosEngine
+    from helmdeck_run_kit import RunSetup
 
-    return DbosEngine(setup)
+    return DbosEngine(RunSetup(**fields))

@@ -13,7 +13,6 @@ import attrs
 import dbos
 import msgspec
 
-from helmdeck_core import RunSetup
 from helmdeck_plugins.run_engines.durable_host import (
     QUEUE,
     WORKFLOW,
@@ -25,6 +24,7 @@ from helmdeck_plugins.run_engines.records import is_dead
 from helmdeck_run_kit import (
     Run,
     RunRecord,
+    RunSetup,
     RunState,
     StepFailedError,
     StepRecord,
@@ -121,7 +121,7 @@ class DbosEngine:
         self.waiting: dict[str, Callable[[str], None]] = {}
         self._callers: dict[str, int] = {}
         self._lock = threading.Lock()
-        self._host = shared_host(self, setup.url, setup.options)
+        self._host = shared_host(self, setup.url, setup.config)
         _engines.append(self)
 
     async def _in_host(self, work: Callable[[Host], Any], *, is_worker: bool = False) -> Any:

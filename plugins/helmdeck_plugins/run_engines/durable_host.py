@@ -7,12 +7,12 @@ import concurrent.futures
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import dbos
 
-from helmdeck_core import HelmdeckError
+from helmdeck_core import HelmdeckError, RunsConfig
 from helmdeck_plugins.run_engines.database import Database, Session, sqlite_path
 from helmdeck_plugins.run_engines.records import executor_id, is_dead
 
@@ -63,9 +63,9 @@ def database_url(url: str | None) -> str:
 class Host:
     """Launches DBOS at its first use. Every coroutine runs in the loop of the host."""
 
-    def __init__(self, url: str | None, options: Mapping[str, Any]) -> None:
+    def __init__(self, url: str | None, config: RunsConfig) -> None:
         self.url = database_url(url)
-        self._options = options
+        self._config = config
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="helmdeck dbos", daemon=True)
         self._thread.start()
@@ -116,8 +116,8 @@ class Host:
         if is_worker:
             await dbos.DBOS.register_queue_async(
                 QUEUE,
-                worker_concurrency=self._options["worker_concurrency"],
-                global_concurrency=self._options["global_concurrency"],
+                worker_concurrency=self._config.worker_concurrency,
+                global_concurrency=self._config.global_concurrency,
                 polling_interval_sec=POLL_S,
                 on_conflict="always_update",
             )
@@ -191,7 +191,7 @@ _HOSTS: dict[str, tuple[Host, set[object]]] = {}
 _LOCK = threading.Lock()
 
 
-def shared_host(user: object, url: str | None, options: Mapping[str, Any]) -> Host:
+def shared_host(user: object, url: str | None, config: RunsConfig) -> Host:
     """Return the host of this process, which several decks may use.
 
     :raises HostInUseError: the process uses another database.
@@ -201,7 +201,7 @@ def shared_host(user: object, url: str | None, options: Mapping[str, Any]) -> Ho
         if wanted not in _HOSTS:
             if _HOSTS:
                 raise HostInUseError
-            _HOSTS[wanted] = (Host(url, options), set())
+            _HOSTS[wanted] = (Host(url, config), set())
         host, users = _HOSTS[wanted]
         users.add(user)
         return host
