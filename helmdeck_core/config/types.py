@@ -210,7 +210,7 @@ class PipelinesConfig:
 class RunsConfig:
     """Runs of pipelines and agents.
 
-    :ivar engine: ``local`` executes them in this process; ``dbos`` lets other processes go on with them.
+    :ivar engine: ``local`` executes them in this process; ``dbos`` lets other processes continue them.
     :ivar url: the database of their records; left out: that of the history if it is SQLite or PostgreSQL, else memory.
     :ivar keep_days: days until the record of an ended run is deleted.
     :ivar worker_concurrency: maximum number of queued runs at the same time in one worker.

@@ -1,4 +1,4 @@
-"""Pipelines, and runs: programs whose finished steps are recorded, so that another process can go on with them."""
+"""Pipelines, and runs: programs whose finished steps are recorded, so that another process can continue them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RunProgram:
 
     :ivar name: the ``kind`` of its runs.
     :ivar run: takes ``Run``, ``RunSteps`` and ``RunContext``; returns data that JSON can represent. It is deterministic
-        between steps: when another process goes on with a run, it starts again, and recorded steps return their results.
+        between steps: when another process continues a run, it starts again, and recorded steps return their results.
     """
 
     name: str

@@ -63,7 +63,7 @@ class RunSteps(Protocol):
     async def run(self, step_id: str, function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
         """Return the recorded result of a step; without one, await ``function(*arguments)`` and record its result.
 
-        :param step_id: unique in the run, and the same when another process goes on with the run.
+        :param step_id: unique in the run, and the same when another process continues the run.
         :param function: returns data that JSON can represent. It runs again if the process ends before its result is recorded.
         :raises StepFailedError: the function raised; then the step is not recorded as done.
         """
@@ -107,7 +107,7 @@ class RunContext(Protocol):
 
 
 class RunState(enum.StrEnum):
-    """Where a run is. ``interrupted``: its process ended, and no other one goes on with it."""
+    """Where a run is. ``interrupted``: its process ended, and no other one has continued it."""
 
     QUEUED = "queued"
     RUNNING = "running"

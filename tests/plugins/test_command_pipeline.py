@@ -91,7 +91,7 @@ def run(project, capsys):
     return run
 
 
-def test_list_tells_which_pipelines_can_run(run):
+def test_list_shows_which_pipelines_can_run(run):
     code, out, _ = run("pipeline", "list", "--json")
     rows = {each["id"]: each for each in json.loads(out)["pipelines"]}
     assert code == 0

@@ -19,7 +19,7 @@ POSTGRES_URL = os.environ.get("HELMDECK_TEST_POSTGRES_URL", "postgresql://postgr
 
 
 class Flaky:
-    """A pack that fails while it is told to, and counts its runs."""
+    """A pack that fails while ``fails`` is set, and counts its runs."""
 
     def __init__(self):
         self.fails, self.runs = True, []

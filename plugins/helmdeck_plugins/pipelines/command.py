@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LAST = "last"
+"""Stands for the id of the newest run."""
+
 
 def run_list(arguments: argparse.Namespace) -> int:
     """List the pipelines, and whether they can run."""
@@ -200,7 +203,9 @@ def _read_object(path: str | None) -> dict[str, Any]:
 
 def configure_runs(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("run", metavar="RUN", nargs="?", help="the id of a run, to show its steps")
+    parser.add_argument(
+        "run", metavar="RUN", nargs="?", help="the id of a run, to show its steps; last: the newest one"
+    )
     parser.add_argument("--limit", metavar="N", type=whole_number, default=20, help="runs to show; default: 20")
 
 
@@ -232,9 +237,11 @@ def _waited(arguments: argparse.Namespace, work: Callable[[Helmdeck], Awaitable[
 
 
 async def _record(deck: Helmdeck, run_id: str) -> RunRecord:
+    from helmdeck_plugins.pipelines.start import KIND
     from helmdeck_run_kit import runs_of
 
-    record = await runs_of(deck).record(run_id)
+    newest = await runs_of(deck).records(kind=KIND, limit=1) if run_id == LAST else ()
+    record = await runs_of(deck).record(newest[0].run.id if newest else run_id)
     if record is None:
         recent = ", ".join(each.run.id for each in await runs_of(deck).records(limit=5)) or "none"
         raise UsageError(f"no run {run_id!r} is recorded; most recent: {recent}")
@@ -288,11 +295,11 @@ def _facts(step: Any) -> dict[str, Any]:
 
 def configure_one(parser: argparse.ArgumentParser) -> None:
     """Add the argument."""
-    parser.add_argument("run", metavar="RUN", help="the id of the run")
+    parser.add_argument("run", metavar="RUN", help="the id of the run; last: the newest one")
 
 
 def run_resume(arguments: argparse.Namespace) -> int:
-    """Go on with the failed step of a run, as a new run; the results of its finished steps are taken over."""
+    """Continue a run with its failed step, as a new run; finished steps keep their results."""
     from helmdeck_plugins.pipelines.start import result_of, resumed
     from helmdeck_run_kit import RunState, runs_of
 
@@ -334,7 +341,7 @@ def helmdeck_commands() -> Sequence[Command]:
         ("check", "find every mistake of pipelines before they run", configure_check, run_check),
         ("run", "run a pipeline", configure_run, run_run),
         ("runs", "show recorded runs, or the steps of one", configure_runs, run_runs),
-        ("resume", "go on with the failed step of a run", configure_one, run_resume),
+        ("resume", "continue a run with its failed step", configure_one, run_resume),
         ("cancel", "cancel a run", configure_one, run_cancel),
     ]
     return tuple(

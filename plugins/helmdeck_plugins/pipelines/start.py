@@ -47,7 +47,7 @@ def result_of(run: Run, record: RunRecord) -> dict[str, Any]:
     """
     if record.state is not RunState.SUCCEEDED:
         failure = dict(record.failure or {"message": f"the run is {record.state.value}"})
-        resume = f"; to go on with the failed step: helmdeck pipeline resume {record.run.id}"
+        resume = f"; to continue with the failed step: helmdeck pipeline resume {record.run.id}"
         failure["message"] = f"{failure.get('message', '')}{resume}"
         raise failure_error(run.name, failure)
     coalesced = {"coalesced": True} if record.is_joined else {}
@@ -125,7 +125,7 @@ def is_optional(declared: Mapping[str, Any]) -> bool:
 
 
 def resumed(record: RunRecord) -> Run:
-    """Return a run that goes on where another one failed; the results of its finished steps are taken over."""
+    """Return a run that continues another one with its failed step; finished steps keep their results."""
     done = {step.id: step.result for step in record.steps if step.failure is None}
     done.pop("_start", None)  # the time limit counts from now
     return attrs.evolve(record.run, id="", done=done, resumes=record.run.id)

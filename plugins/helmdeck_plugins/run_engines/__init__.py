@@ -1,4 +1,4 @@
-"""The run engines: ``local`` executes runs in this process, ``dbos`` lets other processes go on with them.
+"""The run engines: ``local`` executes runs in this process, ``dbos`` lets other processes continue them.
 
 ``[runs] engine`` chooses one. DBOS is an extra, and is imported when the engine is opened.
 """

@@ -95,36 +95,36 @@ class Database:
                 except queue.Empty:
                     break
             is_closing = batch[-1] is None
-            wanted = [each for each in batch if each is not None and each[1].set_running_or_notify_cancel()]
-            session = self._together(session, wanted)
+            due = [each for each in batch if each is not None and each[1].set_running_or_notify_cancel()]
+            session = self._together(session, due)
         if session is not None:
             session.close()
 
     def _together(
-        self, session: Session | None, wanted: list[tuple[Operation, concurrent.futures.Future[Any]]]
+        self, session: Session | None, batch: list[tuple[Operation, concurrent.futures.Future[Any]]]
     ) -> Session | None:
         """Run operations in one transaction; if one fails, each in its own, so that the others are kept."""
-        if not wanted:
+        if not batch:
             return session
         try:
             session = session or self._open()
-            results = [operation(session) for operation, _ in wanted]
+            results = [operation(session) for operation, _ in batch]
             session.commit()
         except Exception as exc:
             if session is not None:
                 with contextlib.suppress(Exception):
                     session.rollback()
-            if len(wanted) > 1:
-                for each in wanted:
+            if len(batch) > 1:
+                for each in batch:
                     session = self._together(session, [each])
                 return session
-            wanted[0][1].set_exception(exc)
+            batch[0][1].set_exception(exc)
             if session is not None:  # the connection may be broken; another one is opened
                 with contextlib.suppress(Exception):
                     session.close()
             # A database in memory would be empty after that.
             return session if self._url is None else None
-        for (_, future), result in zip(wanted, results, strict=True):
+        for (_, future), result in zip(batch, results, strict=True):
             future.set_result(result)
         return session
 

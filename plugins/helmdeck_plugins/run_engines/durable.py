@@ -1,4 +1,4 @@
-"""The engine ``dbos``: runs are workflows of DBOS, which another process goes on with after the end of this one."""
+"""The engine ``dbos``: runs are workflows of DBOS, which another process continues after the end of this one."""
 
 from __future__ import annotations
 

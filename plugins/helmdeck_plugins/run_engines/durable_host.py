@@ -1,4 +1,4 @@
-"""The one DBOS of a process, in an event loop of its own thread: launch, heartbeat, and take-over of ended processes."""
+"""The one DBOS of a process, in an event loop of its own thread: launch, heartbeat, and recovery of the runs of ended processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORKFLOW = "helmdeck.run"
 APPLICATION = "helmdeck"
 
 VERSION = "helmdeck-1"
-"""The version of what is stored; every process that can go on with a run has the same."""
+"""The version of the stored data; every process that can continue a run has the same."""
 
 POLL_S = 0.2
 """Seconds between two looks for queued runs."""
@@ -111,7 +111,7 @@ class Host:
         )
         if not is_worker:
             dbos.DBOS.listen_queues([])
-        logging.getLogger("dbos").addFilter(_is_no_failure_of_a_run)
+        logging.getLogger("dbos").addFilter(_is_about_dbos)
         dbos.DBOS.launch()  # it adopts this loop
         if is_worker:
             await dbos.DBOS.register_queue_async(
@@ -121,7 +121,7 @@ class Host:
                 polling_interval_sec=POLL_S,
                 on_conflict="always_update",
             )
-            self._tasks.append(asyncio.create_task(self._take_over()))
+            self._tasks.append(asyncio.create_task(self._recover_ended()))
         self._tasks.append(asyncio.create_task(self._beat()))
 
     async def _change(self, statement: str, *parameters: Any) -> int:
@@ -134,7 +134,7 @@ class Host:
                 update = f"UPDATE helmdeck_executors SET beat = {self._now} WHERE id = ?"  # noqa: S608
                 await self._change(update, executor_id())
 
-    async def _take_over(self) -> None:
+    async def _recover_ended(self) -> None:
         """Queue the runs of processes that ended again."""
         while True:
             with contextlib.suppress(Exception):
@@ -157,14 +157,14 @@ class Host:
         return [name for name, is_late in rows if name != executor_id() and (is_late or is_dead(name))]
 
     def close(self) -> None:
-        """Stop this process's part; workers go on with its runs."""
+        """Stop this process's part; workers continue its runs."""
         with contextlib.suppress(Exception):  # a cancelled workflow is not recorded as ended
             self.start(_cancel_others()).result(CLOSE_S)
         with contextlib.suppress(Exception):
             dbos.DBOS.destroy(workflow_completion_timeout_sec=0)
         with contextlib.suppress(Exception):  # those that were started meanwhile
             self.start(_cancel_others()).result(CLOSE_S)
-        if self._launching is not None:  # now another process may go on with what is left
+        if self._launching is not None:  # now another process may continue the rest
             over = "UPDATE helmdeck_executors SET beat = 0 WHERE id = ?"
             with contextlib.suppress(Exception):
                 self._database.submit(lambda session: session.change(over, (executor_id(),))).result(CLOSE_S)
@@ -175,7 +175,7 @@ class Host:
         self._database.close()
 
 
-def _is_no_failure_of_a_run(record: logging.LogRecord) -> bool:
+def _is_about_dbos(record: logging.LogRecord) -> bool:
     """Whether a log record is about DBOS itself: the failure of a run is recorded and returned to its caller."""
     return not record.getMessage().startswith("Exception encountered in asynchronous workflow")
 

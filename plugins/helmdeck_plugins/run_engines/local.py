@@ -64,7 +64,7 @@ class LocalEngine:
         except asyncio.CancelledError:
             if active.waiting == 1 and not active.ended.done():
                 active.cancel()
-                # The record of the end is written before the caller goes on.
+                # The record of the end is written before the caller continues.
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.shield(asyncio.wrap_future(active.ended))
             raise

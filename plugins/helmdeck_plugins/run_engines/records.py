@@ -73,7 +73,7 @@ class Records:
         return await asyncio.wrap_future(self._database.submit(operation))
 
     async def add(self, run: Run) -> None:
-        """Store a run that starts now, with the steps that it takes over from an earlier one."""
+        """Store a run that starts now, with the results that it has from an earlier one."""
         now, data = time.time(), _encoded(run.to_dict())
         done = [
             (run.id, step_id, place, _encoded(result), 0.0, now)
@@ -89,7 +89,7 @@ class Records:
         await self._run(operation)
 
     async def add_step(self, run_id: str, place: int, step: StepRecord) -> bool:
-        """Store a step that ended; return whether the run may go on, which is not the case after ``cancel``."""
+        """Store a step that ended; return whether the run continues, which is not the case after ``cancel``."""
         result = None if step.failure is not None else _encoded(step.result)
         failure = None if step.failure is None else _encoded(step.failure)
         now, running = time.time(), RunState.RUNNING.value
