@@ -61,6 +61,11 @@ class Inspection:
         """Whether ``run`` can run an entry of the catalog; the application runs the others, which serve planning alone."""
         return self._runner.can_run(entry_id)
 
+    @property
+    def runs(self) -> Any:
+        """The run engine, a ``helmdeck_run_kit.RunEngine``, which executes and records runs of pipelines and agents."""
+        return self._runner.runs
+
     def rank(self, intent: str, *, model: str | None = None, caller: str = LOCAL_CALLER) -> Ranking:
         """Rank the whole catalog for a request, on its full metadata, with the ranker of a model.
 

@@ -78,6 +78,11 @@ class PackContext(Protocol):
         """The folder of the configuration file, else the working directory; for relative paths in options."""
         ...
 
+    @property
+    def runs(self) -> Any:
+        """The run engine of the deck, a ``helmdeck_run_kit.RunEngine``."""
+        ...
+
     def run(self, name: str, arguments: Mapping[str, Any]) -> Coroutine[Any, Any, Mapping[str, Any]]:
         """Run another pack or entry with the same caller, model, limits and artifacts.
 
