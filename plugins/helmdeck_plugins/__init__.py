@@ -5,6 +5,7 @@ COMMANDS = {
     "command_plan": "helmdeck_plugins.commands.plan",
     "command_route": "helmdeck_plugins.commands.route",
     "command_run": "helmdeck_plugins.commands.run",
+    "command_agent": "helmdeck_agent.command",
     "command_explain": "helmdeck_plugins.commands.explain",
     "command_models": "helmdeck_plugins.commands.models",
     "command_calibrate": "helmdeck_plugins.calibration.command",
