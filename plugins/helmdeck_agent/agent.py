@@ -6,15 +6,16 @@ import asyncio
 import inspect
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
-from helmdeck_agent.loop import AgentLoop, Approval
+from helmdeck_agent.loop import AgentLoop, Approval, Finish
 from helmdeck_agent.policy import Policy
-from helmdeck_agent.program import AgentTask, drive, result_of, resumable
-from helmdeck_agent.run_data import AgentLimits, AgentRun, AgentStep
+from helmdeck_agent.program import AgentTask, PackPlanner, drive, result_of, resumable
+from helmdeck_agent.run_data import AgentLimits, AgentOutcome, AgentRun, AgentStep, Spent
 from helmdeck_agent.services import DeckContext, MemorySteps
+from helmdeck_agent.tool_turns import Toolbox, ToolPlanner, forget
 from helmdeck_core import EMPTY, Helmdeck, PackError, PackErrorCode
 
 ConfirmCallback = Callable[[AgentStep], bool | Awaitable[bool]]
@@ -37,6 +38,8 @@ class Agent:
     :param approve_all: confirm every step, except what the policy denies.
     :param limits: left out: those of ``[agent]``.
     :param policy: rules that precede those of ``[agent.policy]``.
+    :param mode: ``plan`` asks for plans, which any model can give; ``tools`` lets the model call tools natively, as many turns
+        as it needs. Pipelines are available to plans only.
     :raises ValueError: a rule of the policy is not ``allow``, ``confirm`` or ``deny``.
     """
 
@@ -50,15 +53,16 @@ class Agent:
         approve_all: bool = False,
         limits: AgentLimits | None = None,
         policy: Mapping[str, str] = EMPTY,
+        mode: Literal["plan", "tools"] = "plan",
     ) -> None:
         config = deck.runtime.config.agent
-        fields = attrs.fields_dict(AgentLimits)
         self._deck = deck
         self._model = model
         self._caller = caller
         self._confirm = confirm
         self._approval = Approval.ALL if approve_all else Approval.ASK if confirm is not None else Approval.NONE
-        self._limits = limits or AgentLimits(**{name: getattr(config, name) for name in fields})
+        self._limits = limits or configured_limits(deck)
+        self._mode = mode
         self._policy = {**config.policy, **policy}
         if wrong := sorted(set(self._policy.values()) - {"allow", "confirm", "deny"}):
             raise ValueError(f"policy: allow, confirm or deny, found {', '.join(map(repr, wrong))}")
@@ -97,14 +101,46 @@ class Agent:
         services = DeckContext(self._deck, self._model, self._caller, progress or _no_progress)
         catalog = await asyncio.to_thread(lambda: self._deck.catalog)  # its first use may start servers
         policy = Policy(catalog, self._policy)
-        loop = AgentLoop(intent, policy, self._limits, approval=self._approval, is_dry_run=dry_run)
-        end = await drive(loop, task, steps, services)
-        return result_of(resume.id if resume is not None else uuid.uuid4().hex[:16], loop, task, end, steps.record)
+        run_id = resume.id if resume is not None else uuid.uuid4().hex[:16]
+        options: Any = {"approval": self._approval, "is_dry_run": dry_run, "stops_at_repetition": self._mode == "plan"}
+        loop = AgentLoop(intent, policy, self._limits, **options)
+        if self._mode == "plan":
+            end = await drive(loop, task, PackPlanner(task), steps, services)
+            return result_of(run_id, loop, task, end, steps.record)
+        return await self._with_tools(loop, task, run_id, steps, services)
+
+    async def _with_tools(
+        self, loop: AgentLoop, task: AgentTask, run_id: str, steps: MemorySteps, services: DeckContext
+    ) -> AgentRun:
+        selection = await asyncio.to_thread(
+            lambda: self._deck.select(task.intent, model=self._model, caller=self._caller)
+        )
+        planner = ToolPlanner(task, Toolbox.of(selection.entries), run_id)
+        try:
+            end = await drive(loop, task, planner, steps, services)
+            if end.outcome in (AgentOutcome.STEP_LIMIT, AgentOutcome.NO_PROGRESS):
+                result = await steps.run("summary", planner.summarize, loop.spent, tuple(loop.steps), services)
+                loop.spent += Spent(**result["spent"])
+                text = str((result["output"] or {}).get("text", "")).strip()
+                return result_of(run_id, loop, task, end if text else _without_summary(end), steps.record, text)
+        finally:
+            forget(run_id)
+        return result_of(run_id, loop, task, end, steps.record, planner.text)
 
     async def _as_coroutine(self, step: AgentStep) -> bool:
         assert self._confirm is not None
         answer = self._confirm(step)
         return (await answer if inspect.isawaitable(answer) else answer) is True
+
+
+def configured_limits(deck: Helmdeck) -> AgentLimits:
+    """Return the limits of ``[agent]``."""
+    config, names = deck.runtime.config.agent, attrs.fields_dict(AgentLimits)
+    return AgentLimits(**{name: getattr(config, name) for name in names if hasattr(config, name)})
+
+
+def _without_summary(end: Finish) -> Finish:
+    return Finish(end.outcome, f"{end.reason}; the model gave no summary")
 
 
 def _no_progress(message: str) -> None:

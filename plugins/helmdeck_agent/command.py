@@ -34,6 +34,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a default value for arguments, JSON if it parses; may be repeated",
     )
     add_catalog(parser)
+    parser.add_argument(
+        "--mode",
+        choices=("plan", "tools"),
+        default="plan",
+        help="plan: ask for plans, which every model can give; tools: let the model call tools natively; default: plan",
+    )
     parser.add_argument("--dry-run", action="store_true", help="show the plan and what would need a confirmation")
     parser.add_argument(
         "--yes",
@@ -62,6 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
             confirm=None if arguments.yes else _terminal_confirmation(progress),
             approve_all=arguments.yes,
             limits=_limits(arguments, deck),
+            mode=arguments.mode,
         )
         return await agent.arun(
             request, context=arguments.context, defaults=defaults, dry_run=arguments.dry_run, progress=progress
@@ -96,17 +103,15 @@ def run_lines(result: AgentRun) -> Iterator[str]:
 def _limits(arguments: argparse.Namespace, deck: Any) -> Any:
     import attrs
 
-    from helmdeck_agent.run_data import AgentLimits
+    from helmdeck_agent.agent import configured_limits
 
-    config = deck.runtime.config.agent
-    limits = {field.name: getattr(config, field.name) for field in attrs.fields(AgentLimits)}
     wanted = {
         "max_steps": arguments.max_steps,
         "max_seconds": arguments.max_seconds,
         "max_tokens": arguments.max_tokens,
         "max_cost_usd": arguments.max_cost,
     }
-    return AgentLimits(**(limits | {name: value for name, value in wanted.items() if value is not None}))
+    return attrs.evolve(configured_limits(deck), **{name: value for name, value in wanted.items() if value is not None})
 
 
 def _amount(text: str) -> float:

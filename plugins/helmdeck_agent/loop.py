@@ -20,9 +20,6 @@ from helmdeck_agent.references import MissingReferenceError, has_references, res
 from helmdeck_agent.run_data import AgentLimits, AgentOutcome, AgentStep, Spent
 from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, PlanOutcome
 
-MAX_TOOL_FAILURES = 2
-"""A tool that fails this often ends the run; the first failure is given back to the planner once."""
-
 NO_CONFIRMATION = (
     "pass --yes (Python: approve_all=True or a confirm callback), run it in a terminal, "
     'or allow the entry in the configuration: [agent.policy] "{entry_id}" = "allow"'
@@ -79,6 +76,7 @@ class AgentLoop:
     """The state of one run.
 
     :param intent: the request; references that occur in it are not expanded.
+    :param stops_at_repetition: the run ends when a step is planned again right after it succeeded.
     :ivar steps: the steps so far; ``plans``: facts of the planning calls.
     """
 
@@ -90,6 +88,7 @@ class AgentLoop:
         *,
         approval: Approval = Approval.NONE,
         is_dry_run: bool = False,
+        stops_at_repetition: bool = True,
     ) -> None:
         self.steps: list[AgentStep] = []
         self.plans: list[Mapping[str, Any]] = []
@@ -100,6 +99,7 @@ class AgentLoop:
         self._limits = limits
         self._approval = approval
         self._is_dry_run = is_dry_run
+        self._stops_at_repetition = stops_at_repetition
         self._queue: deque[Mapping[str, Any]] = deque()
         self._current: AgentStep | None = None
         self._is_confirmed = False
@@ -190,7 +190,7 @@ class AgentLoop:
     def _begin(self, planned: Mapping[str, Any]) -> None:
         """Make the next planned step the current one, unless it must not be executed."""
         step = self._described(planned, len(self.steps) + 1)
-        is_first, self._is_new_plan = self._is_new_plan, False
+        is_first, self._is_new_plan = self._is_new_plan and self._stops_at_repetition, False
         try:
             arguments = resolve(step.arguments, self._outputs(), self._is_literal)
         except MissingReferenceError as exc:
@@ -236,7 +236,7 @@ class AgentLoop:
         self._queue.clear()
         self._needs_plan = True
         failures = sum(each.entry_id == step.entry_id and each.failure is not None for each in self.steps)
-        if failures >= MAX_TOOL_FAILURES:
+        if self._limits.max_failures and failures >= self._limits.max_failures:
             reason = f"{step.entry_id} failed again: {failure_text(failure)}"
             self.end = Finish(AgentOutcome.FAILED, reason)
 
@@ -253,6 +253,7 @@ class AgentLoop:
             arguments=arguments if self._is_dry_run else dict(planned.get("args") or {}),
             rationale=" ".join(str(planned.get("rationale") or "").split()),
             decision=self._policy.ruling(entry_id).reason,
+            call_id=str(planned.get("call_id", "")),
         )
 
     def _outputs(self) -> Mapping[int, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import attrs
 
@@ -40,7 +40,21 @@ class AgentTask:
     confirm: ConfirmStep | None = attrs.field(default=None, repr=False)
 
 
-async def drive(loop: AgentLoop, task: AgentTask, steps: RunSteps, context: RunContext) -> Finish:
+class Planner(Protocol):
+    """Asks a model what to do next."""
+
+    async def ask(
+        self, action: MakePlan, spent: Spent, steps: Sequence[AgentStep], context: RunContext
+    ) -> dict[str, Any]:
+        """Make the call; return its recorded result: ``output`` or ``failure``, and what was ``spent``."""
+        ...
+
+    def plan(self, output: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the plan of an output, in its wire form."""
+        ...
+
+
+async def drive(loop: AgentLoop, task: AgentTask, planner: Planner, steps: RunSteps, context: RunContext) -> Finish:
     """Execute a loop until its end.
 
     Everything that a loop decides depends on recorded results alone, so a run that is started again with its record goes on
@@ -49,10 +63,11 @@ async def drive(loop: AgentLoop, task: AgentTask, steps: RunSteps, context: RunC
     while not isinstance(action := loop.next(), Finish):
         if isinstance(action, MakePlan):
             context.progress(f"plan {action.number}")
-            result = await steps.run(f"plan-{action.number}", _plan, task, action, loop.spent, len(loop.steps), context)
+            asked = (action, loop.spent, tuple(loop.steps), context)
+            result = await steps.run(f"plan-{action.number}", planner.ask, *asked)
             spent = Spent(**result["spent"])
             if result["failure"] is None:
-                loop.planned(result["plan"], spent)
+                loop.planned(planner.plan(result["output"]), spent)
             else:
                 loop.plan_failed(result["failure"], spent)
         elif isinstance(action, Confirm):
@@ -81,7 +96,9 @@ def resumable(record: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def result_of(run_id: str, loop: AgentLoop, task: AgentTask, end: Finish, record: Mapping[str, Any]) -> AgentRun:
+def result_of(
+    run_id: str, loop: AgentLoop, task: AgentTask, end: Finish, record: Mapping[str, Any], text: str = ""
+) -> AgentRun:
     """Return the result of a loop that ended."""
     return AgentRun(
         id=run_id,
@@ -92,29 +109,45 @@ def result_of(run_id: str, loop: AgentLoop, task: AgentTask, end: Finish, record
         plans=tuple(loop.plans),
         gaps=tuple(loop.gaps),
         spent=loop.spent,
+        text=text,
         record=record,
     )
 
 
-async def _plan(task: AgentTask, action: MakePlan, spent: Spent, executed: int, context: RunContext) -> dict[str, Any]:
-    guide = GUIDE.format(first=executed + 1)
-    arguments = {
-        "intent": task.intent,
-        "context": f"{task.context}\n\n{guide}".strip(),
-        "done": [dict(step) for step in action.done],
-        "defaults": dict(task.defaults),
-    }
-    outcome = await context.run_pack(PLAN_PACK, arguments, _left(task.limits, spent))
+@attrs.frozen
+class PackPlanner:
+    """Plans with ``helmdeck.plan``, in the prompt variant of the model: the whole plan, or one step at a time."""
+
+    task: AgentTask
+
+    async def ask(
+        self, action: MakePlan, spent: Spent, steps: Sequence[AgentStep], context: RunContext
+    ) -> dict[str, Any]:
+        """Make a planning call."""
+        task, guide = self.task, GUIDE.format(first=len(steps) + 1)
+        arguments = {
+            "intent": task.intent,
+            "context": f"{task.context}\n\n{guide}".strip(),
+            "done": [dict(step) for step in action.done],
+            "defaults": dict(task.defaults),
+        }
+        return model_result(await context.run_pack(PLAN_PACK, arguments, limits_left(task.limits, spent)))
+
+    def plan(self, output: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the plan."""
+        return output
+
+
+def model_result(outcome: PackOutcome) -> dict[str, Any]:
+    """Return the recorded result of a model call."""
     data = outcome.output if outcome.error is None else getattr(outcome.error, "to_dict", dict)()
     used = [table for key in ("usage", "rejected_usage") if isinstance(table := data.get(key), Mapping)]
-    tokens = sum(table.get("input_tokens", 0) + table.get("output_tokens", 0) for table in used)
-    result = _result(outcome, tokens)
-    return {"plan": result.pop("output"), **result}
+    return _result(outcome, sum(table.get("input_tokens", 0) + table.get("output_tokens", 0) for table in used))
 
 
 async def _run(task: AgentTask, action: RunStep, spent: Spent, context: RunContext) -> dict[str, Any]:
     step = action.step
-    return _result(await context.run_pack(step.entry_id, step.arguments, _left(task.limits, spent)), 0)
+    return _result(await context.run_pack(step.entry_id, step.arguments, limits_left(task.limits, spent)), 0)
 
 
 async def _confirmed(task: AgentTask, step: AgentStep) -> bool:
@@ -138,7 +171,7 @@ def _failure_data(error: Exception) -> dict[str, Any]:
     return {**kept, "message": str(error)[:4_000], "retryable": bool(data.get("retryable"))}
 
 
-def _left(limits: AgentLimits, spent: Spent) -> CallLimits:
+def limits_left(limits: AgentLimits, spent: Spent) -> CallLimits:
     """The limits of a call: what is left of those of the run."""
     seconds = max(0.001, limits.max_seconds - spent.seconds) if limits.max_seconds else math.inf
     dollars = limits.max_cost_usd - (spent.cost_usd or 0.0) if limits.max_cost_usd else None

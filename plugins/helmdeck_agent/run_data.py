@@ -49,12 +49,14 @@ class AgentLimits:
     :ivar max_seconds: seconds of planning calls and steps together.
     :ivar max_tokens: input and output tokens of planning calls.
     :ivar max_cost_usd: US dollars of all model calls whose price is known.
+    :ivar max_failures: failures of one tool that end the run; all but the last are given back to the model.
     """
 
     max_steps: int = 20
     max_seconds: float = 600.0
     max_tokens: int = 0
     max_cost_usd: float = 0.0
+    max_failures: int = 2
 
 
 @attrs.frozen(kw_only=True)
@@ -85,6 +87,7 @@ class AgentStep:
     :ivar output: plain data; ``None`` if it did not run or failed.
     :ivar failure: the failure as plain data with ``cause``, ``code`` and ``message``.
     :ivar warning: what the loop detector noticed.
+    :ivar call_id: the call of a native tool turn that it answers.
     """
 
     number: int
@@ -96,6 +99,7 @@ class AgentStep:
     output: Any = None
     failure: Mapping[str, Any] | None = None
     warning: str = ""
+    call_id: str = ""
     seconds: float = 0.0
     cost_usd: float | None = 0.0
 

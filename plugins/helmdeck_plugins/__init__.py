@@ -55,6 +55,7 @@ BUILTINS = {
     "aiohttp": "helmdeck_plugins.transports.aiohttp",
     "plan": "helmdeck_plugins.packs.plan",
     "route": "helmdeck_plugins.packs.route",
+    "agent": "helmdeck_agent.plugin",
     "catalogs": "helmdeck_plugins.catalogs",
     "mcp_client": "helmdeck_plugins.mcp_client",
     "history": "helmdeck_plugins.history",
