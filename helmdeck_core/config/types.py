@@ -242,8 +242,10 @@ class RecoveryConfig:
 class AgentConfig:
     """Limits of the agent loop, and of the continuation of truncated answers.
 
-    :ivar max_steps: maximum number of steps of an agent run; likewise ``max_seconds``, ``max_tokens`` (of planning calls, input
-        and output) and ``max_cost_usd``; 0 is no limit.
+    :ivar max_steps: maximum number of steps of an agent run; 0 is no limit, as for the next three.
+    :ivar max_seconds: seconds of all calls and steps of a run.
+    :ivar max_tokens: input and output tokens of all planning calls of a run.
+    :ivar max_cost_usd: US dollars of all model calls of a run.
     :ivar policy: by id of an entry, or its start followed by ``*``: ``allow`` runs it without a confirmation, ``confirm``
         always asks, ``deny`` never runs it. Left out: entries that are annotated as read-only need no confirmation.
     :ivar continuation_max_attempts: maximum number of continuations of one answer; 0 is none.

@@ -140,10 +140,7 @@ class ContinuationLimits:
 
 
 class ToolTurn:
-    """Carries the counters of a turn from a request to the one with the results of its tool calls.
-
-    :param before: the ``turn`` of the request that the tool calls answered.
-    """
+    """Carries the counters of a turn from a request to the one with the results of its tool calls, ``before`` to this."""
 
     def __init__(self, before: ToolTurn | None = None) -> None:
         self.before: Any = before.turn if before is not None and before.has_calls else None

@@ -150,7 +150,7 @@ class AgentLoop:
         elif self._is_dry_run:
             self.steps += [self._described(step, number) for number, step in enumerate(wanted, len(self.steps) + 1)]
             more = "; more steps are planned after these" if self._needs_plan else ""
-            self.end = Finish(AgentOutcome.DRY_RUN, f"{len(wanted)} steps were planned and none was executed{more}")
+            self.end = Finish(AgentOutcome.DRY_RUN, f"{_steps(len(wanted))} planned, none executed{more}")
         elif (refusal := self._refusal(wanted)) is not None:
             self.end = refusal
         else:
@@ -279,7 +279,7 @@ class AgentLoop:
         limits, spent = self._limits, self.spent
         executed = sum(step.output is not None or step.failure is not None for step in self.steps)
         if limits.max_steps and executed >= limits.max_steps and (is_step or self._needs_plan):
-            return Finish(AgentOutcome.STEP_LIMIT, f"{limits.max_steps} steps were executed (max_steps)")
+            return Finish(AgentOutcome.STEP_LIMIT, f"{_steps(limits.max_steps)} executed (max_steps)")
         if limits.max_seconds and spent.seconds >= limits.max_seconds:
             return Finish(
                 AgentOutcome.TIME_LIMIT, f"{spent.seconds:.1f} s were used (max_seconds {limits.max_seconds:g})"
@@ -304,7 +304,7 @@ class AgentLoop:
             parts = [f"step {each.number} ({each.entry_id}) failed" for each in failed] + self.gaps
             return Finish(AgentOutcome.PARTIAL, "; ".join(parts))
         count = sum(step.output is not None for step in self.steps)
-        return Finish(AgentOutcome.DONE, f"{count} steps were executed")
+        return Finish(AgentOutcome.DONE, f"{_steps(count)} executed")
 
     def _done(self) -> Sequence[Mapping[str, str]]:
         """The executed steps for the planner; the message of a failure is part of one plan only, its cause of all."""
@@ -325,6 +325,10 @@ def _entry(tool: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, A
         return tool, arguments
     inputs = arguments.get("inputs")
     return str(arguments.get("id", "")), inputs if isinstance(inputs, Mapping) else {}
+
+
+def _steps(count: int) -> str:
+    return f"{count} step{'' if count == 1 else 's'}"
 
 
 def _has_braces(text: str) -> bool:

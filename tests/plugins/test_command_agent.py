@@ -59,7 +59,7 @@ def test_read_only_request_runs_and_is_explained(cli, scripted):
     assert done.code == 0
     assert lines[0].startswith("plan scripted/any (")
     assert "step 1 web.read: needed for web.read; annotated as read-only" in lines
-    assert "outcome done: 1 steps were executed" in lines
+    assert "outcome done: 1 step executed" in lines
 
 
 def test_change_without_terminal_and_yes_is_refused_with_what_to_do(cli, scripted):
