@@ -91,10 +91,10 @@ def _pack(entry: Entry) -> Pack:
     return Pack(name=entry.id, version="1", description=entry.description, metadata=entry.metadata, run=run)
 
 
-async def plans(deck: Helmdeck, wanted: Sequence[Intent]) -> int:
+async def plans(deck: Helmdeck, requests: Sequence[Intent]) -> int:
     """Return how many requests end in a plan of existing tools that the request needs."""
     valid = 0
-    for intent in wanted:
+    for intent in requests:
         try:
             plan = await deck.aplan(intent.text)
         except CallFailed:
@@ -104,10 +104,10 @@ async def plans(deck: Helmdeck, wanted: Sequence[Intent]) -> int:
     return valid
 
 
-async def runs(deck: Helmdeck, wanted: Sequence[Intent]) -> int:
+async def runs(deck: Helmdeck, requests: Sequence[Intent]) -> int:
     """Return how many requests an agent executes to the end: every tool once, in order."""
     done = 0
-    for intent in wanted:
+    for intent in requests:
         run = await Agent(deck, approve_all=True).arun(intent.text)
         tools = [step.entry_id for step in run.steps if step.output is not None]
         done += run.outcome.is_success and tools == list(intent.tools)
@@ -117,13 +117,13 @@ async def runs(deck: Helmdeck, wanted: Sequence[Intent]) -> int:
 def measure(setting: Setting, work: Any) -> Row:
     """Run all requests with one setting."""
     with make_deck() as plain:
-        wanted = intents(plain.catalog)
-    model = WeakModel(wanted)
+        requests = intents(plain.catalog)
+    model = WeakModel(requests)
     with chat_server(model.answer) as server:
 
         async def main() -> int:
             async with deck_for(setting, server.base_url) as deck:
-                valid: int = await work(deck, wanted)
+                valid: int = await work(deck, requests)
                 return valid
 
         valid = asyncio.run(main())

@@ -60,9 +60,9 @@ class WeakModel:
     :ivar calls: requests so far; ``input_tokens`` and ``output_tokens`` likewise.
     """
 
-    def __init__(self, wanted: Sequence[Intent]) -> None:
+    def __init__(self, requests: Sequence[Intent]) -> None:
         self.calls = self.input_tokens = self.output_tokens = 0
-        self._wanted = wanted
+        self._requests = requests
         self._lock = threading.Lock()
         self._draw = random.Random(SEED)
         self._deck: list[str] = []
@@ -78,7 +78,7 @@ class WeakModel:
         prompt = "\n".join(_text(message) for message in messages if message["role"] != "assistant")
         partial = next((_text(message) for message in messages if message["role"] == "assistant"), "")
         # The end of the request names it; "PREVIOUS" text of other requests is not part of a prompt.
-        intent = self._wanted[int(re.findall(r"\(request (\d+)\)", prompt)[-1])]
+        intent = self._requests[int(re.findall(r"\(request (\d+)\)", prompt)[-1])]
         if partial:
             whole = next(text for text in self._whole[intent.number] if text.startswith(partial))
             rest = whole[len(partial) :]

@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--yes",
         action="store_true",
-        help="confirm every step, except what [agent.policy] denies; else each is asked for",
+        help="confirm every step, except what [agent.policy] denies; otherwise each is requested on the terminal",
     )
     limits = parser.add_argument_group("limits", "0 is no limit; default: the configured limits")
     limits.add_argument("--max-steps", metavar="N", type=whole_number, help="executed steps")

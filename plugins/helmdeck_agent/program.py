@@ -57,8 +57,8 @@ class Planner(Protocol):
 async def drive(loop: AgentLoop, task: AgentTask, planner: Planner, steps: RunSteps, context: RunContext) -> Finish:
     """Execute a loop until its end.
 
-    Everything that a loop decides depends on recorded results alone, so a run that is started again with its record goes on
-    where it stopped.
+    Everything that a loop decides depends on recorded results alone, so a run that is started again with its record
+    continues where it stopped.
     """
     while not isinstance(action := loop.next(), Finish):
         if isinstance(action, MakePlan):
@@ -88,12 +88,12 @@ async def drive(loop: AgentLoop, task: AgentTask, planner: Planner, steps: RunSt
 
 def resumable(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the record of a run without its first failure and what followed it, so that a resumed run tries that again."""
-    kept: dict[str, Any] = {}
+    selected: dict[str, Any] = {}
     for step_id, result in record.items():
         if isinstance(result, Mapping) and result.get("failure") is not None:
             break
-        kept[step_id] = result
-    return kept
+        selected[step_id] = result
+    return selected
 
 
 def result_of(
@@ -167,8 +167,8 @@ def _failure_data(error: Exception) -> dict[str, Any]:
     if not isinstance(error, (CallFailed, PackError)):
         return {"cause": "internal", "code": "internal", "message": str(error), "retryable": False}
     data = error.to_dict()
-    kept = {name: data[name] for name in ("cause", "code", "next_action") if data.get(name)}
-    return {**kept, "message": str(error)[:4_000], "retryable": bool(data.get("retryable"))}
+    selected = {name: data[name] for name in ("cause", "code", "next_action") if data.get(name)}
+    return {**selected, "message": str(error)[:4_000], "retryable": bool(data.get("retryable"))}
 
 
 def limits_left(limits: AgentLimits, spent: Spent) -> CallLimits:

@@ -36,7 +36,7 @@ def resolve(
 
     :param outputs: outputs by number of the step.
     :param is_literal: whether a reference is left as it is, because it was copied from the request or from an output.
-    :raises MissingReferenceError: the message lists what there is.
+    :raises MissingReferenceError: the message lists the available steps or fields.
     """
     if levels == 0:
         raise MissingReferenceError("the arguments are nested too deeply")

@@ -90,7 +90,7 @@ class DeckContext:
         return self.deck.catalog
 
     async def run_pack(self, name: str, arguments: Mapping[str, Any], limits: CallLimits = NO_LIMITS) -> PackOutcome:
-        """Run a pack or an entry; the cost is that which the output reports."""
+        """Run a pack or an entry; the cost is reported by its output."""
         start_s = time.monotonic()
         try:
             output = await self.deck.arun(

@@ -290,7 +290,7 @@ def test_resumed_run_executes_only_what_did_not_succeed(make):
     assert len(model.requests) == 2
 
 
-def test_declined_confirmation_is_asked_again_and_a_given_one_is_not(make):
+def test_declined_confirmation_is_requested_again_and_a_given_one_is_not(make):
     answers, asked = [True, False, True], []
 
     def confirm(step):

@@ -86,7 +86,7 @@ def test_references_keep_types_and_are_expanded_once(value, expected):
         ("{{steps.2.x}}", "there is no 'x'; there is a value of type str"),
     ],
 )
-def test_missing_reference_is_an_error_that_lists_what_there_is(value, message):
+def test_missing_reference_is_an_error_that_lists_the_available_fields(value, message):
     with pytest.raises(MissingReferenceError) as raised:
         resolve(value, OUTPUTS)
     assert message in str(raised.value)

@@ -56,7 +56,7 @@ def test_document_of_the_request_confirms_nothing(injection, tmp_path):
 
 
 @pytest.mark.parametrize("injection", INJECTIONS[::5])
-def test_callback_is_asked_and_decides(injection, tmp_path):
+def test_callback_is_called_and_decides(injection, tmp_path):
     asked = []
 
     def confirm(step):

@@ -11,8 +11,8 @@ from helmdeck_testing import Reply
 from tests.plugins.agent_support import DESTRUCTIVE, READ_ONLY, Tools, agent_deck, entry, failing
 
 
-def calls(*wanted, text="", **more):
-    made = tuple(ToolCall(f"id-{n}", name, json.dumps(args)) for n, (name, args) in enumerate(wanted))
+def calls(*expected, text="", **more):
+    made = tuple(ToolCall(f"id-{n}", name, json.dumps(args)) for n, (name, args) in enumerate(expected))
     return Reply(text=text, stop_reason="tool_calls", tool_calls=made, usage=Usage(output_tokens=10), **more)
 
 
