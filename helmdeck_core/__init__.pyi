@@ -76,6 +76,7 @@ from helmdeck_core.domain.continuation import Merged as Merged
 from helmdeck_core.domain.continuation import MergeStream as MergeStream
 from helmdeck_core.domain.continuation import NativeContinuation as NativeContinuation
 from helmdeck_core.domain.continuation import TerminalReason as TerminalReason
+from helmdeck_core.domain.continuation import ToolTurn as ToolTurn
 from helmdeck_core.domain.decode import Decoded as Decoded
 from helmdeck_core.domain.decode import DecodeFailed as DecodeFailed
 from helmdeck_core.domain.decode import Decoder as Decoder

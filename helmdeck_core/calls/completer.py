@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
+import functools
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
@@ -185,16 +187,19 @@ class Completer:
     def _evaluate(
         self, request: ChatRequest, first: ChatResponse, check: ShapeCheck, call: CallRef, guard: RequestGuard | None
     ) -> tuple[Turn, TurnAction]:
-        """Start a turn with its first response."""
-        turn = Turn(
-            request,
-            limits_of(self._runtime.config.agent, self._runtime.weights, request),
-            check,
-            self._runtime.texts,
-            self._runtime.merger,
-            takes_native=lambda: self._takes_native(request),
-            guard=guard,
-        )
+        """Start a turn with its first response, or continue the one whose tool calls were executed."""
+        before = request.turn.before if request.turn is not None else None
+        if before is not None:
+            turn = copy.copy(before)
+            turn.bind(check, functools.partial(self._takes_native, request), guard)
+            turn.results(request)
+        else:
+            limits = limits_of(self._runtime.config.agent, self._runtime.weights, request)
+            texts, merger = self._runtime.texts, self._runtime.merger
+            native = functools.partial(self._takes_native, request)
+            turn = Turn(request, limits, check, texts, merger, takes_native=native, guard=guard)
+        if request.turn is not None:
+            request.turn.turn = turn
         self._emit_stop_reason(request, first, call, 1)
         action = turn.feed(first)
         if isinstance(action, TurnResult):

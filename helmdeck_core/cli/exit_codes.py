@@ -45,6 +45,7 @@ class ExitCode(enum.IntEnum):
     TRANSIENT_UNKNOWN = 22
     NO_STEP = 23
     CHECK_FAILED = 24
+    NOT_FINISHED = 25
     INTERRUPTED = 130
     BROKEN_PIPE = 141
 
@@ -60,6 +61,7 @@ MEANINGS: Mapping[ExitCode, str] = {
     **{code: cause.value for cause, code in BY_CAUSE.items()},
     ExitCode.NO_STEP: "no executable step: nothing in the catalog serves the request",
     ExitCode.CHECK_FAILED: "a check of `helmdeck doctor` failed",
+    ExitCode.NOT_FINISHED: "an agent run ended before the request was done",
     ExitCode.INTERRUPTED: "interrupted (Ctrl-C)",
     ExitCode.BROKEN_PIPE: "broken pipe",
 }

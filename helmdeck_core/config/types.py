@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -282,8 +282,14 @@ class RecoveryConfig:
 
 @attrs.frozen(kw_only=True)
 class AgentConfig:
-    """Limits of the continuation of truncated answers.
+    """Limits of the agent loop, and of the continuation of truncated answers.
 
+    :ivar max_steps: maximum number of steps of an agent run; 0 is no limit, as for the next three.
+    :ivar max_seconds: seconds of all calls and steps of a run.
+    :ivar max_tokens: input and output tokens of all planning calls of a run.
+    :ivar max_cost_usd: US dollars of all model calls of a run.
+    :ivar policy: by id of an entry, or its start followed by ``*``: ``allow`` runs it without a confirmation, ``confirm``
+        always asks, ``deny`` never runs it. Left out: entries that are annotated as read-only need no confirmation.
     :ivar continuation_max_attempts: maximum number of continuations of one answer; 0 is none.
     :ivar continuation_max_total_completion_tokens: maximum output tokens of one answer with its continuations; 0 is four
         times the first output limit.
@@ -291,6 +297,11 @@ class AgentConfig:
     :ivar continuation_tool_repair_attempts: maximum number of requests for truncated tool calls; counted separately.
     """
 
+    max_steps: int = 20
+    max_seconds: float = 600.0
+    max_tokens: int = 0
+    max_cost_usd: float = 0.0
+    policy: Mapping[str, Literal["allow", "confirm", "deny"]] = EMPTY
     continuation_max_attempts: int = 3
     continuation_max_total_completion_tokens: int = 0
     continuation_max_output_chars: int = 120_000

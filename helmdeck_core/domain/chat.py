@@ -185,6 +185,7 @@ class ChatRequest:
         support it.
     :ivar extra: additional fields of the payload, sent unchanged.
     :ivar task: the source of the messages, for in-process providers; never sent.
+    :ivar turn: a ``ToolTurn`` of a loop that executes tool calls; never sent.
     """
 
     model: str
@@ -199,6 +200,7 @@ class ChatRequest:
     continues: bool = False
     extra: Mapping[str, Any] = EMPTY
     task: Task | None = None
+    turn: Any = attrs.field(default=None, eq=False, repr=False)
 
 
 @attrs.frozen(kw_only=True)

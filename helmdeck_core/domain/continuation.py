@@ -139,6 +139,19 @@ class ContinuationLimits:
     max_thought_share: float = 1.0
 
 
+class ToolTurn:
+    """Carries the counters of a turn from a request to the one with the results of its tool calls, ``before`` to this."""
+
+    def __init__(self, before: ToolTurn | None = None) -> None:
+        self.before: Any = before.turn if before is not None and before.has_calls else None
+        self.turn: Any = None
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether the response has tool calls that may be executed."""
+        return self.turn is not None and self.turn.state is TurnState.EXECUTE_TOOLS
+
+
 @attrs.frozen(kw_only=True)
 class Continuation:
     """How a truncated answer was completed.

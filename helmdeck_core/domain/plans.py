@@ -64,12 +64,13 @@ class PlanRequest:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PlanRequest:
         """Return the typed input of plain data that fits the input schema."""
-        done = tuple(CompletedStep(step["tool"], step.get("output", "")) for step in data.get("done", ()))
+        steps = data.get("done", ())
+        done = tuple(CompletedStep(each["tool"], each.get("output", ""), each.get("failure", "")) for each in steps)
         return cls(**{**data, "done": done})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the wire form; empty fields are left out."""
-        steps = [{"tool": step.tool, "output": step.output} for step in self.done]
+        steps = [attrs.asdict(step, filter=lambda _, value: value) for step in self.done]
         wire = {"model": self.model, "context": self.context, "done": steps, "defaults": dict(self.defaults)}
         return {"intent": self.intent, **{name: value for name, value in wire.items() if value}}
 

@@ -16,10 +16,12 @@ class CompletedStep:
     """A step that was executed.
 
     :ivar output: its output as text; only the start of it is part of a prompt.
+    :ivar failure: cause and message where it failed; it may then be planned again.
     """
 
     tool: str
     output: str = ""
+    failure: str = ""
 
 
 @attrs.frozen(kw_only=True)

@@ -99,7 +99,14 @@ def test_it_uses_nothing_of_helmdeck_but_its_public_names(folder, module):
 
 def test_it_imports_libraries_only_that_helmdeck_brings(folder, module):
     brought = {requirement.partition(">")[0] for requirement in PROJECT["project"]["dependencies"]}
-    allowed = {*sys.stdlib_module_names, *brought, "helmdeck_core", "helmdeck_pack_kit", "helmdeck_provider_kit", module}
+    allowed = {
+        *sys.stdlib_module_names,
+        *brought,
+        "helmdeck_core",
+        "helmdeck_pack_kit",
+        "helmdeck_provider_kit",
+        module,
+    }
     for path in sources(folder):
         tree = ast.parse(path.read_text())
         names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}

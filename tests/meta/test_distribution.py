@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = (
     "helmdeck_core",
     "helmdeck_guards",
+    "helmdeck_agent",
     "helmdeck_command_kit",
     "helmdeck_history_kit",
     "helmdeck_pack_kit",

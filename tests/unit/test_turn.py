@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 
@@ -342,6 +343,28 @@ def test_tool_results_continue_the_turn_with_its_counters():
     this.feed(reply(" two", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,)))
     this.results(chat_request(tools=(SEARCH,)))
     assert finished(this.feed(cut("three"))).continuation.terminal_reason is TerminalReason.RETRY_LIMIT
+
+
+def test_usage_of_a_response_does_not_include_earlier_tool_calls():
+    this = turn(chat_request(tools=(SEARCH,)))
+    first = reply("", StopReason.TOOL_CALL, 50, tool_calls=(WHOLE_CALL,))
+    this.feed(first)
+    this.results(chat_request(tools=(SEARCH,)))
+    this.feed(cut("one", 30))
+    assert finished(this.feed(reply(" two", StopReason.END_TURN, 20))).usage.output_tokens == 50
+
+
+def test_copy_of_a_turn_is_continued_without_changing_the_turn():
+    this = turn(chat_request(tools=(SEARCH,)), max_attempts=2)
+    this.feed(cut("one"))
+    this.feed(reply(" two", StopReason.TOOL_CALL, tool_calls=(WHOLE_CALL,)))
+    path = [*this.path]
+    for _ in range(2):  # a retry continues another copy
+        again = copy.copy(this)
+        again.results(chat_request(tools=(SEARCH,)))
+        sent(again.feed(cut("three")))
+        assert finished(again.feed(cut(" four"))).continuation.terminal_reason is TerminalReason.RETRY_LIMIT
+    assert (this.path, this.state) == (path, TurnState.EXECUTE_TOOLS)
 
 
 # -- any script ----------------------------------------------------------------------------------------------------------

@@ -130,16 +130,14 @@ class Turn:
         self.path = [self.state]
         self._request = request
         self._limits = limits
-        self._check = check
         self._texts = texts
         self._merger = merger
-        self._takes_native = takes_native
-        self._guard = guard or _allow
+        self.bind(check, takes_native, guard)
         self._first: ChatResponse | None = None
         self._last: ChatResponse | None = None
         self._text = ""
         self._reasoning: list[str] = []
-        self._usage = Usage()
+        self._usage = self._before = Usage()
         self._latency_s = 0.0
         self._calls: tuple[ToolCall, ...] = ()
         self._broken: tuple[str, ...] = ()
@@ -150,6 +148,10 @@ class Turn:
         self._dropped = 0
         self._attempts = self._repairs = 0
         self._has_stalled = False
+
+    def bind(self, check: ShapeCheck, takes_native: Callable[[], bool], guard: RequestGuard | None) -> None:
+        """Set what depends on the call; a request with tool results is another call."""
+        self._check, self._takes_native, self._guard = check, takes_native, guard or _allow
 
     # -- driver --------------------------------------------------------------------------------------------
 
@@ -202,13 +204,13 @@ class Turn:
 
     def results(self, request: ChatRequest) -> None:
         """Continue the turn with a request that contains tool results. Counters and limits carry over."""
+        self.path = [*self.path]  # lists are replaced, so that a copy of the turn can be continued instead of it
         self._move(Trigger.RESULTS)
         self._request = request
         self._first = self._last = None
         self._text, self._calls, self._broken = "", (), ()
-        self._reasoning.clear()
-        self._parts.clear()
-        self._more.clear()
+        self._reasoning, self._parts, self._more = [], [], []
+        self._before, self._latency_s, self._dropped = self._usage, 0.0, 0
 
     def without_native(self, send: SendRequest) -> SendRequest:
         """Return the same continuation with a hint, for a model that rejects its own truncated response as last message."""
@@ -314,7 +316,7 @@ class Turn:
             self._move(Trigger.NOT_WORTH_IT)
             return self._finished(TerminalReason.COMPLETED)
         request = self._resumed(response, limit) if is_native else self._hinted(hint, limit)
-        if forbidden := self._guard(request, RequestKind.CONTINUATION, self._usage):
+        if forbidden := self._guard(request, RequestKind.CONTINUATION, self._usage - self._before):
             return self._partial(forbidden, Trigger.LIMIT)
         self._move(Trigger.UNDER_LIMITS)
         self._attempts += 1
@@ -334,7 +336,7 @@ class Turn:
         # The payload exceeded the limit before.
         limit = min(2 * (self._request.max_tokens or self._left()), self._left())
         request = self._hinted(hint, limit, has_tools=True)
-        if forbidden := self._guard(request, RequestKind.REPAIR, self._usage):
+        if forbidden := self._guard(request, RequestKind.REPAIR, self._usage - self._before):
             return self._partial(forbidden, Trigger.LIMIT)
         self._move(Trigger.UNDER_LIMITS)
         self._repairs += 1
@@ -376,7 +378,7 @@ class Turn:
                 last,
                 text=self._text,
                 reasoning_content="\n".join(self._reasoning),
-                usage=self._usage,
+                usage=self._usage - self._before,
                 latency_s=self._latency_s,
                 tool_calls=self._calls,
                 stop_reason=reason.stop_reason,

@@ -23,7 +23,11 @@ INPUT_SCHEMA: Mapping[str, Any] = {
             "description": "Steps of an earlier plan for the same request that were run already.",
             "items": {
                 "type": "object",
-                "properties": {"tool": {"type": "string"}, "output": {"type": "string"}},
+                "properties": {
+                    "tool": {"type": "string"},
+                    "output": {"type": "string"},
+                    "failure": {"type": "string", "description": "Why the step failed; it may be planned again."},
+                },
                 "required": ["tool"],
             },
         },
@@ -79,8 +83,8 @@ def check_request(request: PlanRequest, caller: str) -> None:
             raise PackError(caller, PackErrorCode.INVALID_INPUT, f"{name} is not a string")
     if not request.intent.strip():
         raise PackError(caller, PackErrorCode.INVALID_INPUT, "intent is empty; describe what to do")
-    if not all(isinstance(text, str) for step in request.done for text in (step.tool, step.output)):
-        raise PackError(caller, PackErrorCode.INVALID_INPUT, "done: tool and output of a step are texts")
+    if not all(isinstance(text, str) for step in request.done for text in (step.tool, step.output, step.failure)):
+        raise PackError(caller, PackErrorCode.INVALID_INPUT, "done: tool, output and failure of a step are strings")
     try:
         json.dumps(dict(request.defaults), allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as exc:

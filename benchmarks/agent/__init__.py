@@ -1,0 +1,1 @@
+"""Plans and agent runs of a weak model that truncates and leaks reasoning."""

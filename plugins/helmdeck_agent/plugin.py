@@ -1,0 +1,31 @@
+"""The pack of native tool turns; it imports the loop when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from helmdeck_core import Pack, PackContext, hookimpl
+
+TURN_PACK = "helmdeck.agent_turn"
+
+
+async def _run(context: PackContext, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    from helmdeck_agent.tool_turns import run_turn
+
+    return await run_turn(context, data)
+
+
+@hookimpl
+def helmdeck_packs() -> Sequence[Pack]:
+    """Contribute the pack; it is not listed, because a plan must never name it."""
+    return (
+        Pack(
+            name=TURN_PACK,
+            version="1",
+            description="Sends one turn of a conversation with tools.",
+            run=_run,
+            input_schema={"type": "object", "required": ["intent", "messages", "tools", "run", "is_last"]},
+            is_listed=False,
+        ),
+    )
