@@ -20,6 +20,7 @@ COMMANDS = {
     "command_config": "helmdeck_plugins.commands.config",
     "command_completion": "helmdeck_plugins.commands.completion",
     "command_mcp": "helmdeck_plugins.mcp_server.command",
+    "command_serve": "helmdeck_gateway.command",
 }
 """The plugins that contribute commands. To find a command, the command line imports these built-ins only."""
 

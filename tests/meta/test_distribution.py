@@ -14,6 +14,7 @@ PACKAGES = (
     "helmdeck_core",
     "helmdeck_guards",
     "helmdeck_command_kit",
+    "helmdeck_gateway",
     "helmdeck_history_kit",
     "helmdeck_plugins",
     "helmdeck_provider_kit",
