@@ -13,12 +13,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from helmdeck_core import Helmdeck
-from helmdeck_gateway import chat_dialect
+from helmdeck_gateway import chat_dialect, messages_dialect
 from helmdeck_gateway.counters import Counters
-from helmdeck_gateway.endpoint import CallEndpoint, Door, headers_of, send_whole
+from helmdeck_gateway.endpoint import CallEndpoint, CountTokens, Door, headers_of, send_whole
 from helmdeck_gateway.models import list_models
 from helmdeck_gateway.principals import Authoriser, NoKeys, SharedKey
 from helmdeck_gateway.problems import Problem, problem_of
+from helmdeck_gateway.responses_endpoint import ResponsesEndpoint
 from helmdeck_gateway.service import Service
 from helmdeck_gateway.settings import GatewaySettings
 
@@ -53,8 +54,14 @@ class Gateway:
 
     def _routes(self) -> list[Route]:
         post = ["POST"]
+        responses = ResponsesEndpoint(self.door)
         return [
             Route("/v1/chat/completions", CallEndpoint(self.door, chat_dialect, "chat"), methods=post),
+            Route("/v1/messages", CallEndpoint(self.door, messages_dialect, "messages"), methods=post),
+            Route("/v1/messages/count_tokens", CountTokens(self.door, messages_dialect, "count_tokens"), methods=post),
+            Route("/v1/responses", responses, methods=post),
+            Route("/v1/responses/{name}", self._checked(responses.show), methods=["GET", "DELETE"]),
+            Route("/api/hello", self._health, methods=["GET"]),  # which Claude Code asks for
             Route("/v1/models", self._checked(self._models), methods=["GET"]),
             Route("/v1/models/{name:path}", self._checked(self._model), methods=["GET"]),
             Route("/healthz", self._health, methods=["GET"]),
@@ -85,8 +92,10 @@ class Gateway:
 
         return checked
 
-    async def _models(self, _: Request) -> Response:
-        return _json(chat_dialect.models(await list_models(self.deck, self.service.targets)))
+    async def _models(self, request: Request) -> Response:
+        names = await list_models(self.deck, self.service.targets)
+        is_anthropic = "anthropic-version" in request.headers
+        return _json(messages_dialect.models(names) if is_anthropic else chat_dialect.models(names))
 
     async def _model(self, request: Request) -> Response:
         name = request.path_params["name"]

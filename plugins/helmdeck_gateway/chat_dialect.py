@@ -132,7 +132,7 @@ def _message(item: Mapping[str, Any], where: str, opaque_of: OpaqueOf) -> Messag
 
 
 def _parts(content: Any, where: str) -> tuple[TextPart | ImagePart, ...]:
-    if content is None:
+    if content is None or content == "":
         return ()
     if isinstance(content, str):
         return (TextPart(content),)

@@ -13,6 +13,8 @@ from helmdeck_core import ChatDelta, ChatResponse
 from helmdeck_core.log import logger
 from helmdeck_gateway import call_record
 from helmdeck_gateway.counters import Counters
+from helmdeck_gateway.messages_dialect import estimate_tokens
+from helmdeck_gateway.opaque_store import OWN_PREFIX
 from helmdeck_gateway.parsed import Parsed
 from helmdeck_gateway.principals import Authoriser, Principal
 from helmdeck_gateway.problems import CLIENT_CLOSED, Problem, problem_of
@@ -74,13 +76,13 @@ class CallEndpoint:
     """An endpoint in one dialect."""
 
     def __init__(self, door: Door, dialect: Dialect, name: str) -> None:
-        self._door = door
-        self._dialect = dialect
-        self._name = name
+        self.door = door
+        self.dialect = dialect
+        self.name = name
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        door = self._door
+        door = self.door
         door.under_way += 1
         status = CLIENT_CLOSED
         try:
@@ -89,15 +91,15 @@ class CallEndpoint:
             door.counters.disconnects += 1
         finally:
             door.under_way -= 1
-            door.counters.count(self._name, status)
+            door.counters.count(self.name, status)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
         work: Work | None = None
         try:
-            principal = await self._door.open(scope)
-            body = await read_json(scope, receive, self._door.service.settings.max_request_bytes)
+            principal = await self.door.open(scope)
+            body = await read_json(scope, receive, self.door.service.settings.max_request_bytes)
             parsed = self.parse(body, principal)
-            work = self._door.service.prepare(parsed, self._dialect.FAMILY, principal)
+            work = self.door.service.prepare(parsed, self.dialect.FAMILY, principal)
         except Disconnected:
             raise
         except Exception as exc:
@@ -105,8 +107,8 @@ class CallEndpoint:
         out = StreamOut(send, work)
         task = asyncio.current_task()
         assert task is not None
-        writer = self._dialect.Writer(Opening(model=work.name), parsed) if parsed.is_stream else None
-        ping_s = self._door.service.settings.ping_s if writer is not None else None
+        writer = self.dialect.Writer(Opening(model=work.name), parsed) if parsed.is_stream else None
+        ping_s = self.door.service.settings.ping_s if writer is not None else None
         # The call runs in this task; a second one waits for the client, and cancels the call when it leaves.
         attendant = asyncio.create_task(_attend(receive, task, out, writer, ping_s))
         call_record.current.set(work.record)
@@ -124,31 +126,32 @@ class CallEndpoint:
 
         :raises Problem: it is invalid.
         """
-        return self._dialect.parse(body, self._door.service.opaque.find)
+        return self.dialect.parse(body, self.door.service.opaque.find)
 
-    def finished(self, reply: Reply, principal: Principal) -> None:
+    def finished(self, reply: Reply, principal: Principal) -> None:  # noqa: ARG002
         """Take note of a finished response."""
+        self.door.service.remember(reply.response, [f"{OWN_PREFIX}{reply.opening.id}"])
 
     async def _whole(self, send: Send, work: Work) -> int:
         try:
-            response = await self._door.service.complete(work)
+            response = await self.door.service.complete(work)
         except Exception as exc:
             return await self._refuse(send, exc, work)
         reply = Reply(response=response, opening=Opening(model=work.name), model=work.shown_model(), parsed=work.parsed)
         self.finished(reply, work.principal)
-        await send_whole(send, 200, _encode(self._dialect.whole(reply)), work.response_headers())
+        await send_whole(send, 200, _encode(self.dialect.whole(reply)), work.response_headers())
         return 200
 
     async def _refuse(self, send: Send, error: Exception, work: Work | None) -> int:
         problem = _reported(error)
         headers = {**(work.response_headers() if work is not None else {}), **problem.headers}
-        await send_whole(send, problem.status, _encode(self._dialect.error(problem)), headers)
+        await send_whole(send, problem.status, _encode(self.dialect.error(problem)), headers)
         return problem.status
 
     async def _stream(self, out: StreamOut, writer: StreamWriter, work: Work) -> int:
         """Stream a response. The headers wait for the first delta, so that a failure before it has its own status."""
         try:
-            async with contextlib.aclosing(self._door.service.stream(work)) as chunks:
+            async with contextlib.aclosing(self.door.service.stream(work)) as chunks:
                 async for chunk in chunks:
                     await out.open(writer)
                     await out.send(self._written(writer, chunk, work))
@@ -174,6 +177,22 @@ class CallEndpoint:
             ) from exc  # fmt: skip
         self.finished(reply, work.principal)
         return out
+
+
+class CountTokens(CallEndpoint):
+    """Estimates the input tokens of a request without a call."""
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
+        try:
+            principal = await self.door.open(scope)
+            body = await read_json(scope, receive, self.door.service.settings.max_request_bytes)
+            tokens = estimate_tokens(self.parse(body, principal))
+        except Disconnected:
+            raise
+        except Exception as exc:
+            return await self._refuse(send, exc, None)
+        await send_whole(send, 200, _encode({"input_tokens": tokens}), {"x-helmdeck-estimate": "true"})
+        return 200
 
 
 def _reported(error: Exception) -> Problem:

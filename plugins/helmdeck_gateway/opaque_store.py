@@ -11,27 +11,27 @@ from typing import Any
 
 from helmdeck_core import EMPTY
 
+OWN_PREFIX = "helmdeck_"
+"""Start of the signatures that the gateway writes in place of a provider's."""
+
 MAX_TURNS = 10_000
 """Turns that are remembered; the oldest one is forgotten."""
 
 
 class OpaqueStore:
-    """A bounded store in memory."""
+    """A bounded store in memory, for one process."""
 
     def __init__(self, most: int = MAX_TURNS) -> None:
         self._most = most
         self._turns: collections.OrderedDict[str, Mapping[str, Any]] = collections.OrderedDict()
 
     def keep(self, ids: Iterable[str], opaque: Mapping[str, Any]) -> None:
-        """Remember the data of a turn by the first of its ids."""
-        key = next(iter(ids), None)
-        if key is None:
-            return
-        self._turns[key] = opaque
+        """Remember the data of a turn under each of its ids."""
+        for key in ids:
+            self._turns[key] = opaque
         while len(self._turns) > self._most:
             self._turns.popitem(last=False)
 
     def find(self, ids: Iterable[str]) -> Mapping[str, Any]:
-        """Return the data of a turn; empty if it is not known."""
-        key = next(iter(ids), None)
-        return EMPTY if key is None else self._turns.get(key, EMPTY)
+        """Return the data of a turn; empty if none of its ids is known."""
+        return next((self._turns[key] for key in ids if key in self._turns), EMPTY)

@@ -157,11 +157,14 @@ class Service:
         response = self._with_tool_calls(work.request, response)
         if work.request.response_format is not None and not response.tool_calls and response.text:
             response = self._with_json(work.request.response_format, response)
-        if response.opaque:
-            self.opaque.keep((call.id for call in response.tool_calls), response.opaque)
         if response.downgrades:
             work.headers["x-helmdeck-downgrades"] = listed(response.downgrades)
         return response
+
+    def remember(self, response: ChatResponse, ids: Iterable[str]) -> None:
+        """Remember what the provider wants back with this turn, by ids that clients send back."""
+        if response.opaque:
+            self.opaque.keep((*(call.id for call in response.tool_calls), *ids), response.opaque)
 
     def _with_tool_calls(self, request: ChatRequest, response: ChatResponse) -> ChatResponse:
         """Convert tool calls that a model wrote as text."""

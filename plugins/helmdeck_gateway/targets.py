@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -106,7 +106,7 @@ def extra_fields(
     (other,) = target.families if len(target.families) == 1 else ("",)
     writers = _WRITERS.get(other, {})
     fields: dict[str, Any] = {}
-    left_out = [name for name in native if name not in _SOURCES]
+    left_out = list(_without_common_name(native))
     for name, value in shared.items():
         written = writers[name](value) if name in writers else {}
         fields |= written
@@ -118,10 +118,26 @@ def extra_fields(
 _SHOWN: Mapping[str, Mapping[str, str]] = {
     "openai": {"effort": "reasoning_effort"},
     "responses": {"effort": "reasoning.effort"},
-    "anthropic": {"effort": "output_config.effort"},
+    "anthropic": {
+        "effort": "output_config.effort",
+        "parallel_tool_calls": "tool_choice.disable_parallel_tool_use",
+    },
 }
-_SOURCES = frozenset({"top_p", "reasoning_effort", "parallel_tool_calls", "reasoning", "output_config"})
-"""Native fields that ``shared`` has under a common name."""
+_COMMON = frozenset(
+    (
+        "top_p", "reasoning_effort", "parallel_tool_calls", "reasoning.effort", "output_config.effort",
+        "tool_choice.disable_parallel_tool_use",
+    )
+)  # fmt: skip
+"""Fields that ``shared`` has under a common name."""
+
+
+def _without_common_name(native: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in native.items():
+        if name in ("reasoning", "output_config", "tool_choice", "text") and isinstance(value, Mapping):
+            yield from (each for key in value if (each := f"{name}.{key}") not in _COMMON)
+        elif name not in _COMMON:
+            yield name
 
 
 def listed(names: Sequence[str]) -> str:
