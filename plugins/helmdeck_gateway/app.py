@@ -15,8 +15,10 @@ from starlette.routing import Route
 from helmdeck_core import Helmdeck
 from helmdeck_gateway import chat_dialect, messages_dialect
 from helmdeck_gateway.counters import Counters
-from helmdeck_gateway.endpoint import CallEndpoint, CountTokens, Door, headers_of, send_whole
+from helmdeck_gateway.embeddings import EmbeddingsEndpoint
+from helmdeck_gateway.endpoint import CallEndpoint, CountTokens, Door, headers_of
 from helmdeck_gateway.models import list_models
+from helmdeck_gateway.openapi import document
 from helmdeck_gateway.principals import Authoriser, NoKeys, SharedKey
 from helmdeck_gateway.problems import Problem, problem_of
 from helmdeck_gateway.responses_endpoint import ResponsesEndpoint
@@ -55,12 +57,15 @@ class Gateway:
     def _routes(self) -> list[Route]:
         post = ["POST"]
         responses = ResponsesEndpoint(self.door)
+        self._embeddings = EmbeddingsEndpoint(self.door, self.deck)
         return [
             Route("/v1/chat/completions", CallEndpoint(self.door, chat_dialect, "chat"), methods=post),
             Route("/v1/messages", CallEndpoint(self.door, messages_dialect, "messages"), methods=post),
             Route("/v1/messages/count_tokens", CountTokens(self.door, messages_dialect, "count_tokens"), methods=post),
             Route("/v1/responses", responses, methods=post),
             Route("/v1/responses/{name}", self._checked(responses.show), methods=["GET", "DELETE"]),
+            Route("/v1/embeddings", self._embeddings, methods=post),
+            Route("/openapi.json", self._openapi, methods=["GET"]),
             Route("/api/hello", self._health, methods=["GET"]),  # which Claude Code asks for
             Route("/v1/models", self._checked(self._models), methods=["GET"]),
             Route("/v1/models/{name:path}", self._checked(self._model), methods=["GET"]),
@@ -75,6 +80,7 @@ class Gateway:
             yield
         finally:
             self.door.is_draining = True
+            await self._embeddings.aclose()
 
     def drain(self) -> None:
         """Refuse new requests; those under way are completed."""
@@ -106,6 +112,9 @@ class Gateway:
             message=f"there is no model {name!r}; GET /v1/models lists the models",
             status=404, kind="not_found_error", code="model_not_found", param="model",
         )  # fmt: skip
+
+    async def _openapi(self, _: Request) -> Response:
+        return _json(document())
 
     async def _health(self, _: Request) -> Response:
         return _json({"status": "ok"})
@@ -142,6 +151,3 @@ async def _not_found(request: Request, exc: Exception) -> Response:
             code="unknown_url",
         )
     )
-
-
-__all__ = ["Gateway", "send_whole"]

@@ -99,7 +99,8 @@ class CallEndpoint:
             principal = await self.door.open(scope)
             body = await read_json(scope, receive, self.door.service.settings.max_request_bytes)
             parsed = self.parse(body, principal)
-            work = self.door.service.prepare(parsed, self.dialect.FAMILY, principal)
+            narrows = headers_of(scope).get(b"x-helmdeck-narrow-tools") != b"off"
+            work = self.door.service.prepare(parsed, self.dialect.FAMILY, principal, narrows_tools=narrows)
         except Disconnected:
             raise
         except Exception as exc:

@@ -21,6 +21,7 @@ from helmdeck_core import (
     StopReason,
 )
 from helmdeck_gateway.call_record import CallRecord
+from helmdeck_gateway.narrowing import Narrower
 from helmdeck_gateway.opaque_store import OpaqueStore
 from helmdeck_gateway.parsed import Parsed
 from helmdeck_gateway.principals import Principal
@@ -92,12 +93,14 @@ class Service:
         self.settings = settings
         self.targets = Targets(deck, settings.models)
         self.opaque = OpaqueStore()
+        self.narrower = Narrower(deck)
         self._limits = CallLimits(deadline_s=settings.deadline_s) if settings.deadline_s else NO_LIMITS
 
-    def prepare(self, parsed: Parsed, family: str, principal: Principal) -> Work:
+    def prepare(self, parsed: Parsed, family: str, principal: Principal, *, narrows_tools: bool = True) -> Work:
         """Return the request to send.
 
         :param family: the plugin that speaks the client's dialect.
+        :param narrows_tools: ``False`` sends all tools, whatever the settings say.
         :raises Problem: the sender may not use the model.
         """
         name = parsed.request.model or self.deck.runtime.config.model
@@ -119,6 +122,18 @@ class Service:
             dropped=(*parsed.dropped, *left_out),
             limits=self._limits,
         )
+        is_narrowed = self.settings.narrows_tools if principal.narrows_tools is None else principal.narrows_tools
+        if (
+            narrows_tools
+            and is_narrowed
+            and work.request.tools
+            and (narrowed := self.narrower.narrow(work.request)) is not None
+        ):
+            work.request = attrs.evolve(work.request, tools=narrowed.tools)
+            work.record.tools, work.record.emit = narrowed.record, self.deck.runtime.emit
+            work.headers["x-helmdeck-tools"] = listed([narrowed.summary])
+            if narrowed.left_out:
+                work.headers["x-helmdeck-tools-left-out"] = listed(narrowed.left_out)
         if work.enforced_schema is not None:
             work.dropped = (*work.dropped, *_not_in_questions(work.request))
         return work
@@ -167,13 +182,15 @@ class Service:
             self.opaque.keep((*(call.id for call in response.tool_calls), *ids), response.opaque)
 
     def _with_tool_calls(self, request: ChatRequest, response: ChatResponse) -> ChatResponse:
-        """Convert tool calls that a model wrote as text."""
-        if not request.tools or response.tool_calls or not response.text or request.tool_choice == "none":
+        """Convert tool calls that a model wrote as text, and leave them out of the text."""
+        if not request.tools or not response.text or request.tool_choice == "none":
             return response
-        found = self.deck.tool_calls(response, tools=request.tools, model=request.model)
-        if not found.calls:
+        raw = response.raw_stop_reason
+        found = self.deck.tool_calls(response.text, tools=request.tools, stop_reason=raw, model=request.model)
+        names = [each.call.name for each in found.calls]
+        if not names or (response.tool_calls and names != [call.name for call in response.tool_calls]):
             return response
-        calls = tuple(each.call for each in found.calls)
+        calls = response.tool_calls or tuple(each.call for each in found.calls)
         return attrs.evolve(response, text=found.text.strip(), tool_calls=calls, stop_reason=StopReason.TOOL_CALL)
 
     def _with_json(self, form: ResponseFormat, response: ChatResponse) -> ChatResponse:
