@@ -405,6 +405,7 @@ class Config:
     :ivar log_level: minimum level of the log lines on standard error; left out: no log.
     :ivar budgets: by prefix of a model id; ``fallback`` for models without a row in the budget table.
     :ivar fallback: fallback models in order, by prefix of a model id; ``""`` for every model.
+    :ivar gateway: settings of ``helmdeck serve``; the guide "Put a gateway in front of your clients" has their keys.
     """
 
     model: str = "local/lexical"
@@ -424,3 +425,4 @@ class Config:
     fallback: Mapping[str, tuple[str, ...]] = EMPTY
     providers: Mapping[str, ProviderConfig] = EMPTY
     budgets: Mapping[str, BudgetConfig] = EMPTY
+    gateway: Mapping[str, Any] = attrs.field(default=EMPTY, converter=hidden)

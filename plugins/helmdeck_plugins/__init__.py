@@ -24,6 +24,7 @@ COMMANDS = {
     "command_mcp": "helmdeck_plugins.mcp_server.command",
     "command_pipeline": "helmdeck_plugins.pipelines.command",
     "command_worker": "helmdeck_plugins.run_engines.command",
+    "command_serve": "helmdeck_gateway.command",
 }
 """The plugins that contribute commands. To find a command, the command line imports these built-ins only."""
 

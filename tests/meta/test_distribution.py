@@ -15,6 +15,7 @@ PACKAGES = (
     "helmdeck_guards",
     "helmdeck_agent",
     "helmdeck_command_kit",
+    "helmdeck_gateway",
     "helmdeck_history_kit",
     "helmdeck_pack_kit",
     "helmdeck_plugins",

@@ -1,0 +1,68 @@
+"""``/v1/embeddings``: passed through to the provider of the model, with its key and its connection settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from helmdeck_core import CallFailed, Helmdeck, InvalidRequest, ProviderPool
+from helmdeck_gateway import chat_dialect
+from helmdeck_gateway.endpoint import CallEndpoint, Disconnected, Door, read_json, send_whole
+from helmdeck_gateway.parsed import required
+from helmdeck_provider_kit import ErrorRules, HttpConnection, decode_body, encode_payload
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+FAMILIES = frozenset(("openai", "responses"))
+"""The plugins whose providers have the endpoint."""
+
+
+class EmbeddingsEndpoint(CallEndpoint):
+    """Sends requests for vectors."""
+
+    def __init__(self, door: Door, deck: Helmdeck) -> None:
+        super().__init__(door, chat_dialect, "embeddings")
+        self._deck = deck
+        self._connections: dict[str, HttpConnection] = {}
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
+        model = ""
+        try:
+            principal = await self.door.open(scope)
+            body = await read_json(scope, receive, self.door.service.settings.max_request_bytes)
+            name = required(body, "model", str)
+            principal.check_model(name)
+            target = self.door.service.targets.find(name)
+            model = target.model
+            provider, _, upstream_model = model.partition("/")
+            if not upstream_model or not target.families & FAMILIES:
+                detail = "embeddings need a model of a provider with OpenAI's API, as provider/model"
+                raise InvalidRequest(f"{model!r} has no embeddings", sub_cause="model", detail=detail, model=model)
+            connection = self._connection(provider)
+            key = connection.key()
+            secrets = connection.secrets(key)
+            headers = {"authorization": f"Bearer {key}"} if key else {}
+            payload = encode_payload({**body, "model": upstream_model}, {})
+            response = await connection.post("/embeddings", payload, headers, secrets)
+            decode_body(response.status, response.headers, response.body, ErrorRules(), secrets)
+        except Disconnected:
+            raise
+        except CallFailed as exc:
+            return await self._refuse(send, attrs.evolve(exc, model=exc.model or model), None)
+        except Exception as exc:
+            return await self._refuse(send, exc, None)
+        await send_whole(send, 200, response.body, {"x-helmdeck-model": model.encode("ascii", "replace").decode()})
+        return 200
+
+    def _connection(self, provider: str) -> HttpConnection:
+        if provider not in self._connections:
+            settings = ProviderPool(self._deck.runtime).registry.first_settings(provider)
+            self._connections[provider] = HttpConnection(settings)
+        return self._connections[provider]
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for connection in self._connections.values():
+            await connection.aclose()

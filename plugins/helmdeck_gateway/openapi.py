@@ -1,0 +1,65 @@
+"""The description of the gateway in OpenAPI, for ``/openapi.json``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from helmdeck_core import __version__
+
+ENDPOINTS: Mapping[tuple[str, str], str] = {
+    ("post", "/v1/chat/completions"): "OpenAI's chat completions, whole or streamed",
+    ("post", "/v1/responses"): "OpenAI's Responses, whole or streamed",
+    ("get", "/v1/responses/{response_id}"): "A stored response",
+    ("delete", "/v1/responses/{response_id}"): "Delete a stored response",
+    ("post", "/v1/messages"): "Anthropic's Messages, whole or streamed",
+    ("post", "/v1/messages/count_tokens"): "An estimate of the input tokens of a Messages request",
+    ("post", "/v1/embeddings"): "OpenAI's embeddings, passed through to the provider",
+    ("get", "/v1/models"): "The models: aliases, helmdeck/plan, and those that the providers list",
+    ("get", "/v1/models/{model}"): "One model",
+    ("get", "/healthz"): "Whether the process runs",
+    ("get", "/readyz"): "Whether requests are accepted",
+    ("get", "/metrics"): "Metrics in the text format of Prometheus",
+}
+
+HEADERS: Mapping[str, str] = {
+    "x-helmdeck-call-id": "The id of the call; `helmdeck explain --call ID` shows its trace",
+    "x-helmdeck-model": "The model that answers",
+    "x-helmdeck-attempts": "The number of attempts so far, if there were several",
+    "x-helmdeck-dropped": "Fields of the request that the target does not take",
+    "x-helmdeck-downgrades": "Parts of the request that the provider does not support; not for streams",
+    "x-helmdeck-tools": "How many tools are sent, and what was trimmed, if they exceed the model's budget",
+    "x-helmdeck-tools-left-out": "The names of the tools that are left out",
+}
+"""The headers of responses."""
+
+
+def document() -> dict[str, Any]:
+    """Return the OpenAPI document."""
+    paths: dict[str, dict[str, Any]] = {}
+    for (method, path), summary in ENDPOINTS.items():
+        is_call = method == "post" and path not in ("/v1/messages/count_tokens", "/v1/embeddings")
+        headers = {name: {"description": text, "schema": {"type": "string"}} for name, text in HEADERS.items()}
+        operation: dict[str, Any] = {
+            "summary": summary,
+            "responses": {
+                "200": {"description": "The response", **({"headers": headers} if is_call else {})},
+                "default": {"description": "An error with message, code, hint and next action"},
+            },
+        }
+        if "{" in path:
+            name = path.partition("{")[2].rstrip("}")
+            operation["parameters"] = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}}]
+        if method == "post":
+            operation["requestBody"] = {
+                "required": True,
+                "content": {"application/json": {"schema": {"type": "object", "additionalProperties": True}}},
+            }
+        paths.setdefault(path, {})[method] = operation
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Helmdeck gateway", "version": __version__},
+        "paths": paths,
+        "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"key": []}, {}],
+    }

@@ -1,0 +1,173 @@
+"""A client's request in the terms of the deck, and the functions that read its fields."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from helmdeck_core import EMPTY, ChatRequest, ImagePart, Message, ToolDefinition
+from helmdeck_gateway.problems import invalid
+
+T = TypeVar("T")
+
+MAX_MESSAGES = 20_000
+"""More messages in one request are rejected."""
+
+
+@attrs.frozen(kw_only=True)
+class Parsed:
+    """A request that a client sent.
+
+    :ivar request: the request; its model is the name that the client sent.
+    :ivar is_stream: the response is to be streamed.
+    :ivar has_usage: a stream of chat completions ends with the token usage.
+    :ivar native: fields that only providers of the same dialect take, as the client sent them.
+    :ivar shared: fields that several dialects have under different names, by a common name.
+    :ivar dropped: fields that no call can take.
+    :ivar body: the payload as it was sent, for responses that repeat some of it.
+    """
+
+    request: ChatRequest
+    is_stream: bool = False
+    has_usage: bool = False
+    native: Mapping[str, Any] = EMPTY
+    shared: Mapping[str, Any] = EMPTY
+    dropped: tuple[str, ...] = ()
+    body: Mapping[str, Any] = EMPTY
+
+
+def field(body: Mapping[str, Any], name: str, kind: type[T] | tuple[type, ...], where: str = "") -> Any:
+    """Return a field; ``None`` if it is missing or null.
+
+    :raises Problem: it has another type.
+    """
+    value = body.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, (int, float))):
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        expected = " or ".join(_NAMES.get(each, each.__name__) for each in kinds)
+        found = _NAMES.get(type(value), type(value).__name__)
+        raise invalid(f"expected {expected}, found {found}", f"{where}{name}")
+    return value
+
+
+_NAMES = {str: "a string", int: "an integer", float: "a number", bool: "a boolean", list: "a list", dict: "an object"}
+
+
+def required(body: Mapping[str, Any], name: str, kind: type[Any] | tuple[type, ...], where: str = "") -> Any:
+    """Return a field.
+
+    :raises Problem: it is missing or has another type.
+    """
+    value = field(body, name, kind, where)
+    if value is None:
+        raise invalid("this field is required", f"{where}{name}")
+    return value
+
+
+def objects(value: Any, where: str) -> list[dict[str, Any]]:
+    """Return a list of objects.
+
+    :raises Problem: it is something else.
+    """
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise invalid("expected a list of objects", where)
+    if len(value) > MAX_MESSAGES:
+        raise invalid(f"at most {MAX_MESSAGES:,} items are allowed, found {len(value):,}", where)
+    return value
+
+
+def one_of(value: str, choices: Iterable[str], where: str) -> str:
+    """Return the value.
+
+    :raises Problem: it is not one of the choices.
+    """
+    choices = tuple(choices)
+    if value not in choices:
+        raise invalid(f"{value!r} is not supported; supported: {', '.join(choices)}", where)
+    return value
+
+
+def max_tokens(body: Mapping[str, Any], *names: str) -> int | None:
+    """Return the output limit under the first of the names that is set.
+
+    :raises Problem: it is not a positive integer.
+    """
+    for name in names:
+        value: int | None = field(body, name, int)
+        if value is not None:
+            if value < 1:
+                raise invalid(f"must be at least 1, found {value}", name)
+            return value
+    return None
+
+
+def temperature(body: Mapping[str, Any]) -> float | None:
+    """Return the temperature.
+
+    :raises Problem: it is not a number from 0 to 2.
+    """
+    value = field(body, "temperature", (int, float))
+    if value is not None and not 0 <= value <= 2:
+        raise invalid(f"must be from 0 to 2, found {value}", "temperature")
+    return None if value is None else float(value)
+
+
+def image(url: str, where: str) -> ImagePart:
+    """Return the image behind a URL, which may contain its data.
+
+    :raises Problem: the data is not valid base64, or the URL has another scheme.
+    """
+    if url.startswith(("http://", "https://")):
+        return ImagePart("", url=url)
+    head, comma, data = url.partition(",")
+    if not head.startswith("data:") or not comma or not head.endswith(";base64"):
+        raise invalid("expected an http(s) URL, or a data URL with base64", where)
+    return image_data(head.removeprefix("data:").partition(";")[0], data, where)
+
+
+def image_data(media_type: str, data: str, where: str) -> ImagePart:
+    """Return an image.
+
+    :raises Problem: the data is not valid base64.
+    """
+    try:
+        return ImagePart(media_type, base64.b64decode(data, validate=True))
+    except (binascii.Error, ValueError):
+        raise invalid("the data is not valid base64", where) from None
+
+
+def tool(name: str, description: Any, schema: Any, where: str) -> ToolDefinition:
+    """Return a tool definition.
+
+    :raises Problem: the schema is not an object.
+    """
+    if schema is not None and not isinstance(schema, Mapping):
+        raise invalid("the schema of a tool is an object", where)
+    if not name:
+        raise invalid("a tool has a name", f"{where}.name")
+    return ToolDefinition(name, str(description or ""), schema or {"type": "object", "properties": {}})
+
+
+def unique(tools: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
+    """Return the tools; of several with the same name, the first one."""
+    return tuple({each.name: each for each in reversed(tools)}[name] for name in dict.fromkeys(t.name for t in tools))
+
+
+def not_blank(messages: Sequence[Message], where: str) -> tuple[Message, ...]:
+    """Return the messages.
+
+    :raises Problem: there is none.
+    """
+    if not messages:
+        raise invalid("at least one message is required", where)
+    return tuple(messages)
+
+
+OpaqueOf = Callable[[Iterable[str]], Mapping[str, Any]]
+"""Returns what a provider wants back with a turn, by the ids of its tool calls and signatures."""

@@ -1,0 +1,66 @@
+"""The endpoints of OpenAI's Responses API, with a store for conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.responses import Response
+
+from helmdeck_core import Role
+from helmdeck_gateway import responses_dialect
+from helmdeck_gateway.endpoint import CallEndpoint, Door, headers_of
+from helmdeck_gateway.parsed import Parsed, field
+from helmdeck_gateway.principals import Principal
+from helmdeck_gateway.reply import Reply
+from helmdeck_gateway.response_store import ResponseStore, StoredResponse, answer_message
+from helmdeck_gateway.responses_dialect import unknown_response
+from helmdeck_gateway.responses_writer import response_id, whole
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+
+class ResponsesEndpoint(CallEndpoint):
+    """``/v1/responses``: a request may continue a stored conversation."""
+
+    def __init__(self, door: Door) -> None:
+        super().__init__(door, responses_dialect, "responses")
+        self._store = ResponseStore(door.service.settings.max_stored_responses)
+
+    def parse(self, body: Mapping[str, Any], principal: Principal) -> Parsed:
+        """Read a request; the messages of its stored conversation come first."""
+        previous = field(body, "previous_response_id", str)
+        if previous is None:
+            return responses_dialect.parse(body, self.door.service.opaque.find)
+        stored = self._store.find(previous, principal.caller)
+        if stored is None:
+            raise unknown_response(previous)
+        return responses_dialect.parse(body, self.door.service.opaque.find, stored.messages)
+
+    def finished(self, reply: Reply, principal: Principal) -> None:
+        """Store the conversation, unless the client does not want it."""
+        super().finished(reply, principal)
+        if reply.parsed.body.get("store") is False:
+            return
+        messages = reply.parsed.request.messages
+        has_instructions = bool(reply.parsed.body.get("instructions")) and messages[0].role is Role.SYSTEM
+        conversation = (*messages[has_instructions:], answer_message(reply.response))
+        self._store.keep(response_id(reply.opening), StoredResponse(principal.caller, conversation, whole(reply)))
+
+    async def show(self, request: Request) -> Response:
+        """Return or delete a stored response.
+
+        :raises Problem: it is not stored.
+        """
+        principal = await self.door.authoriser.authorise(headers_of(request.scope))
+        name = request.path_params["name"]
+        stored = self._store.find(name, principal.caller)
+        if stored is None:
+            raise unknown_response(name)
+        payload: Mapping[str, Any] = stored.payload
+        if request.method == "DELETE":
+            self._store.forget(name, principal.caller)
+            payload = {"id": name, "object": "response", "deleted": True}
+        return Response(msgspec.json.encode(payload), media_type="application/json")

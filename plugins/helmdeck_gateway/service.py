@@ -1,0 +1,264 @@
+"""Makes the calls of the gateway: one request of a client is one call of the deck."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from typing import Any
+
+import attrs
+import msgspec
+
+from helmdeck_core import (
+    Answer,
+    CallLimits,
+    ChatDelta,
+    ChatRequest,
+    ChatResponse,
+    Decoded,
+    Helmdeck,
+    ResponseFormat,
+    Role,
+    StopReason,
+)
+from helmdeck_gateway.call_record import CallRecord
+from helmdeck_gateway.narrowing import Narrower
+from helmdeck_gateway.opaque_store import OpaqueStore
+from helmdeck_gateway.parsed import Parsed
+from helmdeck_gateway.principals import Principal
+from helmdeck_gateway.settings import GatewaySettings
+from helmdeck_gateway.targets import Targets, extra_fields, listed
+
+NO_LIMITS = CallLimits()
+
+PLAN_MODEL = "helmdeck/plan"
+"""The model name that plans a request over the catalog instead of sending it."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+@attrs.define(kw_only=True)
+class Work:
+    """A request that is ready to be sent.
+
+    :ivar name: the client's name for the model.
+    :ivar dropped: names of fields that are left out.
+    :ivar headers: further headers of the response.
+    """
+
+    parsed: Parsed
+    request: ChatRequest
+    name: str
+    principal: Principal
+    record: CallRecord
+    dropped: tuple[str, ...] = ()
+    headers: dict[str, str] = attrs.field(factory=dict)
+    limits: CallLimits = NO_LIMITS
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether the request is planned instead of sent."""
+        return self.name == PLAN_MODEL
+
+    @property
+    def enforced_schema(self) -> Mapping[str, Any] | None:
+        """The schema that the whole answer is decoded by; ``None`` where it is not enforced as a question."""
+        request = self.request
+        if request.response_format is None or request.tools or request.messages[-1].role is not Role.USER:
+            return None
+        return request.response_format.schema or {"type": "object"}
+
+    def shown_model(self) -> str:
+        """The model that a response names: the client's own name, unless a fallback answers."""
+        return self.name if self.record.model in ("", self.request.model) else self.record.model
+
+    def response_headers(self) -> dict[str, str]:
+        """The headers that report the call."""
+        record, headers = self.record, dict(self.headers)
+        if record.call_id:
+            headers["x-helmdeck-call-id"] = record.call_id
+        if record.model:
+            headers["x-helmdeck-model"] = listed([record.model])
+        if record.attempts > 1:
+            headers["x-helmdeck-attempts"] = str(record.attempts)
+        if self.dropped:
+            headers["x-helmdeck-dropped"] = listed(self.dropped)
+        return headers
+
+
+class Service:
+    """Calls models over one deck."""
+
+    def __init__(self, deck: Helmdeck, settings: GatewaySettings) -> None:
+        self.deck = deck
+        self.settings = settings
+        self.targets = Targets(deck, settings.models)
+        self.opaque = OpaqueStore()
+        self.narrower = Narrower(deck)
+        self._limits = CallLimits(deadline_s=settings.deadline_s) if settings.deadline_s else NO_LIMITS
+
+    def prepare(self, parsed: Parsed, family: str, principal: Principal, *, narrows_tools: bool = True) -> Work:
+        """Return the request to send.
+
+        :param family: the plugin that speaks the client's dialect.
+        :param narrows_tools: ``False`` sends all tools, whatever the settings say.
+        :raises Problem: the sender may not use the model.
+        """
+        name = parsed.request.model or self.deck.runtime.config.model
+        principal.check_model(name)
+        if name == PLAN_MODEL:
+            dropped = (*parsed.dropped, *parsed.native, *(["tools"] if parsed.request.tools else []))
+            return Work(
+                parsed=parsed, request=parsed.request, name=name, principal=principal, record=CallRecord(),
+                dropped=dropped, limits=self._limits,
+            )  # fmt: skip
+        target = self.targets.find(name)
+        extra, left_out = extra_fields(family, target, parsed.native, parsed.shared)
+        work = Work(
+            parsed=parsed,
+            request=attrs.evolve(parsed.request, model=target.model, extra=extra),
+            name=name,
+            principal=principal,
+            record=CallRecord(),
+            dropped=(*parsed.dropped, *left_out),
+            limits=self._limits,
+        )
+        is_narrowed = self.settings.narrows_tools if principal.narrows_tools is None else principal.narrows_tools
+        if (
+            narrows_tools
+            and is_narrowed
+            and work.request.tools
+            and (narrowed := self.narrower.narrow(work.request)) is not None
+        ):
+            work.request = attrs.evolve(work.request, tools=narrowed.tools)
+            work.record.tools, work.record.emit = narrowed.record, self.deck.runtime.emit
+            work.headers["x-helmdeck-tools"] = listed([narrowed.summary])
+            if narrowed.left_out:
+                work.headers["x-helmdeck-tools-left-out"] = listed(narrowed.left_out)
+        if work.enforced_schema is not None:
+            work.dropped = (*work.dropped, *_not_in_questions(work.request))
+        return work
+
+    async def complete(self, work: Work) -> ChatResponse:
+        """Make a call and return the whole response.
+
+        :raises CallFailed: the subclass of the cause.
+        """
+        if work.is_plan:
+            return await self._plan(work)
+        if (schema := work.enforced_schema) is not None:
+            return await self._decoded(work, schema)
+        response = await self.deck.acomplete(work.request, caller=work.principal.caller, limits=work.limits)
+        return self.finished(work, response)
+
+    async def stream(self, work: Work) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
+        """Make a call: yield the deltas, and last the response.
+
+        Plans and structured output are checked as a whole before their first delta.
+
+        :raises CallFailed: the subclass of the cause.
+        """
+        if work.is_plan or work.enforced_schema is not None:
+            yield await self.complete(work)
+            return
+        chunks = self.deck.astream(work.request, caller=work.principal.caller, limits=work.limits)
+        try:
+            async for chunk in chunks:
+                yield self.finished(work, chunk) if isinstance(chunk, ChatResponse) else chunk
+        finally:
+            await chunks.aclose()
+
+    def finished(self, work: Work, response: ChatResponse) -> ChatResponse:
+        """Return a response as clients get it: with tool calls that the model wrote as text, and with valid JSON."""
+        response = self._with_tool_calls(work.request, response)
+        if work.request.response_format is not None and not response.tool_calls and response.text:
+            response = self._with_json(work.request.response_format, response)
+        if response.downgrades:
+            work.headers["x-helmdeck-downgrades"] = listed(response.downgrades)
+        return response
+
+    def remember(self, response: ChatResponse, ids: Iterable[str]) -> None:
+        """Remember what the provider wants back with this turn, by ids that clients send back."""
+        if response.opaque:
+            self.opaque.keep((*(call.id for call in response.tool_calls), *ids), response.opaque)
+
+    def _with_tool_calls(self, request: ChatRequest, response: ChatResponse) -> ChatResponse:
+        """Convert tool calls that a model wrote as text, and leave them out of the text."""
+        if not request.tools or not response.text or request.tool_choice == "none":
+            return response
+        raw = response.raw_stop_reason
+        found = self.deck.tool_calls(response.text, tools=request.tools, stop_reason=raw, model=request.model)
+        names = [each.call.name for each in found.calls]
+        if not names or (response.tool_calls and names != [call.name for call in response.tool_calls]):
+            return response
+        calls = response.tool_calls or tuple(each.call for each in found.calls)
+        return attrs.evolve(response, text=found.text.strip(), tool_calls=calls, stop_reason=StopReason.TOOL_CALL)
+
+    def _with_json(self, form: ResponseFormat, response: ChatResponse) -> ChatResponse:
+        """Decode structured output beside tools.
+
+        :raises CallFailed: the text is not what the schema requires.
+        """
+        raw = response.raw_stop_reason
+        schema: Any = form.schema or {"type": "object"}
+        decoded: Decoded[Any] = self.deck.decode(response.text, schema, raw)
+        return attrs.evolve(response, text=response.text if _is_json(response.text) else _text_of(decoded.value))
+
+    async def _decoded(self, work: Work, schema: Mapping[str, Any]) -> ChatResponse:
+        """Ask for structured output: the schema is enforced and decoded, whatever the model supports natively."""
+        request = work.request
+        answer_type: Any = dict(schema)
+        answer: Answer[Any] = await self.deck.aask(
+            request.messages,
+            answer_type,
+            model=request.model,
+            temperature=request.temperature,
+            caller=work.principal.caller,
+            limits=work.limits,
+        )
+        text = answer.response.text.strip()
+        if not _is_json(text):
+            text = _text_of(answer.value)
+        return attrs.evolve(
+            answer.response,
+            text=text,
+            usage=answer.usage,
+            stop_reason=StopReason.END_TURN,
+            disposition=None,
+            attempts=answer.attempts,
+        )
+
+    async def _plan(self, work: Work) -> ChatResponse:
+        """Plan the last message of the user; the plan is the text of the response, as JSON."""
+        messages = work.request.messages
+        users = [message.text for message in messages if message.role is Role.USER]
+        context = "\n\n".join(message.text for message in messages if message.role is Role.SYSTEM)
+        plan = await self.deck.aplan(
+            users[-1] if users else "", context=context, caller=work.principal.caller, limits=work.limits
+        )
+        return ChatResponse(
+            text=_text_of(plan.to_dict()),
+            stop_reason=StopReason.END_TURN,
+            usage=plan.usage,
+            served_model=plan.served_model or plan.model,
+        )
+
+
+def _not_in_questions(request: ChatRequest) -> Iterable[str]:
+    """The fields that a typed question does not send."""
+    if request.max_tokens is not None:
+        yield "max_tokens"
+    if request.stop:
+        yield "stop"
+    yield from request.extra
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text.encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _text_of(value: Any) -> str:
+    return _encode(value).decode()
