@@ -51,7 +51,7 @@ class PublicNetwork(httpcore2.AsyncNetworkBackend):
     def __init__(self, allowed: Sequence[str]) -> None:
         self._allowed = frozenset(each.lower() for each in allowed)
         self._networks = [ipaddress.ip_network(each, strict=False) for each in allowed if _is_network(each)]
-        self._backend = httpcore2.AnyIOBackend()
+        self._backend: httpcore2.AsyncNetworkBackend = httpcore2.AnyIOBackend()
 
     async def connect_tcp(
         self,
