@@ -124,8 +124,8 @@ class ArtifactFolder:
         for number in range(1, 10_000):
             path = self.folder.absolute() / (name if number == 1 else f"{stem}-{number}{dot}{suffix}")
             with contextlib.suppress(FileExistsError):
-                os.link(draft, path)  # unlike a rename, it replaces no file
-                return path
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # fails for a link, too
+                return draft.replace(path)
         raise ArtifactError(f"{name}: the folder {self.folder} has too many files of this name")
 
 

@@ -80,7 +80,8 @@ def _note_facts(output: Mapping[str, Any]) -> None:
     for artifact in _items(output, "artifacts"):
         if isinstance(artifact, Mapping) and isinstance(path := artifact.get("path"), str):
             size = artifact.get("bytes")
-            note(labelled("file", f"{path} ({size:,} bytes)" if isinstance(size, int) else path))
+            # Not wrapped, so that the path can be copied.
+            note(f"{'file':<12}{path}" + (f" ({size:,} bytes)" if isinstance(size, int) else ""))
 
 
 def _items(output: Mapping[str, Any], field: str) -> Sequence[Any]:

@@ -143,11 +143,9 @@ def write_file(context: PackContext, path: str, text: str, overwrite: bool = Fal
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
                 os.fchmod(file.fileno(), 0o644 if existing is None else stat.S_IMODE(existing.st_mode) & 0o777)
-            if overwrite:
-                os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
-            else:
-                # A link never replaces a file that appeared meanwhile.
-                os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+            if not overwrite:  # fails for a file that appeared meanwhile
+                os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _FLAGS, 0o600, dir_fd=folder))
+            os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(draft, dir_fd=folder)

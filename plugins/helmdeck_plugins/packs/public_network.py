@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import httpcore2
 
@@ -51,7 +52,7 @@ class PublicNetwork(httpcore2.AsyncNetworkBackend):
     def __init__(self, allowed: Sequence[str]) -> None:
         self._allowed = frozenset(each.lower() for each in allowed)
         self._networks = [ipaddress.ip_network(each, strict=False) for each in allowed if _is_network(each)]
-        self._backend = httpcore2.AnyIOBackend()
+        self._backend: Any = httpcore2.AnyIOBackend()
 
     async def connect_tcp(
         self,
@@ -67,7 +68,10 @@ class PublicNetwork(httpcore2.AsyncNetworkBackend):
         :raises httpcore2.ConnectError: it has no IP address, or does not answer.
         """
         address = (await self.checked_addresses(host, port))[0]
-        return await self._backend.connect_tcp(address, port, timeout, local_address, socket_options)
+        stream: httpcore2.AsyncNetworkStream = await self._backend.connect_tcp(
+            address, port, timeout, local_address, socket_options
+        )
+        return stream
 
     async def connect_unix_socket(self, path: str, *_: object, **__: object) -> httpcore2.AsyncNetworkStream:
         """Refuse: no URL names a socket of this machine."""
