@@ -121,10 +121,17 @@ class Runner:
         return output  # type: ignore[return-value]
 
     def can_run(self, name: str) -> bool:
-        """Whether an id of the catalog can be run here: an installed pack that is configured, or a source runs the entry."""
+        """Whether an id of the catalog can be run here: a configured pack, an entry that its source runs, or a pipeline of these."""
         if (owned := self.runtime.contributed(Pack).get(name)) is not None:
             return not missing_options(self.runtime.config, owned.value)
-        return hasattr(self.engine.live_catalog.owner(name), "run")
+        if hasattr(self.engine.live_catalog.owner(name), "run"):
+            return True
+        entry = self.engine.library.catalog.get(name)
+        if entry is None or entry.kind is not EntryKind.PIPELINE or PIPELINE_RUN not in self.runtime.contributed(Pack):
+            return False
+        steps = entry.metadata.get("steps") or ()
+        packs = [step.get("pack") for step in steps if isinstance(step, Mapping)]
+        return bool(packs) and all(pack != name and self.can_run(str(pack)) for pack in packs)
 
     async def _entry_pack(self, name: str) -> Pack:
         """An entry of the catalog as a pack that its source runs."""
