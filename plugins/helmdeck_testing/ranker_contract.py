@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import pytest
 
 from helmdeck_core import Catalog, RankContext, Ranker, RankIndex, Ranking
-from helmdeck_testing.deck_factory import make_deck, provider_settings
+from helmdeck_testing.deck_factory import make_deck, provider_settings, unless_built_in
 
 REQUESTS: Mapping[str, str] = {
     "plain": "remember this and draft a blog post about it",
@@ -111,7 +111,7 @@ class RankerContract:
 
     def test_deck_ranks_with_it(self) -> None:
         selection = {"ranker": self.name, "rankers": {self.name: dict(self.options)} if self.options else {}}
-        with make_deck(self.plugin, config={"selection": selection}) as deck:
+        with make_deck(*unless_built_in(self.plugin), config={"selection": selection}) as deck:
             ranking = deck.rank(REQUESTS["plain"])
             assert len(ranking.scores) == len(deck.catalog)
 
@@ -124,7 +124,7 @@ class RankerContract:
         if ranker.over or ranker.is_blocking:
             base = None
             if ranker.over:
-                with make_deck(self.plugin) as deck:
+                with make_deck(*unless_built_in(self.plugin)) as deck:
                     base = deck.runtime.contributed(Ranker)[ranker.over].value.index(catalog)
             options["context"] = RankContext(base=base, settings=provider_settings)
         return ranker.index(catalog, **options)
