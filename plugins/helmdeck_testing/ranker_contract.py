@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -140,5 +141,10 @@ class RankerContract:
 
     @property
     def _catalog(self) -> Catalog:
-        with make_deck() as deck:
-            return deck.catalog
+        return _example_catalog()
+
+
+@functools.cache
+def _example_catalog() -> Catalog:
+    with make_deck() as deck:
+        return deck.catalog

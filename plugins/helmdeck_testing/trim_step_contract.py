@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -109,6 +110,7 @@ class TrimStepContract:
         return (*self.trims, *self.untouched, *ODD, *_example_entries())
 
 
+@functools.cache
 def _example_entries() -> Sequence[EntryData]:
     with make_deck() as deck:
         catalog: Catalog = deck.catalog
