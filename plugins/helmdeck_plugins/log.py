@@ -43,7 +43,9 @@ DEBUG, INFO, WARNING = "DEBUG", "INFO", "WARNING"
 @hookimpl
 def helmdeck_event_sinks() -> Sequence[EventSink]:
     """The log sink, inactive until the application enables logging."""
-    return (EventSink(name="log", handle=write, is_active=is_enabled),)
+    return (
+        EventSink(name="log", summary="writes calls and failures as log lines", handle=write, is_active=is_enabled),
+    )
 
 
 def write(event: Event) -> None:

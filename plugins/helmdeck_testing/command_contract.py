@@ -101,4 +101,5 @@ class CommandContract:
         words = (self.command if command is None else command).split()
         self._capsys.readouterr()
         code = main([*words, *arguments])
-        return Result(code, *self._capsys.readouterr())
+        out, err = self._capsys.readouterr()
+        return Result(code, str(out), str(err))

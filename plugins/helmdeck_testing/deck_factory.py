@@ -37,6 +37,11 @@ def make_deck(
     )
 
 
+def unless_built_in(plugin: object) -> tuple[object, ...]:
+    """Return the plugin for ``make_deck``; nothing for one that every deck has already."""
+    return () if getattr(plugin, "__name__", "").startswith("helmdeck_plugins.") else (plugin,)
+
+
 def provider_settings(name: str, **fields: Any) -> ProviderSettings:
     """Return the settings that a deck gives to a provider, for tests that open a provider themselves.
 

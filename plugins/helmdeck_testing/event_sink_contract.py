@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import pytest
 
 from helmdeck_core import EventSink, EventSinkWarning, Helmdeck, HelmdeckError
-from helmdeck_testing.deck_factory import make_deck
+from helmdeck_testing.deck_factory import make_deck, unless_built_in
 from helmdeck_testing.scripted import Fail, Item, cut_json, scripted_provider
 
 SCRIPTS: Mapping[str, tuple[Item, ...]] = {
@@ -94,7 +94,7 @@ class EventSinkContract:
             events["sinks"] = [self.name]
             if self.options:
                 events["options"] = {self.name: dict(self.options)}
-        plugins = [self.plugin] if is_on else []
+        plugins = unless_built_in(self.plugin) if is_on else ()
         config = {**({"events": events} if is_on and events else {}), **_AT_ONCE}
         return make_deck(*plugins, scripted_provider(replies), config=config)
 

@@ -33,7 +33,7 @@ from helmdeck_core import (
     schema_problems,
 )
 from helmdeck_core import Helmdeck as Deck
-from helmdeck_testing.deck_factory import make_deck
+from helmdeck_testing.deck_factory import make_deck, unless_built_in
 from helmdeck_testing.scripted import Item, ScriptedProvider, cut_json, empty_stop, scripted_provider
 
 MODEL = "scripted/any"
@@ -181,7 +181,7 @@ class PackContract:
     def _deck(self, replies: Sequence[Item] | None = None, count: int = 1) -> Deck:
         script: ScriptedProvider = scripted_provider(list(self.replies) * count if replies is None else replies)
         once = {"recovery": {"max_attempts": 1}, "agent": {"continuation_max_attempts": 0}}
-        return make_deck(self.plugin, script, config={**once, **self.config})
+        return make_deck(*unless_built_in(self.plugin), script, config={**once, **self.config})
 
     @property
     def _pack(self) -> Pack:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from typing import Any, ClassVar
 import pytest
 
 from helmdeck_core import Catalog, RankContext, Ranker, RankIndex, Ranking
-from helmdeck_testing.deck_factory import make_deck, provider_settings
+from helmdeck_testing.deck_factory import make_deck, provider_settings, unless_built_in
 
 REQUESTS: Mapping[str, str] = {
     "plain": "remember this and draft a blog post about it",
@@ -111,7 +112,7 @@ class RankerContract:
 
     def test_deck_ranks_with_it(self) -> None:
         selection = {"ranker": self.name, "rankers": {self.name: dict(self.options)} if self.options else {}}
-        with make_deck(self.plugin, config={"selection": selection}) as deck:
+        with make_deck(*unless_built_in(self.plugin), config={"selection": selection}) as deck:
             ranking = deck.rank(REQUESTS["plain"])
             assert len(ranking.scores) == len(deck.catalog)
 
@@ -124,7 +125,7 @@ class RankerContract:
         if ranker.over or ranker.is_blocking:
             base = None
             if ranker.over:
-                with make_deck(self.plugin) as deck:
+                with make_deck(*unless_built_in(self.plugin)) as deck:
                     base = deck.runtime.contributed(Ranker)[ranker.over].value.index(catalog)
             options["context"] = RankContext(base=base, settings=provider_settings)
         return ranker.index(catalog, **options)
@@ -140,5 +141,10 @@ class RankerContract:
 
     @property
     def _catalog(self) -> Catalog:
-        with make_deck() as deck:
-            return deck.catalog
+        return _example_catalog()
+
+
+@functools.cache
+def _example_catalog() -> Catalog:
+    with make_deck() as deck:
+        return deck.catalog

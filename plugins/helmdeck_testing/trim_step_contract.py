@@ -11,12 +11,13 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from helmdeck_core import Catalog, Entry, EntryData, EntryKind, TrimStep
-from helmdeck_testing.deck_factory import make_deck
+from helmdeck_testing.deck_factory import make_deck, unless_built_in
 
 ODD: Sequence[EntryData] = (
     {"name": "a"},
@@ -89,7 +90,7 @@ class TrimStepContract:
         assert self._step.summary.strip(), "`helmdeck catalog compact` shows it"
 
     def test_deck_trims_with_it(self) -> None:
-        with make_deck(self.plugin) as deck:
+        with make_deck(*unless_built_in(self.plugin)) as deck:
             assert self.name in deck.runtime.contributed(TrimStep)
 
     # -- how it is run -------------------------------------------------------------------------------------
@@ -109,6 +110,7 @@ class TrimStepContract:
         return (*self.trims, *self.untouched, *ODD, *_example_entries())
 
 
+@functools.cache
 def _example_entries() -> Sequence[EntryData]:
     with make_deck() as deck:
         catalog: Catalog = deck.catalog

@@ -140,3 +140,14 @@ def test_it_is_blocked_by_its_name(folder, install):
     assert [info.hooks for info in deck.runtime.plugins.infos if info.name == folder.name and info.is_blocked] == [()]
     owners = {owned.plugin for values in deck.runtime.contributions.values() for owned in values}
     assert folder.name not in owners
+
+
+def test_its_packs_take_the_inputs_of_the_example_catalog(folder, project):
+    (target,) = project["entry-points"]["helmdeck"].values()
+    examples = make_deck().catalog
+    for pack in getattr(importlib.import_module(target), "helmdeck_packs", tuple)():
+        example = examples.get(pack.name).input_schema
+        assert set(example["required"]) == set(pack.input_schema["required"])
+        for name, property_ in example["properties"].items():
+            own = pack.input_schema["properties"][name]
+            assert [own.get(key) for key in ("type", "enum")] == [property_.get(key) for key in ("type", "enum")], name

@@ -60,6 +60,9 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel):
     assert top_level(names) == {*PACKAGES, f"helmdeck-{version}.dist-info"}
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
     assert "helmdeck_plugins/data/example_catalog.json" in names
+    templates = {path.relative_to(ROOT / "plugins").as_posix() for path in ROOT.glob("plugins/**/*.tmpl")}
+    assert len(templates) > 20
+    assert templates <= set(names)
     assert any(name.endswith("dist-info/licenses/LICENSE") for name in names)
 
 

@@ -52,7 +52,7 @@ def values(*words):
     ("words", "expected"),
     [
         (["pl"], ["plan", "plugins"]),
-        (["plugins", ""], ["list", "show"]),
+        (["plugins", ""], ["list", "show", "new"]),
         (["--json", "catalog", "ch"], ["check"]),
         (["--log-level", "DEBUG", "catalog", "ch"], ["check"]),
         (["--trace"], ["--traceback"]),
@@ -67,6 +67,7 @@ def values(*words):
         (["decode", "--shape", ""], ["object", "list"]),
         (["models", "openr"], ["openrouter"]),
         (["plugins", "show", "lex"], ["lexical"]),
+        (["plugins", "new", "tr"], ["transport", "trim-step"]),
         (["plan", "--disable-plugin", "lex"], ["lexical"]),
         (["run", "helmdeck.r"], ["helmdeck.route"]),
         (["hooks", "helmdeck_comm"], ["helmdeck_commands"]),

@@ -134,7 +134,7 @@ def test_files_are_listed_as_json(tmp_path, capsys):
 
 @pytest.fixture
 def tutorial():
-    """The commands of the tutorial's section about a pack of one's own."""
+    """The commands of the tutorial's section about a new pack."""
     section = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8").partition("## 8. ")[2].partition("\n## ")[0]
     return [line[2:] for line in section.splitlines() if line.startswith("$ ")]
 

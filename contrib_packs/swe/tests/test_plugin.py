@@ -148,6 +148,19 @@ def test_reply_without_a_single_command_is_corrected(solve):
 
 
 @needs_agent
+def test_changes_that_are_not_utf_8_are_an_artifact_failure(solve):
+    with pytest.raises(PackError, match="not UTF-8") as caught:
+        solve(command(r"printf 'caf\351\n' > latin.txt"), DONE)
+    assert caught.value.code is PackErrorCode.ARTIFACT_FAILED
+
+
+@needs_agent
+def test_binary_files_are_part_of_the_patch(solve):
+    output = solve(command(r"printf '\000\001' > image.bin"), DONE)
+    assert (output["files"], "GIT binary patch" in output["patch"]) == (["image.bin"], True)
+
+
+@needs_agent
 def test_failed_model_call_is_raised_with_its_cause(solve, repository):
     before = state(repository)
     with pytest.raises(RateLimited):

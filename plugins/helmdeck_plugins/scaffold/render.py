@@ -52,7 +52,7 @@ def render(kind: str, name: str) -> dict[str, str]:
         "distribution": distribution,
         "module": module,
     }
-    templates = importlib.resources.files(__package__) / "templates"
+    templates = importlib.resources.files("helmdeck_plugins.scaffold") / "templates"
     files: dict[str, str] = {}
     for folder in ("common", kind):
         for path, template in _files(templates / folder):

@@ -62,8 +62,10 @@ async def _get(client: Any, url: str) -> tuple[str | None, str]:
     host = f"[{address}]" if ":" in address else address
     port = "" if parts.port is None else f":{parts.port}"
     target = parts._replace(netloc=f"{host}{port}", fragment="").geturl()
-    headers = {"host": parts.netloc.rpartition("@")[2], "accept-encoding": "identity", "user-agent": "content.ground"}
-    extensions = {"sni_hostname": parts.hostname or ""}
+    name = _ascii(parts.hostname or "")
+    shown = f"[{name}]" if ":" in name else name
+    headers = {"host": f"{shown}{port}", "accept-encoding": "identity", "user-agent": "content.ground"}
+    extensions = {"sni_hostname": name}
     async with client.stream("GET", target, headers=headers, extensions=extensions) as response:
         if response.is_redirect and "location" in response.headers:
             return response.headers["location"], ""
@@ -101,6 +103,10 @@ async def _checked(url: str) -> tuple[urllib.parse.SplitResult, str]:
     if os.environ.get(PRIVATE_VARIABLE) != "1" and not all(map(is_public, addresses)):
         raise FetchFailed(f"the host {parts.hostname!r} is not at a public address")
     return parts, addresses[0]
+
+
+def _ascii(host: str) -> str:
+    return host if host.isascii() else host.encode("idna").decode()
 
 
 def is_public(address: str) -> bool:

@@ -190,7 +190,10 @@ async def git(*words: str, folder: Path, variables: Mapping[str, str]) -> str:
     if process.returncode != 0:
         lines = err.decode("utf-8", "replace").strip().splitlines() or [f"code {process.returncode}"]
         raise GitFailed(f"git {words[0]}: {lines[0][:300]}")
-    return out.decode("utf-8", "surrogateescape")
+    try:
+        return out.decode("utf-8")
+    except UnicodeDecodeError:
+        raise GitFailed(f"git {words[0]}: the changes contain text or file names that are not UTF-8") from None
 
 
 async def run_tests(
