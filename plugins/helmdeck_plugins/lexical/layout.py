@@ -365,7 +365,8 @@ class Text:
             sum(symbols) / count, 1.0 - self._tongue_share,
             log(1 + paragraphs), asking, float(titled), float(self._is_asking[0]), float(self._is_asking[-1]),
         )  # fmt: skip
-        return sum(map(mul, weights, values))
+        total: float = sum(map(mul, weights, values))
+        return total
 
 
 # -- probabilities ---------------------------------------------------------------------------------------------
