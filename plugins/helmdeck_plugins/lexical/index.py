@@ -79,7 +79,7 @@ SYNONYMS_OF: Final = _synonym_table()
 
 
 class _Peaks(dict[str, float]):
-    """The largest score contribution of each term that was asked for."""
+    """The largest score contribution of each term, computed on first use."""
 
     def __init__(self, peak: Callable[[str], float]) -> None:
         self._peak = peak
