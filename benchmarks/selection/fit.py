@@ -46,7 +46,8 @@ NAMES = (*(("request", name) for name in cues.FEATURES), *(("document", name) fo
 
 # With unit vectors as weights, the score of a layout is its vector of features.
 _UNITS = iter(np.eye(len(NAMES)))
-UNITS = layout.Model(*[[next(_UNITS) for _ in names] for names in (cues.FEATURES, cues.FEATURES, BORDER, LAYOUT)])
+_PARTS: list[Any] = [[next(_UNITS) for _ in names] for names in (cues.FEATURES, cues.FEATURES, BORDER, LAYOUT)]
+UNITS = layout.Model(*_PARTS)
 
 Rank = Callable[[Sequence[str]], float]
 Array = np.ndarray[Any, Any]

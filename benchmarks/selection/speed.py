@@ -14,6 +14,7 @@ import attrs
 
 from benchmarks.selection.data import DataSet, pooled
 from helmdeck_core import Catalog
+from helmdeck_plugins.lexical.catalog_index import CatalogIndex
 from helmdeck_plugins.lexical.index import LexicalIndex
 from helmdeck_plugins.lexical.stored import stored_postings
 from helmdeck_plugins.lexical.text import short_word_terms
@@ -80,7 +81,10 @@ def large(sets: list[DataSet], size: int = 100_000) -> str:
 
 
 def _of_size(catalog: dict[str, Any], requests: dict[str, list[str]]) -> list[Timed]:
-    makers: dict[str, Callable[[], Callable[[str], object]]] = {"lexical": lambda: _ours(catalog)}
+    makers: dict[str, Callable[[], Callable[[str], object]]] = {
+        "lexical": lambda: _ours(catalog),
+        "its word index": lambda: _word_index(catalog),
+    }
     peer = _peer(catalog)
     if peer is not None:
         makers["bm25s"] = peer
@@ -112,6 +116,12 @@ def _once(rank: Callable[[str], object], text: str) -> float:
 
 
 def _ours(catalog: dict[str, Any]) -> Callable[[str], object]:
+    short_word_terms.cache_clear()
+    index = CatalogIndex(Catalog.from_data(catalog, "benchmark"), cache=False)
+    return lambda text: index.rank(text).leading(TOP)
+
+
+def _word_index(catalog: dict[str, Any]) -> Callable[[str], object]:
     short_word_terms.cache_clear()
     index = LexicalIndex(Catalog.from_data(catalog, "benchmark"))
     return lambda text: index.rank(text).leading(TOP)

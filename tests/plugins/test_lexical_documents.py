@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import attrs
 import pytest
 
 from helmdeck_core import Catalog
@@ -191,13 +192,18 @@ def test_weights_name_exactly_the_features() -> None:
     }  # fmt: skip
 
 
-def test_every_layout_has_a_value_for_each_of_its_features() -> None:
-    found = sentences(f"{LETTER}\n\n{REQUEST}")
-    text = layout.Text(found, [layout.width(sentence.text) for sentence in found], lambda terms: float(len(terms)))
-    for each in text.layouts:
-        expected = len(LAYOUT) - layout.ALONE_FEATURES if each.is_alone else layout.ALONE_FEATURES
-        assert len(each.features) == expected
-        assert {len(text.before[each.before]) if each.before >= 0 else len(BORDER)} == {len(BORDER)}
+def test_the_score_of_a_layout_is_the_sum_of_its_features_times_the_weights() -> None:
+    """The fitting script computes the features of a layout as its scores for unit vectors."""
+    found = sentences(f"{LETTER}\n\n- {REQUEST}\n- 3 < 4; x = [1]")
+    text = layout.Text(found, [layout.width(sentence.text) for sentence in found], lambda terms: float(len(terms) % 5))
+    weights = attrs.astuple(layout.model(), filter=lambda field, _: field.init)
+    sums = [0.0] * len(text.layouts(layout.model()))
+    for part, own in enumerate(weights):
+        for place, weight in enumerate(own):
+            unit = [[float((part, place) == (i, j)) for j in range(len(each))] for i, each in enumerate(weights)]
+            for i, each in enumerate(text.layouts(layout.Model(*unit))):
+                sums[i] += weight * each.score
+    assert [each.score for each in text.layouts(layout.model())] == pytest.approx(sums)
 
 
 def test_relevance_is_computed_near_both_ends_only() -> None:

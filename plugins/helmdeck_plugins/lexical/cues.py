@@ -126,14 +126,15 @@ _BULLET: Final = re.compile(
     r"[-*+\u2022\u00b7\u25e6\u2013\u30fb#>|]|\[[ xX]?\]|\(?[0-9a-zA-Z]{1,3}[.)\u3001]\s|\d+(?:\.\d+)+\s|[\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341]{1,3}[\u3001.]|\u00a7"
 )
 _FULL_STOP: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f][\"'\u201d\u2019\u00bb\u300d)\]]{0,4}$")
+_STOPS: Final = frozenset(".!?\u2026\u3002\uff01\uff1f\u0964\u061f")
+_QUESTION_MARKS: Final = frozenset("?\uff1f\u061f")
+_CLOSING: Final = frozenset("\"'\u201d\u2019\u00bb\u300d)]")
 _QUOTES: Final = '"\u201c\u201e\u00ab\u300c>|'
 _VALUE: Final = re.compile(
     "(?<!^)[0-9]|\"[^\"]{1,80}\"|(?<!\\w)'[^']{1,80}'(?!\\w)|\u201c[^\u201d]{1,80}\u201d|\u300c[^\u300d]{1,80}\u300d"
 )
-# Most sentences have none of these characters, and one search of a set of characters is fast.
+# Most sentences have none of these characters, and a search for a set of characters is fast.
 _VALUE_START: Final = re.compile("[0-9\"'\u201c\u300c]")
-_SYMBOL_OR_CELL: Final = re.compile(r"[{}()<>\[\]=;_$\\/@|~^&%]|[,\t](?=\S)")
-_NONE: Final[list[tuple[int, float]]] = []
 _SYMBOL: Final = re.compile(r"[{}()<>\[\]=;_$\\/@|~^&%]")
 _CELL: Final = re.compile(r"[,;\t|](?=\S)")
 _LONG: Final = 160
@@ -173,16 +174,21 @@ def features(sentence: Sentence) -> tuple[int, Sequence[tuple[int, float]], str]
         flags |= _other_cues(text, flags)
         language = next((name for name, pattern in _SCRIPTS if pattern.search(text)), "")
     language = language or _latin_language(counts)
-    end = text[-6:] if len(text) == len(sentence.text) else sentence.text[-6:]
-    if not _FULL_STOP.search(end):
-        flags |= _BIT["open_end"]
-    elif is_question(end):
+    last = sentence.text[-1]
+    if last in _CLOSING:
+        end = sentence.text[-6:]
+        ends, asks = _FULL_STOP.search(end) is not None, is_question(end)
+    else:
+        ends, asks = last in _STOPS, last in _QUESTION_MARKS
+    if not ends:
+        flags |= OPEN_END
+    elif asks:
         flags |= _BIT["question"]
     if len(sentence.text) > _LONG:
         flags |= _BIT["long"]
     if text[0] in _QUOTES:
         flags |= _BIT["quoted"]
-    if _LABEL.match(text):
+    if (":" in text or "\uff1a" in text) and _LABEL.match(text):
         flags |= _BIT["label"]
     if _BULLET.match(text):
         flags |= _BIT["bullet"]
@@ -190,15 +196,14 @@ def features(sentence: Sentence) -> tuple[int, Sequence[tuple[int, float]], str]
         flags |= _BIT["value"]
     if not flags & _ADDRESSED:
         flags |= _BIT["statement"]
-    values = _NONE
-    if _SYMBOL_OR_CELL.search(text):
-        values = []
-        symbols = len(_SYMBOL.findall(text))
-        if symbols:
-            values.append((SYMBOLS, min(1.0, 10 * symbols / len(text))))
+    values: Sequence[tuple[int, float]] = ()
+    symbols = len(_SYMBOL.findall(text))
+    if symbols:
+        values = ((SYMBOLS, min(1.0, 10 * symbols / len(text))),)
+    if symbols or text.count(",") > 1 or "\t" in text:
         cells = len(_CELL.findall(text))
         if cells > 1:
-            values.append((_PLACE["cells"], min(1.0, cells / 5)))
+            values = (*values, (_PLACE["cells"], min(1.0, cells / 5)))
     return flags, values, language
 
 

@@ -51,9 +51,7 @@ _MOST_TOUCHED: Final = 2_500
 # Terms between two removals of entries.
 _TERMS_AT_ONCE: Final = 8
 # Share of the largest possible score of the remaining terms that an entry is expected to gain.
-_EXPECTED_GAIN: Final = 0.2
-# Entries that are scored further once entries are left out, for each leader.
-_MOST_SURVIVORS: Final = 4
+_EXPECTED_GAIN: Final = 0.1
 # Terms whose largest possible score is below this share of the first term's count nothing, unless there are few terms.
 _NEGLIGIBLE: Final = 0.1
 _FEW_TERMS: Final = 8
@@ -81,7 +79,7 @@ SYNONYMS_OF: Final = _synonym_table()
 
 
 class _Peaks(dict[str, float]):
-    """The largest score contribution of each term that was asked for."""
+    """The largest score contribution of each term, computed on first use."""
 
     def __init__(self, peak: Callable[[str], float]) -> None:
         self._peak = peak
@@ -288,8 +286,6 @@ class LexicalIndex:
         for start in range(0, len(rows), _TERMS_AT_ONCE):
             if len(scores) > 2 * leaders:
                 least = _lowest(scores, leaders) - gain
-                if len(scores) > _MOST_SURVIVORS * leaders:
-                    least = max(least, _lowest(scores, _MOST_SURVIVORS * leaders))
                 scores = {index: score for index, score in scores.items() if score >= least}
             alive = scores.keys()
             for bound, term in rows[start : start + _TERMS_AT_ONCE]:

@@ -96,9 +96,8 @@ class Model:
             return found
         places = [place for place in range(len(cues.FEATURES)) if flags >> place & 1]
         asks, opens, states = flags & cues.ASKING, flags & cues.OPEN_END, flags & cues.STATEMENT
-        own, beside = _borders("own", "asks", "open", "statement"), _borders(
-            "neighbour", "asks", "open", "statement", "bullet"
-        )  # fmt: skip
+        own = _border_places("own", "asks", "open", "statement")
+        beside = _border_places("neighbour", "asks", "open", "statement", "bullet")
         known = (asks, opens, states, flags & cues.BULLET)
         found = (
             sum([self.request[place] for place in places]),
@@ -111,7 +110,7 @@ class Model:
         return found
 
 
-def _borders(side: str, *names: str) -> list[int]:
+def _border_places(side: str, *names: str) -> list[int]:
     return [BORDER.index(f"{side}_{name}") for name in names]
 
 
@@ -276,7 +275,7 @@ class Text:
     def _evidence(self, weights: Model, sums: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:
         """Return the sums of the weights of all sentences up to each one, as a request and as a document."""
         asks: list[float] = [0.0]
-        tells: list[float] = [0.0]
+        stated: list[float] = [0.0]
         ask = tell = 0.0
         for (own, told, _, _), values in zip(sums, self._values, strict=True):
             ask, tell = ask + own, tell + told
@@ -284,8 +283,8 @@ class Text:
                 ask = ask + weights.request[place] * value
                 tell = tell + weights.document[place] * value
             asks.append(ask)
-            tells.append(tell)
-        return asks, tells
+            stated.append(tell)
+        return asks, stated
 
     def _borders(self, weights: Model, sums: Sequence[Sequence[float]]) -> tuple[dict[int, float], dict[int, float]]:
         """Return the scores of the borders in front of a request, and of those behind one."""
@@ -365,7 +364,8 @@ class Text:
             sum(symbols) / count, 1.0 - self._tongue_share,
             log(1 + paragraphs), asking, float(titled), float(self._is_asking[0]), float(self._is_asking[-1]),
         )  # fmt: skip
-        return sum(map(mul, weights, values))
+        total: float = sum(map(mul, weights, values))
+        return total
 
 
 # -- probabilities ---------------------------------------------------------------------------------------------

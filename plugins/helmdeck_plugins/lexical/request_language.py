@@ -52,6 +52,7 @@ EVERYDAY_WORDS: Final[Mapping[str, frozenset[str]]] = _everyday_words()
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _URL: Final = re.compile(r"\S*(?:://|www\.|@)\S*|\S*[/\\]\S*")
 _QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“]*“|«[^»]*»")
+_VALUE_MARK: Final = re.compile('[/\\\\@"“„«]|www')
 # Entries that tell the languages of a catalog.
 _SAMPLE: Final = 200
 # The share of the letters of a request in a script, and of the letters of a catalog that uses it.
@@ -88,21 +89,24 @@ class CatalogLanguages:
 
     def lack(self, text: str) -> bool:
         """Whether a request is in none of these languages; no for a text that does not show its language."""
-        text = _QUOTED.sub(" ", _URL.sub(" ", text))
-        letters = _letters(text)
-        total = sum(letters.values())
-        if not total or not self.scripts:
+        if _VALUE_MARK.search(text):
+            text = _QUOTED.sub(" ", _URL.sub(" ", text))
+        if not self.scripts or not _WORD.search(text):
             return False
-        foreign = sum(count for script, count in letters.items() if script not in self.scripts)
-        if foreign > _MOST_LETTERS * total:
-            return True
+        if not (text.isascii() and "Latin" in self.scripts):
+            letters = _letters(text)
+            foreign = sum(count for script, count in letters.items() if script not in self.scripts)
+            if foreign > _MOST_LETTERS * sum(letters.values()):
+                return True
         if "Latin" not in self.scripts or not self.languages:
             return False
         words = _words(text)
-        own = max(_count(words, language) for language in self.languages)
-        most = max(_count(words, language) for language in EVERYDAY_WORDS if language not in self.languages)
+        counts = _counts(words)
+        own = max(counts[language] for language in self.languages)
+        most = max(count for language, count in counts.items() if language not in self.languages)
         # English has nearly no accents.
-        most += sum(not word.isascii() for word in _WORD.findall(text)[:_MAX_WORDS]) if "en" in self.languages else 0
+        if "en" in self.languages and not text.isascii():
+            most += sum(not word.isascii() for word in _WORD.findall(text)[:_MAX_WORDS])
         return (most >= _MIN_WORDS and most > own + 1) or (most > own == 0 and len(words) >= _ENOUGH_WORDS)
 
 
@@ -120,12 +124,23 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(fold(text))[:_MAX_WORDS]
 
 
-def _count(words: Iterable[str], language: str) -> int:
-    return sum(word in EVERYDAY_WORDS[language] for word in words)
+# Counters of words of each language are packed into one number.
+_COUNTER: Final = _MAX_WORDS.bit_length()
+_COUNTED: Final[Mapping[str, int]] = {
+    word: sum(1 << _COUNTER * place for place, words in enumerate(EVERYDAY_WORDS.values()) if word in words)
+    for word in frozenset().union(*EVERYDAY_WORDS.values())
+}
+
+
+def _counts(words: Iterable[str]) -> dict[str, int]:
+    """Return how many of the words are everyday words of each language."""
+    total = sum([_COUNTED[word] for word in words if word in _COUNTED])
+    mask = (1 << _COUNTER) - 1
+    return {language: total >> _COUNTER * place & mask for place, language in enumerate(EVERYDAY_WORDS)}
 
 
 def _language(words: Sequence[str]) -> str:
     """The language with the most everyday words in a text; empty without any."""
-    counts = {language: _count(words, language) for language in EVERYDAY_WORDS}
+    counts = _counts(words)
     best = max(counts, key=lambda language: (counts[language], language == LANGUAGES[0].code))
     return best if counts[best] else ""

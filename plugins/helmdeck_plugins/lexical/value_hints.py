@@ -38,12 +38,16 @@ _HINTS: Final = (
 _ALTERNATIVES: Final = re.compile(
     r"\b(?:and/or|he/she|she/he|his/her|him/her|yes/no|on/off|true/false|input/output|in/out)\b", re.IGNORECASE
 )
+# Every value has one of these.
+_MARK: Final = re.compile(r"[/#]|\.\w")
 WEIGHT: Final = 0.8
 """The weight of a word that only a value stands for; a word of the request has 1."""
 
 
 def value_terms(text: str) -> dict[str, float]:
     """Return the terms that the values of a request stand for, with their weight."""
+    if not _MARK.search(text):
+        return {}
     text = _ALTERNATIVES.sub(" ", text)
     words = [word for pattern, words in _HINTS if pattern.search(text) for word in words]
     return {term: WEIGHT for word in words for term in word_terms(word)}
