@@ -30,7 +30,7 @@ import attrs
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "benchmarks" / "gateway.md"
 STREAM = "text-pieces-20"
-"""The model that streams twenty pieces of text and an end."""
+"""The model that streams twenty chunks of text and an end."""
 CONCURRENCY = (1, 16, 64)
 CALLS, STREAMS = 1_000, 400
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")

@@ -9,9 +9,9 @@ import pytest
 
 from helmdeck_core import CallLimits, ChatRequest, Message, Role, SecretRef, TextPart, ToolCall, ToolDefinition
 from helmdeck_gateway import GatewaySettings, Principal, Problem
-from helmdeck_gateway.narrowing import Narrower, size_of
 from helmdeck_gateway.principals import SharedKey
 from helmdeck_gateway.server import Address
+from helmdeck_gateway.tool_budget import Narrower, size_of
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer, chat_server, make_deck
 from tests.plugins.gateway_support import DIALECTS, FormatServer, running_gateway, upstream
 
@@ -240,7 +240,7 @@ def test_shared_key_is_compared_and_never_shown(monkeypatch, server):
         SharedKey(SecretRef("env", "GATE_KEY"))
 
 
-def test_body_above_the_limit_is_rejected_and_requests_beyond_the_limit_are_asked_to_wait(gateway):
+def test_body_above_the_limit_is_rejected_and_requests_beyond_the_limit_get_retry_after(gateway):
     answer = gateway.send("/v1/chat/completions", b" " * 400_001)
     assert (answer.status, answer.body["error"]["code"]) == (413, "request_too_large")
     door = gateway.gateway.door
