@@ -54,7 +54,8 @@ class Address:
         :raises UsageError: it cannot be bound.
         """
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_STREAM)
+        # asyncio sets TCP_NODELAY on sockets that name their protocol; without it, small writes wait 40 ms.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((self.host, self.port))
@@ -72,17 +73,26 @@ class Address:
 class _Server(uvicorn.Server):
     """Refuses new requests as soon as it is to stop, and completes those under way."""
 
-    def __init__(self, config: uvicorn.Config, gateway: Gateway) -> None:
+    def __init__(self, config: uvicorn.Config, gateway: Gateway, announcement: str = "") -> None:
         super().__init__(config)
         self._gateway = gateway
+        self._announcement = announcement
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._announcement:
+            note(self._announcement)
 
     def handle_exit(self, sig: int, frame: object) -> None:
         self._gateway.drain()
         super().handle_exit(sig, frame)  # type: ignore[arg-type]
 
 
-def http_server(gateway: Gateway) -> uvicorn.Server:
-    """Return the HTTP server of a gateway."""
+def http_server(gateway: Gateway, announcement: str = "") -> uvicorn.Server:
+    """Return the HTTP server of a gateway.
+
+    :param announcement: is printed to standard error when the server accepts requests.
+    """
     config = uvicorn.Config(
         gateway.app,
         log_config=None,
@@ -97,7 +107,7 @@ def http_server(gateway: Gateway) -> uvicorn.Server:
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=max(1, round(gateway.settings.drain_s)),
     )
-    return _Server(config, gateway)
+    return _Server(config, gateway, announcement)
 
 
 async def serve(deck: Helmdeck, settings: GatewaySettings, address: Address) -> None:
@@ -109,13 +119,12 @@ async def serve(deck: Helmdeck, settings: GatewaySettings, address: Address) -> 
     listener = address.listen()
     host, port = listener.getsockname()[:2]
     async with deck:
-        gateway = Gateway(deck, settings)
-        server = http_server(gateway)
         shown = f"[{host}]" if ":" in host else host
         who = "clients with the key" if settings.key is not None else "every local client"
-        note(f"serving {who} on http://{shown}:{port}; Ctrl-C stops it")
-        # The server passes a signal on when it has stopped; the default would end the process before the deck is closed.
-        signal.signal(signal.SIGTERM, lambda *_: None)
+        announcement = f"serving {who} on http://{shown}:{port}; Ctrl-C stops it"
+        server = http_server(Gateway(deck, settings), announcement)
+        # The server raises a signal again when it has stopped; the default would end the process before the deck is closed.
+        signal.signal(signal.SIGTERM, server.handle_exit)
         try:
             await server.serve(sockets=[listener])
         finally:

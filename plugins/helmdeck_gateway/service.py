@@ -21,12 +21,12 @@ from helmdeck_core import (
     StopReason,
 )
 from helmdeck_gateway.call_record import CallRecord
-from helmdeck_gateway.narrowing import Narrower
 from helmdeck_gateway.opaque_store import OpaqueStore
 from helmdeck_gateway.parsed import Parsed
 from helmdeck_gateway.principals import Principal
 from helmdeck_gateway.settings import GatewaySettings
 from helmdeck_gateway.targets import Targets, extra_fields, listed
+from helmdeck_gateway.tool_budget import Narrower
 
 NO_LIMITS = CallLimits()
 

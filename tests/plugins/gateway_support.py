@@ -232,7 +232,7 @@ def read_response_events(events):
 
 
 class ClientDialect(NamedTuple):
-    """How a client of one dialect asks, and reads what comes.
+    """How a client of one dialect sends requests and reads responses.
 
     :ivar body: takes the conversation as (role, text) rows; returns the payload.
     """

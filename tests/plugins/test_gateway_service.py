@@ -2,13 +2,16 @@
 
 import json
 import re
+import socket
 
+import attrs
 import pytest
 
 from helmdeck_core import CallLimits, ChatRequest, Message, Role, SecretRef, TextPart, ToolCall, ToolDefinition
 from helmdeck_gateway import GatewaySettings, Principal, Problem
-from helmdeck_gateway.narrowing import Narrower, size_of
 from helmdeck_gateway.principals import SharedKey
+from helmdeck_gateway.server import Address
+from helmdeck_gateway.tool_budget import Narrower, size_of
 from helmdeck_testing import OPENAI_CHAT, ScriptedAnswer, chat_server, make_deck
 from tests.plugins.gateway_support import DIALECTS, FormatServer, running_gateway, upstream
 
@@ -75,17 +78,11 @@ def test_tools_in_use_and_the_required_one_stay(narrower, many):
 
 def test_later_turns_of_a_conversation_send_the_same_bytes(narrower, many):
     start = Message(Role.USER, (TextPart("Find a recipe1."),))
-    first = narrower.narrow(attrs_evolve(request("x", many), messages=(start,)))
+    first = narrower.narrow(attrs.evolve(request("x", many), messages=(start,)))
     call = ToolCall("c", first.tools[0].name, "{}")
     turn = Message(Role.ASSISTANT, (), (call,)), Message(Role.TOOL, (TextPart("ok"),), tool_call_id="c")
-    second = narrower.narrow(attrs_evolve(request("x", many), messages=(start, *turn)))
+    second = narrower.narrow(attrs.evolve(request("x", many), messages=(start, *turn)))
     assert second.tools == first.tools
-
-
-def attrs_evolve(value, **changes):
-    import attrs
-
-    return attrs.evolve(value, **changes)
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +240,7 @@ def test_shared_key_is_compared_and_never_shown(monkeypatch, server):
         SharedKey(SecretRef("env", "GATE_KEY"))
 
 
-def test_body_above_the_limit_is_rejected_and_requests_beyond_the_limit_are_asked_to_wait(gateway):
+def test_body_above_the_limit_is_rejected_and_requests_beyond_the_limit_get_retry_after(gateway):
     answer = gateway.send("/v1/chat/completions", b" " * 400_001)
     assert (answer.status, answer.body["error"]["code"]) == (413, "request_too_large")
     door = gateway.gateway.door
@@ -273,3 +270,12 @@ def test_settings_report_every_mistake_of_the_aliases():
 def test_limits_of_the_settings_apply_to_the_call(server):
     with running_gateway(config={"providers": {"up": upstream(server)}, "gateway": {"deadline_s": 9.5}}) as gateway:
         assert gateway.gateway.service._limits == CallLimits(deadline_s=9.5)
+
+
+def test_accepted_connections_send_small_writes_at_once():
+    listener = Address(port=0).listen()
+    with listener, socket.create_connection(listener.getsockname()[:2]):
+        listener.setblocking(True)
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.proto == socket.IPPROTO_TCP, "asyncio sets TCP_NODELAY only then"
