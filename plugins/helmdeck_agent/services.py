@@ -46,7 +46,7 @@ class RunContext(Protocol):
         """Run a pack or an entry; failures are returned, not raised."""
         ...
 
-    def progress(self, message: str) -> None:
+    def progress(self, message: str, /) -> None:
         """Report progress."""
         ...
 
