@@ -39,8 +39,8 @@ def url(request, tmp_path):
 
 
 def test_killed_workers_lose_no_run_and_repeat_no_recorded_step(url, tmp_path):
-    outcome = asyncio.run(trial("test", url, tmp_path, runs=4, kills=1, step_s=0.5, pause_s=(1.4, 1.6), timeout_s=60))
-    assert (outcome.kills, outcome.finished, outcome.right, outcome.steps) == (1, 4, 4, 20)
+    outcome = asyncio.run(trial("test", url, tmp_path, runs=3, kills=1, workers=1, step_s=0.4, pause_s=(1.6, 1.8)))
+    assert (outcome.kills, outcome.finished, outcome.right, outcome.steps) == (1, 3, 3, 15)
     assert outcome.repeated_done == 0
 
 
