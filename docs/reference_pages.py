@@ -391,6 +391,7 @@ def public_api() -> str:
     import helmdeck_core
     import helmdeck_core.cli
     import helmdeck_provider_kit
+    import helmdeck_run_kit
 
     groups: dict[str, list[str]] = {}
     for name, module in public_names(helmdeck_core).items():
@@ -399,7 +400,8 @@ def public_api() -> str:
         (
             "Import these names from `helmdeck_core`. Other public modules: `helmdeck_core.log` enables and disables log lines, "
             "`helmdeck_guards.redaction` redacts secrets, and `helmdeck_testing` is the test kit. At the end of this page, "
-            "`helmdeck_core.cli` and `helmdeck_command_kit` are for commands, `helmdeck_provider_kit` for HTTP providers. Everything else is private."
+            "`helmdeck_core.cli` and `helmdeck_command_kit` are for commands, `helmdeck_provider_kit` for HTTP providers, "
+            "`helmdeck_run_kit` for run engines and their programs. Everything else is private."
         ),
     ]
     for module, names in sorted(groups.items()):
@@ -413,6 +415,7 @@ def public_api() -> str:
         *_package(helmdeck_core.cli),
         *_package(helmdeck_command_kit),
         *_package(helmdeck_provider_kit),
+        *_package(helmdeck_run_kit),
     )
 
 

@@ -10,7 +10,7 @@ class Printing:
     def __init__(self, **fields):
         self.setup = RunSetup(**fields)
 
-    async def execute(self, run, progress=None):
+    async def execute(self, run, *_):
         """Execute a run."""
         return RunRecord(run=run, state=RunState.SUCCEEDED, output=await execute(self.setup, run, self))
 

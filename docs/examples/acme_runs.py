@@ -3,12 +3,12 @@
 from helmdeck_core import Pack, Pipeline, RunProgram, hookimpl
 
 
-async def title(context, arguments):
+async def title(_, arguments):
     """The first line of a text."""
     return {"title": arguments["text"].strip().splitlines()[0]}
 
 
-async def count(context, arguments):
+async def count(_, arguments):
     """The words of a text."""
     return {"words": len(arguments["text"].split())}
 

@@ -9,11 +9,11 @@ from helmdeck_run_kit.execution import RunSetup as RunSetup
 from helmdeck_run_kit.execution import execute as execute
 from helmdeck_run_kit.execution import new_run_id as new_run_id
 from helmdeck_run_kit.execution import no_progress as no_progress
+from helmdeck_run_kit.failures import RecordsError as RecordsError
 from helmdeck_run_kit.failures import StepFailedError as StepFailedError
 from helmdeck_run_kit.failures import UnsupportedError as UnsupportedError
 from helmdeck_run_kit.failures import failure_data as failure_data
 from helmdeck_run_kit.failures import failure_error as failure_error
-from helmdeck_run_kit.runs import NO_LIMITS as NO_LIMITS
 from helmdeck_run_kit.runs import PackOutcome as PackOutcome
 from helmdeck_run_kit.runs import Run as Run
 from helmdeck_run_kit.runs import RunContext as RunContext

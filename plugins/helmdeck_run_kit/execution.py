@@ -82,7 +82,8 @@ class _Context:
         run, start_s = self._run, time.monotonic()
         costs: list[float | None] = []
         token = COSTS.set(costs)
-        output, error = {}, None
+        output: dict[str, Any] = {}
+        error: HelmdeckError | None = None
         try:
             value = await self._setup.run(
                 name, arguments, model=run.model, caller=run.caller, progress=self._progress, limits=limits

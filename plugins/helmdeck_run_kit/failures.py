@@ -15,6 +15,10 @@ class UnsupportedError(HelmdeckError):
     """The configured run engine cannot do what was requested."""
 
 
+class RecordsError(HelmdeckError):
+    """The database of the runs cannot be read or written; the message has no secrets."""
+
+
 class StepFailedError(HelmdeckError):
     """A step of a run failed.
 

@@ -5,12 +5,13 @@ import os
 import sys
 import uuid
 
+import attrs
 import pytest
 
 from benchmarks.runs.durability import trial
 from helmdeck_core import ConfigError
 from helmdeck_plugins.run_engines import durable_host
-from helmdeck_run_kit import runs_of
+from helmdeck_run_kit import RecordsError, runs_of
 from tests.plugins.pipelines_support import CHAIN, deck_of
 
 pytest.importorskip("dbos")
@@ -38,8 +39,8 @@ def url(request, tmp_path):
 
 
 def test_killed_workers_lose_no_run_and_repeat_no_recorded_step(url, tmp_path):
-    outcome = asyncio.run(trial("test", url, tmp_path, runs=4, kills=1, step_s=0.5, pause_s=(1.4, 1.6), timeout_s=60))
-    assert (outcome.kills, outcome.finished, outcome.right, outcome.steps) == (1, 4, 4, 20)
+    outcome = asyncio.run(trial("test", url, tmp_path, runs=3, kills=1, workers=1, step_s=0.4, pause_s=(1.6, 1.8)))
+    assert (outcome.kills, outcome.finished, outcome.right, outcome.steps) == (1, 3, 3, 15)
     assert outcome.repeated_done == 0
 
 
@@ -52,6 +53,25 @@ def test_a_process_has_one_durable_database(tmp_path):
         with other, pytest.raises(durable_host.HostInUseError, match="one per process"):
             other.run("chain", {"x": 3})
         assert len(asyncio.run(runs_of(one).records())) == 2
+
+
+def test_a_database_that_cannot_be_reached_is_named_without_its_password():
+    pytest.importorskip("psycopg")
+    url = "postgresql://ada:s3cr3t-pass@127.0.0.1:1/runs"
+    with deck_of({"chain": CHAIN}, url=url, engine="dbos") as deck, pytest.raises(RecordsError) as caught:
+        deck.run("chain", {"x": 1})
+    assert "127.0.0.1" in str(caught.value)
+    assert "s3cr3t" not in repr(caught.value) + str(caught.value)
+
+
+def test_old_records_are_deleted(tmp_path):
+    with deck_of({"chain": CHAIN}, engine="dbos", url=f"sqlite:{tmp_path / 'one.db'}") as deck:
+        result = deck.run("chain", {"x": 1})
+        assert asyncio.run(runs_of(deck).record(result["run_id"])) is not None
+        host = runs_of(deck)._host
+        host._config = attrs.evolve(host._config, keep_days=-1.0)  # as if a day had passed
+        host.start(host.purge()).result(10)
+        assert asyncio.run(runs_of(deck).records()) == []
 
 
 def test_a_missing_extra_is_named(monkeypatch):

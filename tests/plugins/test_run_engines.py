@@ -8,10 +8,10 @@ import uuid
 import attrs
 import pytest
 
-from helmdeck_core import Cancelled, PackError, RunProgram
+from helmdeck_core import Cancelled, ConfigError, PackError, RunProgram
 from helmdeck_plugins.pipelines.start import make_run, resumed
 from helmdeck_plugins.run_engines import records
-from helmdeck_run_kit import Run, RunState, StepFailedError, StepRecord, UnsupportedError, runs_of
+from helmdeck_run_kit import RecordsError, Run, RunState, StepFailedError, StepRecord, UnsupportedError, runs_of
 from helmdeck_testing import plugin_with
 from tests.plugins.pipelines_support import CHAIN, NUMBER, TEXT, deck_of, pack_of
 
@@ -305,6 +305,20 @@ def test_records_are_kept_in_the_database_of_the_history(tmp_path):
             count = len(asyncio.run(runs_of(deck).records()))
     assert count == 2
     assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_database_that_cannot_be_used_is_named_without_its_password():
+    url = "postgresql://ada:s3cr3t-pass@127.0.0.1:1/runs"
+    pytest.importorskip("psycopg")
+    with deck_of({"chain": CHAIN}, url=url) as deck, pytest.raises(RecordsError) as caught:
+        deck.run("chain", {"x": 1})
+    assert "127.0.0.1" in str(caught.value)
+    assert "s3cr3t" not in repr(caught.value) + str(caught.value)
+
+
+def test_an_unknown_kind_of_database_is_a_mistake_of_the_configuration():
+    with deck_of({"chain": CHAIN}, url="mysql://h/db") as deck, pytest.raises(ConfigError, match=r"runs\.url.*'mysql:"):
+        deck.run("chain", {"x": 1})
 
 
 def test_a_thousand_concurrent_runs_have_one_record_each(tmp_path):

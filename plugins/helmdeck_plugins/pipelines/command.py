@@ -37,7 +37,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     from helmdeck_plugins.pipelines.definition import parts_of_entry
 
     with make_deck(arguments) as deck:
-        rows = []
+        rows: list[dict[str, Any]] = []
         for entry in deck.catalog.pipelines:
             problems = _problems(entry, deck)
             steps = parts_of_entry(entry).get("steps")

@@ -94,8 +94,8 @@ class _Execution:
         while True:
             facts["attempts"] += 1
             outcome = await self._attempt(step, arguments)
-            known = outcome.cost_usd is not None and facts["cost_usd"] is not None
-            facts["cost_usd"] = facts["cost_usd"] + outcome.cost_usd if known else None
+            costs = (facts["cost_usd"], outcome.cost_usd)
+            facts["cost_usd"] = None if None in costs else sum(costs)
             if outcome.error is None:
                 return {**facts, "output": outcome.output, "duration_s": round(outcome.duration_s, 4)}
             failure = failure_data(outcome.error)

@@ -12,7 +12,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from helmdeck_core import ConfigError, HelmdeckError, Mistake, did_you_mean
+from helmdeck_guards.redaction import Secrets, quoted, url_secrets
+from helmdeck_run_kit import RecordsError
+
 T = TypeVar("T")
+
+SCHEMES = ("sqlite", "postgresql")
 
 MAX_BATCH = 256
 """Operations of one transaction."""
@@ -22,6 +28,18 @@ BUSY_S = 30.0
 
 _LOCK = 0x68656C6D_72756E73
 """The advisory lock around the creation of tables."""
+
+
+def checked_url(url: str | None) -> str | None:
+    """Return the URL of ``[runs] url``.
+
+    :raises ConfigError: no such database is supported.
+    """
+    scheme = "sqlite" if url is None else url.partition(":")[0]
+    if scheme in SCHEMES:
+        return url
+    problem = f"unknown kind of database{did_you_mean(scheme, SCHEMES)}"
+    raise ConfigError((Mistake("runs.url", problem, f"'{scheme}:...'", "sqlite:PATH, postgresql://HOST/DATABASE"),))
 
 
 class Session(Protocol):
@@ -118,7 +136,7 @@ class Database:
                 for each in batch:
                     session = self._together(session, [each])
                 return session
-            batch[0][1].set_exception(exc)
+            batch[0][1].set_exception(self._error(exc))
             if session is not None:  # the connection may be broken; another one is opened
                 with contextlib.suppress(Exception):
                     session.close()
@@ -127,6 +145,14 @@ class Database:
         for (_, future), result in zip(batch, results, strict=True):
             future.set_result(result)
         return session
+
+    def _error(self, exc: Exception) -> Exception:
+        if isinstance(exc, HelmdeckError):
+            return exc
+        detail = quoted(f"{type(exc).__name__}: {exc}", Secrets(url_secrets(self._url or "")))
+        return RecordsError(
+            f"the records of runs cannot be read or written: {detail}; check [runs] url and the database"
+        )
 
     def _open(self) -> Session:
         scheme = (self._url or "sqlite").partition(":")[0]
@@ -179,7 +205,7 @@ class _Postgres:
         try:
             import psycopg
         except ModuleNotFoundError as exc:
-            raise ImportError(f'the extra is not installed ({exc}): pip install "helmdeck[postgres]"') from exc
+            raise RecordsError(f'the extra is not installed ({exc}): pip install "helmdeck[postgres]"') from exc
         self._connection = psycopg.connect(url)
 
     def create(self, tables: Sequence[str]) -> None:

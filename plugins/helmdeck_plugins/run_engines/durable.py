@@ -13,6 +13,7 @@ import attrs
 import dbos
 import msgspec
 
+from helmdeck_plugins.run_engines.database import checked_url
 from helmdeck_plugins.run_engines.durable_host import (
     QUEUE,
     WORKFLOW,
@@ -121,7 +122,7 @@ class DbosEngine:
         self.waiting: dict[str, Callable[[str], None]] = {}
         self._callers: dict[str, int] = {}
         self._lock = threading.Lock()
-        self._host = shared_host(self, setup.url, setup.config)
+        self._host = shared_host(self, checked_url(setup.url), setup.config)
         _engines.append(self)
 
     async def _in_host(self, work: Callable[[Host], Any], *, is_worker: bool = False) -> Any:

@@ -7,7 +7,9 @@ import concurrent.futures
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import dbos
@@ -35,6 +37,10 @@ DEAD_AFTER_S = 10.0
 """Seconds without a heartbeat after which a process of another host counts as ended."""
 
 CLOSE_S = 5.0
+
+PURGE_EVERY_S = 600.0
+PURGE_AT_ONCE = 1_000
+"""Records that a worker deletes at once, and the seconds between two deletions."""
 
 TABLES = ("CREATE TABLE IF NOT EXISTS helmdeck_executors (id TEXT PRIMARY KEY, beat DOUBLE PRECISION NOT NULL)",)
 
@@ -135,13 +141,25 @@ class Host:
                 await self._change(update, executor_id())
 
     async def _recover_ended(self) -> None:
-        """Queue the runs of processes that ended again."""
+        """Queue the runs of processes that ended again; delete old records."""
+        purge_at_s = time.monotonic()
         while True:
             with contextlib.suppress(Exception):
                 for name in await self._ended():
                     await self.recover(name)
                     await self._change("DELETE FROM helmdeck_executors WHERE id = ?", name)
+                if time.monotonic() >= purge_at_s:
+                    purge_at_s = time.monotonic() + PURGE_EVERY_S
+                    await self.purge()
             await asyncio.sleep(BEAT_S)
+
+    async def purge(self) -> None:
+        """Delete the records of runs that ended longer ago than ``keep_days``."""
+        end = datetime.now(UTC) - timedelta(days=self._config.keep_days)
+        old = await dbos.DBOS.list_workflows_async(
+            name=WORKFLOW, completed_before=end.isoformat(), limit=PURGE_AT_ONCE, load_input=False, load_output=False
+        )
+        await dbos.DBOS.delete_workflows_async([each.workflow_id for each in old])
 
     async def recover(self, name: str) -> None:
         """Queue the runs of a process that ended; of those that another process queued already, nothing happens."""

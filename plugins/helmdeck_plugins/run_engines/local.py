@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 import msgspec
 
+from helmdeck_plugins.run_engines.database import checked_url
 from helmdeck_plugins.run_engines.records import Records
 from helmdeck_run_kit import (
     Run,
@@ -50,7 +51,7 @@ class LocalEngine:
 
     def __init__(self, setup: RunSetup) -> None:
         self._setup = setup
-        self._records = Records(setup.url, setup.config.keep_days)
+        self._records = Records(checked_url(setup.url), setup.config.keep_days)
         self._lock = threading.Lock()
         self._active: dict[str, _Active] = {}  # by id
         self._by_key: dict[str, _Active] = {}
