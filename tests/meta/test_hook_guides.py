@@ -34,7 +34,14 @@ sys.path += [str(EXAMPLES)]
 
 MAX_LINES = 30
 """Lines of an example without docstrings and blank lines."""
-LONGER = {"acme_provider.py", "acme_runs.py", "acme_stream.py", "acme_transport.py", "acme_commands.py", "ticket_pack.py"}
+LONGER = {
+    "acme_provider.py",
+    "acme_runs.py",
+    "acme_stream.py",
+    "acme_transport.py",
+    "acme_commands.py",
+    "ticket_pack.py",
+}
 """Examples of hooks that need a server, options or prompts."""
 
 
