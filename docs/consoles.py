@@ -63,6 +63,8 @@ _TIMES = (
     (re.compile(r"\b19\.\d s\b"), "20.0 s"),  # the rest of a deadline of 20 seconds
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-01-01 12:00:00 UTC"),
     (re.compile(r'("call_id": "|^call id +|, call )[0-9a-f]{16}\b', re.MULTILINE), r"\g<1>3f0c9a5b71d24e86"),
+    (re.compile(r"\b\d{8}-\d{6}-[0-9a-f]{10}\b"), "20260101-120000-3f0c9a5b71"),
+    (re.compile(r"( UTC, )\d+\.\d s"), r"\g<1>0.0 s"),
 )
 
 

@@ -13,6 +13,7 @@ from helmdeck_core.config.structure import non_empty as non_empty
 from helmdeck_core.config.structure import read_options as read_options
 from helmdeck_core.config.types import BudgetConfig as BudgetConfig
 from helmdeck_core.config.types import Config as Config
+from helmdeck_core.config.types import RunsConfig as RunsConfig
 from helmdeck_core.config.types import SecretRef as SecretRef
 from helmdeck_core.config.types import is_hidden as is_hidden
 from helmdeck_core.context.catalog_sources import CatalogWarning as CatalogWarning
@@ -177,6 +178,10 @@ from helmdeck_core.domain.recovery import Retry as Retry
 from helmdeck_core.domain.recovery import Wait as Wait
 from helmdeck_core.domain.routing import Router as Router
 from helmdeck_core.domain.routing import RouterSpec as RouterSpec
+from helmdeck_core.domain.runs import COSTS as COSTS
+from helmdeck_core.domain.runs import Pipeline as Pipeline
+from helmdeck_core.domain.runs import RunEngineSpec as RunEngineSpec
+from helmdeck_core.domain.runs import RunProgram as RunProgram
 from helmdeck_core.domain.secret_patterns import SecretPattern as SecretPattern
 from helmdeck_core.domain.shared_text import SharedText as SharedText
 from helmdeck_core.domain.suggestions import did_you_mean as did_you_mean

@@ -195,6 +195,36 @@ class HistoryConfig:
 
 
 @attrs.frozen(kw_only=True)
+class PipelinesConfig:
+    """Pipelines in addition to those of the catalog sources.
+
+    :ivar files: paths of catalog files, relative to the folder of the configuration file.
+    :ivar folder: a folder whose ``.toml`` and ``.json`` files are read, too.
+    """
+
+    files: tuple[str, ...] = ()
+    folder: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class RunsConfig:
+    """Runs of pipelines and agents.
+
+    :ivar engine: ``local`` executes them in this process; ``dbos`` lets other processes continue them.
+    :ivar url: the database of their records; left out: that of the history if it is SQLite or PostgreSQL, else memory.
+    :ivar keep_days: days until the record of an ended run is deleted.
+    :ivar worker_concurrency: maximum number of queued runs at the same time in one worker.
+    :ivar global_concurrency: the same for all workers together; left out: no limit.
+    """
+
+    engine: str = "local"
+    url: str | None = attrs.field(default=None, repr=_shown_url)
+    keep_days: float = 30.0
+    worker_concurrency: int = 8
+    global_concurrency: int | None = None
+
+
+@attrs.frozen(kw_only=True)
 class EventsConfig:
     """Event sinks.
 
@@ -374,6 +404,8 @@ class Config:
     recovery: RecoveryConfig = RecoveryConfig()
     agent: AgentConfig = AgentConfig()
     history: HistoryConfig = HistoryConfig()
+    pipelines: PipelinesConfig = PipelinesConfig()
+    runs: RunsConfig = RunsConfig()
     events: EventsConfig = EventsConfig()
     http: HttpConfig = HttpConfig()
     fallback: Mapping[str, tuple[str, ...]] = EMPTY

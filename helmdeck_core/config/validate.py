@@ -25,6 +25,7 @@ from helmdeck_core.domain.models import BudgetRow, BudgetTable
 from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.ranking import Ranker
 from helmdeck_core.domain.routing import RouterSpec
+from helmdeck_core.domain.runs import RunEngineSpec
 from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.errors import FailureClass, Mistake
@@ -61,6 +62,8 @@ def mistakes_of(
         if any(uses) and (provider.routing or not routers):
             check.name(("providers", name, "routing"), provider.routing or "", routers, "unknown routing")
     _check_history(check, config.history, contributions)
+    if engines := list(contributions.by_name(RunEngineSpec)):
+        check.name(("runs", "engine"), config.runs.engine, engines, "unknown run engine")
     _check_budgets(check, config, contributions, providers)
     _check_recovery(check, config)
     _check_fallback(check, config, providers)

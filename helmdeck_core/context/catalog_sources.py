@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from helmdeck_core.config.types import is_catalog_file
 from helmdeck_core.domain.catalog import Catalog, CatalogSource
 from helmdeck_core.domain.encoding import without_byte_order_mark
 from helmdeck_core.domain.packs import Pack
+from helmdeck_core.domain.runs import Pipeline
 from helmdeck_core.domain.suggestions import ALMOST_EQUAL, similar
 from helmdeck_core.errors import CatalogError, HelmdeckError, Mistake
 from helmdeck_core.hooks.calls import PASSED_ON, describe_error
@@ -40,7 +42,15 @@ def load_catalog(runtime: Runtime) -> Catalog:
     catalog = Catalog()
     for name in runtime.config.catalog.sources:
         catalog = catalog.merged(_load(runtime, name))
-    return catalog
+    declared = [{**each.data, "id": each.name} for each in runtime.contributions.values_of(Pipeline)]
+    config, base = runtime.config.pipelines, runtime.folder or Path()
+    files = [base / Path(name).expanduser() for name in config.files]
+    if config.folder is not None:
+        folder = base / Path(config.folder).expanduser()
+        inside = sorted(folder.glob("*")) if folder.is_dir() else [folder]  # which cannot be read then
+        files[:0] = [path for path in inside if is_catalog_file(path.name) or path == folder]
+    more = (Catalog.from_data({"pipelines": declared}, "plugins"), *map(load_catalog_file, files))
+    return functools.reduce(Catalog.merged, more, catalog)
 
 
 def _load(runtime: Runtime, name: str) -> Catalog:

@@ -311,7 +311,7 @@ class Helmdeck(Inspection):
             await self._calls.stop()  # otherwise a call without its connection would open another one
             await self._engine.pool.aclose()
         finally:
-            if self._portal.is_started or self._engine.live_catalog.opened:
+            if self._portal.is_started or self._engine.live_catalog.opened or "runs" in vars(self._runner):
                 await asyncio.to_thread(self.close)
             else:
                 self.close()
@@ -329,6 +329,8 @@ class Helmdeck(Inspection):
             try:
                 self._engine.live_catalog.close()
                 self.history.close()
+                if "runs" in vars(self._runner):
+                    vars(self._runner).pop("runs").close()
             finally:
                 event_sinks.close(self.runtime.sinks)
 

@@ -57,6 +57,11 @@ class Inspection:
         """The history of plans, a ``helmdeck_history_kit.DeckHistory``; it is empty where no store is configured."""
         return self._runner.history
 
+    @property
+    def runs(self) -> Any:
+        """The run engine, a ``helmdeck_run_kit.RunEngine``, which executes and records runs of pipelines and agents."""
+        return self._runner.runs
+
     def rank(self, intent: str, *, model: str | None = None, caller: str = LOCAL_CALLER) -> Ranking:
         """Rank the whole catalog for a request, on its full metadata, with the ranker of a model.
 

@@ -57,6 +57,11 @@ class PackContext(Protocol):
         """The history of the deck; it records nothing where none is configured."""
         ...
 
+    @property
+    def runs(self) -> Any:
+        """The run engine of the deck, a ``helmdeck_run_kit.RunEngine``."""
+        ...
+
     def progress(self, message: str) -> None:
         """Report progress to the user."""
         ...

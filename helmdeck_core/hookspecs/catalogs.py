@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the ty
     from helmdeck_core.domain.packs import Pack
     from helmdeck_core.domain.questions import PromptVariant
     from helmdeck_core.domain.ranking import Ranker
+    from helmdeck_core.domain.runs import Pipeline
     from helmdeck_core.domain.texts import PromptText
     from helmdeck_core.domain.weights import Weight
 
@@ -37,6 +38,18 @@ def helmdeck_packs() -> Sequence[Pack]:
     Called once when a deck is made. Listed packs are catalog entries of the source ``packs``.
 
     :returns: Packs. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_pipelines() -> Sequence[Pipeline]:
+    """Contribute pipelines: sequences of packs with references between them.
+
+    Called once when a deck is made. They are catalog entries, after those of ``[catalog] sources``.
+
+    :returns: Pipelines; their names are ids of entries. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
     """
     return ()

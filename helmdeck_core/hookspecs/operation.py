@@ -1,4 +1,4 @@
-"""Hooks for operation: commands, stores, event sinks and secrets."""
+"""Hooks for operation: commands, stores, event sinks, secrets and runs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # a plugin that imports ``hookimpl`` should not import the ty
     from helmdeck_core.domain.commands import Command
     from helmdeck_core.domain.event_sinks import EventSink
     from helmdeck_core.domain.history import HistorySpec, HistoryStoreSpec
+    from helmdeck_core.domain.runs import RunEngineSpec, RunProgram
     from helmdeck_core.domain.secret_patterns import SecretPattern
 
 
@@ -69,6 +70,30 @@ def helmdeck_secret_patterns() -> Sequence[SecretPattern]:
     Called once when a deck is made. Configured keys are redacted without a pattern.
 
     :returns: Patterns. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_run_engines() -> Sequence[RunEngineSpec]:
+    """Contribute engines that execute and record runs of pipelines and agents.
+
+    Called once when a deck is made; ``[runs] engine`` chooses one by name, which is opened at the first run.
+
+    :returns: Engine specifications. Empty for none.
+    :raises Exception: as for ``helmdeck_providers``.
+    """
+    return ()
+
+
+@hookspec
+def helmdeck_run_programs() -> Sequence[RunProgram]:
+    """Contribute programs that run engines execute, one per kind of run.
+
+    Called once when a deck is made. A worker executes runs of every kind that is contributed in its process.
+
+    :returns: Programs. Empty for none.
     :raises Exception: as for ``helmdeck_providers``.
     """
     return ()

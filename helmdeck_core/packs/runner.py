@@ -14,15 +14,17 @@ import msgspec
 
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
 from helmdeck_core.context.library import Library
-from helmdeck_core.domain.catalog import Catalog
+from helmdeck_core.domain.catalog import Catalog, EntryKind
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.history import History
 from helmdeck_core.domain.packs import Pack, PackContext, PackInput, PackOutput
+from helmdeck_core.domain.plans import PIPELINE_RUN
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
+from helmdeck_core.domain.runs import COSTS, RunEngineSpec, RunProgram
 from helmdeck_core.domain.suggestions import did_you_mean
-from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode
-from helmdeck_core.hooks.calls import describe_error
+from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, Usage
+from helmdeck_core.hooks.calls import attributed, describe_error
 from helmdeck_core.packs.history import open_history
 from helmdeck_guards.json_schema import MAX_WORK, schema_problems
 
@@ -45,6 +47,17 @@ class Runner:
         self.engine = engine
         self.runtime = engine.runtime
         self.history = open_history(engine.runtime, lambda: engine.library.catalog)
+
+    @functools.cached_property
+    def runs(self) -> Any:
+        """The run engine, opened at the first use."""
+        config, history = self.runtime.config.runs, self.runtime.config.history.url or ""
+        url = config.url or (history if history.partition(":")[0] in ("sqlite", "postgresql") else None)
+        programs = {name: each.value for name, each in self.runtime.contributed(RunProgram).items()}
+        engine = self.runtime.contributed(RunEngineSpec)[config.engine]
+        opened = attributed(engine, engine.value.open, object)
+        catalog = lambda: self.engine.library.catalog  # noqa: E731
+        return opened(url=url, config=config, programs=programs, run=self.run, catalog=catalog)
 
     async def run(
         self,
@@ -100,6 +113,10 @@ class Runner:
             catalog = await self.engine.library.load()
             entry, run = catalog.get(name), getattr(live.owner(name), "run", None)
             known += (each.id for each in catalog.entries if hasattr(live.owner(each.id), "run"))
+        starter = self.runtime.contributed(Pack).get(PIPELINE_RUN)
+        if entry is not None and entry.kind is EntryKind.PIPELINE and run is None and starter is not None:
+            start = starter.value.run
+            run = lambda name, inputs, context: start(context, {"id": name, "inputs": inputs})  # noqa: E731
         if entry is not None and run is not None:
             schema = entry.input_schema or {}
             handler = functools.partial(_run_entry, run, name)
@@ -160,6 +177,14 @@ def _no_progress(message: str) -> None:
     """No-op progress callback."""
 
 
+async def _counted(call: Coroutine[Any, Any, T]) -> T:
+    """Await an answer, and add its cost to those of the run that it belongs to."""
+    answer: Any = await call
+    if (costs := COSTS.get()) is not None and answer.usage != Usage():
+        costs.append(answer.cost_usd)
+    return answer  # type: ignore[no-any-return]
+
+
 @attrs.frozen
 class _Context:
     """The ``PackContext`` of a running pack."""
@@ -184,18 +209,22 @@ class _Context:
     def catalog(self) -> Catalog:
         return self._library.catalog
 
+    @property
+    def runs(self) -> Any:
+        return self._runner.runs
+
     def ask(self, question: Question[T]) -> Coroutine[Any, Any, Answer[T]]:
         if question.model is None:
             question = attrs.evolve(question, model=self.model)
-        return self._runner.engine.ask(question, caller=self.caller, limits=self._left(), library=self._library)
+        ask = self._runner.engine.ask
+        return _counted(ask(question, caller=self.caller, limits=self._left(), library=self._library))
 
     def complete(self, request: ChatRequest, *, allows_empty: bool = False) -> Coroutine[Any, Any, ChatResponse]:
+        engine = self._runner.engine
         if not request.model.strip():
-            engine = self._runner.engine
             request = attrs.evolve(request, model=engine.runtime.config.model if self.model is None else self.model)
-        return self._runner.engine.complete(
-            request, allows_empty=allows_empty, pack=self._pack, caller=self.caller, limits=self._left()
-        )
+        options: Any = {"allows_empty": allows_empty, "pack": self._pack, "caller": self.caller, "limits": self._left()}
+        return _counted(engine.complete(request, **options))
 
     def _left(self) -> CallLimits:
         """The limits of the next call, with the time that is left of the deadline."""

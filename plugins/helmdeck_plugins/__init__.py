@@ -21,6 +21,8 @@ COMMANDS = {
     "command_config": "helmdeck_plugins.commands.config",
     "command_completion": "helmdeck_plugins.commands.completion",
     "command_mcp": "helmdeck_plugins.mcp_server.command",
+    "command_pipeline": "helmdeck_plugins.pipelines.command",
+    "command_worker": "helmdeck_plugins.run_engines.command",
 }
 """The plugins that contribute commands. To find a command, the command line imports these built-ins only."""
 
@@ -57,6 +59,8 @@ BUILTINS = {
     "route": "helmdeck_plugins.packs.route",
     "agent": "helmdeck_agent.plugin",
     "catalogs": "helmdeck_plugins.catalogs",
+    "pipelines": "helmdeck_plugins.pipelines",
+    "run_engines": "helmdeck_plugins.run_engines",
     "mcp_client": "helmdeck_plugins.mcp_client",
     "history": "helmdeck_plugins.history",
     "log": "helmdeck_plugins.log",

@@ -18,6 +18,7 @@ PACKAGES = (
     "helmdeck_history_kit",
     "helmdeck_plugins",
     "helmdeck_provider_kit",
+    "helmdeck_run_kit",
     "helmdeck_testing",
 )
 CONTRIBS = sorted(path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("contrib_*/*/pyproject.toml"))

@@ -1,6 +1,7 @@
 """Every hook has a guide with a short example, and the examples change what a deck does."""
 
 import ast
+import asyncio
 import importlib
 import re
 import sys
@@ -24,6 +25,7 @@ from helmdeck_core import (
     WrongShape,
 )
 from helmdeck_core.hooks.contributions import hook_specifications
+from helmdeck_run_kit import Run
 from helmdeck_testing import Reply, StubProvider, make_deck, plugin_with, scripted_provider
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -32,7 +34,7 @@ sys.path += [str(EXAMPLES)]
 
 MAX_LINES = 30
 """Lines of an example without docstrings and blank lines."""
-LONGER = {"acme_provider.py", "acme_stream.py", "acme_transport.py", "acme_commands.py", "ticket_pack.py"}
+LONGER = {"acme_provider.py", "acme_runs.py", "acme_stream.py", "acme_transport.py", "acme_commands.py", "ticket_pack.py"}
 """Examples of hooks that need a server, options or prompts."""
 
 
@@ -270,3 +272,19 @@ def test_router_example_uses_the_routes_in_turn(monkeypatch):
     request = ChatRequest(model="echo/any", messages=(Message(Role.USER, (TextPart("go"),)),))
     with make_deck(example("acme_router"), plugin_with(helmdeck_providers=[provider]), config=config) as deck:
         assert [deck.complete(request).text for _ in range(3)] == ["first", "second", "first"]
+
+
+# -- runs ------------------------------------------------------------------------------------------------------
+
+
+def test_the_pipeline_and_the_program_of_the_guide_run(deck_with):
+    with deck_with(example("acme_runs")) as deck:
+        assert deck.run("acme-count", {"text": "one two"})["outputs"] == {"count": {"words": 2}}
+        run = Run(kind="count", name="texts", inputs={"texts": ["a b", "c"]})
+        assert asyncio.run(deck.runs.execute(run)).output == {"words": 3}
+
+
+def test_the_engine_of_the_guide_prints_the_steps(deck_with, capsys):
+    with deck_with(example("acme_runs"), example("acme_engine"), config={"runs": {"engine": "printing"}}) as deck:
+        assert deck.run("acme-count", {"text": "one"})["outputs"] == {"count": {"words": 1}}
+    assert capsys.readouterr().out == "step count\n"

@@ -27,7 +27,7 @@ CLI_NAMES = set(
 )
 """The public names of the command line, for commands of plugins."""
 
-KITS = ("helmdeck_command_kit", "helmdeck_history_kit", "helmdeck_provider_kit", "helmdeck_testing")
+KITS = ("helmdeck_command_kit", "helmdeck_history_kit", "helmdeck_provider_kit", "helmdeck_run_kit", "helmdeck_testing")
 """Packages of this distribution that plugins may use, lower ones first."""
 
 BASES = [ROOT, ROOT / "plugins", *sorted(ROOT.glob("contrib_*/*/src"))]

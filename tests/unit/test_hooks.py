@@ -1,5 +1,7 @@
 """Every hook, used as a third party would use it."""
 
+import asyncio
+
 import pytest
 
 from helmdeck_core import (
@@ -31,6 +33,7 @@ from helmdeck_core import (
     Message,
     NativeContinuation,
     Pack,
+    Pipeline,
     PluginError,
     PromptText,
     PromptVariant,
@@ -40,6 +43,8 @@ from helmdeck_core import (
     ReasoningTag,
     RefusalPattern,
     Role,
+    RunEngineSpec,
+    RunProgram,
     Score,
     SecretPattern,
     StopReason,
@@ -684,6 +689,60 @@ def test_deck_works_without_any_history(answering):
     deck, _ = answering(GOOD, config={"plugins": {"disable": ["history"]}})
     assert deck.plan("draft a post", model=FREE).steps
     assert not deck.history.is_enabled
+
+
+def test_helmdeck_pipelines_are_entries_that_run(deck_with):
+    async def shout(context, arguments):
+        return {"text": arguments["text"].upper()}
+
+    steps = [{"id": "s", "pack": "acme.shout", "with": {"text": "{{inputs.t}}"}}]
+    data = {
+        "description": "Shout.",
+        "steps": steps,
+        "inputs": {"t": {"type": "string"}},
+        "outputs": {"o": "{{steps.s.text}}"},
+    }
+    packs = contributing("helmdeck_packs", Pack(name="acme.shout", version="1", description="Shout.", run=shout))
+    deck = deck_with(contributing("helmdeck_pipelines", Pipeline(name="acme-shout", data=data)), packs)
+    with deck:
+        assert [entry.id for entry in deck.catalog.pipelines if entry.source == "plugins"] == ["acme-shout"]
+        assert deck.run("acme-shout", {"t": "hi"})["outputs"] == {"o": "HI"}
+
+
+def test_helmdeck_run_engines_execute_runs_and_are_chosen_by_name(deck_with):
+    opened = []
+
+    class Engine:
+        def __init__(self, **fields):
+            opened.append(fields)
+
+        def close(self):
+            opened.append("closed")
+
+    plugin = contributing("helmdeck_run_engines", RunEngineSpec(name="acme", open=Engine))
+    with deck_with(plugin, config={"runs": {"engine": "acme", "url": "acme://runs"}}) as deck:
+        assert isinstance(deck.runs, Engine)
+        assert deck.runs is deck.runs
+        assert (opened[0]["url"], opened[0]["config"].keep_days) == ("acme://runs", 30.0)
+        assert "pipeline" in opened[0]["programs"]
+    assert opened[1:] == ["closed"]
+    with pytest.raises(ConfigError, match=r"unknown run engine.*'acm'"):
+        deck_with(plugin, config={"runs": {"engine": "acm"}})
+
+
+def test_helmdeck_run_programs_execute_runs_of_their_kind(deck_with):
+    from helmdeck_run_kit import Run, runs_of
+
+    async def program(run, steps, context):
+        async def greet(name):
+            return f"hello {name}"
+
+        return await steps.run("greet", greet, run.inputs["name"])
+
+    plugin = contributing("helmdeck_run_programs", RunProgram(name="acme", run=program))
+    with deck_with(plugin) as deck:
+        record = asyncio.run(runs_of(deck).execute(Run(kind="acme", name="greeting", inputs={"name": "Ada"})))
+        assert record.output == "hello Ada"
 
 
 def test_helmdeck_secret_patterns_redact_keys_that_no_deployment_knows(chat_server, deck_with):

@@ -1,0 +1,350 @@
+"""``helmdeck pipeline``: list, show, check and run pipelines; list, resume and cancel their runs."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from helmdeck_command_kit import add_catalog, pairs, read_input, read_json, wait_for, whole_number
+from helmdeck_core import Command, hookimpl
+from helmdeck_core.cli import (
+    ExitCode,
+    UsageError,
+    clean,
+    inline_json,
+    labelled,
+    make_deck,
+    note,
+    show,
+    show_json,
+    table,
+)
+
+if TYPE_CHECKING:
+    from helmdeck_core import Entry, Helmdeck
+    from helmdeck_run_kit import RunRecord
+
+T = TypeVar("T")
+
+LAST = "last"
+"""Stands for the id of the newest run."""
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    """List the pipelines, and whether they can run."""
+    from helmdeck_plugins.pipelines.definition import parts_of_entry
+
+    with make_deck(arguments) as deck:
+        rows: list[dict[str, Any]] = []
+        for entry in deck.catalog.pipelines:
+            problems = _problems(entry, deck)
+            steps = parts_of_entry(entry).get("steps")
+            rows.append({"id": entry.id, "steps": len(steps) if isinstance(steps, (list, tuple)) else 0})
+            rows[-1] |= {"description": entry.description, "runnable": not problems, "problems": problems}
+    if arguments.json:
+        show_json({"pipelines": rows})
+    elif not rows:
+        note("the catalog has no pipelines; [pipelines] files adds some")
+    else:
+        cells = [(clean(each["id"]), str(each["steps"]), _state(each), clean(each["description"])) for each in rows]
+        show(table(cells, ("pipeline", "steps", "runs", "description"), right={1}))
+    return ExitCode.OK
+
+
+def _state(row: Mapping[str, Any]) -> str:
+    count = len(row["problems"])
+    return "yes" if row["runnable"] else f"no: {count} problem{'' if count == 1 else 's'}"
+
+
+def _problems(entry: Entry, deck: Helmdeck) -> list[str]:
+    """The mistakes of a pipeline, and its packs that cannot run here."""
+    from helmdeck_core import EntryKind, Pack
+    from helmdeck_plugins.pipelines.validation import checked_definition
+
+    definition, mistakes = checked_definition(entry, deck.catalog)
+    problems = [str(mistake) for mistake in mistakes]
+    installed = deck.runtime.contributed(Pack)
+    for step in definition.steps:
+        found = deck.catalog.get(step.pack)
+        is_pipeline = found is not None and found.kind is EntryKind.PIPELINE
+        if step.pack in installed or found is None or is_pipeline:
+            continue
+        if not any(name == found.source and hasattr(each, "run") for name, each in deck.open_sources.items()):
+            problems.append(f"step {step.id}: no installed pack or server runs {step.pack}")
+    return problems
+
+
+def configure_show(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("pipeline", metavar="ID", help="the id of the pipeline")
+    parser.add_argument(
+        "--format", choices=("text", "mermaid", "svg"), default="text", help="text, or a diagram; default: text"
+    )
+    add_catalog(parser)
+
+
+def run_show(arguments: argparse.Namespace) -> int:
+    """Show what a pipeline declares, as text or as a diagram."""
+    from helmdeck_plugins.pipelines import diagram
+    from helmdeck_plugins.pipelines.definition import parts_of_entry
+    from helmdeck_plugins.pipelines.start import is_optional, pipeline_entry
+    from helmdeck_plugins.pipelines.validation import checked_definition
+
+    with make_deck(arguments) as deck:
+        entry = pipeline_entry(deck.catalog, arguments.pipeline)
+        definition, _ = checked_definition(entry, deck.catalog)
+        problems = _problems(entry, deck)
+    if arguments.json:
+        diagrams = {"mermaid": diagram.mermaid(definition)} if definition.steps else {}
+        show_json({"id": entry.id, **parts_of_entry(entry), "runnable": not problems, "problems": problems, **diagrams})
+        return ExitCode.OK
+    if arguments.format != "text":
+        if not definition.steps:
+            raise UsageError(f"{entry.id}: a pipeline without steps has no diagram")
+        show(diagram.mermaid(definition) if arguments.format == "mermaid" else diagram.svg(definition))
+        return ExitCode.OK
+    show(f"{clean(entry.id)}: {clean(entry.description)}")
+    show("")
+    for name, declared in definition.inputs.items():
+        kind = str(declared.get("type", "any"))
+        default = f", default {inline_json(declared['default'])}" if "default" in declared else ""
+        need = "" if default or not is_optional(declared) else ", optional"
+        show(labelled("input", clean(f"{name}: {kind}{default}{need} {declared.get('description', '')}".rstrip())))
+    for name, value in definition.outputs.items():
+        show(labelled("output", clean(f"{name}: {value if isinstance(value, str) else inline_json(value)}")))
+    rows = [(clean(step.id), clean(step.pack), clean(inline_json(dict(step.arguments)))) for step in definition.steps]
+    show(table(rows, ("step", "pack", "with")))
+    for problem in problems:
+        show(labelled("problem", clean(problem)))
+    return ExitCode.OK
+
+
+def configure_check(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("pipeline", metavar="ID", nargs="*", help="ids of pipelines; default: all of them")
+    add_catalog(parser)
+
+
+def run_check(arguments: argparse.Namespace) -> int:
+    """Report every mistake. Packs that cannot run here are mistakes, too."""
+    from helmdeck_plugins.pipelines.start import pipeline_entry
+
+    with make_deck(arguments) as deck:
+        catalog = deck.catalog
+        entries = [pipeline_entry(catalog, each) for each in arguments.pipeline] or list(catalog.pipelines)
+        found = {entry.id: _problems(entry, deck) for entry in entries}
+    code = ExitCode.USAGE if any(found.values()) else ExitCode.OK
+    if arguments.json:
+        show_json({"ok": code == ExitCode.OK, "pipelines": found})
+        return code
+    for pipeline_id, problems in found.items():
+        show(f"{'not valid' if problems else 'ok'}: {clean(pipeline_id)}")
+        for problem in problems:
+            show(f"  {clean(problem)}")
+    return code
+
+
+def configure_run(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("pipeline", metavar="ID", help="the id of the pipeline")
+    parser.add_argument(
+        "--input",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="one input, JSON if it parses; may be repeated",
+    )
+    parser.add_argument("--input-file", metavar="FILE", help="a JSON object with inputs; - is standard input")
+    parser.add_argument(
+        "--model", metavar="PROVIDER/MODEL", help="the model of the steps; default: the configured model"
+    )
+    parser.add_argument("--detach", action="store_true", help="queue the run for a worker, and print its id")
+    add_catalog(parser)
+
+
+def run_run(arguments: argparse.Namespace) -> int:
+    """Run a pipeline, and print its id and outputs as JSON."""
+    inputs = {**_read_object(arguments.input_file), **pairs(arguments.input, "--input")}
+    deck = make_deck(arguments)
+    name = arguments.pipeline
+    if arguments.detach:
+        from helmdeck_plugins.pipelines.start import make_run
+        from helmdeck_run_kit import runs_of
+
+        async def submit(_: Callable[[str], None]) -> dict[str, Any]:
+            run = make_run(deck.catalog, name, inputs, caller="local", model=arguments.model)
+            return {"run_id": await runs_of(deck).submit(run)}
+
+        show_json(wait_for(deck, f"queueing {name}", submit))
+        return ExitCode.OK
+    call = {"id": name, "inputs": inputs}
+    output = wait_for(
+        deck,
+        f"running {name}",
+        lambda progress: deck.arun("helmdeck__pipeline-run", call, model=arguments.model, progress=progress),
+    )
+    show_json(dict(output))
+    return ExitCode.OK
+
+
+def _read_object(path: str | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        data = read_json(read_input(path))
+    except (ValueError, RecursionError) as exc:
+        raise UsageError(f"{path}: not valid JSON ({exc})") from exc
+    if not isinstance(data, dict):
+        raise UsageError(f"{path}: the input must be a JSON object, found {type(data).__name__}")
+    return data
+
+
+def configure_runs(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "run", metavar="RUN", nargs="?", help="the id of a run, to show its steps; last: the newest one"
+    )
+    parser.add_argument("--limit", metavar="N", type=whole_number, default=20, help="runs to show; default: 20")
+
+
+def run_runs(arguments: argparse.Namespace) -> int:
+    """Show recorded runs, or the steps of one."""
+    from helmdeck_plugins.pipelines.start import KIND
+    from helmdeck_run_kit import runs_of
+
+    if arguments.run:
+        record = _waited(arguments, lambda deck: _record(deck, arguments.run))
+        return _show_record(arguments, record)
+    records = _waited(arguments, lambda deck: runs_of(deck).records(kind=KIND, limit=arguments.limit))
+    if arguments.json:
+        show_json({"runs": [_data(record) for record in records]})
+    elif not records:
+        note("no runs of pipelines are recorded")
+    else:
+        rows = [
+            (record.run.id, clean(record.run.name), record.state.value, _when(record), f"{record.duration_s:.1f} s")
+            for record in records
+        ]
+        show(table(rows, ("run", "pipeline", "state", "started", "time"), right={4}))
+    return ExitCode.OK
+
+
+def _waited(arguments: argparse.Namespace, work: Callable[[Helmdeck], Awaitable[T]]) -> T:
+    deck = make_deck(arguments)
+    return wait_for(deck, "reading the records", lambda _: work(deck), notes_problems=False)
+
+
+async def _record(deck: Helmdeck, run_id: str) -> RunRecord:
+    from helmdeck_plugins.pipelines.start import KIND
+    from helmdeck_run_kit import runs_of
+
+    newest = await runs_of(deck).records(kind=KIND, limit=1) if run_id == LAST else ()
+    record = await runs_of(deck).record(newest[0].run.id if newest else run_id)
+    if record is None:
+        recent = ", ".join(each.run.id for each in await runs_of(deck).records(limit=5)) or "none"
+        raise UsageError(f"no run {run_id!r} is recorded; most recent: {recent}")
+    return record
+
+
+def _when(record: RunRecord) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(record.time))
+
+
+def _data(record: RunRecord) -> dict[str, Any]:
+    """A run as plain data, without what it executes."""
+    run = {name: value for name, value in record.run.to_dict().items() if name not in ("definition", "done", "key")}
+    wire: dict[str, Any] = {**run, "state": record.state.value, "started": record.time, "duration_s": record.duration_s}
+    if record.output is not None:
+        wire["output"] = record.output
+    if record.failure is not None:
+        wire["failure"] = dict(record.failure)
+    return wire
+
+
+def _show_record(arguments: argparse.Namespace, record: RunRecord) -> int:
+    steps = [step for step in record.steps if not step.id.startswith("_")]
+    if arguments.json:
+        kept = [{"id": step.id, **_facts(step), "duration_s": step.duration_s} for step in steps]
+        show_json({**_data(record), "steps": kept})
+        return ExitCode.OK
+    show(f"{record.run.id}: {clean(record.run.name)}: {record.state.value}")
+    show("")
+    show(labelled("started", f"{_when(record)} UTC, {record.duration_s:.1f} s"))
+    if record.run.resumes:
+        show(labelled("resumes", record.run.resumes))
+    if record.failure is not None:
+        show(labelled("failure", clean(str(record.failure.get("message", "")))))
+    rows = []
+    for step in steps:
+        facts = _facts(step)
+        cost = facts.get("cost_usd")
+        row = (step.id, str(facts.get("pack", "")), facts["state"], str(facts.get("attempts", "")))
+        rows.append((*map(clean, row), f"{step.duration_s:.3f} s", "" if cost is None else f"{cost:.6f}"))
+    if rows:
+        show(table(rows, ("step", "pack", "state", "attempts", "time", "US dollars"), right={3, 4, 5}))
+    return ExitCode.OK
+
+
+def _facts(step: Any) -> dict[str, Any]:
+    """The facts about a step; its state is the cause after a failure."""
+    facts = dict(step.failure or (step.result if isinstance(step.result, dict) else {}))
+    return {**facts, "state": str(facts.get("cause", "failed")) if step.failure is not None else "succeeded"}
+
+
+def configure_one(parser: argparse.ArgumentParser) -> None:
+    """Add the argument."""
+    parser.add_argument("run", metavar="RUN", help="the id of the run; last: the newest one")
+
+
+def run_resume(arguments: argparse.Namespace) -> int:
+    """Continue a run with its failed step, as a new run; finished steps keep their results."""
+    from helmdeck_plugins.pipelines.start import result_of, resumed
+    from helmdeck_run_kit import RunState, runs_of
+
+    async def resume(deck: Helmdeck, progress: Callable[[str], None]) -> dict[str, Any]:
+        record = await _record(deck, arguments.run)
+        if record.state is RunState.SUCCEEDED or record.state.is_active:
+            raise UsageError(f"the run {record.run.id} is {record.state.value}; only a run that ended early is resumed")
+        run = resumed(record)
+        return result_of(run, await runs_of(deck).execute(run, progress))
+
+    deck = make_deck(arguments)
+    show_json(wait_for(deck, f"resuming {arguments.run}", lambda progress: resume(deck, progress)))
+    return ExitCode.OK
+
+
+def run_cancel(arguments: argparse.Namespace) -> int:
+    """Cancel a run."""
+    from helmdeck_run_kit import runs_of
+
+    async def cancel(deck: Helmdeck) -> bool:
+        record = await _record(deck, arguments.run)
+        return await runs_of(deck).cancel(record.run.id)
+
+    was_active = _waited(arguments, cancel)
+    if arguments.json:
+        show_json({"run_id": arguments.run, "cancelled": was_active})
+    else:
+        show("cancelled" if was_active else "the run had ended already")
+    return ExitCode.OK
+
+
+@hookimpl
+def helmdeck_commands() -> Sequence[Command]:
+    """The commands of the group ``pipeline``."""
+    group = "show, check and run pipelines; list, resume and cancel their runs"
+    rows: list[tuple[str, str, Any, Any]] = [
+        ("list", "list pipelines, and whether they can run", add_catalog, run_list),
+        ("show", "show a pipeline, as text or as a diagram", configure_show, run_show),
+        ("check", "find every mistake of pipelines before they run", configure_check, run_check),
+        ("run", "run a pipeline", configure_run, run_run),
+        ("runs", "show recorded runs, or the steps of one", configure_runs, run_runs),
+        ("resume", "continue a run with its failed step", configure_one, run_resume),
+        ("cancel", "cancel a run", configure_one, run_cancel),
+    ]
+    return tuple(
+        Command(name=f"pipeline {name}", summary=summary, group_summary=group, configure=configure, run=run, order=32)
+        for name, summary, configure, run in rows
+    )

@@ -1,0 +1,55 @@
+"""Failures of runs as plain data, and back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from helmdeck_core import FAILURES, Cancelled, FailureClass, HelmdeckError, PackError, PackErrorCode
+
+MAX_MESSAGE_CHARS = 4_000
+
+
+class UnsupportedError(HelmdeckError):
+    """The configured run engine cannot do what was requested."""
+
+
+class StepFailedError(HelmdeckError):
+    """A step of a run failed.
+
+    :ivar step_id: the step.
+    :ivar failure: its failure as plain data, see ``failure_data``.
+    """
+
+    def __init__(self, step_id: str, failure: Mapping[str, Any]) -> None:
+        self.step_id, self.failure = step_id, failure
+        super().__init__(f"step {step_id!r}: {failure.get('message', 'failed')}")
+
+
+def failure_data(error: BaseException) -> dict[str, Any]:
+    """Return a failure as plain data: ``class``, ``cause``, ``code``, ``retryable``, ``message``, and perhaps ``step``."""
+    if isinstance(error, StepFailedError):
+        return {**error.failure, "step": error.step_id}
+    if isinstance(error, asyncio.CancelledError):
+        error = Cancelled("the run was cancelled")
+    if (to_dict := getattr(error, "to_dict", None)) is not None:
+        data: Mapping[str, Any] = to_dict()
+    else:
+        data = {"class": type(error).__name__, "cause": "internal", "code": "internal", "message": str(error)}
+    kept = {name: data[name] for name in ("class", "cause", "code", "message", "next_action") if data.get(name)}
+    kept["message"] = str(kept.get("message", ""))[:MAX_MESSAGE_CHARS]
+    return {**kept, "retryable": bool(data.get("retryable"))}
+
+
+def failure_error(name: str, failure: Mapping[str, Any]) -> HelmdeckError:
+    """Return the exception for a failed run: the class of the cause, else a ``PackError`` with the code.
+
+    :param name: what ran.
+    """
+    message = str(failure.get("message", "failed"))
+    if step := failure.get("step"):
+        message = f"step {step!r}: {message}"
+    if failure.get("cause") in tuple(FailureClass):
+        return FAILURES[FailureClass(failure["cause"])](name, detail=message)
+    return PackError(name, PackErrorCode(str(failure.get("code", "internal"))), message)
