@@ -10,8 +10,8 @@ import attrs
 
 from helmdeck_agent.loop import AgentLoop, Confirm, Finish, MakePlan, RunStep
 from helmdeck_agent.run_data import AgentLimits, AgentRun, AgentStep, Spent
-from helmdeck_agent.services import PackOutcome, RunContext, RunSteps
 from helmdeck_core import CallFailed, CallLimits, PackError
+from helmdeck_run_kit import PackOutcome, RunContext, RunSteps
 
 PLAN_PACK = "helmdeck.plan"
 
@@ -23,10 +23,6 @@ GUIDE = (
 """Added to the context of planning calls."""
 
 ConfirmStep = Callable[[AgentStep], Awaitable[bool]]
-
-
-class DeclinedError(Exception):
-    """A confirmation was declined; a declined confirmation is not recorded, so that a resumed run asks again."""
 
 
 @attrs.frozen(kw_only=True)
@@ -71,13 +67,9 @@ async def drive(loop: AgentLoop, task: AgentTask, planner: Planner, steps: RunSt
             else:
                 loop.plan_failed(result["failure"], spent)
         elif isinstance(action, Confirm):
-            try:
-                # A confirmation counts for this entry with these arguments alone.
-                await steps.run(f"confirm-{action.step.number}-{action.key}", _confirmed, task, action.step)
-            except DeclinedError:
-                loop.confirmed(False)
-            else:
-                loop.confirmed(True)
+            # A confirmation counts for this entry with these arguments alone.
+            key = f"confirm-{action.step.number}-{action.key}"
+            loop.confirmed(await steps.run(key, _confirmed, task, action.step) is True)
         else:
             context.progress(f"step {action.step.number}: {action.step.entry_id}")
             step_id = f"step-{action.step.number}"
@@ -87,18 +79,16 @@ async def drive(loop: AgentLoop, task: AgentTask, planner: Planner, steps: RunSt
 
 
 def resumable(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record of a run without its first failure and what followed it, so that a resumed run tries that again."""
+    """Return the record of a run up to its first failure or declined confirmation, which a resumed run tries again."""
     selected: dict[str, Any] = {}
     for step_id, result in record.items():
-        if isinstance(result, Mapping) and result.get("failure") is not None:
+        if result is False or (isinstance(result, Mapping) and result.get("failure") is not None):
             break
         selected[step_id] = result
     return selected
 
 
-def result_of(
-    run_id: str, loop: AgentLoop, task: AgentTask, end: Finish, record: Mapping[str, Any], text: str = ""
-) -> AgentRun:
+def result_of(run_id: str, loop: AgentLoop, task: AgentTask, end: Finish, text: str = "") -> AgentRun:
     """Return the result of a loop that ended."""
     return AgentRun(
         id=run_id,
@@ -110,7 +100,6 @@ def result_of(
         gaps=tuple(loop.gaps),
         spent=loop.spent,
         text=text,
-        record=record,
     )
 
 
@@ -151,9 +140,7 @@ async def _run(task: AgentTask, action: RunStep, spent: Spent, context: RunConte
 
 
 async def _confirmed(task: AgentTask, step: AgentStep) -> bool:
-    if task.confirm is None or await task.confirm(step) is not True:
-        raise DeclinedError
-    return True
+    return task.confirm is not None and await task.confirm(step) is True
 
 
 def _result(outcome: PackOutcome, tokens: int) -> dict[str, Any]:
