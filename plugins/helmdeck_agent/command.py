@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from helmdeck_command_kit import add_catalog, add_request, pairs, request_text, wait_for, whole_number
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, UsageError, hanging, inline_json, labelled, make_deck, note, show, show_json
+from helmdeck_core.cli import ExitCode, UsageError, hanging, inline_json, make_deck, note, show, show_json
 
 if TYPE_CHECKING:
     from helmdeck_agent.agent import ConfirmCallback
@@ -99,14 +99,14 @@ def exit_code_of_run(result: AgentRun) -> int:
 
 def run_lines(result: AgentRun) -> Iterator[str]:
     """A run as text: its plans, its steps with the reasons for executing them, and the outcome."""
-    yield labelled("run", result.id)
-    width = max((len(label) for label, _ in result.explain()), default=0)
-    for label, text in result.explain():
-        indent = 2 if label in ("output", "failed") else 0
-        yield hanging(f"{' ' * indent}{label.ljust(width - indent)}  ", text)
     spent = result.spent
     cost = f", {spent.cost_usd:.6f} US dollars" if spent.cost_usd else ""
-    yield labelled("usage", f"{spent.seconds:.1f} s, {spent.tokens:,} tokens for plans{cost}")
+    usage = f"{spent.seconds:.1f} s, {spent.tokens:,} tokens for plans{cost}"
+    rows = [("run", result.id), *result.explain(), ("usage", usage)]
+    width = max(len(label) for label, _ in rows)
+    for label, text in rows:
+        indent = 2 if label in ("output", "failed") else 0
+        yield hanging(f"{' ' * indent}{label.ljust(width - indent)}  ", text)
 
 
 def _limits(arguments: argparse.Namespace, deck: Any) -> Any:

@@ -1,6 +1,8 @@
 """The command agent."""
 
+import io
 import json
+import sys
 
 import pytest
 
@@ -78,6 +80,24 @@ def test_yes_confirms(cli, scripted):
     done = cli("agent", "read and post", "--yes", "--json")
     assert done.code == 0
     assert [each["entry_id"] for each in done.data["steps"]] == ["web.read", "web.post"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "outcome"), [("y\n", 0, "done"), ("n\n", 25, "declined"), ("", 25, "declined")]
+)
+def test_terminal_confirms_each_step_and_shows_its_arguments(cli, scripted, monkeypatch, line, code, outcome):
+    scripted(plan(READ, step("web.post", text="y\x1b[2J")))
+    monkeypatch.setattr(sys, "stdin", Terminal(line))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    done = cli("agent", "read and post", "--json")
+    assert (done.code, done.data["outcome"]) == (code, outcome)
+    assert "step 2: web.post (not annotated as read-only)" in done.err
+    assert "\x1b[2J" not in done.err
 
 
 def test_dry_run_and_limits(cli, scripted):
