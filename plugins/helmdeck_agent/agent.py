@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal
 
 import attrs
 
-from helmdeck_agent.loop import AgentLoop, Approval, Finish
-from helmdeck_agent.policy import Policy
-from helmdeck_agent.program import AgentTask, PackPlanner, drive, result_of, resumable
-from helmdeck_agent.run_data import AgentLimits, AgentOutcome, AgentRun, AgentStep, Spent
-from helmdeck_agent.services import DeckContext, MemorySteps
-from helmdeck_agent.tool_turns import Toolbox, ToolPlanner, forget
+from helmdeck_agent.loop import Approval
+from helmdeck_agent.program import resumable
+from helmdeck_agent.run_data import AgentLimits, AgentRun, AgentStep
+from helmdeck_agent.run_program import CONFIRMATIONS, KIND, AgentInputs
+from helmdeck_agent.tool_turns import Toolbox
 from helmdeck_core import EMPTY, Helmdeck, PackError, PackErrorCode
+from helmdeck_run_kit import Run, RunRecord, RunState, failure_error, new_run_id, runs_of
 
 ConfirmCallback = Callable[[AgentStep], bool | Awaitable[bool]]
 """Takes a step with its resolved arguments; only ``True`` confirms it."""
@@ -74,7 +73,7 @@ class Agent:
         context: str = "",
         defaults: Mapping[str, Any] = EMPTY,
         dry_run: bool = False,
-        resume: AgentRun | None = None,
+        resume: AgentRun | str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> AgentRun:
         """Run a request until it is done, or until a limit, a failure or a missing confirmation ends it.
@@ -83,49 +82,72 @@ class Agent:
 
         :param intent: the request in plain words; it may contain documents.
         :param dry_run: plan once, and execute nothing.
-        :param resume: an earlier run of the same request: what succeeded is not executed again.
+        :param resume: an earlier run of the same request, or its id: what succeeded is not executed again.
         :param progress: called with a short text before every plan and step.
         :raises PackError: the request is empty, or differs from that of the run to resume.
         :raises CatalogError: the catalog cannot be loaded.
         """
         if not intent.strip():
             raise PackError("agent", PackErrorCode.INVALID_INPUT, "the request is empty; describe what to do")
-        if resume is not None and resume.intent != intent:
+        resumed = None if resume is None else await self._record(resume)
+        if resumed is not None and resumed.run.inputs["intent"] != intent:
             raise PackError(
                 "agent", PackErrorCode.INVALID_INPUT, "a run is resumed with the request that it started with"
             )
-        task = AgentTask(
-            intent=intent, context=context, defaults=defaults, limits=self._limits, confirm=self._as_coroutine
+        await asyncio.to_thread(lambda: self._deck.catalog)  # its first use may start servers
+        engine = runs_of(self._deck)
+        done: Mapping[str, Any] = {}
+        if resumed is not None:
+            done = resumable({step.id: step.result for step in resumed.steps if step.failure is None})
+        inputs = AgentInputs(
+            intent=intent,
+            context=context,
+            defaults=dict(defaults),
+            limits=attrs.asdict(self._limits),
+            policy=self._policy,
+            approval=self._approval.value,
+            is_dry_run=dry_run,
+            tools=await self._tools(intent) if self._mode == "tools" else None,
         )
-        steps = MemorySteps(resumable(resume.record) if resume is not None else {})
-        services = DeckContext(self._deck, self._model, self._caller, progress or _no_progress)
-        catalog = await asyncio.to_thread(lambda: self._deck.catalog)  # its first use may start servers
-        policy = Policy(catalog, self._policy)
-        run_id = resume.id if resume is not None else uuid.uuid4().hex[:16]
-        options: Any = {"approval": self._approval, "is_dry_run": dry_run, "stops_at_repetition": self._mode == "plan"}
-        loop = AgentLoop(intent, policy, self._limits, **options)
-        if self._mode == "plan":
-            end = await drive(loop, task, PackPlanner(task), steps, services)
-            return result_of(run_id, loop, task, end, steps.record)
-        return await self._with_tools(loop, task, run_id, steps, services)
-
-    async def _with_tools(
-        self, loop: AgentLoop, task: AgentTask, run_id: str, steps: MemorySteps, services: DeckContext
-    ) -> AgentRun:
-        selection = await asyncio.to_thread(
-            lambda: self._deck.select(task.intent, model=self._model, caller=self._caller)
+        run = Run(
+            id=new_run_id(),
+            kind=KIND,
+            name=self._mode,
+            inputs=attrs.asdict(inputs),
+            caller=self._caller,
+            model=self._model,
+            done=done,
+            resumes=resumed.run.id if resumed is not None else "",
         )
-        planner = ToolPlanner(task, Toolbox.of(selection.entries), run_id)
+        if self._confirm is not None:
+            CONFIRMATIONS[run.id] = self._as_coroutine
         try:
-            end = await drive(loop, task, planner, steps, services)
-            if end.outcome in (AgentOutcome.STEP_LIMIT, AgentOutcome.NO_PROGRESS):
-                result = await steps.run("summary", planner.summarize, loop.spent, tuple(loop.steps), services)
-                loop.spent += Spent(**result["spent"])
-                text = str((result["output"] or {}).get("text", "")).strip()
-                return result_of(run_id, loop, task, end if text else _without_summary(end), steps.record, text)
+            record = await engine.execute(run, progress)
         finally:
-            forget(run_id)
-        return result_of(run_id, loop, task, end, steps.record, planner.text)
+            CONFIRMATIONS.pop(run.id, None)
+        if record.state is not RunState.SUCCEEDED:
+            raise failure_error("agent", record.failure or {"message": record.state.value})
+        return AgentRun.from_dict(record.output)
+
+    async def aresume(self, run_id: str, *, progress: Callable[[str], None] | None = None) -> AgentRun:
+        """Resume a recorded run with its own request, as a new run: what succeeded is not executed again.
+
+        :raises PackError: there is no such run.
+        """
+        inputs = AgentInputs(**(await self._record(run_id)).run.inputs)
+        options: Any = {"context": inputs.context, "defaults": inputs.defaults}
+        return await self.arun(inputs.intent, resume=run_id, progress=progress, **options)
+
+    async def _tools(self, intent: str) -> Mapping[str, Any]:
+        selection = await asyncio.to_thread(lambda: self._deck.select(intent, model=self._model, caller=self._caller))
+        return Toolbox.of(selection.entries).to_data()
+
+    async def _record(self, resume: AgentRun | str) -> RunRecord:
+        run_id = resume if isinstance(resume, str) else resume.id
+        record = await runs_of(self._deck).record(run_id)
+        if record is None or record.run.kind != KIND:
+            raise PackError("agent", PackErrorCode.INVALID_INPUT, f"there is no agent run {run_id!r}")
+        return record
 
     async def _as_coroutine(self, step: AgentStep) -> bool:
         assert self._confirm is not None
@@ -137,11 +159,3 @@ def configured_limits(deck: Helmdeck) -> AgentLimits:
     """Return the limits of ``[agent]``."""
     config, names = deck.runtime.config.agent, attrs.fields_dict(AgentLimits)
     return AgentLimits(**{name: getattr(config, name) for name in names if hasattr(config, name)})
-
-
-def _without_summary(end: Finish) -> Finish:
-    return Finish(end.outcome, f"{end.reason}; the model gave no summary")
-
-
-def _no_progress(message: str) -> None:
-    """No-op progress callback."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from helmdeck_command_kit import add_catalog, add_request, pairs, request_text, wait_for, whole_number
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, hanging, inline_json, make_deck, note, show, show_json
+from helmdeck_core.cli import ExitCode, UsageError, hanging, inline_json, make_deck, note, show, show_json
 
 if TYPE_CHECKING:
     from helmdeck_agent.agent import ConfirmCallback
@@ -40,6 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="plan",
         help="plan: ask for plans, which every model can give; tools: let the model call tools natively; default: plan",
     )
+    parser.add_argument(
+        "--resume", metavar="RUN", help="continue a run that ended early, by its id; takes its request from the record"
+    )
     parser.add_argument("--dry-run", action="store_true", help="show the plan and what would need a confirmation")
     parser.add_argument(
         "--yes",
@@ -57,7 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the request and print what happened."""
     from helmdeck_agent.agent import Agent
 
-    request = request_text(arguments)
+    if arguments.resume is not None and (arguments.request or arguments.document):
+        raise UsageError("--resume takes the request from the record; leave the request out")
+
+    request = request_text(arguments) if arguments.resume is None else ""
     defaults = pairs(arguments.default, "--default")
     deck = make_deck(arguments)
 
@@ -70,6 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
             limits=_limits(arguments, deck),
             mode=arguments.mode,
         )
+        if arguments.resume is not None:
+            return await agent.aresume(arguments.resume, progress=progress)
         return await agent.arun(
             request, context=arguments.context, defaults=defaults, dry_run=arguments.dry_run, progress=progress
         )
@@ -94,7 +102,7 @@ def run_lines(result: AgentRun) -> Iterator[str]:
     spent = result.spent
     cost = f", {spent.cost_usd:.6f} US dollars" if spent.cost_usd else ""
     usage = f"{spent.seconds:.1f} s, {spent.tokens:,} tokens for plans{cost}"
-    rows = [*result.explain(), ("usage", usage)]
+    rows = [("run", result.id), *result.explain(), ("usage", usage)]
     width = max(len(label) for label, _ in rows)
     for label, text in rows:
         indent = 2 if label in ("output", "failed") else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from helmdeck_core import Pack, PackContext, hookimpl
+from helmdeck_core import Pack, PackContext, RunProgram, hookimpl
 
 TURN_PACK = "helmdeck.agent_turn"
 
@@ -14,6 +14,18 @@ async def _run(context: PackContext, data: Mapping[str, Any]) -> Mapping[str, An
     from helmdeck_agent.tool_turns import run_turn
 
     return await run_turn(context, data)
+
+
+async def _run_agent(run: Any, steps: Any, context: Any) -> Any:
+    from helmdeck_agent.run_program import run_agent
+
+    return await run_agent(run, steps, context)
+
+
+@hookimpl
+def helmdeck_run_programs() -> Sequence[RunProgram]:
+    """Contribute the program of agent runs."""
+    return (RunProgram(name="agent", run=_run_agent),)
 
 
 @hookimpl

@@ -10,8 +10,8 @@ import attrs
 
 from helmdeck_agent.loop import AgentLoop, Confirm, Finish, MakePlan, RunStep
 from helmdeck_agent.run_data import AgentLimits, AgentRun, AgentStep, Spent
-from helmdeck_agent.services import PackOutcome, RunContext, RunSteps
 from helmdeck_core import CallFailed, CallLimits, PackError
+from helmdeck_run_kit import PackOutcome, RunContext, RunSteps
 
 PLAN_PACK = "helmdeck.plan"
 
@@ -88,9 +88,7 @@ def resumable(record: Mapping[str, Any]) -> dict[str, Any]:
     return selected
 
 
-def result_of(
-    run_id: str, loop: AgentLoop, task: AgentTask, end: Finish, record: Mapping[str, Any], text: str = ""
-) -> AgentRun:
+def result_of(run_id: str, loop: AgentLoop, task: AgentTask, end: Finish, text: str = "") -> AgentRun:
     """Return the result of a loop that ended."""
     return AgentRun(
         id=run_id,
@@ -102,7 +100,6 @@ def result_of(
         gaps=tuple(loop.gaps),
         spent=loop.spent,
         text=text,
-        record=record,
     )
 
 

@@ -117,7 +117,6 @@ class AgentRun:
     :ivar reason: the outcome in words, with what to do next.
     :ivar plans: facts of every planning call: model, variant, outcome, tokens, id of the call.
     :ivar text: the last text of the model; only native tool turns have one.
-    :ivar record: results of everything that is not executed again when the run is resumed, by step id.
     """
 
     id: str
@@ -129,7 +128,6 @@ class AgentRun:
     gaps: tuple[str, ...] = ()
     spent: Spent = Spent()
     text: str = ""
-    record: Mapping[str, Any] = attrs.field(default=EMPTY, repr=False)
 
     @property
     def outputs(self) -> Mapping[int, Any]:
@@ -137,9 +135,10 @@ class AgentRun:
         return {step.number: step.output for step in self.steps if step.output is not None}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the wire form, without the intent and the record."""
+        """Return the wire form; empty fields are left out."""
         wire: dict[str, Any] = {
             "run": self.id,
+            "intent": self.intent,
             "outcome": self.outcome.value,
             "reason": self.reason,
             "steps": [step.to_dict() for step in self.steps],
@@ -150,6 +149,21 @@ class AgentRun:
             wire["spent"]["cost_usd"] = self.spent.cost_usd
         wire |= {"gaps": list(self.gaps)} if self.gaps else {}
         return wire | ({"text": self.text} if self.text else {})
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> AgentRun:
+        """Return the run of its wire form."""
+        return cls(
+            id=data["run"],
+            intent=data["intent"],
+            outcome=AgentOutcome(data["outcome"]),
+            reason=data["reason"],
+            steps=tuple(AgentStep(**step) for step in data["steps"]),
+            plans=tuple(data["plans"]),
+            gaps=tuple(data.get("gaps", ())),
+            spent=Spent(**data["spent"]),
+            text=data.get("text", ""),
+        )
 
     def explain(self) -> Iterator[tuple[str, str]]:
         """Yield what happened, and why, as labels and texts."""

@@ -19,7 +19,6 @@ from helmdeck_agent.outputs import failure_text
 from helmdeck_agent.plugin import TURN_PACK
 from helmdeck_agent.program import AgentTask, limits_left, model_result
 from helmdeck_agent.run_data import AgentStep, Spent
-from helmdeck_agent.services import RunContext
 from helmdeck_core import (
     ChatRequest,
     Entry,
@@ -33,6 +32,7 @@ from helmdeck_core import (
     ToolDefinition,
     ToolTurn,
 )
+from helmdeck_run_kit import RunContext
 
 MAX_TOOLS = 64
 MAX_NAME_CHARS = 64
@@ -70,9 +70,15 @@ class Toolbox:
         definitions = tuple(ToolDefinition(name, e.description, e.input_schema or empty) for name, e in names.items())
         return cls(definitions, {name: entry.id for name, entry in names.items()})
 
-    def to_data(self) -> list[dict[str, Any]]:
-        """Return the definitions as plain data."""
-        return [attrs.asdict(each, recurse=False) for each in self.definitions]
+    def to_data(self) -> dict[str, Any]:
+        """Return the tools as plain data."""
+        definitions = [attrs.asdict(each, recurse=False) for each in self.definitions]
+        return {"definitions": definitions, "ids": dict(self.ids)}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Toolbox:
+        """Return the tools of plain data."""
+        return cls(tuple(ToolDefinition(**each) for each in data["definitions"]), data["ids"])
 
 
 def _name(entry_id: str) -> str:
@@ -136,7 +142,7 @@ class ToolPlanner:
         arguments = {
             "intent": "\n\n".join(filter(None, [self._task.context, self._task.intent])),
             "messages": [*_messages(self.turns, steps)],
-            "tools": self._tools.to_data(),
+            "tools": self._tools.to_data()["definitions"],
             "run": self._run_id,
             "is_last": is_last,
         }

@@ -59,7 +59,8 @@ def test_read_only_request_runs_and_is_explained(cli, scripted):
     done = cli("agent", "read the page")
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
     assert done.code == 0
-    assert lines[0].startswith("plan scripted/any (")
+    assert lines[0].startswith("run ")
+    assert lines[1].startswith("plan scripted/any (")
     assert "step 1 web.read: needed for web.read; annotated as read-only" in lines
     assert "outcome done: 1 step executed" in lines
 
