@@ -39,7 +39,7 @@ from helmdeck_gateway.parsed import (
 from helmdeck_gateway.problems import Problem, invalid
 from helmdeck_gateway.reply import CallsOut, Opening, Reply
 
-FAMILY: Final = "openai"
+FAMILY: str = "openai"
 """The plugin whose providers speak the dialect."""
 
 _READ = frozenset(
