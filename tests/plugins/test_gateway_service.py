@@ -297,7 +297,7 @@ def test_accepted_connections_send_small_writes_at_once():
             assert accepted.proto == socket.IPPROTO_TCP, "asyncio sets TCP_NODELAY only then"
 
 
-def test_slow_body_is_given_up(virtual_time):
+def test_body_that_does_not_arrive_in_time_is_refused(virtual_time):
     async def run():
         sent = []
 
