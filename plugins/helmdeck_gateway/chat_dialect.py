@@ -39,7 +39,7 @@ from helmdeck_gateway.parsed import (
 from helmdeck_gateway.problems import Problem, invalid
 from helmdeck_gateway.reply import CallsOut, Opening, Reply
 
-FAMILY: Final = "openai"
+FAMILY: str = "openai"
 """The plugin whose providers speak the dialect."""
 
 _READ = frozenset(
@@ -89,7 +89,9 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf) -> Parsed:
     tools = [_tool(each, f"tools[{i}]") for i, each in enumerate(objects(body.get("tools") or [], "tools"))]
     stop = field(body, "stop", (str, list))
     native = {name: value for name, value in body.items() if name not in _READ and value is not None}
-    dropped = tuple(name for name in _NEVER if native.pop(name, None) not in (None, False))
+    dropped = [name for name in _NEVER if native.pop(name, None) not in (None, False)]
+    if any(each["function"].get("strict") for each in body.get("tools") or ()):
+        dropped.append("tools.function.strict")
     shared: dict[str, Any] = {name: native[name] for name in ("top_p", "parallel_tool_calls") if name in native}
     if "reasoning_effort" in native:
         shared["effort"] = native["reasoning_effort"]
@@ -112,7 +114,7 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf) -> Parsed:
         has_usage=bool(options.get("include_usage")),
         native=native,
         shared=shared,
-        dropped=dropped,
+        dropped=tuple(dropped),
         body=body,
     )
 

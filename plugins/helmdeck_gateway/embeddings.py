@@ -10,6 +10,7 @@ from helmdeck_core import CallFailed, Helmdeck, InvalidRequest, ProviderPool
 from helmdeck_gateway import chat_dialect
 from helmdeck_gateway.endpoint import CallEndpoint, Disconnected, Door, read_json, send_whole
 from helmdeck_gateway.parsed import required
+from helmdeck_gateway.targets import listed
 from helmdeck_provider_kit import ErrorRules, HttpConnection, decode_body, encode_payload
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class EmbeddingsEndpoint(CallEndpoint):
             return await self._refuse(send, attrs.evolve(exc, model=exc.model or model), None)
         except Exception as exc:
             return await self._refuse(send, exc, None)
-        await send_whole(send, 200, response.body, {"x-helmdeck-model": model.encode("ascii", "replace").decode()})
+        await send_whole(send, 200, response.body, {"x-helmdeck-model": listed([model])})
         return 200
 
     def _connection(self, provider: str) -> HttpConnection:

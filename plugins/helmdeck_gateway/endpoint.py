@@ -24,6 +24,8 @@ from helmdeck_gateway.service import Service, Work
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
+BODY_S: Final = 60
+"""Seconds until the body of a request must be complete."""
 _JSON: Final = b"application/json"
 _SSE: Final = b"text/event-stream; charset=utf-8"
 _decode = msgspec.json.Decoder().decode
@@ -271,7 +273,12 @@ async def read_json(scope: Scope, receive: Receive, most: int) -> dict[str, Any]
     :raises Problem: it is too large, or not a JSON object.
     :raises Disconnected: the client closed the connection.
     """
-    data = await read_body(scope, receive, most)
+    try:
+        async with asyncio.timeout(BODY_S):
+            data = await read_body(scope, receive, most)
+    except TimeoutError:
+        message = f"the body did not arrive within {BODY_S} seconds"
+        raise Problem(message=message, status=408, kind="timeout_error", code="request_timeout") from None
     try:
         body = _decode(data)
     except (msgspec.DecodeError, RecursionError) as exc:

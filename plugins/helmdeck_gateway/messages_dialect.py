@@ -39,7 +39,7 @@ from helmdeck_gateway.parsed import (
 )
 from helmdeck_gateway.problems import invalid
 
-FAMILY: Final = "anthropic"
+FAMILY: str = "anthropic"
 """The plugin whose providers speak the dialect, and the key of their data in ``Message.opaque``."""
 
 _READ = frozenset(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from helmdeck_core import (
     EMPTY,
@@ -36,7 +36,7 @@ from helmdeck_gateway.responses_writer import Writer as Writer
 from helmdeck_gateway.responses_writer import error as error
 from helmdeck_gateway.responses_writer import whole as whole
 
-FAMILY: Final = "responses"
+FAMILY: str = "responses"
 """The plugin whose providers speak the dialect."""
 
 _READ = frozenset(

@@ -30,6 +30,9 @@ from helmdeck_gateway.tool_budget import Narrower
 
 NO_LIMITS = CallLimits()
 
+MODEL_FIELDS = frozenset(("models", "route", "fallbacks", "plugins", "preset"))
+"""Fields that make an upstream call other models; a sender whose models are limited cannot use them."""
+
 PLAN_MODEL = "helmdeck/plan"
 """The model name that plans a request over the catalog instead of sending it."""
 
@@ -112,7 +115,11 @@ class Service:
                 dropped=dropped, limits=self._limits,
             )  # fmt: skip
         target = self.targets.find(name)
-        extra, left_out = extra_fields(family, target, parsed.native, parsed.shared)
+        native = parsed.native
+        if principal.models is not None:  # routers such as OpenRouter would call other models
+            native = {field: value for field, value in native.items() if field not in MODEL_FIELDS}
+        extra, left_out = extra_fields(family, target, native, parsed.shared)
+        left_out = (*left_out, *(field for field in parsed.native if field not in native))
         work = Work(
             parsed=parsed,
             request=attrs.evolve(parsed.request, model=target.model, extra=extra),

@@ -1,5 +1,6 @@
 """What the gateway adds to a call: narrowed tools, plans, keys, call traces, embeddings, and its operation."""
 
+import asyncio
 import json
 import re
 import socket
@@ -7,8 +8,21 @@ import socket
 import attrs
 import pytest
 
-from helmdeck_core import CallLimits, ChatRequest, Message, Role, SecretRef, TextPart, ToolCall, ToolDefinition
-from helmdeck_gateway import GatewaySettings, Principal, Problem
+from helmdeck_core import (
+    CallLimits,
+    ChatRequest,
+    Config,
+    LoadedConfig,
+    Message,
+    Role,
+    SecretRef,
+    TextPart,
+    ToolCall,
+    ToolDefinition,
+)
+from helmdeck_core.cli import main
+from helmdeck_gateway import Gateway, GatewaySettings, Principal, Problem
+from helmdeck_gateway.command import with_sinks
 from helmdeck_gateway.principals import SharedKey
 from helmdeck_gateway.server import Address
 from helmdeck_gateway.tool_budget import Narrower, size_of
@@ -218,6 +232,8 @@ def test_authoriser_decides_who_may_use_which_model(server, many):
         server.requests.clear()
         assert send("one", tools=wire(many)).status == 200
         assert len(server.requests[0].body["tools"]) == len(many)
+        assert send("one", models=["up/other"], route="fallback").headers["x-helmdeck-dropped"] == "models, route"
+        assert "models" not in server.requests[-1].body
         assert send("one", model="local/lexical").body["error"]["code"] == "model_not_allowed"
         assert send("one", "/v1/embeddings", model="up/e").status == 403
         answer = send("two", "/v1/responses", input="hi")
@@ -279,3 +295,44 @@ def test_accepted_connections_send_small_writes_at_once():
         accepted, _ = listener.accept()
         with accepted:
             assert accepted.proto == socket.IPPROTO_TCP, "asyncio sets TCP_NODELAY only then"
+
+
+def test_body_that_does_not_arrive_in_time_is_refused(virtual_time):
+    async def run():
+        sent = []
+
+        async def receive():
+            await asyncio.Event().wait()
+
+        async def send(message):
+            sent.append(message)
+
+        async with make_deck() as deck:
+            scope = {"type": "http", "method": "POST", "path": "/v1/messages", "headers": [], "root_path": ""}
+            await Gateway(deck).app(scope, receive, send)
+        return sent[0]["status"]
+
+    assert asyncio.run(run()) == 408
+
+
+def test_command_names_the_missing_key_and_every_mistake(capsys, tmp_path):
+    def helmdeck(*arguments):
+        code = main([*arguments, "--no-plugins"])
+        return code, *capsys.readouterr()
+
+    file = tmp_path / "helmdeck.toml"
+    file.write_text("[gateway]\nping = 5\nmax_request = 5\n")
+    code, _, err = helmdeck("serve", "--config", str(file))
+    assert code == 2
+    assert "'ping_s'" in err and "'max_requests'" in err
+    file.write_text("")
+    code, _, err = helmdeck("serve", "--config", str(file), "--host", "0.0.0.0")
+    assert (code, "[gateway] key" in err) == (2, True)
+
+
+def test_sinks_of_the_gateway_are_enabled_once_and_can_be_left_out():
+    loaded = LoadedConfig(Config(), {})
+    assert with_sinks(loaded, has_traces=True).config.events.sinks == ("gateway", "traces")
+    assert with_sinks(loaded, has_traces=False).config.events.sinks == ("gateway",)
+    again = with_sinks(with_sinks(loaded, has_traces=True), has_traces=True)
+    assert again.config.events.sinks == ("gateway", "traces")
