@@ -94,8 +94,8 @@ class _Execution:
         while True:
             facts["attempts"] += 1
             outcome = await self._attempt(step, arguments)
-            costs = (facts["cost_usd"], outcome.cost_usd)
-            facts["cost_usd"] = None if None in costs else sum(costs)
+            is_unknown = outcome.cost_usd is None or facts["cost_usd"] is None
+            facts["cost_usd"] = None if is_unknown else facts["cost_usd"] + (outcome.cost_usd or 0.0)
             if outcome.error is None:
                 return {**facts, "output": outcome.output, "duration_s": round(outcome.duration_s, 4)}
             failure = failure_data(outcome.error)
