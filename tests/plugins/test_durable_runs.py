@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import subprocess
 import sys
 import uuid
+from pathlib import Path
 
 import attrs
 import pytest
@@ -12,7 +14,7 @@ from benchmarks.runs.durability import trial
 from helmdeck_core import ConfigError
 from helmdeck_plugins.run_engines import durable_host
 from helmdeck_run_kit import RecordsError, runs_of
-from tests.plugins.pipelines_support import CHAIN, deck_of
+from tests.plugins.pipelines_support import CHAIN, TEXT, deck_of, pack_of
 
 pytest.importorskip("dbos")
 pytest.importorskip("aiosqlite")
@@ -42,6 +44,48 @@ def test_killed_workers_lose_no_run_and_repeat_no_recorded_step(url, tmp_path):
     outcome = asyncio.run(trial("test", url, tmp_path, runs=3, kills=1, workers=1, step_s=0.4, pause_s=(1.6, 1.8)))
     assert (outcome.kills, outcome.finished, outcome.right, outcome.steps) == (1, 3, 3, 15)
     assert outcome.repeated_done == 0
+
+
+STEPS = [
+    {"id": "one", "pack": "test.note", "with": {"text": "one"}},
+    {"id": "two", "pack": "test.note", "with": {"text": "two"}, "needs": ["one"]},
+]
+
+KILLED = """
+import asyncio, sys
+from tests.plugins.pipelines_support import TEXT, deck_of, pack_of
+from tests.plugins.test_durable_runs import STEPS
+
+async def note(context, arguments):
+    print(arguments["text"], flush=True)
+    if arguments["text"] == "two":
+        await asyncio.Event().wait()
+    return arguments
+
+deck_of({"p": {"steps": STEPS}}, pack_of("test.note", note, {"text": TEXT}), engine="dbos", url=sys.argv[1]).run("p", {})
+"""
+
+
+def test_the_next_call_continues_the_run_of_a_killed_process(tmp_path, monkeypatch):
+    monkeypatch.setattr(durable_host, "SILENT_AFTER_S", 0.0)
+    url, seen = f"sqlite:{tmp_path / 'runs.db'}", []
+    root = Path(__file__).parents[2]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (root, root / "plugins")))}
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, url], stdout=subprocess.PIPE, text=True, env=environ
+    ) as killed:
+        assert [killed.stdout.readline(), killed.stdout.readline()] == ["one\n", "two\n"]
+        killed.kill()
+
+    async def note(_, arguments):
+        seen.append(arguments["text"])
+        return dict(arguments)
+
+    with deck_of({"p": {"steps": STEPS}}, pack_of("test.note", note, {"text": TEXT}), engine="dbos", url=url) as deck:
+        result = deck.run("p", {})
+    assert seen == ["two"]
+    assert result["coalesced"]
+    assert result["outputs"] == {"one": {"text": "one"}, "two": {"text": "two"}}
 
 
 def test_a_process_has_one_durable_database(tmp_path):

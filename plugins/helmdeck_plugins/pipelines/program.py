@@ -94,8 +94,9 @@ class _Execution:
         while True:
             facts["attempts"] += 1
             outcome = await self._attempt(step, arguments)
-            costs = (facts["cost_usd"], outcome.cost_usd)
-            facts["cost_usd"] = None if None in costs else sum(costs)
+            spent_usd: float | None = facts["cost_usd"]
+            is_known = spent_usd is not None and outcome.cost_usd is not None
+            facts["cost_usd"] = (spent_usd or 0.0) + (outcome.cost_usd or 0.0) if is_known else None
             if outcome.error is None:
                 return {**facts, "output": outcome.output, "duration_s": round(outcome.duration_s, 4)}
             failure = failure_data(outcome.error)

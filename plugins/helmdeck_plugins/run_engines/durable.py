@@ -15,6 +15,7 @@ import msgspec
 
 from helmdeck_plugins.run_engines.database import checked_url
 from helmdeck_plugins.run_engines.durable_host import (
+    BEAT_S,
     QUEUE,
     WORKFLOW,
     Host,
@@ -144,7 +145,7 @@ class DbosEngine:
             self._callers[run_id] = self._callers.get(run_id, 0) + 1
             self.waiting.setdefault(run_id, report)
         try:
-            await self._in_host(lambda _: self._await_end(run, run_id))
+            await self._in_host(lambda _: self._await_end(run, run_id, is_joined=is_joined))
             record = await self.record(run_id, steps=False)
             assert record is not None
             return attrs.evolve(record, is_joined=is_joined)
@@ -172,18 +173,25 @@ class DbosEngine:
         if not last:
             return f"{run.key}-1", False
         if last[0].status in ACTIVE:
-            if last[0].status == "PENDING" and is_dead(last[0].executor_id or ""):
-                await self._host.recover(last[0].executor_id or "")  # no worker may be there to do it
             return last[0].workflow_id, True
         return f"{run.key}-{int(last[0].workflow_id.rpartition('-')[2]) + 1}", False
 
-    async def _await_end(self, run: Run, run_id: str) -> None:
+    async def _await_end(self, run: Run, run_id: str, *, is_joined: bool) -> None:
         with dbos.SetWorkflowID(run_id):
             handle = await dbos.DBOS.start_workflow_async(_workflow, run.to_dict())
         # Cancelling the caller does not cancel the workflow in the middle of a record.
         ended = asyncio.ensure_future(handle.get_result())
         ended.add_done_callback(lambda each: each.cancelled() or each.exception())  # the record has the failure
-        await asyncio.wait([ended])
+        while not (await asyncio.wait([ended], timeout=BEAT_S))[0]:
+            if is_joined:
+                await self._recover(run_id)
+
+    async def _recover(self, run_id: str) -> None:
+        """Continue a run whose process ended; no worker may be there to do it."""
+        found = await dbos.DBOS.list_workflows_async(workflow_ids=[run_id], load_input=False, load_output=False)
+        executor = (found[0].executor_id or "") if found and found[0].status == "PENDING" else ""
+        if executor and executor in await self._host.ended():
+            await self._host.recover(executor)
 
     async def submit(self, run: Run) -> str:
         """Queue a run for a worker; return its id."""
@@ -247,9 +255,9 @@ class DbosEngine:
 
     def close(self) -> None:
         """End this engine's part; the host is closed with its last engine."""
+        release_host(self)  # a run that starts meanwhile still has an engine
         if self in _engines:
             _engines.remove(self)
-        release_host(self)
 
 
 def _is_wanted(run: Run, kind: str, caller: str) -> bool:

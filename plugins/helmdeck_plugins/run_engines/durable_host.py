@@ -36,6 +36,9 @@ BEAT_S = 1.0
 DEAD_AFTER_S = 10.0
 """Seconds without a heartbeat after which a process of another host counts as ended."""
 
+SILENT_AFTER_S = 3.0
+"""The same for a process number of this host that does not exist; it may belong to another container."""
+
 CLOSE_S = 5.0
 
 PURGE_EVERY_S = 600.0
@@ -53,7 +56,7 @@ class HostInUseError(HelmdeckError):
 
     def __init__(self) -> None:
         super().__init__(
-            "this process uses the run engine 'dbos' with another database or other limits already, and DBOS allows "
+            "this process uses the run engine 'dbos' with another database already, and DBOS allows "
             "one per process; close the other deck first, or give both decks the same [runs]"
         )
 
@@ -145,7 +148,7 @@ class Host:
         purge_at_s = time.monotonic()
         while True:
             with contextlib.suppress(Exception):
-                for name in await self._ended():
+                for name in await self.ended():
                     await self.recover(name)
                     await self._change("DELETE FROM helmdeck_executors WHERE id = ?", name)
                 if time.monotonic() >= purge_at_s:
@@ -165,14 +168,19 @@ class Host:
         """Queue the runs of a process that ended; of those that another process queued already, nothing happens."""
         await asyncio.to_thread(dbos.DBOS._recover_pending_workflows, [name])  # noqa: SLF001
 
-    async def _ended(self) -> list[str]:
-        def operation(session: Session) -> list[tuple[str, bool]]:
-            select = f"SELECT id, beat < {self._now} - {DEAD_AFTER_S} FROM helmdeck_executors"  # noqa: S608
-            rows = session.rows(select)
-            return [(str(name), bool(is_late)) for name, is_late in rows]
+    async def ended(self) -> list[str]:
+        """Return the processes that ended and may have left runs."""
+
+        def operation(session: Session) -> list[tuple[str, float]]:
+            rows = session.rows(f"SELECT id, {self._now} - beat FROM helmdeck_executors")  # noqa: S608
+            return [(str(name), float(silent_s)) for name, silent_s in rows]
 
         rows = await asyncio.wrap_future(self._database.submit(operation))
-        return [name for name, is_late in rows if name != executor_id() and (is_late or is_dead(name))]
+        return [
+            name
+            for name, silent_s in rows
+            if name != executor_id() and silent_s > (SILENT_AFTER_S if is_dead(name) else DEAD_AFTER_S)
+        ]
 
     def close(self) -> None:
         """Stop this process's part; workers continue its runs."""

@@ -51,6 +51,8 @@ def is_dead(executor: str) -> bool:
         return False
     if int(number) == os.getpid():
         return token != TOKEN
+    if os.name == "nt":  # where the signal 0 interrupts the process
+        return False
     try:
         os.kill(int(number), 0)
     except ProcessLookupError:
