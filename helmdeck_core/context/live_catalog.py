@@ -101,7 +101,9 @@ class LiveCatalog:
         with self._lock:
             self._catalogs[name] = catalog
             if self._is_loaded:
-                self.library = Library(self._runtime, functools.partial(Catalog, self._merged().entries), self._settings)
+                self.library = Library(
+                    self._runtime, functools.partial(Catalog, self._merged().entries), self._settings
+                )
 
     def _warn(self, name: str, problem: str) -> None:
         self._runtime.emit(CatalogSourceFailed(source=name, detail=problem))

@@ -62,7 +62,7 @@ class PackError(HelmdeckError):
     pack: str
     code: PackErrorCode = attrs.field(converter=known_code)
     detail: str
-    output: Mapping[str, Any] = attrs.field(factory=dict, repr=False, kw_only=True)
+    output: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
 
     def __str__(self) -> str:
         return f"{self.pack}: {self.code.value}: {self.detail}"

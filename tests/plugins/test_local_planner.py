@@ -314,7 +314,9 @@ def test_text_that_the_request_does_not_state_stays_open() -> None:
 
 
 def test_a_very_long_document_is_left_out_of_the_arguments() -> None:
-    (step,) = ask(ANNOUNCEMENT * 20 + "\n\nplease draft a blog post about this", catalog=DESK)["steps"]
+    (step,) = ask("\n\n".join([ANNOUNCEMENT.strip()] * 20) + "\n\nplease draft a blog post about this", catalog=DESK)[
+        "steps"
+    ]
     assert step["tool"] == "blog.draft" and step["args"] == {}
 
 

@@ -51,7 +51,7 @@ def test_summary_without_a_model_copies_sentences_and_reports_it(deck):
     assert output["method"] == "extractive" and "no model is configured that writes" in output["findings"][0]
     assert all(sentence in TEXT for sentence in extracts.sentences(output["summary"]))
     assert len(extracts.sentences(output["summary"])) == 2 and "Cake" not in output["summary"]
-    focused = deck.run("text.summarize", {"text": TEXT, "length": 1, "focus": "cake", "style": "bullets"})
+    focused = deck.run("text.summarize", {"text": TEXT, "length": 1, "focus": "cake", "form": "bullets"})
     assert focused["summary"] == "- Cake is nice."
 
 

@@ -320,7 +320,7 @@ def test_reasoning_is_separate_from_text(sdk, asking):
     with asking("draft_in_reasoning") as ask:
         answer = ask()
     assert (answer.text, answer.stop) == ("", sdk.stops[0])
-    assert answer.reasoning_content.startswith("I could answer {") and answer.reasoning_content.endswith("but first")
+    assert answer.reasoning.startswith("I could answer {") and answer.reasoning.endswith("but first")
 
 
 def test_truncated_response_has_its_stop_reason(sdk, asking):

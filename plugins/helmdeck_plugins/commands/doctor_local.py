@@ -113,6 +113,8 @@ def check_stores(config: Config, sinks: Mapping[str, EventSink]) -> Iterator[Fin
         yield ok("store", "history", "off")
     else:
         scheme, _, target = config.history.url.partition(":")
+        if scheme == "sqlite" and not target:
+            target = str(Path(os.environ.get("HELMDECK_DATA_DIR") or "~/.helmdeck") / "history.db")
         if scheme == "sqlite":
             yield from _check_file("history", target)
         else:

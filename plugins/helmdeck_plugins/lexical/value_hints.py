@@ -39,7 +39,7 @@ _ALTERNATIVES: Final = re.compile(
     r"\b(?:and/or|he/she|she/he|his/her|him/her|yes/no|on/off|true/false|input/output|in/out)\b", re.IGNORECASE
 )
 # Every value has one of these.
-_MARK: Final = re.compile(r"[/#]|\.\w")
+_MARK: Final = re.compile(r"[/#\d]|\.\w")
 WEIGHT: Final = 0.8
 """The weight of a word that only a value stands for; a word of the request has 1."""
 

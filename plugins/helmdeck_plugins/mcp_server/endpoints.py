@@ -119,7 +119,8 @@ def listen(endpoint: HttpEndpoint) -> socket.socket:
     :raises UsageError: it cannot be bound.
     """
     family = socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio turns off Nagle's delay only where the protocol is named.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((endpoint.host, endpoint.port))

@@ -153,7 +153,7 @@ async def summarize(
     text: str,
     length: Annotated[int, msgspec.Meta(ge=1, le=30)] = 3,
     focus: str = "",
-    style: Literal["sentences", "bullets"] = "sentences",
+    form: Literal["sentences", "bullets"] = "sentences",
 ) -> Summary:
     """Condense a text.
 
@@ -185,7 +185,7 @@ async def summarize(
         if len(points) > length:
             findings.append(f"{len(points)} points, of at most {length}")
         findings += _number_findings(" ".join(points), text)
-    joined = "\n".join(f"- {point}" for point in points) if style == "bullets" else " ".join(points)
+    joined = "\n".join(f"- {point}" for point in points) if form == "bullets" else " ".join(points)
     return Summary(joined, "extractive" if answer is None else answer.model, findings)
 
 
