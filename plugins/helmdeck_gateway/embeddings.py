@@ -40,7 +40,7 @@ class EmbeddingsEndpoint(CallEndpoint):
             provider, _, upstream_model = model.partition("/")
             if not upstream_model or not target.families & FAMILIES:
                 detail = "embeddings need a model of a provider with OpenAI's API, as provider/model"
-                raise InvalidRequest(f"{model!r} has no embeddings", detail=detail, model=model)
+                raise InvalidRequest(f"{model!r} has no embeddings", sub_cause="model", detail=detail, model=model)
             connection = self._connection(provider)
             key = connection.key()
             secrets = connection.secrets(key)

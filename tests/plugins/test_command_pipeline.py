@@ -67,11 +67,11 @@ steps = [{ id = "a", pack = "test.shot", with = {} }]
 def project(tmp_path, monkeypatch):
     """A folder with a configuration, pipelines and a plugin."""
     folder = tmp_path / "site"
-    (folder / "acme_runs-1.0.dist-info").mkdir(parents=True)
-    (folder / "acme_runs.py").write_text(PLUGIN)
-    info = folder / "acme_runs-1.0.dist-info"
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-runs\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[helmdeck]\nacme_runs = acme_runs\n")
+    (folder / "reading_packs-1.0.dist-info").mkdir(parents=True)
+    (folder / "reading_packs.py").write_text(PLUGIN)
+    info = folder / "reading_packs-1.0.dist-info"
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: reading-packs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[helmdeck]\nreading_packs = reading_packs\n")
     monkeypatch.syspath_prepend(str(folder))
     (tmp_path / "pipelines.toml").write_text(PIPELINES)
     (tmp_path / "helmdeck.toml").write_text(
@@ -173,12 +173,12 @@ def test_a_worker_executes_a_queued_run_and_stops_on_a_signal(run, project, monk
     run_id = json.loads(out)["run_id"]
     script = (
         "import sys, threading, os, signal\n"
-        "from acme_runs import _shout\nimport acme_runs\n"
+        "from reading_packs import _shout\nimport reading_packs\n"
         "async def shout(context, arguments):\n"
         "    if arguments['text'] != 'hello':\n"
         "        print('last step', flush=True)\n"
         "    return await _shout(context, arguments)\n"
-        "acme_runs._shout = shout\n"
+        "reading_packs._shout = shout\n"
         "from helmdeck_core.cli import main\nsys.exit(main(['worker']))\n"
     )
     environ = {

@@ -92,4 +92,4 @@ def tool_error(entry_id: str, cause: str, detail: str) -> ToolError:
     :param detail: cleaned and redacted.
     """
     code, hint, next_action = _TEXTS[cause]
-    return ToolError(entry_id, code, detail, cause, hint, next_action)
+    return ToolError(entry_id, code, detail, cause=cause, hint=hint, next_action=next_action)
