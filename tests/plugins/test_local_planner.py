@@ -25,6 +25,7 @@ from helmdeck_core import (
     Task,
 )
 from helmdeck_plugins.lexical import helmdeck_providers
+from helmdeck_testing import make_deck
 
 ROOT = Path(__file__).parents[2]
 
@@ -311,6 +312,13 @@ def test_text_that_the_request_does_not_state_stays_open() -> None:
         step["args"] for step in ask("draft a blog post on bees, and generate an image", catalog=DESK)["steps"]
     )
     assert (post, image) == ({"brief": "bees"}, {})
+
+
+def test_no_sentence_of_a_document_is_lost() -> None:
+    request = "remember this, draft a blog post about it, and make an illustration"
+    with make_deck() as deck:
+        store, draft, _ = deck.plan(f"{ANNOUNCEMENT}\n\n{request}", model="local/lexical").steps
+    assert store.args["text"].split() == draft.args["brief"].split() == ANNOUNCEMENT.split()
 
 
 def test_a_very_long_document_is_left_out_of_the_arguments() -> None:

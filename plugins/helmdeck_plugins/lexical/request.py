@@ -80,7 +80,9 @@ def read(
                 weights[term] = chance
     threshold = _MIN_RELATIVE_CHANCE * max(chances, default=0.0)
     asking = [sentence for sentence, chance in zip(found, chances, strict=True) if chance >= threshold]
-    rest = [sentence.text for sentence, chance in zip(found, chances, strict=True) if chance < _ASKING]
+    # A sentence that is not split into clauses belongs to the document; otherwise no argument would contain it.
+    least = max(_ASKING, threshold)
+    rest = [sentence.text for sentence, chance in zip(found, chances, strict=True) if chance < least]
     return Reading(
         weights,
         tuple([clause for sentence in asking for clause in _clauses(sentence, verbs)]),
