@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -21,45 +21,29 @@ from typing import Any
 import attrs
 import numpy as np
 
-from benchmarks.selection.data import load
-from benchmarks.selection.documents import Document, chinese, documents, requests
+from benchmarks.selection.compose import FOLDS, MODES, Source, compose, fold_of, pasted, weight_of
+from benchmarks.selection.data import DataSet, load
+from benchmarks.selection.documents import Document, chinese, documents, multiline, requests
 from helmdeck_core import Catalog
 from helmdeck_plugins.lexical import cues, layout
+from helmdeck_plugins.lexical.borders import BORDER
 from helmdeck_plugins.lexical.index import LexicalIndex
-from helmdeck_plugins.lexical.layout import BORDER, LAYOUT, Text
-from helmdeck_plugins.lexical.sentences import sentences
+from helmdeck_plugins.lexical.layout import LAYOUT, Text
+from helmdeck_plugins.lexical.sentences import copies, sentences
 
 WEIGHTS = Path(layout.__file__).with_name("segmentation.json")
-JOINTS = ("\n\n", "\n\n", "\n", " ")
-LIST_JOINTS = (" ", " ", "\n", "\n", "\n\n", "\n- ")
-MODES = ("alone",) * 4 + ("last",) * 7 + ("first",) * 6 + ("around",) * 2 + ("inside",)
-# Kinds of documents that ask and command themselves, and announcements, are drawn twice as often.
-FREQUENT_KINDS = frozenset(
-    {document.kind for document in documents("older")}
-    | {"letter", "minutes", "thread", "essay", "announcement", "paste"}
-)
-RIDGE = 1.0
+RIDGE = 3.0
 # A label that misses more of the request than this is useless: no sentence border is where the document begins.
 MOST_MISSED = 0.25
 NAMES = (*(("request", name) for name in cues.FEATURES), *(("document", name) for name in cues.FEATURES),
-         *(("border", name) for name in BORDER), *(("layout", name) for name in LAYOUT))  # fmt: skip
+         *(("alone", name) for name in cues.FEATURES), *(("border", name) for name in BORDER), *(("layout", name) for name in LAYOUT))  # fmt: skip
 
 # With unit vectors as weights, the score of a layout is its vector of features.
 _UNITS = iter(np.eye(len(NAMES)))
-_PARTS: list[Any] = [[next(_UNITS) for _ in names] for names in (cues.FEATURES, cues.FEATURES, BORDER, LAYOUT)]
+_PARTS: list[Any] = [[next(_UNITS) for _ in names] for names in (*[cues.FEATURES] * 3, BORDER, LAYOUT)]
 UNITS = layout.Model(*_PARTS)
 
-Rank = Callable[[Sequence[str]], float]
 Array = np.ndarray[Any, Any]
-
-
-@attrs.frozen
-class Source:
-    """Requests of one data set, and the relevance to its catalog."""
-
-    name: str
-    texts: tuple[str, ...]
-    relevance: Rank
 
 
 @attrs.frozen(eq=False)
@@ -68,6 +52,7 @@ class Example:
 
     source: str
     document: str
+    fold: int
     mode: str
     rows: Array
     target: Array
@@ -81,86 +66,68 @@ def sources(folder: Path) -> list[Source]:
     for each in load(folder):
         index = LexicalIndex(Catalog.from_data(each.catalog, each.name))
         found.append(Source(each.name, tuple(row["intent"] for row in each.plain), index.relevance))
-    own = requests()
-    found.append(Source("own-en", tuple(text for language, text in own if language == "en"), found[1].relevance))
-    others = tuple(text for language, text in own if language not in ("en", "zh"))
-    found.append(Source("own-other", others, found[2].relevance))
+        found += small_catalogs(each)
+    own, lines = requests(), multiline("fit")
+    metatool = next(each for each in found if each.name.startswith("metatool"))
     catalog = LexicalIndex(Catalog.from_data(chinese()[0], "chinese"))
-    in_chinese = tuple(text for language, text in own if language == "zh")
-    found.append(Source("own-zh", in_chinese, catalog.relevance))
-    found.append(Source("own-zh-over-en", in_chinese, found[1].relevance))
+    for language in dict.fromkeys(language for language, _ in [*own, *lines]):
+        texts = tuple(text for each, text in [*own, *lines] if each == language and "\n" not in text)
+        several = tuple(text for each, text in [*own, *lines] if each == language and "\n" in text)
+        found.append(Source(f"own-{language}", texts or several, metatool.relevance, language, several))
+        if language == "zh":
+            found.append(Source("own-zh-over-zh", texts, catalog.relevance, language, several))
+    every = tuple(text for language, text in lines if language == "en")
+    return [attrs.evolve(each, lines=each.lines or every) if each.language == "en" else each for each in found]
+
+
+def small_catalogs(each: DataSet, tools: int = 10, count: int = 3) -> list[Source]:
+    """Return sources with a few tools of a data set, and the requests that need no others."""
+    rng = random.Random(4)
+    packs = {pack["name"]: pack for pack in each.catalog["packs"]}
+    found = []
+    for number in range(count):
+        names: set[str] = set()
+        while len(names) < tools:
+            names.update(rng.choice(each.plain)["gold"])
+        catalog = {"packs": [packs[name] for name in sorted(names)], "pipelines": []}
+        texts = tuple(row["intent"] for row in each.plain if names.issuperset(row["gold"]))
+        index = LexicalIndex(Catalog.from_data(catalog, each.name))
+        found.append(Source(f"{each.name} small {number}", texts, index.relevance))
     return found
 
 
 def announcements(folder: Path) -> list[Document]:
-    """Return the announcements of the developer data."""
-    return [Document("en", f"paste-{place}", text) for place, text in enumerate(load(folder)[0].announcements)]
+    """Return the announcements of the developer data, and the example of the documentation."""
+    example = Path(__file__).resolve().parents[2] / "docs" / "examples" / "announcement.txt"
+    return [Document("en", "announcement-example", example.read_text(encoding="utf-8").strip())] + [
+        Document("en", f"paste-{place}", text) for place, text in enumerate(load(folder)[0].announcements)
+    ]
 
 
-SHARES = {"own-en": 0.5, "own-other": 0.9, "own-zh": 0.3, "own-zh-over-en": 0.2}
+# Data sets have the share 1.
+SMALL_SHARE = 0.3
+SHARES = {
+    "own-en": 0.6, "own-de": 0.35, "own-fr": 0.35, "own-es": 0.35, "own-ja": 0.4, "own-zh": 0.5, "own-zh-over-zh": 0.7,
+    "own-ar": 0.15, "own-th": 0.2, "own-ko": 0.15,
+}  # fmt: skip
 
 
 def build(many: Sequence[Source], texts: Sequence[Document], count: int, seed: int) -> list[Example]:
     """Make texts at random and compute their features."""
     rng = random.Random(seed)
-    shares = [SHARES.get(source.name, 1.0) for source in many]
-    weights = [2 if each.kind in FREQUENT_KINDS else 1 for each in texts]
+    shares = [SHARES.get(source.name, SMALL_SHARE if " small " in source.name else 1.0) for source in many]
+    weights = [weight_of(each) for each in texts]
     found: list[Example] = []
     while len(found) < count:
         source = rng.choices(many, shares)[0]
         mode = rng.choice(MODES)
-        document = rng.choices(texts, weights)[0]
-        whole = document.text
-        if rng.random() < 0.04:  # a long text
-            whole = "\n\n".join([whole] * rng.randint(2, 25))
-        parts = compose(rng, mode, source.texts, whole)
+        document, whole = pasted(rng, texts, weights)
+        others = [each for each in texts if fold_of(each) == fold_of(document)]
+        parts = compose(rng, mode, source, whole, rng.choice(others).text)
         made = example(parts, source, document if mode != "alone" else Document("", "none", ""), mode)
         if made is not None:
             found.append(made)
     return found
-
-
-def compose(rng: random.Random, mode: str, own: Sequence[str], document: str) -> list[tuple[str, bool]]:
-    """Return strings in order, each with whether it belongs to the request."""
-    request = rng.choice(own)
-    if mode == "alone":
-        joint = rng.choice(LIST_JOINTS)
-        while len(request) + sum(char > "\u2e80" for char in request) < 400 or rng.random() < 0.6:
-            request += (joint if rng.random() < 0.7 else rng.choice(LIST_JOINTS)) + rng.choice(own)
-        return [(request, True)]
-    if rng.random() < 0.33:
-        request += rng.choice(LIST_JOINTS) + rng.choice(own)
-        while rng.random() < 0.4:
-            request += rng.choice(LIST_JOINTS) + rng.choice(own)
-    document = excerpt(rng, document)
-    joint = rng.choice(JOINTS)
-    if joint == " " and (document if mode == "last" else request)[-1] not in ".!?\u3002\uff01\uff1f":
-        joint = "\n"  # no sentence ends there
-    if mode == "last":
-        return [(document, False), (joint, False), (request, True)]
-    if mode == "first":
-        return [(request, True), (joint, False), (document, False)]
-    if mode == "around":
-        return [(request, True), ("\n\n", False), (document, False), ("\n\n", False), (rng.choice(own), True)]
-    places = [place for place in range(len(document)) if document.startswith("\n\n", place)]
-    place = rng.choice(places) if places else len(document)
-    return [
-        (document[:place], False),
-        ("\n\n", False),
-        (request, True),
-        ("\n\n", False),
-        (document[place:].strip(), False),
-    ]
-
-
-def excerpt(rng: random.Random, document: str) -> str:
-    """Return a document, in one of three cases without its first or last paragraphs."""
-    parts = document.split("\n\n")
-    if len(parts) > 3 and rng.random() < 0.33:
-        cut = rng.randint(1, len(parts) // 2)
-        kept = "\n\n".join(parts[cut:] if rng.random() < 0.5 else parts[:-cut])
-        return kept if len(kept) > 400 else document
-    return document
 
 
 def example(parts: Iterable[tuple[str, bool]], source: Source, document: Document, mode: str) -> Example | None:
@@ -171,7 +138,7 @@ def example(parts: Iterable[tuple[str, bool]], source: Source, document: Documen
         flags += [is_request] * len(part)
     found = sentences(whole)
     widths = [layout.width(sentence.text) for sentence in found]
-    if sum(widths) < layout.SHORT_TEXT or len(found) < 2:
+    if sum(widths) < layout.SHORT_TEXT or len(found) < 2 or copies(found) or any(each.is_unread for each in found):
         return None
     place, wanted = 0, []
     for sentence in found:
@@ -193,11 +160,11 @@ def example(parts: Iterable[tuple[str, bool]], source: Source, document: Documen
     if least > MOST_MISSED * max(asked.sum(), 1):
         return None
     target = (wrong == least).astype(float)
-    return Example(source.name, f"{document.language}:{document.name}", mode, rows, target / target.sum(),
+    return Example(source.name, f"{document.language}:{document.name}", fold_of(document), mode, rows, target / target.sum(),
                    asked / size, np.array(widths, dtype=float))  # fmt: skip
 
 
-def fit(examples: Sequence[Example], ridge: float = RIDGE, steps: int = 12) -> Array:
+def fit(examples: Sequence[Example], ridge: float = RIDGE, steps: int = 9) -> Array:
     """Return the weights of most likelihood, by Newton's method."""
     rows = np.vstack([each.rows for each in examples]).astype(np.float64)
     target = np.concatenate([each.target for each in examples])
@@ -242,14 +209,11 @@ def crossed(
 ) -> list[tuple[Example, float]]:
     """Fit without a fifth of the documents and one data set, and judge the texts made of both; for each pair of them."""
     examples = build(many, texts, count, 1)
-    names = sorted({each.document for each in examples} - {":none"})
-    random.Random(2).shuffle(names)
-    fold_of = {name: place % 5 for place, name in enumerate(names)}
-    folds = [fold_of.get(each.document, place % 5) for place, each in enumerate(examples)]
+    folds = [each.fold if each.mode != "alone" else place % FOLDS for place, each in enumerate(examples)]
     sets = sorted({each.source for each in examples}) if whole_sets else [""]
     found = []
     for out in sets:
-        for fold in range(5):
+        for fold in range(FOLDS):
             rows = list(zip(examples, folds, strict=True))
             kept = [each for each, own in rows if each.source != out and own != fold]
             left = [each for each, own in rows if out in ("", each.source) and own == fold]
@@ -270,7 +234,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Judge what was left out; write the weights where that is wanted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--count", type=int, default=8_000, help="texts to fit on, 8,000")
+    parser.add_argument("--count", type=int, default=5_000, help="texts to fit on, 5,000")
     parser.add_argument("--crossed", action="store_true", help="leave documents and data sets out in turn")
     parser.add_argument("--folds", action="store_true", help="leave only documents out, which is faster")
     parser.add_argument("--write", action="store_true", help=f"write {WEIGHTS.name}")

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.first_use.data import load_requests
-from helmdeck_core import Catalog, read_catalog
+from helmdeck_catalog_kit import read_catalog
+from helmdeck_core import Catalog
 from helmdeck_plugins.commands.eval_requests import LabelledRequest
 
 HERE = Path(__file__).resolve().parent

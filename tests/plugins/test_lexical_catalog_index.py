@@ -10,7 +10,7 @@ import pytest
 from helmdeck_core import Catalog
 from helmdeck_core.domain.ranking import Ranking, is_unsure, should_escalate
 from helmdeck_plugins.lexical import helmdeck_rankers
-from helmdeck_plugins.lexical.request_language import CatalogLanguages
+from helmdeck_plugins.lexical.request_language import EVERYDAY_WORDS, CatalogLanguages
 from helmdeck_plugins.lexical.value_hints import value_terms
 from helmdeck_testing import make_deck
 
@@ -97,6 +97,11 @@ def test_nearly_every_request_in_another_language_is_recognised():
     missed = [line for line in lines if languages.lack(line[3:]) != (line[:2] != "en")]
     assert len(lines) == 210
     assert not [line for line in missed if line.startswith("en")] and len(missed) <= 6
+
+
+def test_no_request_is_foreign_to_a_catalog_of_all_languages():
+    languages = CatalogLanguages(frozenset({"Latin"}), frozenset(EVERYDAY_WORDS))
+    assert not any(languages.lack(REQUESTS[code]) for code in ("en", "de", "fr", "es", "it"))
 
 
 def test_selection_and_explanation_carry_the_label():

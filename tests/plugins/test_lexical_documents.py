@@ -8,13 +8,16 @@ from pathlib import Path
 
 import attrs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helmdeck_core import Catalog
 from helmdeck_plugins.lexical import cues, layout
+from helmdeck_plugins.lexical.borders import BORDER
 from helmdeck_plugins.lexical.index import LexicalIndex
-from helmdeck_plugins.lexical.layout import BORDER, LAYOUT, asking_chances
+from helmdeck_plugins.lexical.layout import LAYOUT, asking_chances
 from helmdeck_plugins.lexical.request import Reading, read
-from helmdeck_plugins.lexical.sentences import sentences
+from helmdeck_plugins.lexical.sentences import copies, sentences
 from helmdeck_plugins.lexical.text import terms
 from tests.work_support import WorkCounter
 
@@ -182,13 +185,69 @@ def test_chinese_words_match_by_single_characters_too() -> None:
     assert "description:雨" in found.matched
 
 
+# -- documents that are pasted again -------------------------------------------------------------------------
+
+
+@given(
+    st.sampled_from(sorted(DOCUMENTS)),
+    st.integers(2, 12),
+    st.sampled_from(["\n", "\n\n", "\n\n\n"]),
+    st.sampled_from(["before", "after"]),
+    st.sampled_from([REQUEST, CHINESE]),
+)
+def test_copies_of_a_document_ask_for_nothing_more(kind: str, times: int, joint: str, order: str, request: str) -> None:
+    def asking(count: int) -> tuple[str, ...]:
+        parts = [joint.join([DOCUMENTS[kind]] * count), request]
+        return read("\n\n".join(parts if order == "before" else parts[::-1])).asking
+
+    assert asking(times) == asking(1)
+
+
+REQUESTS = {
+    "one sentence": REQUEST,
+    "Chinese": CHINESE,
+    "German": "Bitte reserviere einen Tisch f\u00fcr vier Personen in einem italienischen Restaurant am Bahnhof.",
+}
+
+
+@given(
+    st.sampled_from(sorted(REQUESTS)),
+    st.sampled_from(sorted(set(DOCUMENTS) - {"code"})),
+    st.sampled_from(["before", "after"]),
+)
+def test_a_document_beside_a_request_removes_nothing_from_it(
+    index: LexicalIndex, request_kind: str, kind: str, order: str
+) -> None:
+    own = REQUESTS[request_kind]
+    parts = [own, DOCUMENTS[kind]]
+    reading = index.read("\n\n".join(parts if order == "after" else parts[::-1]))
+    assert {sentence.text for sentence in sentences(own)} <= set(reading.asking)
+
+
+@given(st.lists(st.sampled_from(["Send it.", "Wait for a day and try again.", "a", "{", "Then call Eva."]), max_size=8))
+def test_a_short_text_may_repeat_itself(lines: list[str]) -> None:
+    assert read("\n".join(lines)).document == ""
+
+
+def test_only_passages_are_copies() -> None:
+    passage = ["This is the first sentence of a passage.", "And this is the second of its sentences."]
+    found = sentences("\n".join([*passage, REQUEST, *passage, "{", "}", "{", "}", REQUEST]))
+    assert copies(found) == {3, 4}
+
+
+@pytest.mark.parametrize("times", [2, 40])
+def test_a_repeated_document_is_kept_whole_in_the_reading(times: int) -> None:
+    reading = read("\n\n".join([*[ADVERT] * times, REQUEST]))
+    assert reading.document.split() == ADVERT.split() * times
+
+
 # -- the model -----------------------------------------------------------------------------------------------
 
 
 def test_weights_name_exactly_the_features() -> None:
     data = json.loads(Path(layout.__file__).with_name("segmentation.json").read_text(encoding="utf-8"))
     assert {part: set(own) for part, own in data.items()} == {
-        "request": set(cues.FEATURES), "document": set(cues.FEATURES), "border": set(BORDER), "layout": set(LAYOUT),
+        **{part: set(cues.FEATURES) for part in ("request", "document", "alone")}, "border": set(BORDER), "layout": set(LAYOUT),
     }  # fmt: skip
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from helmdeck_core import UNKNOWN_TOOL, Catalog, read_catalog
+from helmdeck_catalog_kit import read_catalog
+from helmdeck_core import UNKNOWN_TOOL, Catalog
 from helmdeck_plugins.lexical.index import LexicalIndex
 from helmdeck_plugins.lexical.profiles import Profiles
 from helmdeck_plugins.lexical.steps import Understood, steps_of, understand

@@ -159,6 +159,13 @@ def test_texts_are_sent_in_batches_with_the_key_of_the_provider(deck_at):
     assert {each.headers["authorization"] for each in sent} == {"Bearer kq7Zr0Wm4Xc9Tb2Ld8"}
 
 
+def test_clauses_of_a_request_are_embedded_instead_of_all_of_it(deck_at):
+    with chat_server(embeddings) as server, deck_at(server.base_url) as deck:
+        deck.rank("Get the weather in Bremen, then send an email to Ada.")
+        sent = server.requests[-1].body["input"]
+    assert sent == ["Get the weather in Bremen", "send an email to Ada."]
+
+
 def test_vectors_are_assigned_by_index_and_not_by_place(deck_at):
     def reversed_rows(body):
         return {"data": embeddings(body)["data"][::-1]}

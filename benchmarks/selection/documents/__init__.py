@@ -1,8 +1,8 @@
 """Documents and requests that were written for the segmentation model, in seven languages.
 
 ``fit`` is what the model is fitted on; ``held_out`` is never used for that, nor looked at while features are chosen. A file
-has one language; a line ``%%% NAME`` starts a document. ``requests.jsonl`` has requests of several lines and in other languages,
-``chinese.json`` a small Chinese catalog with labelled requests.
+has one language; a line ``%%% NAME`` starts a document. ``requests.jsonl`` has short requests in many languages, ``requests/fit`` and
+``requests/held_out`` longer ones of several lines, ``chinese.json`` a small Chinese catalog with labelled requests.
 """
 
 from __future__ import annotations
@@ -40,8 +40,12 @@ def documents(split: str) -> list[Document]:
         return [
             Document("en", path.stem, path.read_text(encoding="utf-8").strip()) for path in sorted(OLDER.glob("*.txt"))
         ]
+    return _texts(FOLDER / split)
+
+
+def _texts(folder: Path) -> list[Document]:
     found = []
-    for path in sorted((FOLDER / split).glob("*.txt")):
+    for path in sorted(folder.glob("*.txt")):
         for part in path.read_text(encoding="utf-8").split("%%% ")[1:]:
             name, _, text = part.partition("\n")
             found.append(Document(path.stem, name, text.strip()))
@@ -49,9 +53,14 @@ def documents(split: str) -> list[Document]:
 
 
 def requests() -> list[tuple[str, str]]:
-    """Return language and text of every request."""
+    """Return language and text of every short request."""
     lines = (FOLDER / "requests.jsonl").read_text(encoding="utf-8").splitlines()
     return [(row["language"], row["text"]) for row in map(json.loads, lines)]
+
+
+def multiline(split: str) -> list[tuple[str, str]]:
+    """Return language and text of the requests of ``fit`` or of ``held_out``, most of which have several lines."""
+    return [(each.language, each.text) for each in _texts(FOLDER / "requests" / split)]
 
 
 def chinese() -> tuple[dict[str, Any], list[tuple[str, frozenset[str]]]]:

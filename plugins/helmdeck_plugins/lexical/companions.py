@@ -37,19 +37,29 @@ class Companions:
     def add(self, ranking: Ranking, request: str) -> Ranking:
         """Return a ranking in which the look-ups of the best entries are close behind them."""
         found = ranking.scores
-        if not isinstance(found, LazyScores):
+        if not self._has_needs or not isinstance(found, LazyScores):
             return ranking
+        scores: dict[int, float] = {}
         has_digit = _DIGIT.search(request) is not None
-        for index, score in ranking.leading(_ENTRIES):
+        for index, score in found.leading(_ENTRIES):
             for parameter in _required(self._entries[index]):
                 # A request with digits states a number itself.
                 if not (noun := _noun(parameter)) or (has_digit and parameter.lower().endswith(_NUMBERED)):
                     continue
                 look_up = self._look_up(index, parameter, noun)
-                missing = 0.0 if look_up is None else _SHARE * score - dict(found.leading(len(found))).get(look_up, 0.0)
-                if look_up is not None and missing > 0:
+                if look_up is None:
+                    continue
+                scores = scores or dict(found.leading(len(found)))
+                missing = _SHARE * score - scores.get(look_up, 0.0)
+                if missing > 0:
+                    scores[look_up] = _SHARE * score
                     found = found.raised({look_up: missing}, f"{LABEL}{self._entries[index].id}")
         return ranking if found is ranking.scores else attrs.evolve(ranking, scores=found)
+
+    @cached_property
+    def _has_needs(self) -> bool:
+        """Whether any entry requires an id."""
+        return any(_noun(parameter) for entry in self._entries for parameter in _required(entry))
 
     def _look_up(self, index: int, parameter: str, noun: str) -> int | None:
         """The entry that most likely returns a parameter; ``None`` without any."""

@@ -262,15 +262,18 @@ class LexicalIndex:
             touched += len(found)
             if touched > most and len(scores) >= leaders:
                 gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows[position:]])
-                if touched > _MOST_TOUCHED or gain < _lowest(scores, leaders):
-                    return self._score_survivors(scores, rows[position:], query, leaders)
+                lowest = _lowest(scores, leaders)
+                if touched > _MOST_TOUCHED or gain < lowest:
+                    return self._score_survivors(scores, rows[position:], query, leaders, lowest)
                 most = 2 * touched
-            if not scores:
-                scores = {index: weight * impact for index, impact in found.items()}
-                get = scores.get
-                continue
-            for index, impact in found.items():
-                scores[index] = get(index, 0.0) + weight * impact
+            if weight != 1.0:
+                for index, impact in found.items():
+                    scores[index] = get(index, 0.0) + weight * impact
+            elif scores:
+                for index, impact in found.items():
+                    scores[index] = get(index, 0.0) + impact
+            else:
+                scores.update(found)
         return scores
 
     def _score_survivors(
@@ -279,13 +282,14 @@ class LexicalIndex:
         rows: Sequence[tuple[float, str]],
         query: Mapping[str, float],
         leaders: int,
+        lowest: float,
     ) -> dict[int, float]:
         """Score only entries further that can still become leaders, fewer and fewer of them."""
         impacts = self._postings.impacts
         gain = _EXPECTED_GAIN * sum([bound for bound, _ in rows])
         for start in range(0, len(rows), _TERMS_AT_ONCE):
             if len(scores) > 2 * leaders:
-                least = _lowest(scores, leaders) - gain
+                least = (_lowest(scores, leaders) if start else lowest) - gain
                 scores = {index: score for index, score in scores.items() if score >= least}
             alive = scores.keys()
             for bound, term in rows[start : start + _TERMS_AT_ONCE]:
@@ -381,9 +385,11 @@ def _lowest(scores: Mapping[int, float], count: int) -> float:
     """Return the score of rank ``count``."""
     found = scores.values()
     half = max(found) / 2
+    # Sorting the best of a few is much faster than sorting all.
     best = [score for score in found if score > half]
-    # Selecting the best of a few is much faster than of all.
-    return heapq.nlargest(count, best if len(best) >= count else found)[-1]
+    if len(best) < count:
+        best = [score for score in found if score > half / 2]
+    return sorted(best if len(best) >= count else found, reverse=True)[count - 1]
 
 
 def _reward(scores: dict[int, float], phrases: Sequence[tuple[Phrase, float]]) -> None:

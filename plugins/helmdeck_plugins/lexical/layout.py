@@ -8,7 +8,7 @@ share of the layouts in which it does. Case is not a signal. ``segmentation.json
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import accumulate, pairwise
@@ -19,7 +19,8 @@ from typing import Final, NamedTuple
 import attrs
 
 from helmdeck_plugins.lexical import cues
-from helmdeck_plugins.lexical.sentences import Gap, Sentence
+from helmdeck_plugins.lexical.borders import BORDER, Sides, border_scores
+from helmdeck_plugins.lexical.sentences import Gap, Sentence, copies
 
 # A shorter text contains no document, and shorter text is background ("I am planning a trip ..."), not a document; both
 # as ``width``.
@@ -27,15 +28,21 @@ SHORT_TEXT: Final = 400
 _SHORT_DOCUMENT: Final = 280
 _WIDE: Final = "\u2e80"
 # Maximum number of sentences of a request next to a document, and at either end of a request around it.
-_LONGEST_REQUEST: Final = 16
+_LONGEST_REQUEST: Final = 24
+# A request of more sentences begins or ends with a line.
+_LONGEST_IN_LINE: Final = 8
 _LONGEST_END: Final = 4
-# Paragraphs at either end of a text that may be a request inside a document.
-_INNER_PARAGRAPHS: Final = 10
+# Paragraphs at either end of a text that may be a request inside a document, and how many such a request has.
+_INNER_PARAGRAPHS: Final = 16
+_MOST_PARAGRAPHS: Final = 3
 # Relevance is computed for this many sentences at either end, the other features for this many.
 _RELEVANT_ENDS: Final = 5
 _FEATURED_ENDS: Final = 60
 # Sentences of one author are similar, so the evidence of many counts as that of a few.
-EVIDENCE_SENTENCES: Final = 4
+EVIDENCE_SENTENCES: Final = 8
+# Minimum probability that there is no document, for a text that is treated as one request. Beside a document it is higher in
+# less than 1 % of texts, and what is left out of a request is lost.
+_ALL_REQUEST: Final = 0.3
 # Words of sentences with a lower probability count nothing.
 _NEGLIGIBLE: Final = 0.25
 # Size limit of the cache of sums of weights.
@@ -44,15 +51,10 @@ _MAX_SUMS: Final = 20_000
 _REQUEST_LENGTH: Final = 180.0
 _DOCUMENT_LENGTH: Final = 1000.0
 
-BORDER: Final = (
-    "same_line", "new_line", "paragraph", "outermost", "in_block", "break", "switch", "colon", "title", "position",
-    "neighbour_relevance", "neighbour_asks", "neighbour_open", "neighbour_bullet", "list_inside",
-    "own_asks", "own_relevance", "own_open", "own_statement", "neighbour_statement", "contrast",
-)  # fmt: skip
-"""Names of the features of the border between request and document."""
 LAYOUT: Final = (
     "last", "first", "inside", "around", "length", "length2", "document", "document2", "sentences", "paragraphs",
     "lines", "titled", "silent", "silent_end", "loud_document", "quiet_document",
+    "inside_choices", "shared_tongue", "quiet_request",
     "alone_length", "alone_length2", "alone_labels", "alone_letter", "alone_bullets", "alone_open", "alone_symbols",
     "alone_tongues", "alone_paragraphs", "alone_asks", "alone_titled", "alone_starts", "alone_ends",
 )  # fmt: skip
@@ -85,12 +87,16 @@ class Model:
 
     request: Sequence[float]
     document: Sequence[float]
+    alone: Sequence[float]
     border: Sequence[float]
     layout: Sequence[float]
-    _sums: dict[int, tuple[float, float, float, float]] = attrs.field(factory=dict, init=False, eq=False)
+    _sums: dict[int, tuple[float, float, float, float, float]] = attrs.field(factory=dict, init=False, eq=False)
 
-    def sums(self, flags: int) -> tuple[float, float, float, float]:
-        """Return the weight of the features of a sentence in a request and in a document, and beside a border in these."""
+    def sums(self, flags: int) -> tuple[float, float, float, float, float]:
+        """Return the weight of the features of a sentence.
+
+        :returns: in a request, in a document, beside a border in these, and in a text that is all request.
+        """
         found = self._sums.get(flags)
         if found is not None:
             return found
@@ -104,6 +110,7 @@ class Model:
             sum([self.document[place] for place in places]),
             sum([self.border[place] for place, is_so in zip(own, known, strict=False) if is_so]),
             sum([self.border[place] for place, is_so in zip(beside, known, strict=True) if is_so]),
+            sum([self.alone[place] for place in places]),
         )
         if len(self._sums) < _MAX_SUMS:
             self._sums[flags] = found
@@ -120,7 +127,9 @@ def model() -> Model:
     data: Mapping[str, Mapping[str, float]] = json.loads(
         files("helmdeck_plugins.lexical").joinpath("segmentation.json").read_text(encoding="utf-8")
     )
-    names = {"request": cues.FEATURES, "document": cues.FEATURES, "border": BORDER, "layout": LAYOUT}
+    names = {
+        "request": cues.FEATURES, "document": cues.FEATURES, "alone": cues.FEATURES, "border": BORDER, "layout": LAYOUT,
+    }  # fmt: skip
     return Model(*[tuple([data[part].get(name, 0.0) for name in own]) for part, own in names.items()])
 
 
@@ -129,12 +138,49 @@ def asking_chances(found: Sequence[Sentence], relevance: Relevance | None = None
 
     :param relevance: how well terms match the catalog; used for sentences near the ends.
     """
-    everything = [1.0] * len(found)
     widths = [width(sentence.text) for sentence in found]
     if sum(widths) < SHORT_TEXT or len(found) < 2:
+        return [1.0] * len(found)
+    # A passage that is pasted again neither asks again nor changes which part is the request.
+    ignored = copies(found)
+    is_whole = True
+    for place, sentence in enumerate(found):
+        if sentence.is_unread:
+            ignored.add(place)
+            is_whole = False
+    if not ignored:
+        return _asking_chances(found, widths, relevance)
+    kept = [place for place in range(len(found)) if place not in ignored]
+    if not is_whole and sum([widths[place] for place in kept]) < SHORT_TEXT:
+        kept = [place for place in range(len(found)) if not found[place].is_unread]
+    own = _asking_chances(
+        [found[place] for place in kept], [widths[place] for place in kept], relevance, is_whole=is_whole
+    )
+    chances = [0.0] * len(found)
+    for place, chance in zip(kept, own, strict=True):
+        chances[place] = chance
+    return chances
+
+
+def _asking_chances(
+    found: Sequence[Sentence], widths: Sequence[int], relevance: Relevance | None, *, is_whole: bool = True
+) -> list[float]:
+    """Return the probabilities of different sentences.
+
+    :param is_whole: nothing was left out, so there may be no document.
+    """
+    everything = [1.0] * len(found)
+    if (is_whole and sum(widths) < SHORT_TEXT) or len(found) < 2:
         return everything
-    chances = _chances(len(found), Text(found, widths, relevance).layouts(model()))
-    if sum([size for size, chance in zip(widths, chances, strict=True) if chance < 0.5]) < _SHORT_DOCUMENT:
+    layouts = Text(found, widths, relevance).layouts(model())
+    if not is_whole:
+        del layouts[0]
+        if not layouts:
+            return everything
+    chances, first = _chances(len(found), layouts)
+    if is_whole and first >= _ALL_REQUEST:
+        return everything
+    if is_whole and sum([size for size, chance in zip(widths, chances, strict=True) if chance < 0.5]) < _SHORT_DOCUMENT:
         return everything
     best = max(chances)
     return [chance if chance >= _NEGLIGIBLE or chance == best else 0.0 for chance in chances]
@@ -176,6 +222,11 @@ class Text:
             if tongue := self._tongues[i]:
                 sizes[tongue] = sizes.get(tongue, 0) + len(found[i].text)
         main = max(sizes, key=lambda name: sizes[name]) if sizes else ""
+        # The first and the last sentence in each language, if there are several.
+        self._spans: dict[str, tuple[int, int]] = {}
+        for i in featured if len(sizes) > 1 else ():
+            if tongue := self._tongues[i]:
+                self._spans[tongue] = (self._spans.get(tongue, (i, i))[0], i)
         self._tongue_share = sizes[main] / sum(sizes.values()) if sizes else 1.0
         seen: set[str] = set()
         again: set[str] = set()
@@ -185,7 +236,7 @@ class Text:
             seen.update(terms)
         for i in featured:
             if len(sizes) > 1 and self._tongues[i] and self._tongues[i] != main:
-                self._flags[i] |= cues.OTHER_TONGUE
+                self._flags[i] |= cues.OTHER_TONGUE if len(sizes) == 2 else cues.ONE_OF_TONGUES
             if terms := found[i].terms:
                 repeated = len(again.intersection(terms)) / len(terms)
                 self._values[i] = (*self._values[i], (cues.REPEATED, repeated))
@@ -209,21 +260,22 @@ class Text:
     # -- layouts -------------------------------------------------------------------------------------------
 
     def layouts(self, weights: Model) -> list[Layout]:
-        """Return the plausible layouts with their scores."""
+        """Return the plausible layouts with their scores, first the one that is all request."""
         found, count = self.found, len(self.found)
         flags = self._flags
         sums = [weights.sums(each) for each in flags]
-        asking, telling = self._evidence(weights, sums)
+        asking, telling, together = self._evidence(weights, sums)
         before, after = self._borders(weights, sums)
         last, first, inside, around, *others = weights.layout[:ALONE_FEATURES]
         (by_length, by_length2, by_document, by_document2, by_size, broken_, wrapped_, titled_, silent, silent_end,
-         by_loud, quiet) = others  # fmt: skip
+         by_loud, quiet, by_choices, shared, quiet_request) = others  # fmt: skip
         every = list(accumulate(map(int, self._is_asking), initial=0))
         paragraphs = list(accumulate([sentence.gap is Gap.NEW_PARAGRAPH for sentence in found], initial=0))
         lines = list(accumulate([sentence.gap is Gap.NEW_LINE for sentence in found], initial=0))
         lengths, whole, asked = self._lengths, self._lengths[count], every[count]
         title = titled_ if flags[0] & cues.OPEN_END and not self._is_asking[0] else 0.0
         most = EVIDENCE_SENTENCES
+        tongues, spans = self._tongues, self._spans
 
         def beside(start: int, end: int, score: float, *, is_around: bool = False) -> Layout:
             """Score a layout with the sentences from ``start`` to ``end`` on one side, the others on the other."""
@@ -239,6 +291,10 @@ class Text:
                     score = score + silent_end
             else:
                 told = telling[count] - told
+            if spans and not is_around and (tongue := tongues[start]):
+                begins, ends = spans[tongue]
+                if begins < start or ends >= end:
+                    score = score + shared
             rest = count - size
             surprise = log((length if length > 8 else 8) / _REQUEST_LENGTH)
             score = (
@@ -255,98 +311,75 @@ class Text:
                 score = score + wrapped_ * min(wrapped, 6)
             if not asks:
                 score = score + silent
+            elif asks < size:
+                score = score + quiet_request * (1.0 - asks / size)
             loud = asked - asks
             return Layout(start, end, is_around, score + (by_loud * (loud / rest) if loud else quiet))
 
         alone = self._alone(weights.layout[ALONE_FEATURES:], asked / count, paragraphs[count])
-        scored = [Layout(0, count, False, asking[count] * min(1.0, most / count) + alone)]
-        for size in range(1, min(_LONGEST_REQUEST, count - 1) + 1):
-            scored.append(beside(count - size, count, last + title + before[count - size]))
-            scored.append(beside(0, size, first + after[size]))
-        for start, end in self._inner_pairs():
+        scored = [Layout(0, count, False, together * min(1.0, most / count) + alone)]
+        scored += [beside(start, count, last + title + before[start]) for start in self._starts]
+        scored += [beside(0, end, first + after[end]) for end in self._ends]
+        pairs = self._inner_pairs()
+        inside = inside + by_choices * log(1 + len(pairs))
+        for start, end in pairs:
             scored.append(beside(start, end, inside + title + before[start] + after[end]))
-        for start in range(1, min(_LONGEST_END, count - 2) + 1):
-            if found[start].gap is not Gap.SAME_LINE:
-                for end in range(max(start + 1, count - _LONGEST_END), count):
-                    if found[end].gap is not Gap.SAME_LINE:
+        tails = [end for end in self._starts if end >= count - _LONGEST_END and found[end].gap is not Gap.SAME_LINE]
+        for start in self._ends[:_LONGEST_END]:
+            if start <= _LONGEST_END and found[start].gap is not Gap.SAME_LINE:
+                for end in tails:
+                    if end > start:
                         scored.append(beside(start, end, around + before[end] + after[start], is_around=True))
         return scored
 
-    def _evidence(self, weights: Model, sums: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:
-        """Return the sums of the weights of all sentences up to each one, as a request and as a document."""
+    def _evidence(self, weights: Model, sums: Sequence[Sequence[float]]) -> tuple[list[float], list[float], float]:
+        """Return the sums of the weights of all sentences up to each one, as a request and as a document, and of all."""
         asks: list[float] = [0.0]
         stated: list[float] = [0.0]
-        ask = tell = 0.0
-        for (own, told, _, _), values in zip(sums, self._values, strict=True):
-            ask, tell = ask + own, tell + told
+        ask = tell = together = 0.0
+        for (own, told, _, _, shared), values in zip(sums, self._values, strict=True):
+            ask, tell, together = ask + own, tell + told, together + shared
             for place, value in values:
                 ask = ask + weights.request[place] * value
                 tell = tell + weights.document[place] * value
+                together = together + weights.alone[place] * value
             asks.append(ask)
             stated.append(tell)
-        return asks, stated
+        return asks, stated, together
 
     def _borders(self, weights: Model, sums: Sequence[Sequence[float]]) -> tuple[dict[int, float], dict[int, float]]:
         """Return the scores of the borders in front of a request, and of those behind one."""
         found, count = self.found, len(self.found)
-        (same_line, new_line, paragraph, outermost, in_block, break_, switch, colon, title, position, near_relevance,
-         _, _, _, list_inside, _, own_relevance, *_, contrast) = weights.border  # fmt: skip
-        by_gap = (same_line, new_line, paragraph)
-        first: dict[str, int] = {}
-        last: dict[str, int] = {}
-        for i in range(count - 1, -1, -1):
-            first.update(dict.fromkeys(found[i].terms, i))
-        for i, sentence in enumerate(found):
-            last.update(dict.fromkeys(sentence.terms, i))
-        begun, ended = [0] * (count + 1), [0] * (count + 1)
-        for i in first.values():
-            begun[i + 1] += 1
-        for i in last.values():
-            ended[i + 1] += 1
-        left, gone, terms = list(accumulate(begun)), list(accumulate(ended)), len(last)
-        tongues, flags, is_asking, relevance = self._tongues, self._flags, self._is_asking, self._relevance
-        gaps = [sentence.gap for sentence in found]
-        paragraphs = [i for i in range(1, count) if gaps[i] is Gap.NEW_PARAGRAPH]
-        outer = (paragraphs[0], paragraphs[-1]) if paragraphs else (-1, -1)
-        size = log(count)
-
-        def border(at: int, document: int, request: int, outer: int) -> float:
-            gap, there, here = gaps[at], flags[document], flags[request]
-            crossing = left[at] - gone[at]
-            split = 1.0 - min(1.0, crossing / (min(left[at], terms - gone[at]) or 1))
-            score = (
-                by_gap[gap] + break_ * split + position * size + sums[request][2] + sums[document][3]
-                + near_relevance * relevance[document] + own_relevance * relevance[request]
-            )  # fmt: skip
-            if at == outer:
-                score = score + outermost
-            if gap is Gap.NEW_LINE and ((at > 1 and gaps[at - 1] is gap) or (at + 1 < count and gaps[at + 1] is gap)):
-                score = score + in_block
-            if tongues[request] != tongues[document] and tongues[request] and tongues[document]:
-                score = score + switch
-            if found[at - 1].text[-1] in ":\uff1a":
-                score = score + colon
-            if document == at and there & cues.OPEN_END and not is_asking[document]:
-                score = score + title
-            if there & here & cues.BULLET:
-                score = score + list_inside
-            if is_asking[request] and not is_asking[document]:
-                score = score + contrast
-            return score
-
-        reach = _LONGEST_REQUEST + 1
+        paragraphs = [i for i in range(1, count) if found[i].gap is Gap.NEW_PARAGRAPH]
         self._inner = (paragraphs[:_INNER_PARAGRAPHS], paragraphs[-_INNER_PARAGRAPHS:])
         inner = {*self._inner[0], *self._inner[1]}
-        starts = inner.union(range(max(1, count - reach + 1), count))
-        ends = inner.union(range(1, min(reach, count)))
-        return {i: border(i, i - 1, i, outer[1]) for i in starts}, {i: border(i, i, i - 1, outer[0]) for i in ends}
+        self._starts = [
+            i for i in range(max(1, count - _LONGEST_REQUEST), count) if self._is_possible_border(i, i, count - i)
+        ]
+        self._ends = [i for i in range(1, min(_LONGEST_REQUEST + 1, count)) if self._is_possible_border(i, i - 1, i)]
+        sides = Sides(self._flags, self._is_asking, self._tongues, self._relevance, sums)
+        return border_scores(
+            found, sides, weights.border, inner.union(self._starts), inner.union(self._ends), paragraphs
+        )
 
-    def _inner_pairs(self) -> Iterator[tuple[int, int]]:
-        """Yield start and end of single paragraphs near the ends of the text."""
+    def _is_possible_border(self, at: int, own: int, size: int) -> bool:
+        """Whether a request of ``size`` sentences at an end of the text may begin or end at a border.
+
+        :param at: the sentence behind the border.
+        :param own: the sentence of the request; one without words, such as a brace or a rule, does not begin or end it.
+        """
+        return bool(self.found[own].words) and (size <= _LONGEST_IN_LINE or self.found[at].gap is not Gap.SAME_LINE)
+
+    def _inner_pairs(self) -> list[tuple[int, int]]:
+        """Return start and end of paragraphs near the ends of the text, and of a few that begin or end with a request."""
+        asks = self._is_asking
         pairs = {pair for places in self._inner for pair in pairwise(places)}
-        for start, end in sorted(pairs):
-            if end - start <= min(_LONGEST_REQUEST, len(self.found) - 2):
-                yield start, end
+        for count in range(2, _MOST_PARAGRAPHS + 1):
+            for places in self._inner:
+                pairs.update([(start, end) for start, end in zip(places, places[count:], strict=False)
+                              if asks[start] or asks[end - 1]])  # fmt: skip
+        most = min(_LONGEST_REQUEST, len(self.found) - 2)
+        return sorted([(start, end) for start, end in pairs if end - start <= most])
 
     def _alone(self, weights: Sequence[float], asking: float, paragraphs: int) -> float:
         """Score the layout that is all request."""
@@ -371,7 +404,8 @@ class Text:
 # -- probabilities ---------------------------------------------------------------------------------------------
 
 
-def _chances(count: int, layouts: Sequence[Layout]) -> list[float]:
+def _chances(count: int, layouts: Sequence[Layout]) -> tuple[list[float], float]:
+    """Return the probability of each sentence to belong to the request, and that of the first layout."""
     best = max([layout.score for layout in layouts])
     # Each layout adds its share at its start and removes it at its end.
     changes = [0.0] * (count + 1)
@@ -384,4 +418,5 @@ def _chances(count: int, layouts: Sequence[Layout]) -> list[float]:
             inside = -share
         changes[start] += inside
         changes[end] -= inside
-    return [min(max(chance / total, 0.0), 1.0) for chance in accumulate(changes[:-1])]
+    chances = [min(max(chance / total, 0.0), 1.0) for chance in accumulate(changes[:-1])]
+    return chances, exp(layouts[0].score - best) / total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -190,7 +191,8 @@ def _impacts(
         total = sum([idf[term] for term in name])
         for term in name:
             impacts[term][index] += _NAME_COVER * idf[term] / total
-    return dict(impacts)
+    # New numbers: those of a term are read together, so they should be together in memory, not in the order of entries.
+    return {term: dict(zip(rows, array("d", rows.values()), strict=True)) for term, rows in impacts.items()}
 
 
 def _phrases(

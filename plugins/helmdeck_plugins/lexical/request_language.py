@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 import attrs
@@ -50,9 +51,10 @@ EVERYDAY_WORDS: Final[Mapping[str, frozenset[str]]] = _everyday_words()
 """Folded words by language, which tell languages of one script apart; those of English are in no other."""
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_URL: Final = re.compile(r"\S*(?:://|www\.|@)\S*|\S*[/\\]\S*")
+_ASCII_WORD: Final = re.compile(r"[a-z]+")
 _QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“]*“|«[^»]*»")
-_VALUE_MARK: Final = re.compile('[/\\\\@"“„«]|www')
+_URL_MARK: Final = re.compile(r"[/\\@]|www\.")
+_QUOTE: Final = re.compile('["“„«]')
 # Entries that tell the languages of a catalog.
 _SAMPLE: Final = 200
 # The share of the letters of a request in a script, and of the letters of a catalog that uses it.
@@ -67,12 +69,22 @@ _ENOUGH_WORDS: Final = 4
 _MAX_WORDS: Final = 400
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class CatalogLanguages:
     """The scripts and languages of the descriptions of a catalog."""
 
     scripts: frozenset[str]
     languages: frozenset[str]
+
+    @cached_property
+    def _others(self) -> frozenset[str]:
+        """The everyday words of all other languages."""
+        return frozenset().union(*(words for code, words in EVERYDAY_WORDS.items() if code not in self.languages))
+
+    @cached_property
+    def _some_own(self) -> frozenset[str]:
+        """The everyday words of one language of the catalog."""
+        return EVERYDAY_WORDS[min(self.languages)]
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> CatalogLanguages:
@@ -89,8 +101,10 @@ class CatalogLanguages:
 
     def lack(self, text: str) -> bool:
         """Whether a request is in none of these languages; no for a text that does not show its language."""
-        if _VALUE_MARK.search(text):
-            text = _QUOTED.sub(" ", _URL.sub(" ", text))
+        if _URL_MARK.search(text):
+            text = " ".join([word for word in text.split() if not _URL_MARK.search(word)])
+        if _QUOTE.search(text):
+            text = _QUOTED.sub(" ", text)
         if not self.scripts or not _WORD.search(text):
             return False
         if not (text.isascii() and "Latin" in self.scripts):
@@ -101,6 +115,14 @@ class CatalogLanguages:
         if "Latin" not in self.scripts or not self.languages:
             return False
         words = _words(text)
+        if not self._others:
+            return False
+        if text.isascii() or "en" not in self.languages:
+            # Bounds of what is counted below decide nearly always, and are much faster.
+            foreign = sum(map(self._others.__contains__, words))
+            known = sum(map(self._some_own.__contains__, words))
+            if not foreign or (known and foreign <= known + 1):
+                return False
         counts = _counts(words)
         own = max(counts[language] for language in self.languages)
         most = max(count for language, count in counts.items() if language not in self.languages)
@@ -121,6 +143,8 @@ def _letters(text: str) -> Counter[str]:
 
 
 def _words(text: str) -> list[str]:
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())[:_MAX_WORDS]
     return _WORD.findall(fold(text))[:_MAX_WORDS]
 
 

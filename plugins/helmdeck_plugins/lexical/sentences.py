@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 import attrs
@@ -14,6 +15,9 @@ from helmdeck_plugins.lexical.text import SEPARATORS, tokens, unique_terms
 
 # Requests are near the ends of long texts; the middle is not split into sentences.
 _END_CHARACTERS: Final = 8_000
+
+# Sentences of at least so many characters that recur together are a copy; two short lines recur in any list or code.
+_COPIED_CHARACTERS: Final = 60
 
 # Runs of punctuation are bounded, so that a line of ten thousand dots is scanned only once.
 _END: Final = re.compile(
@@ -26,7 +30,7 @@ _END: Final = re.compile(
 )
 _QUESTION: Final = re.compile(r"[?\uff1f\u061f][\"'\u201d\u2019\u300d)\]]{0,4}\s*$")
 # A list number is not a sentence.
-_LIST_MARK: Final = re.compile(r"\W*[0-9a-zA-Z]{1,2}\.")
+_LIST_MARK: Final = re.compile(r"\W*(?:[0-9a-zA-Z]{1,2}|[ivxIVX]{3,5})\.")
 
 
 class Gap(int, Enum):
@@ -46,12 +50,14 @@ class Sentence:
 
     :ivar tokens: folded words and the separators between them.
     :ivar words: folded words.
+    :ivar is_unread: the middle of a very long text, which is not split and has no tokens.
     """
 
     text: str
     tokens: tuple[str, ...]
     words: tuple[str, ...]
     gap: Gap
+    is_unread: bool = False
 
     @cached_property
     def terms(self) -> tuple[str, ...]:
@@ -64,7 +70,35 @@ def sentences(text: str) -> list[Sentence]:
     if len(text) <= 2 * _END_CHARACTERS:
         return _split(text)
     head, inside, tail = text[:_END_CHARACTERS], text[_END_CHARACTERS:-_END_CHARACTERS], text[-_END_CHARACTERS:]
-    return [*_split(head), Sentence(inside, (), (), Gap.SAME_LINE), *_split(tail)]
+    first, last = _split(head), _split(tail)
+    # A sentence that crosses the boundary belongs to the middle.
+    gap = Gap.SAME_LINE
+    if len(first) > 1:
+        inside, gap = first[-1].text + inside, first.pop().gap
+    if len(last) > 1:
+        inside += last.pop(0).text
+    return [*first, Sentence(inside, (), (), gap, is_unread=True), *last]
+
+
+def copies(found: Sequence[Sentence]) -> set[int]:
+    """Return the places of sentences that repeat an earlier passage, as in a document that was pasted twice.
+
+    A passage is at least two adjacent sentences. A single sentence may recur, such as a request above and below a document.
+    """
+    texts = [sentence.text for sentence in found]
+    if len(set(texts)) > len(texts) - 2:
+        return set()
+    first: set[tuple[str, str]] = set()
+    copied: set[int] = set()
+    start = 0  # of the passage that is repeated up to here
+    for place, pair in enumerate([*pairwise(texts), ("", "")]):
+        if pair in first:
+            continue
+        first.add(pair)
+        if place > start and sum(map(len, texts[start : place + 1])) >= _COPIED_CHARACTERS:
+            copied.update(range(start, place + 1))
+        start = place + 1
+    return copied
 
 
 def is_question(text: str) -> bool:

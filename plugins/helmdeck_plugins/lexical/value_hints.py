@@ -15,39 +15,58 @@ _EXTENSIONS: Final = (
     "txt md csv tsv json xml yaml yml toml ini cfg log html css js ts py go rs java sql pdf docx xlsx pptx zip"
 )
 _DOMAINS: Final = "com org net io dev app edu gov info de fr es it nl uk eu jp cn"
-_HINTS: Final = (
-    (re.compile(rf"[\w-]\.(?:{'|'.join(_EXTENSIONS.split())})(?![\w.]*\w)", re.IGNORECASE), ("file",)),
-    (re.compile(r"(?:^|\s)(?:~|\.{1,2})?/\w[\w.-]*(?:/|\s|$)"), ("file", "directory")),
-    (
-        re.compile(rf"https?://|(?<![@\w.])(?:[\w-]+\.)+(?:{'|'.join(_DOMAINS.split())})(?![\w@])", re.IGNORECASE),
-        ("page", "url", "browser", "navigate"),
-    ),
-    (re.compile(r"(?<![\w&/])#[a-z][\w-]+"), ("channel", "message")),
-    # "notes/todo.md" is a file.
-    (
-        re.compile(
-            rf"(?<![\w/.])[a-z][\w.-]*[a-z0-9]/(?![\w.-]*\.(?:{'|'.join(_EXTENSIONS.split())})\b)[a-z][\w.-]*[a-z0-9](?![\w/])"
+_FILE: Final = re.compile(rf"[\w-]\.(?:{'|'.join(_EXTENSIONS.split())})(?![\w.]*\w)", re.IGNORECASE)
+_DIRECTORY: Final = re.compile(r"(?:^|\s)(?:~|\.{1,2})?/\w[\w.-]*(?:/|\s|$)")
+_PAGE: Final = re.compile(
+    rf"https?://|(?<![@\w.])(?:[\w-]+\.)+(?:{'|'.join(_DOMAINS.split())})(?![\w@])", re.IGNORECASE
+)
+_CHANNEL: Final = re.compile(r"(?<![\w&/])#[a-z][\w-]+")
+# "notes/todo.md" is a file.
+_REPOSITORY: Final = re.compile(
+    rf"(?<![\w/.])[a-z][\w.-]*[a-z0-9]/(?![\w.-]*\.(?:{'|'.join(_EXTENSIONS.split())})\b)[a-z][\w.-]*[a-z0-9](?![\w/])"
+)
+_TIME: Final = re.compile(r"\b\d{1,2}(?::[0-5]\d)?\s?[ap]m\b|\b(?:[01]?\d|2[0-3]):[0-5]\d\b", re.IGNORECASE)
+_NUMBER: Final = re.compile(r"\b\d+(?:\.\d+)?\s*(?:and|plus|minus|times|[+*×÷])\s*\d")
+_COMMIT: Final = re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b")
+_MARKS: Final = (("/", re.compile("/")), ("#", re.compile("#")), (".", re.compile(r"\.\w")), ("0", re.compile(r"\d")))
+# Each pattern with the marks of which every match contains one, and with a faster pattern that every match contains.
+_HINTS: Final = tuple(
+    (frozenset(marks), re.compile(needed), pattern, words)
+    for marks, needed, pattern, words in (
+        (".", "", _FILE, ("file",)),
+        ("/", "", _DIRECTORY, ("file", "directory")),
+        (
+            "./",
+            rf"(?i)[.:](?://|(?:{'|'.join(_DOMAINS.split())})(?![\w@]))",
+            _PAGE,
+            ("page", "url", "browser", "navigate"),
         ),
-        ("repository",),
-    ),
-    (re.compile(r"\b\d{1,2}(?::[0-5]\d)?\s?[ap]m\b|\b(?:[01]?\d|2[0-3]):[0-5]\d\b", re.IGNORECASE), ("time",)),
-    (re.compile(r"\b\d+(?:\.\d+)?\s*(?:and|plus|minus|times|[+*×÷])\s*\d"), ("number",)),
-    (re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b"), ("commit",)),
+        ("#", "", _CHANNEL, ("channel", "message")),
+        ("/", "", _REPOSITORY, ("repository",)),
+        ("0", r"\d(?::|\s?[aApP][mM])", _TIME, ("time",)),
+        ("0", r"\d\s*[apmt+*×÷]", _NUMBER, ("number",)),
+        ("0", r"\d(?:(?<=[a-f]\d)|[a-f])", _COMMIT, ("commit",)),
+    )
 )
 # "and/or" is no repository.
 _ALTERNATIVES: Final = re.compile(
     r"\b(?:and/or|he/she|she/he|his/her|him/her|yes/no|on/off|true/false|input/output|in/out)\b", re.IGNORECASE
 )
-# Every value has one of these.
-_MARK: Final = re.compile(r"[/#\d]|\.\w")
 WEIGHT: Final = 0.8
 """The weight of a word that only a value stands for; a word of the request has 1."""
 
 
 def value_terms(text: str) -> dict[str, float]:
     """Return the terms that the values of a request stand for, with their weight."""
-    if not _MARK.search(text):
+    marks = [mark for mark, pattern in _MARKS if pattern.search(text)]
+    if not marks:
         return {}
-    text = _ALTERNATIVES.sub(" ", text)
-    words = [word for pattern, words in _HINTS if pattern.search(text) for word in words]
+    if "/" in text:
+        text = _ALTERNATIVES.sub(" ", text)
+    words = [
+        word
+        for possible, needed, pattern, words in _HINTS
+        if not possible.isdisjoint(marks) and needed.search(text) and pattern.search(text)
+        for word in words
+    ]
     return {term: WEIGHT for word in words for term in word_terms(word)}

@@ -1,0 +1,124 @@
+"""Scores the borders between request and document: which gap separates the two, and what is on either side."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import accumulate
+from math import log
+from typing import Final, NamedTuple
+
+from helmdeck_plugins.lexical import cues
+from helmdeck_plugins.lexical.sentences import Gap, Sentence
+
+BORDER: Final = (
+    "same_line", "new_line", "paragraph", "outermost", "in_block", "break", "switch", "colon", "title", "position",
+    "neighbour_relevance", "neighbour_asks", "neighbour_open", "neighbour_bullet", "list_inside",
+    "own_asks", "own_relevance", "own_open", "own_statement", "neighbour_statement", "contrast",
+    "continues", "near_break", "sentence_of_paragraphs",
+)  # fmt: skip
+"""Names of the features of the border between request and document."""
+
+# Sentences on either side of a border whose words are compared.
+_NEAR: Final = 3
+_COLONS: Final = frozenset(":\uff1a")
+
+
+class Sides(NamedTuple):
+    """What is known of every sentence.
+
+    :ivar sums: the weights of its features, at places 2 and 3 those beside a border, in a request and in a document.
+    """
+
+    flags: Sequence[int]
+    is_asking: Sequence[bool]
+    tongues: Sequence[str]
+    relevance: Sequence[float]
+    sums: Sequence[Sequence[float]]
+
+
+def border_scores(
+    found: Sequence[Sentence],
+    sides: Sides,
+    weights: Sequence[float],
+    starts: Collection[int],
+    ends: Collection[int],
+    paragraphs: Sequence[int],
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Return the scores of borders in front of a request, and of those behind one.
+
+    :param weights: in the order of ``BORDER``.
+    :param starts: first sentences of possible requests behind a document.
+    :param ends: first sentences of possible documents behind a request.
+    :param paragraphs: first sentences of paragraphs.
+    """
+    flags, is_asking, tongues, relevance, sums = sides
+    (same_line, new_line, paragraph, outermost, in_block, break_, switch, colon, title, position, near_relevance,
+     _, _, _, list_inside, _, own_relevance, _, _, _, contrast, continued, near_break, broken_sentence) = weights  # fmt: skip
+    by_gap = (same_line + broken_sentence if paragraphs else same_line, new_line, paragraph)
+    base = position * log(len(found))
+    count = len(found)
+    splits, nearby = _breaks(found)
+
+    def common(at: int) -> float:
+        """Score what does not depend on the side of the request."""
+        sentence, before = found[at], found[at - 1]
+        gap = sentence.gap
+        score = base + by_gap[gap] + break_ * splits[at] + near_break * nearby[at]
+        if gap is Gap.NEW_LINE and ((at > 1 and before.gap is gap) or (at + 1 < count and found[at + 1].gap is gap)):
+            score = score + in_block
+        if tongues[at] != tongues[at - 1] and tongues[at] and tongues[at - 1]:
+            score = score + switch
+        if before.text[-1] in _COLONS:
+            score = score + colon
+        if flags[at] & flags[at - 1] & cues.BULLET:
+            score = score + list_inside
+        if flags[at] & cues.CONTINUES:
+            score = score + continued
+        return score
+
+    def one_sided(document: int, request: int) -> float:
+        score = sums[request][2] + sums[document][3]
+        score = score + near_relevance * relevance[document] + own_relevance * relevance[request]
+        return score + contrast if is_asking[request] and not is_asking[document] else score
+
+    shared = {at: common(at) for at in {*starts, *ends}}
+    before = {at: shared[at] + one_sided(at - 1, at) for at in starts}
+    after = {at: shared[at] + one_sided(at, at - 1) for at in ends}
+    for at in ends:
+        if flags[at] & cues.OPEN_END and not is_asking[at]:
+            after[at] = after[at] + title
+    if paragraphs and paragraphs[-1] in before:
+        before[paragraphs[-1]] = before[paragraphs[-1]] + outermost
+    if paragraphs and paragraphs[0] in after:
+        after[paragraphs[0]] = after[paragraphs[0]] + outermost
+    return before, after
+
+
+def _breaks(found: Sequence[Sentence]) -> tuple[list[float], list[float]]:
+    """Return for each border which share of the terms is on one side only: of the whole text, and of the nearest sentences."""
+    count = len(found)
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for i in range(count - 1, -1, -1):
+        first.update(dict.fromkeys(found[i].terms, i))
+    for i, sentence in enumerate(found):
+        last.update(dict.fromkeys(sentence.terms, i))
+    begun, ended = [0] * (count + 1), [0] * (count + 1)
+    for i in first.values():
+        begun[i + 1] += 1
+    for i in last.values():
+        ended[i + 1] += 1
+    every, splits = len(last), []
+    for left, gone in zip(accumulate(begun), accumulate(ended), strict=True):
+        fewer = min(left, every - gone)
+        splits.append(1.0 - min(1.0, (left - gone) / (fewer or 1)))
+    near: list[set[str]] = []
+    for i in range(count):
+        near.append(set().union(*[sentence.terms for sentence in found[i : i + _NEAR]]))
+    nearby = [0.0] * (count + 1)
+    for at in range(1, count):
+        ahead = near[at]
+        behind = near[at - _NEAR] if at >= _NEAR else set().union(*[sentence.terms for sentence in found[:at]])
+        if ahead and behind:
+            nearby[at] = 1.0 - len(ahead & behind) / min(len(ahead), len(behind))
+    return splits, nearby
