@@ -60,6 +60,11 @@ def test_steps_have_unique_names_and_orders() -> None:
         (r'{\n  "a": 1,\n  "b": "\n"\n}', {"a": 1, "b": "\n"}, ("whitespace",)),
         ('> {\n>   "a": "> x",\n> "b": 1\n> }', {"a": "> x", "b": 1}, ("block_quote",)),
         ('{"a": [1, 2,], "b": "x,]",}', {"a": [1, 2], "b": "x,]"}, ("trailing_commas",)),
+        (
+            '{"a": [1 2, {"b": [3 4] "c": [] "d": 5}] "e": 6}',
+            {"a": [1, 2, {"b": [3, 4], "c": [], "d": 5}], "e": 6},
+            ("missing_commas",),
+        ),
         ('{"a": "x"\n "b": {"c": 1} "d": null}', {"a": "x", "b": {"c": 1}, "d": None}, ("missing_commas",)),
         (
             '{"a": ["x" "y"], "b": [{"c": 1} {"c": 2}]}',

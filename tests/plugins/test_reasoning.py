@@ -113,3 +113,49 @@ def test_other_words_in_brackets_stay_text(word: str) -> None:
     text = f"{word} {ANSWER}"
     assert DECODER.strip(text).text == text
     assert DECODER.decode(text, dict).value == {"answer": 42}
+
+
+SPANS_AROUND_BLOCKS = [
+    "`<think/><think>`",
+    "`<think>a</think><|channel|>analysis<|message|>`",
+    "` <think>a</think>`<think>` b",
+    "`a`<think>x</think>`<think>`",
+    "`<think>a</think>\n<think>` b",
+]
+
+
+@pytest.mark.parametrize("text", SPANS_AROUND_BLOCKS)
+def test_mark_beside_a_removed_block_is_a_mention_exactly_if_it_is_one_without_the_block(text):
+    stripped = DECODER.strip(text)
+    again = DECODER.strip(stripped.text)
+    assert (again.text, again.is_unclosed) == (stripped.text, stripped.is_unclosed)
+
+
+@pytest.mark.parametrize("text", SPANS_AROUND_BLOCKS)
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_chunk_borders_do_not_change_what_a_mark_beside_a_block_is(text, size):
+    def released(chunks):
+        stream = DECODER.stream()
+        pieces = [*map(stream.feed, chunks), stream.finish()]
+        return tuple("".join(each) for each in zip(*pieces, strict=True))
+
+    assert released(text[at : at + size] for at in range(0, len(text), size)) == released([text])
+
+
+@pytest.mark.parametrize(
+    ("text", "sub_cause"),
+    [
+        ("<think>a</think>" * 3, "only_reasoning"),
+        ("</think>" * 3, "only_reasoning"),
+        ("<think>a</think> \n <think/>1", "not_an_object"),
+        ("1</think>2", "not_an_object"),
+        ("1<think>a</think>2 x", "no_json"),
+        # An open bracket before a block: the text before the block is visible.
+        ("[[<think>a</think>", "no_json"),
+        ("`<think>` is a mark<think>a</think>", "no_json"),
+    ],
+)
+def test_cause_of_a_failure_depends_on_the_text_outside_of_blocks(text, sub_cause):
+    with pytest.raises(DecodeFailed) as failure:
+        DECODER.decode(text, dict, StopReason.END_TURN)
+    assert failure.value.sub_cause == sub_cause

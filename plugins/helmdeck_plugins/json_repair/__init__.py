@@ -90,7 +90,8 @@ def _each(kind: str, change: Callable[[str], str | None], *, becomes: str = "", 
         changes = {text: change(text) for text in tokens.of_kind(kind) if may_change(text)}
         if not changes or None in changes.values():
             return None
-        texts = [changes.get(text) or text for text in tokens.texts]
+        new = {text: changed or text for text, changed in changes.items()}
+        texts = list(map(new.get, tokens.texts, tokens.texts))
         return Tokens(tokens.kinds.replace(kind, becomes or kind), texts)
 
     return rewrite
@@ -286,7 +287,7 @@ def _whitespace(space: str) -> str:
 
 _KEY = re.compile(r"[{,][ #]*+(w)(?=[ #]*+:)")
 _TRAILING_COMMA = re.compile(r"[squnw}\]][ #]*+(,)(?=[ #]*+[}\]])")
-_MISSING_COMMA = re.compile(r"[squnw}\]][ #]*+[squnw{\[]")
+_MISSING_COMMA = re.compile(r"[squnw}\]](?=[ #]*+([squnw{\[]))")
 _BESIDE_STRING = re.compile(r"s[ #]*+[squnw{\[]|[squnw}\]][ #]*+s")
 _STRUCTURE = re.compile(r"[^ #]")
 """Tokens of which some are wrong, by their kinds."""
@@ -319,28 +320,45 @@ def _add_commas(tokens: Tokens) -> Tokens | None:
         return None
     texts = list(tokens.texts)
     opened: list[str] = []
-    before = before_that = ""
-    for match in _STRUCTURE.finditer(kinds):
-        kind, index = match.group(), match.start()
-        if before and before in _VALUES_END and kind in _VALUES_START:
-            if kinds[index - 1] != SPACE:
-                return None
-            # In an object, the previous token must end a value, not a key, and a key must follow.
-            is_value = before in "}]" or before_that == ":"
+    done = 0
+    for match in _MISSING_COMMA.finditer(kinds):
+        end, index = match.start(), match.start(1)
+        if kinds[index - 1] != SPACE:
+            return None
+        _follow_brackets(opened, kinds[done:index])
+        done = index
+        if opened and opened[-1] == "{":
+            # In an object, the token before must end a value, not a key, and a key must follow.
+            is_value = kinds[end] in "}]" or _structure_before(kinds, end) == ":"
             following = _STRUCTURE.search(kinds, index + 1)
-            is_key = kind == STRING and following is not None and following.group() == ":"
-            if opened and opened[-1] == "{" and not (is_value and is_key):
+            is_key = kinds[index] == STRING and following is not None and following.group() == ":"
+            if not (is_value and is_key):
                 return None
-            texts[index] = "," + texts[index]
+        texts[index] = "," + texts[index]
+    return Tokens("", texts)  # a comma and its value are two tokens, to be read again
+
+
+def _follow_brackets(opened: list[str], kinds: str) -> None:
+    """Add the brackets that these tokens open, and remove those that they close."""
+    if len(kinds) > _FEW_TOKENS:
+        # Pairs without content change nothing.
+        kinds = kinds.translate(_WITHOUT_VALUES).replace("{}", "").replace("[]", "").replace("{}", "")
+    for kind in kinds:
         if kind in "{[":
             opened.append(kind)
         elif kind in "}]" and opened:
             opened.pop()
-        before, before_that = kind, before
-    return Tokens("", texts)  # a comma and its value are two tokens, to be read again
 
 
-_VALUES_END, _VALUES_START = "squnw}]", "squnw{["
+def _structure_before(kinds: str, index: int) -> str:
+    """The last token before ``index`` that is neither whitespace nor a comment; empty if there is none."""
+    while index and kinds[index - 1] in " #":
+        index -= 1
+    return kinds[index - 1] if index else ""
+
+
+_FEW_TOKENS = 64
+_WITHOUT_VALUES = {ord(kind): None for kind in " #squnw,:"}
 
 
 _STEPS: tuple[DecodeStep, ...] = (

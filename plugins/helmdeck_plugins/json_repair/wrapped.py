@@ -33,7 +33,7 @@ def uncomment(text: str) -> Iterator[str]:
 _STRINGS = r""" " (?: [^"\\]++ | \\. )*+ " | ' (?: [^'\\\n]++ | \\. )*+ ' | “ [^“”]*+ ” """
 
 _WIDE = str.maketrans("｛｝［］：，", "{}[]:,")
-_WIDE_MARKS = rf"{_STRINGS} | ＂ (?P<wide> [^＂]*+ ) ＂ | (?P<mark> [｛｝［］：，] )"
+_WIDE_MARKS = rf"{_STRINGS} | ＂ (?P<wide> [^＂]*+ ) ＂ | (?P<mark> [｛｝［］：，]++ )"
 
 _INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _INVISIBLE_CHARS = rf"{_STRINGS} | (?P<mark> [{_INVISIBLE}]++ )"

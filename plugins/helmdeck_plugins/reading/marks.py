@@ -154,6 +154,7 @@ class Closer:
     """Finds the first closing mark of a block; the longest match wins. Compiled lazily.
 
     :ivar hop: a character that every mark has at index ``before``; empty if there is none.
+    :ivar first: the first character of every mark; empty if they differ.
     """
 
     def __init__(self, marks: Iterable[str]) -> None:
@@ -161,6 +162,7 @@ class Closer:
         lead = _common_lead(self._atoms)
         self.before = lead - 1
         self.hop = self._atoms[0][lead - 1][-1] if lead else ""
+        self.first = self._atoms[0][0][-1] if lead else ""
         self._follow = "".join(map(_follows, {atoms[lead:][:2] for atoms in map(tuple, self._atoms)}))
 
     @cached_property
@@ -207,18 +209,17 @@ class ReasoningMark:
     is_empty: bool = False
 
 
-def is_mention(text: str, start: int, end: int, floor: int = 0) -> bool:
+def is_mention(text: str, start: int, end: int, floor: int = 0, before: str = "") -> bool:
     """Whether a mark is all of a code span that starts on its line, as in prose about marks.
 
     A mark between two code spans or fences is a mark.
+
+    :param floor: the end of the last block; ``before`` is the end of the visible text that precedes it.
     """
-    if text[start - 1 : start] != "`" or text[end : end + 1] != "`" or text[max(floor, start - 2) : start] == "``":
+    if text[end : end + 1] != "`":
         return False
-    return (
-        text.count("`", max(floor, start - CODE_SPAN, text.rfind("\n", max(floor, start - CODE_SPAN), start)), start)
-        % 2
-        == 1
-    )
+    visible = (before + text[max(floor, start - CODE_SPAN) : start])[-CODE_SPAN:]
+    return visible.endswith("`") and not visible.endswith("``") and visible.rpartition("\n")[2].count("`") % 2 == 1
 
 
 class _BlockMarks(NamedTuple):
@@ -253,13 +254,13 @@ class ReasoningMarks:
         """A prefix of a mark outside any block, at the end of a text."""
         return compile_marks(self._all, partial=True)
 
-    def search(self, text: str, start: int = 0, floor: int = 0) -> ReasoningMark | None:
+    def search(self, text: str, start: int = 0, floor: int = 0, before: str = "") -> ReasoningMark | None:
         """The first mark at or after ``start``, outside any block; a mark in inline code is only mentioned.
 
-        :param floor: the end of the last block.
+        :param floor: the end of the last block; ``before`` is the end of the visible text before it.
         """
         match = self._pattern.search(text, start)
-        while match and text[match.start() - 1 : match.start()] == "`" and is_mention(text, *match.span(), floor):
+        while match and text.startswith("`", match.end()) and is_mention(text, *match.span(), floor, before):
             match = self._pattern.search(text, match.end())
         return self._mark(match) if match else None
 

@@ -22,6 +22,7 @@ from helmdeck_plugins.reading.decoder.tokens import (
     STRING,
     Tokens,
     ascii_brackets,
+    has_line_comment,
     is_commented_out,
 )
 from helmdeck_plugins.reading.marks import ReasoningMark, ReasoningMarks
@@ -114,12 +115,18 @@ class ScanResult:
 
     :ivar is_truncated: the text ends inside a value.
     :ivar is_unreliable: an invalid value makes the following text unusable.
+    :ivar removed: the spans of marks and blocks of reasoning in the visible text, in order.
+    :ivar visible_from: the end of the last closing mark without an opening mark.
+    :ivar has_skipped_marks: marks alone divide the text otherwise, because of unknown control tokens or of a draft in reasoning.
     :ivar unclosed: an opening mark without a closing mark; the text after it was not scanned.
     :ivar ends_in_close: the text is one value, followed by a closing mark without an opening mark.
     """
 
     fragments: list[Fragment] = attrs.field(factory=list)
     reasoning: list[str] = attrs.field(factory=list)
+    removed: list[tuple[int, int]] = attrs.field(factory=list)
+    visible_from: int = 0
+    has_skipped_marks: bool = False
     is_truncated: bool = False
     is_unreliable: bool = False
     is_too_deep: bool = False
@@ -142,6 +149,8 @@ def find_fragments(text: str, marks: ReasoningMarks, start: int = 0, *, wants_li
 
 def commented_value(text: str, marks: ReasoningMarks) -> Fragment | None:
     """The value of a text whose every line is a comment, with its comment marks; ``None`` for any other text."""
+    if not has_line_comment(text):
+        return None
     start = 0
     while block := marks.leading_block(text, start):
         start = block[2]
@@ -206,7 +215,7 @@ class _FragmentScan:
         self._blocks = ControlBlocks(text)
         self._result = ScanResult()
         self._start = start
-        self._visible_from = start
+        self._result.visible_from = start
         self._language: str | None = None
         self._has_block = False
         self._block_end = start
@@ -245,16 +254,18 @@ class _FragmentScan:
             self._pass_lone_close(mark)
             return mark.end
         if mark.is_empty:
+            self._result.removed.append((mark.start, mark.end))
             return mark.end
         self._has_block = True
         close = mark.closer.search(self._text, mark.end)
         if close is None:
             self._result.unclosed = mark
             return mark.end
+        self._result.removed.append((mark.start, close.end()))
         return self._pass_reasoning(mark.end, *close.span())
 
     def _pass_block(self, block: TokenBlock) -> int:
-        self._has_block = True
+        self._has_block = self._result.has_skipped_marks = True
         close = self._text.find(block.close, block.end)
         if close < 0:
             self._result.unclosed = ReasoningMark("", block.start, block.end, None)
@@ -271,9 +282,10 @@ class _FragmentScan:
         if not _NON_SPACE.search(self._text, mark.end) and self._is_bare_value(mark.start):
             self._result.ends_in_close = True
             return
-        self._result.reasoning.append(self._text[self._visible_from : mark.start])
+        self._result.reasoning.append(self._text[self._result.visible_from : mark.start])
         self._result.fragments.clear()
-        self._visible_from = mark.end
+        self._result.removed.clear()
+        self._result.visible_from = mark.end
         self._language = None
 
     def _is_bare_value(self, end: int) -> bool:
@@ -335,6 +347,9 @@ class _FragmentScan:
         if close is None or self._tokens.is_in_string(start, close.start()):
             return None
         self._after_invalid = True
+        mark = self._marks.search(self._text, start)
+        if mark is None or mark.start < close.start():
+            self._result.has_skipped_marks = True
         return close.start()
 
     def _abort(self, start: int) -> None:
@@ -345,14 +360,14 @@ class _FragmentScan:
 
     def _is_inside_larger_value(self, start: int) -> bool:
         """Whether the text before ``start`` looks like an unfinished larger value."""
-        before = self._text[max(self._visible_from, start - _LOOK_BEHIND) : start].rstrip()
+        before = self._text[max(self._result.visible_from, start - _LOOK_BEHIND) : start].rstrip()
         return before.endswith((",", "[")) or (before.endswith(":") and before[:-1].rstrip().endswith(_QUOTES))
 
     def _is_prose(self, kind: Kind, start: int, end: int) -> bool:
         """Whether an object with bare keys is part of other text, as in a style sheet, and not set apart from it."""
         if kind is not Kind.OBJECT or not _BARE_KEY.match(self._text, start):
             return False
-        first = max(self._visible_from, self._block_end)
+        first = max(self._result.visible_from, self._block_end)
         is_apart = _AROUND.fullmatch(self._text, first, start) or _SET_APART.search(
             self._text, max(first, start - _LOOK_BEHIND), start
         )

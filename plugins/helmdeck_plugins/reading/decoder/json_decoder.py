@@ -95,11 +95,7 @@ class JsonDecoder:
         return len(stripped.found) > stripped.is_unclosed
 
     def stream(self, *, starts_in_reasoning: bool = False, only_leading: bool = False) -> StreamStripper:
-        """Return a stripper for streamed text.
-
-        :param starts_in_reasoning: the prompt opened a block, so the text starts inside reasoning.
-        :param only_leading: tags after the first visible text are text, as in the strings of JSON.
-        """
+        """Return a stripper for streamed text; the parameters are those of ``Decoder.stream``."""
         return TagStream(self._marks, starts_in_reasoning=starts_in_reasoning, only_leading=only_leading)
 
     # -- values --------------------------------------------------------------------------------------------
@@ -167,6 +163,8 @@ class JsonDecoder:
 
         One decode shows whether the object is the only one, is followed by more text, or is truncated.
         """
+        if "{" not in text:
+            return None
         start, reasoning, step = 0, "", None
         # The words before the brace are usually cached, and a cache lookup is faster than a search for a block.
         while (begin := text.find("{", start, start + _CACHED_LENGTH)) < 0 or not (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Generic, TypeVar
 
 import attrs
@@ -21,7 +20,7 @@ from helmdeck_plugins.reading.decoder.fragments import (
     find_fragments,
     is_json,
 )
-from helmdeck_plugins.reading.decoder.reasoning import strip
+from helmdeck_plugins.reading.decoder.reasoning import JoinedText, strip
 from helmdeck_plugins.reading.decoder.refusal import RefusalMatcher
 from helmdeck_plugins.reading.marks import ReasoningMarks
 
@@ -96,6 +95,7 @@ class ResponseReader(Generic[T]):
         self._kind = Kind.LIST if request.wants_list else Kind.OBJECT
         self._shape_error: msgspec.ValidationError | None = None
         self._repaired: dict[tuple[str, str], Sequence[str]] = {}
+        self._stripped_text: str | None = None
 
     def read(self) -> Decoded[T]:
         """Return the value.
@@ -257,17 +257,27 @@ class ResponseReader(Generic[T]):
 
     def _visible_text(self, scan: ScanResult) -> str:
         """The text without reasoning, fences and invisible characters."""
-        if scan.ends_in_close:
-            return ""
-        if scan.unclosed is None:
-            text = self._stripped
-        else:
-            text = strip(self._text[: scan.unclosed.start], self._marks).text
-        return _INVISIBLE.sub("", _FENCE.sub("", text))
+        return "" if scan.ends_in_close else _INVISIBLE.sub("", _FENCE.sub("", self._stripped(scan)))
 
-    @cached_property
-    def _stripped(self) -> str:
-        return strip(self._text, self._marks).text
+    def _stripped(self, scan: ScanResult) -> str:
+        """The text without reasoning, up to an unclosed block.
+
+        It is made of what the scan has read, except where marks alone may divide the text otherwise, as in code spans.
+        """
+        if self._stripped_text is None:
+            text = self._text if scan.unclosed is None else self._text[: scan.unclosed.start]
+            if scan.fragments or scan.has_skipped_marks or "`" in text:
+                self._stripped_text = strip(text, self._marks).text
+            else:
+                visible, position = JoinedText(), scan.visible_from
+                for start, end in [*scan.removed, (len(text), 0)]:
+                    if start > position:
+                        visible.add(text[position:start])
+                    position = end
+                self._stripped_text = str(visible)
+                if self._marks.search(self._stripped_text):
+                    self._stripped_text = strip(text, self._marks).text
+        return self._stripped_text
 
     def _sub_cause(self, scan: ScanResult) -> str:
         if scan.is_too_deep:
@@ -284,15 +294,15 @@ class ResponseReader(Generic[T]):
             return "malformed"
         if any(fragment.kind is self._kind for fragment in scan.fragments):
             return "wrong_shape"  # it decodes but does not meet the condition
-        if scan.fragments or self._is_scalar():
+        if scan.fragments or self._is_scalar(scan):
             return "not_a_list" if self._request.wants_list else "not_an_object"
         may_refuse = self._request.stop not in _TRUNCATED
-        is_refusal = may_refuse and self._refusals.matches(self._stripped)
+        is_refusal = may_refuse and self._refusals.matches(self._stripped(scan))
         return "refusal" if is_refusal else "no_json"
 
-    def _is_scalar(self) -> bool:
+    def _is_scalar(self, scan: ScanResult) -> bool:
         try:
-            msgspec.json.decode(self._stripped)
+            msgspec.json.decode(self._stripped(scan))
         except DECODE_ERRORS:
             return False
         return True

@@ -48,21 +48,24 @@ class BlockReader:
     Only a possible partial mark is buffered. The joined parts of each kind do not depend on the chunk borders.
 
     :ivar closer: the closing marks of the open block; ``None`` outside of a block.
+    :ivar buffer: the end of the text so far that may be the start of a mark.
     """
 
     _marks: ReasoningMarks
     closer: Closer | None = None
-    _buffer: str = ""
-    _before: str = ""  # the end of the last line since a block, if it has a backtick
+    buffer: str = ""
+    _before: str = ""  # the end of the last visible line, if it has a backtick
     _text: str = ""
     _done: int = 0
 
     def plain(self, chunk: str) -> Kind | None:
-        """What all of the next chunk is, if it contains no mark and cannot be part of one; otherwise feed it."""
-        if self._buffer:
-            return None
-        if self.closer is not None:
-            return None if self.closer.partial.search(chunk) else Kind.REASONING
+        """What all of the next chunk is, if it contains no mark and cannot be part of one; otherwise feed it.
+
+        The chunk must include ``buffer``, which is then empty.
+        """
+        if (closer := self.closer) is not None:
+            has_start = closer.first in chunk and closer.partial.search(chunk)
+            return None if has_start else Kind.REASONING
         if self._marks.partial.search(chunk):
             return None
         if self._before or "`" in chunk:
@@ -70,13 +73,13 @@ class BlockReader:
         return Kind.VISIBLE
 
     def feed(self, chunk: str) -> Iterator[Part]:
-        """Process the next chunk."""
-        return self._divide(self._buffer + chunk, is_last=False)
+        """Process the next chunk, which includes ``buffer``."""
+        return self._divide(chunk, is_last=False)
 
     def finish(self) -> Iterator[Part]:
         """End the text."""
-        yield from self._divide(self._buffer, is_last=True)
-        self._buffer = ""
+        yield from self._divide(self.buffer, is_last=True)
+        self.buffer = ""
 
     def whole(self, text: str) -> Iterator[Part]:
         """Divide a whole text."""
@@ -99,12 +102,10 @@ class BlockReader:
         self._before = line if "`" in line else ""
 
     def _divide(self, text: str, *, is_last: bool) -> Iterator[Part]:
-        start = len(self._before) if self.closer is None else 0
-        text = self._before + text if start else text
-        done, end, floor = start, len(text), 0
+        done, end = 0, len(text)
         tail = end if is_last else end - self._marks.longest  # a mark that starts before it is complete
         while True:
-            mark = self._next(text, done, floor)
+            mark = self._next(text, done)
             if not is_last and (mark is None or mark.start >= tail):
                 end = self._safe_end(text, done)
                 mark = mark if mark and mark.start < end else None
@@ -113,10 +114,9 @@ class BlockReader:
                 self._text, self._done = text, until
                 yield self._plain(text[done:until])
             if mark is None:
-                self._buffer = text[end:]
+                self.buffer = text[end:]
                 return
-            done = floor = mark.end
-            self._before = ""
+            done = mark.end
             yield self._passed(mark, text)
 
     def _passed(self, mark: ReasoningMark, text: str) -> Part:
@@ -126,6 +126,7 @@ class BlockReader:
             self.closer = None
             return Part(Kind.CLOSE, written)
         if mark.closer is None:
+            self._before = ""
             return Part(Kind.LONE_CLOSE, written, mark.tag)
         self.closer = None if mark.is_empty else mark.closer
         return Part(Kind.OPEN, written, mark.tag)
@@ -138,9 +139,9 @@ class BlockReader:
                 return match.start()
         return len(text)
 
-    def _next(self, text: str, start: int, floor: int) -> ReasoningMark | None:
+    def _next(self, text: str, start: int) -> ReasoningMark | None:
         if self.closer is None:
-            return self._marks.search(text, start, floor)
+            return self._marks.search(text, start, start, self._before)
         close = self.closer.search(text, start)
         return ReasoningMark("", *close.span(), None) if close else None
 
@@ -150,6 +151,8 @@ def strip(text: str, marks: ReasoningMarks) -> Stripped:
 
     An unclosed block stays in place and is flagged in the result. Blank lines around a removed block become one.
     """
+    if not marks.partial.search(text):  # most texts have no mark
+        return Stripped(text.strip())
     stripped = _strip_once(text, marks)
     for _ in range(_MAX_PASSES):  # the removal of a block may join the halves of another mark
         if len(stripped.found) == stripped.is_unclosed or not marks.search(stripped.text):
@@ -170,7 +173,7 @@ def strip(text: str, marks: ReasoningMarks) -> Stripped:
 def _strip_once(text: str, marks: ReasoningMarks) -> Stripped:
     reasoning: list[str] = []
     found: list[str] = []
-    visible = _JoinedText()
+    visible = JoinedText()
     unclosed = ""
     starts_in_reasoning = False
     reader = BlockReader(marks)
@@ -193,7 +196,7 @@ def _strip_once(text: str, marks: ReasoningMarks) -> Stripped:
     return Stripped(str(visible), "\n".join(reasoning), tuple(found), reader.closer is not None, starts_in_reasoning)
 
 
-class _JoinedText:
+class JoinedText:
     """Visible text between removed blocks; adjoining blank lines around a removed block become one."""
 
     def __init__(self) -> None:
@@ -201,6 +204,7 @@ class _JoinedText:
         self._whitespace: list[str] = []
 
     def add(self, chunk: str) -> None:
+        """Add the text up to the next block."""
         content = chunk.strip()
         if not content:
             self._whitespace.append(chunk)
@@ -243,14 +247,17 @@ class TagStream:
         """Process the next chunk; return the released visible text and reasoning."""
         if self._is_plain:
             return chunk, ""
-        kind = self._reader.plain(chunk)
+        reader = self._reader
+        if reader.buffer:
+            chunk, reader.buffer = reader.buffer + chunk, ""
+        kind = reader.plain(chunk)
         if kind is Kind.REASONING:
             return "", chunk
         if kind is Kind.VISIBLE:
             if not self._has_text and chunk and not chunk.isspace():
                 self._has_text, self._is_plain = True, self._only_leading
             return chunk, ""
-        return self._released(self._reader.feed(chunk))
+        return self._released(reader.feed(chunk))
 
     def finish(self) -> tuple[str, str]:
         """End the stream; return the buffered visible text and reasoning."""

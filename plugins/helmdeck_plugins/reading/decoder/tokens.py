@@ -78,6 +78,11 @@ def ascii_brackets(text: str) -> str:
     return text if '"' in text else text.translate(_FULL_WIDTH_QUOTE)
 
 
+def has_line_comment(text: str) -> bool:
+    """Whether the text contains a mark that may start a comment."""
+    return any(mark in text for mark in _LINE_COMMENTS)
+
+
 def is_commented_out(text: str) -> bool:
     """Whether every line is a comment, apart from fences, and one of the comments starts with JSON."""
     lines = [line.lstrip() for line in text.split("\n")]
@@ -94,10 +99,13 @@ class Tokens:
     def __init__(self, text: str) -> None:
         self._text = text
         self._last_close = text.rfind("”")
+        self._is_closed = text.rfind("“") < self._last_close
 
     def after(self, start: int) -> Iterator[re.Match[str]]:
         """The tokens from a position on."""
-        return _TOKENS.finditer(self._text, start) if self._last_close < start else self._with_curly_quotes(start)
+        if self._last_close < start:
+            return _TOKENS.finditer(self._text, start)
+        return _TOKENS_AND_CURLY.finditer(self._text, start) if self._is_closed else self._with_curly_quotes(start)
 
     def _with_curly_quotes(self, start: int) -> Iterator[re.Match[str]]:
         for token in _TOKENS_AND_CURLY.finditer(self._text, start):

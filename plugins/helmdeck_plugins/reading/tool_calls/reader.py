@@ -14,7 +14,6 @@ from helmdeck_core import (
     ChatResponse,
     DecodeFailed,
     MalformedCall,
-    NameResolver,
     RecoveredCall,
     StopReason,
     ToolCall,
@@ -24,6 +23,7 @@ from helmdeck_core import (
     ToolDefinition,
     excerpt_of,
 )
+from helmdeck_pack_kit import NameResolver
 from helmdeck_plugins.reading.marks import ReasoningMarks
 from helmdeck_plugins.reading.tool_calls.payloads import BadArguments, RawCall, read_arguments, read_elements
 from helmdeck_plugins.reading.tool_calls.scanner import Scanner
