@@ -1,25 +1,18 @@
 # The public names. This list is the only one: __init__.py reads it at run time, type checkers read it as a stub.
 
 from helmdeck_core.calls.diagnosis import empty_sub_cause as empty_sub_cause
-from helmdeck_core.calls.diagnosis import excerpt_of as excerpt_of
-from helmdeck_core.calls.diagnosis import loop_of as loop_of
 from helmdeck_core.calls.diagnosis import undecodable as undecodable
 from helmdeck_core.calls.provider_pool import ProviderPool as ProviderPool
 from helmdeck_core.config.load import LoadedConfig as LoadedConfig
 from helmdeck_core.config.load import load_config as load_config
-from helmdeck_core.config.structure import above_zero as above_zero
 from helmdeck_core.config.structure import dotted as dotted
-from helmdeck_core.config.structure import non_empty as non_empty
 from helmdeck_core.config.structure import read_options as read_options
 from helmdeck_core.config.types import BudgetConfig as BudgetConfig
 from helmdeck_core.config.types import Config as Config
 from helmdeck_core.config.types import RunsConfig as RunsConfig
 from helmdeck_core.config.types import SecretRef as SecretRef
 from helmdeck_core.config.types import is_hidden as is_hidden
-from helmdeck_core.context.catalog_sources import CatalogWarning as CatalogWarning
 from helmdeck_core.context.catalog_sources import load_catalog as load_catalog
-from helmdeck_core.context.catalog_sources import load_catalog_file as load_catalog_file
-from helmdeck_core.context.catalog_sources import read_catalog as read_catalog
 from helmdeck_core.context.ladder import PreparedCatalog as PreparedCatalog
 from helmdeck_core.context.live_catalog import LiveCatalog as LiveCatalog
 from helmdeck_core.deck.explain import Explanation as Explanation
@@ -88,8 +81,6 @@ from helmdeck_core.domain.decode import StreamStripper as StreamStripper
 from helmdeck_core.domain.decode import Stripped as Stripped
 from helmdeck_core.domain.decode import Tried as Tried
 from helmdeck_core.domain.delta_batches import one_by_one as one_by_one
-from helmdeck_core.domain.delta_batches import together as together
-from helmdeck_core.domain.error_rules import ErrorRuleSet as ErrorRuleSet
 from helmdeck_core.domain.event_sinks import EventSink as EventSink
 from helmdeck_core.domain.event_sinks import EventSinkWarning as EventSinkWarning
 from helmdeck_core.domain.event_sinks import OpenSink as OpenSink
@@ -135,7 +126,6 @@ from helmdeck_core.domain.models import BudgetTable as BudgetTable
 from helmdeck_core.domain.models import ModelId as ModelId
 from helmdeck_core.domain.models import Tier as Tier
 from helmdeck_core.domain.models import TierDefaults as TierDefaults
-from helmdeck_core.domain.name_resolver import NameResolver as NameResolver
 from helmdeck_core.domain.packs import ExecutingSource as ExecutingSource
 from helmdeck_core.domain.packs import Pack as Pack
 from helmdeck_core.domain.packs import PackContext as PackContext
@@ -180,9 +170,7 @@ from helmdeck_core.domain.runs import COSTS as COSTS
 from helmdeck_core.domain.runs import Pipeline as Pipeline
 from helmdeck_core.domain.runs import RunEngineSpec as RunEngineSpec
 from helmdeck_core.domain.runs import RunProgram as RunProgram
-from helmdeck_core.domain.secret_patterns import SecretPattern as SecretPattern
 from helmdeck_core.domain.shared_text import SharedText as SharedText
-from helmdeck_core.domain.suggestions import did_you_mean as did_you_mean
 from helmdeck_core.domain.tasks import CompletedStep as CompletedStep
 from helmdeck_core.domain.tasks import Task as Task
 from helmdeck_core.domain.texts import PromptText as PromptText
@@ -208,6 +196,8 @@ from helmdeck_core.domain.transports import TransportResponse as TransportRespon
 from helmdeck_core.domain.transports import TransportSettings as TransportSettings
 from helmdeck_core.domain.transports import TransportSpec as TransportSpec
 from helmdeck_core.domain.transports import WholeResponse as WholeResponse
+from helmdeck_core.domain.vendor_data import ErrorRuleSet as ErrorRuleSet
+from helmdeck_core.domain.vendor_data import SecretPattern as SecretPattern
 from helmdeck_core.domain.weights import Weight as Weight
 from helmdeck_core.errors import FAILURES as FAILURES
 from helmdeck_core.errors import SCHEMA_REFUSED as SCHEMA_REFUSED
@@ -258,10 +248,15 @@ from helmdeck_guards.encoding import without_byte_order_mark as without_byte_ord
 from helmdeck_guards.json_schema import SchemaProblem as SchemaProblem
 from helmdeck_guards.json_schema import find_problems as find_problems
 from helmdeck_guards.json_schema import schema_problems as schema_problems
+from helmdeck_guards.model_text import excerpt_of as excerpt_of
+from helmdeck_guards.model_text import loop_of as loop_of
 from helmdeck_guards.pack_services import PackLogger as PackLogger
 from helmdeck_guards.pack_services import PackMemory as PackMemory
 from helmdeck_guards.pack_services import ProgressText as ProgressText
+from helmdeck_guards.suggestions import did_you_mean as did_you_mean
 from helmdeck_guards.timeouts import Deadline as Deadline
 from helmdeck_guards.timeouts import Limited as Limited
+from helmdeck_guards.validators import above_zero as above_zero
+from helmdeck_guards.validators import non_empty as non_empty
 
 __version__: str

@@ -16,6 +16,8 @@ from typing import Any
 
 import attrs
 
+from helmdeck_guards.data_directory import data_directory
+
 MAX_FOLDER_BYTES = 100_000_000
 """Bytes of all artifacts of a run."""
 
@@ -136,8 +138,7 @@ def artifact_folder(configured: str | None, base: Path | None = None) -> Artifac
     """
     if configured is not None:
         return ArtifactFolder((base or Path()) / Path(configured).expanduser())
-    data = Path(os.environ.get("HELMDECK_DATA_DIR") or "~/.helmdeck").expanduser()
-    return ArtifactFolder(data / "artifacts" / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}")
+    return ArtifactFolder(data_directory() / "artifacts" / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}")
 
 
 def safe_name(text: str, suffix: str, default: str = "file") -> str:

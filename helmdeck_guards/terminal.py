@@ -60,6 +60,11 @@ def json_text(data: Any, **options: Any) -> str:
     return clean(text, lambda char: json.dumps(char)[1:-1])
 
 
+def inline_json(data: Any) -> str:
+    """Data as JSON on one line; NaN and infinity become null."""
+    return json_text(data, ensure_ascii=False)
+
+
 def _finite(data: Any) -> Any:
     match data:
         case float():

@@ -17,7 +17,7 @@ from helmdeck_core.calls.attempt_log import NO_USAGE, AttemptLog, AttemptState, 
 from helmdeck_core.calls.call_events import CallEvents
 from helmdeck_core.calls.call_services import CallServices
 from helmdeck_core.calls.chat_operation import is_json
-from helmdeck_core.calls.continuation.turn import RequestGuard
+from helmdeck_core.calls.completer import TurnSetup
 from helmdeck_core.calls.models import suggest_models
 from helmdeck_core.calls.operation import CallOptions, CallResult, Operation, copy_response, fingerprint
 from helmdeck_core.calls.partial_answer import PartialAnswer, without_repetition
@@ -60,7 +60,7 @@ class Call(Generic[T]):
         self._streams = streams
         self._ref = CallRef(call_id=os.urandom(8).hex(), pack=options.pack, caller=options.caller)
         self._start_s = services.clock()
-        chain = services.runtime.chain(options.model)
+        chain = services.runtime.chain(options.model, options.limits.fallbacks)
         self._policy = RecoveryPolicy(services.recovery, chain, options.limits, self._start_s)
         self._events = CallEvents(services.runtime, self._ref, options.model)
         self._log = AttemptLog(
@@ -132,22 +132,13 @@ class Call(Generic[T]):
         """
         if this.ready.budget.is_hybrid_reasoning or this.silence_s is not None or self._partial.is_begun:
             return self._complete_watched(this)
-        return self.services.completer.complete(
-            this.ready.request, self._check(this), this.call, this.step.until_s, guard=self._guard(this)
-        )
+        return self.services.completer.complete(this.ready.request, self._turn_setup(this))
 
     async def _complete_watched(self, this: AttemptState) -> ChatResponse:
         async with contextlib.aclosing(self._first_chunks(this)) as batches:
             async for _ in batches:
                 pass
-        return await self.services.completer.complete(
-            this.ready.request,
-            self._check(this),
-            this.call,
-            this.step.until_s,
-            first=this.response,
-            guard=self._guard(this),
-        )
+        return await self.services.completer.complete(this.ready.request, self._turn_setup(this), this.response)
 
     async def stream(self, this: AttemptState) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """Send the request, yield the chunks in batches, and read the whole response."""
@@ -214,8 +205,9 @@ class Call(Generic[T]):
             request = self._resumed(this)
 
     def _check_end(self, this: AttemptState, response: ChatResponse) -> None:
-        """Reject a text whose stream ended without an end mark, so that it is continued."""
-        if not response.is_interrupted or not this.has_output or response.tool_calls or not self._is_text(this):
+        """Reject a response whose stream ended without an end mark: a text is continued, any other is requested again."""
+        is_kept = response.tool_calls or (this.has_output and not self._is_text(this))
+        if not response.is_interrupted or is_kept:
             return
         if this.ready.request.response_format is not None and is_json(response.text):
             return
@@ -240,14 +232,7 @@ class Call(Generic[T]):
     async def _continuation_chunks(self, this: AttemptState) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """The chunks that complete a truncated stream; the whole response replaces the attempt's first one."""
         assert this.response is not None
-        chunks = self.services.completer.continue_stream(
-            this.ready.request,
-            this.response,
-            self._check(this),
-            this.call,
-            this.step.until_s,
-            guard=self._guard(this),
-        )
+        chunks = self.services.completer.continue_stream(this.ready.request, this.response, self._turn_setup(this))
         async with contextlib.aclosing(chunks):
             async for batch in chunks:
                 if isinstance(batch, ChatResponse):
@@ -291,14 +276,12 @@ class Call(Generic[T]):
 
     # -- limits of an attempt ------------------------------------------------------------------------------
 
-    def _check(self, this: AttemptState) -> AnswerShapeCheck:
+    def _turn_setup(self, this: AttemptState) -> TurnSetup:
         budget = this.ready.budget
         may_start = may_start_in_reasoning(budget, this.response) and not self._partial.is_begun
         starts = may_start and budget.starts_in_reasoning
-        return AnswerShapeCheck(self.services.runtime, this.ready.request, self._operation.type, starts, may_start)
-
-    def _guard(self, this: AttemptState) -> RequestGuard:
-        return functools.partial(self._forbids, this)
+        check = AnswerShapeCheck(self.services.runtime, this.ready.request, self._operation.type, starts, may_start)
+        return TurnSetup(check, this.call, this.step.until_s, functools.partial(self._forbids, this))
 
     def _forbids(
         self, this: AttemptState, request: ChatRequest, kind: RequestKind, used: Usage

@@ -9,6 +9,8 @@ import functools
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
+import attrs
+
 from helmdeck_core.calls.continuation.turn import (
     RequestGuard,
     SendRequest,
@@ -50,6 +52,20 @@ BUDGET_FACTOR = 4
 """A turn may write this many times its first output limit."""
 
 
+@attrs.frozen
+class TurnSetup:
+    """What the turn of one attempt is made with.
+
+    :ivar until_s: when the response must be complete, on the clock; a partial response is kept.
+    :ivar guard: forbids a continuation for other reasons than the limits of the turn.
+    """
+
+    check: ShapeCheck
+    call: CallRef
+    until_s: float | None
+    guard: RequestGuard
+
+
 class Completer:
     """Completes responses over one client.
 
@@ -62,65 +78,43 @@ class Completer:
         self._clock = clock
         self._without_native: set[str] = set()
 
-    async def complete(
-        self,
-        request: ChatRequest,
-        check: ShapeCheck,
-        call: CallRef,
-        until_s: float | None = None,
-        *,
-        first: ChatResponse | None = None,
-        guard: RequestGuard | None = None,
-    ) -> ChatResponse:
+    async def complete(self, request: ChatRequest, setup: TurnSetup, first: ChatResponse | None = None) -> ChatResponse:
         """Send a request and continue its response where it is truncated.
 
-        :param until_s: when the response must be complete, on the clock; a partial response is kept.
         :param first: the response to the request, where it arrived already.
-        :param guard: forbids a continuation for other reasons than the limits of the turn.
         :raises CallFailed: the first request failed; if a later one fails, the response is partial.
         """
         response = first if first is not None else await self._client.complete(request)
-        if check.is_complete(response):
-            self._emit_stop_reason(request, response, call, 1)
+        if setup.check.is_complete(response):
+            self._emit_stop_reason(request, response, setup.call, 1)
             return response
-        turn, action = self._evaluate(request, response, check, call, guard)
+        turn, action = self._evaluate(request, response, setup)
         if isinstance(action, TurnResult):
             return action.response
         start_s, number = self._clock(), 1
         while isinstance(action, SendRequest):
             number += 1
-            action = await self._continue(turn, action, call, number, until_s)
-        self._emit_terminated(request.model, action.response, call, self._clock() - start_s)
+            action = await self._continue(turn, action, setup, number)
+        self._emit_terminated(request.model, action.response, setup.call, self._clock() - start_s)
         return action.response
 
-    async def continue_stream(
-        self,
-        request: ChatRequest,
-        first: ChatResponse,
-        check: ShapeCheck,
-        call: CallRef,
-        until_s: float | None = None,
-        *,
-        guard: RequestGuard | None = None,
-    ) -> Chunks:
+    async def continue_stream(self, request: ChatRequest, first: ChatResponse, setup: TurnSetup) -> Chunks:
         """Continue a streamed response: yield its further chunks without a seam, and last the whole response.
 
         Tool calls of continuations come with the whole response only; their chunks would be mistaken for the first ones.
         """
-        turn, action = self._evaluate(request, first, check, call, guard)
+        turn, action = self._evaluate(request, first, setup)
         start_s, number, is_continued = self._clock(), 1, isinstance(action, SendRequest)
         while isinstance(action, SendRequest):
             number += 1
             part = self.part_after(turn.answer, action.request, is_silent=action.is_repair)
-            async with contextlib.aclosing(
-                self._continue_in_chunks(turn, action, part, call, number, until_s)
-            ) as steps:
+            async with contextlib.aclosing(self._continue_in_chunks(turn, action, part, setup, number)) as steps:
                 async for chunks in steps:
                     yield chunks
             assert part.action is not None
             action = part.action
         if is_continued:
-            self._emit_terminated(request.model, action.response, call, self._clock() - start_s)
+            self._emit_terminated(request.model, action.response, setup.call, self._clock() - start_s)
         yield action.response
 
     def resume(self, request: ChatRequest, so_far: str) -> ChatRequest:
@@ -151,59 +145,55 @@ class Completer:
 
     # -- one continuation ----------------------------------------------------------------------------------
 
-    async def _continue(
-        self, turn: Turn, send: SendRequest, call: CallRef, number: int, until_s: float | None
-    ) -> TurnAction:
+    async def _continue(self, turn: Turn, send: SendRequest, setup: TurnSetup, number: int) -> TurnAction:
         """Send a continuation whole; return what the turn does next."""
-        self._emit_continuation(send, call)
+        self._emit_continuation(send, setup.call)
         try:
-            async with asyncio.timeout(self._left_s(until_s)):
+            async with asyncio.timeout(self._left_s(setup.until_s)):
                 response = await self._client.complete(send.request)
         except (TimeoutError, CallFailed) as exc:
             return self._after_failure(turn, send, exc, "")
-        self._emit_stop_reason(send.request, response, call, number)
+        self._emit_stop_reason(send.request, response, setup.call, number)
         return turn.feed(response)
 
     async def _continue_in_chunks(
-        self, turn: Turn, send: SendRequest, part: StreamedPart, call: CallRef, number: int, until_s: float | None
+        self, turn: Turn, send: SendRequest, part: StreamedPart, setup: TurnSetup, number: int
     ) -> AsyncGenerator[Sequence[ChatDelta], None]:
         """Stream a continuation; what the turn does next stays with the part."""
-        self._emit_continuation(send, call)
+        self._emit_continuation(send, setup.call)
         try:
             async with contextlib.aclosing(self._client.stream(send.request)) as batches:
                 while part.response is None:
-                    async with asyncio.timeout(self._left_s(until_s)):
+                    async with asyncio.timeout(self._left_s(setup.until_s)):
                         batch = await anext(batches)
                     if chunks := part.feed(batch):
                         yield chunks
         except (TimeoutError, CallFailed) as exc:
             part.action = self._after_failure(turn, send, exc, part.shown)
             return
-        self._emit_stop_reason(send.request, part.response, call, number)
+        self._emit_stop_reason(send.request, part.response, setup.call, number)
         if rest := part.finish():
             yield (ChatDelta(rest),)
         part.action = turn.feed(part.response, part.shown)
 
-    def _evaluate(
-        self, request: ChatRequest, first: ChatResponse, check: ShapeCheck, call: CallRef, guard: RequestGuard | None
-    ) -> tuple[Turn, TurnAction]:
+    def _evaluate(self, request: ChatRequest, first: ChatResponse, setup: TurnSetup) -> tuple[Turn, TurnAction]:
         """Start a turn with its first response, or continue the one whose tool calls were executed."""
         before = request.turn.before if request.turn is not None else None
+        native = functools.partial(self._takes_native, request)
         if before is not None:
             turn = copy.copy(before)
-            turn.bind(check, functools.partial(self._takes_native, request), guard)
+            turn.bind(setup.check, native, setup.guard)
             turn.results(request)
         else:
             limits = limits_of(self._runtime.config.agent, self._runtime.weights, request)
             texts, merger = self._runtime.texts, self._runtime.merger
-            native = functools.partial(self._takes_native, request)
-            turn = Turn(request, limits, check, texts, merger, takes_native=native, guard=guard)
+            turn = Turn(request, limits, setup.check, texts, merger, takes_native=native, guard=setup.guard)
         if request.turn is not None:
             request.turn.turn = turn
-        self._emit_stop_reason(request, first, call, 1)
+        self._emit_stop_reason(request, first, setup.call, 1)
         action = turn.feed(first)
         if isinstance(action, TurnResult):
-            self._emit_terminated(request.model, action.response, call, 0.0)
+            self._emit_terminated(request.model, action.response, setup.call, 0.0)
         return turn, action
 
     def _after_failure(self, turn: Turn, send: SendRequest, error: TimeoutError | CallFailed, shown: str) -> TurnAction:

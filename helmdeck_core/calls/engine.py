@@ -99,19 +99,14 @@ class Engine:
         :param pack: the pack that wrote the request; failures start with its name.
         :raises CallFailed: the subclass of the last cause.
         """
-        request = self._named(request)
-        operation = ChatOperation(request, allows_empty, self.runtime.budgets, self.pool.registry)
-        options = CallOptions(model=request.model, pack=pack, caller=caller, limits=self._limits(limits))
-        return self._response(await self.dispatcher.run(operation, options))
+        call = self._chat_call(request, pack, caller, limits, allows_empty=allows_empty)
+        return self._response(await self.dispatcher.run(*call))
 
     async def ask_text(
         self, request: ChatRequest, *, caller: str = LOCAL_CALLER, limits: CallLimits = NO_LIMITS
     ) -> Answer[str]:
         """Send a request like ``complete``; return the text with the facts of the call."""
-        request = self._named(request)
-        operation = ChatOperation(request, False, self.runtime.budgets, self.pool.registry)
-        options = CallOptions(model=request.model, pack="ask", caller=caller, limits=self._limits(limits))
-        result = await self.dispatcher.run(operation, options)
+        result = await self.dispatcher.run(*self._chat_call(request, "ask", caller, limits))
         return self._answer(result, Decoded(self._response(result).text, "text"))
 
     def stream(
@@ -128,10 +123,8 @@ class Engine:
 
         :raises CallFailed: as for ``complete``.
         """
-        request = self._named(request)
-        operation = ChatOperation(request, allows_empty, self.runtime.budgets, self.pool.registry)
-        options = CallOptions(model=request.model, pack="", caller=caller, limits=self._limits(limits))
-        return self.dispatcher.stream(operation, options, self._response)
+        call = self._chat_call(request, "", caller, limits, allows_empty=allows_empty)
+        return self.dispatcher.stream(*call, self._response)
 
     def _model_of(self, question: Question[Any]) -> str:
         model = question.model if question.model is not None else self.runtime.config.model
@@ -147,10 +140,14 @@ class Engine:
         notice = self.runtime.budgets.find(model).notice
         return (*self.pool.registry.notices(ModelId.provider_of(model)), *([notice] if notice else []))
 
-    def _named(self, request: ChatRequest) -> ChatRequest:
-        """The request with the whole id of its model."""
+    def _chat_call(
+        self, request: ChatRequest, pack: str, caller: str, limits: CallLimits, *, allows_empty: bool = False
+    ) -> tuple[ChatOperation, CallOptions]:
+        """A call with a request that the caller wrote, with the whole id of its model."""
         model = self.pool.registry.full_id(request.model)
-        return request if model == request.model else attrs.evolve(request, model=model)
+        request = request if model == request.model else attrs.evolve(request, model=model)
+        operation = ChatOperation(request, allows_empty, self.runtime.budgets, self.pool.registry)
+        return operation, CallOptions(model=model, pack=pack, caller=caller, limits=self._limits(limits))
 
     def _limits(self, *limits: CallLimits) -> CallLimits:
         """The tightest of some limits; the configuration's defaults where all leave one open."""

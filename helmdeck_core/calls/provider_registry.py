@@ -12,10 +12,9 @@ import attrs
 from helmdeck_core.config.provider_settings import key_notices, key_reference, kind_of
 from helmdeck_core.config.types import ProviderConfig, SecretRef
 from helmdeck_core.domain.chat import ProviderSettings, ProviderSpec
-from helmdeck_core.domain.error_rules import ErrorRuleSet
 from helmdeck_core.domain.models import ModelId
 from helmdeck_core.domain.routing import RouterSpec
-from helmdeck_core.domain.suggestions import did_you_mean
+from helmdeck_core.domain.vendor_data import ErrorRuleSet
 from helmdeck_core.errors import AuthFailed, CallFailed, HelmdeckError, InvalidRequest
 from helmdeck_core.hooks.calls import PASSED_ON, Contribution
 from helmdeck_core.resolve.runtime import Runtime
@@ -29,6 +28,7 @@ from helmdeck_guards.redaction import (
     without_cut_secret,
     without_scheme,
 )
+from helmdeck_guards.suggestions import did_you_mean
 
 _LIMITS = ("timeout_s", "connect_timeout_s", "idle_timeout_s", "max_response_bytes", "weight", "max_concurrent")
 _MIN_UNIQUE_CHARS = 8

@@ -52,6 +52,12 @@ class VisibleText:
 
     def feed(self, deltas: Sequence[ChatDelta]) -> Sequence[ChatDelta]:
         """Process the next chunks; return those that can be passed on."""
+        # The chunks in the middle of a text are looked at together.
+        is_middle = self._has_text and self._opened is None and len(deltas) > 1
+        if is_middle and not any(each.reasoning_content or each.tool_call for each in deltas):
+            joined = ChatDelta("".join([each.text for each in deltas]))
+            each = self._separated(joined)
+            return deltas if each is joined else [each] if each is not None else []
         return [each for delta in deltas if (each := self._separated(delta)) is not None]
 
     def finish(self, stop: StopReason) -> Sequence[ChatDelta]:
@@ -99,8 +105,10 @@ def visible_response(
         return response
     starts = starts_in_reasoning and not response.reasoning_content
     if not is_stream:
-        is_unfinished = starts and response.stop_reason not in _FINISHED
-        starts = decoder.strip(response.text).starts_in_reasoning or is_unfinished
+        stripped = decoder.strip(response.text)
+        starts = stripped.starts_in_reasoning or (starts and response.stop_reason not in _FINISHED)
+        if not (starts or stripped.found):
+            return response
     reader = VisibleText(decoder, starts_in_reasoning=starts, is_structured=is_structured)
     deltas = [*reader.feed((ChatDelta(response.text),)), *reader.finish(response.stop_reason)]
     text = "".join(delta.text for delta in deltas)

@@ -24,7 +24,6 @@ from helmdeck_core.cli.options import make_deck as make_deck
 from helmdeck_core.cli.options import read_config as read_config
 from helmdeck_core.cli.options import with_default_history as with_default_history
 from helmdeck_core.cli.printing import as_json as as_json
-from helmdeck_core.cli.printing import inline_json as inline_json
 from helmdeck_core.cli.printing import note as note
 from helmdeck_core.cli.printing import show as show
 from helmdeck_core.cli.printing import show_chunk as show_chunk
@@ -34,6 +33,7 @@ from helmdeck_core.cli.runner import load_commands as load_commands
 from helmdeck_core.cli.runner import main as main
 from helmdeck_guards.terminal import clean as clean
 from helmdeck_guards.terminal import hanging as hanging
+from helmdeck_guards.terminal import inline_json as inline_json
 from helmdeck_guards.terminal import labelled as labelled
 from helmdeck_guards.terminal import table as table
 from helmdeck_guards.terminal import terminal_width as terminal_width

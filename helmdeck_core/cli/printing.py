@@ -29,11 +29,6 @@ def as_json(data: Any) -> str:
     return json_text(data, indent=2, ensure_ascii=encoding != "utf8")
 
 
-def inline_json(data: Any) -> str:
-    """Data as JSON on one line; NaN and infinity become null."""
-    return json_text(data, ensure_ascii=False)
-
-
 def show(text: str = "") -> None:
     """Print a result, with control characters escaped if standard output is a terminal.
 

@@ -9,10 +9,10 @@ import attrs
 from helmdeck_core.cli.exit_codes import UsageError
 from helmdeck_core.config.types import PluginsConfig
 from helmdeck_core.domain.commands import Command
-from helmdeck_core.domain.suggestions import nearest
 from helmdeck_core.errors import HelmdeckError, PluginConflictError, PluginError
 from helmdeck_core.hooks.calls import Contribution, collect
 from helmdeck_core.hooks.manager import Plugins, load_plugins
+from helmdeck_guards.suggestions import nearest
 
 HOOK = "helmdeck_commands"
 

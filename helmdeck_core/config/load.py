@@ -14,7 +14,6 @@ from helmdeck_core.config.structure import (
     KeyPath,
     copied,
     dotted,
-    field_names,
     field_type,
     shown,
     structured_config,
@@ -176,7 +175,7 @@ def _env_layer(environ: Mapping[str, str], mistakes: list[Mistake]) -> Layer:
         path = ENV_SHORT.get(variable) or tuple(variable[len(ENV_PREFIX) :].lower().split("__"))
         kind = field_type(path, Config)
         if kind is None:
-            allowed = ", ".join(f"{ENV_PREFIX}{name.upper()}" for name in field_names(Config))
+            allowed = ", ".join(f"{ENV_PREFIX}{name.upper()}" for name in attrs.fields_dict(Config))
             mistakes.append(Mistake(f"environment {variable}", "unknown key", "", f"{allowed} (__ between levels)"))
             continue
         if not environ[variable].strip() and typing.get_origin(without_none(kind)) is not tuple:

@@ -13,9 +13,10 @@ import attrs
 
 from helmdeck_core.config.types import Config, SecretRef, is_hidden
 from helmdeck_core.domain.models import Tier
-from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import ConfigError, Mistake
 from helmdeck_guards.redaction import NOT_SHOWN, shown_url
+from helmdeck_guards.suggestions import did_you_mean
+from helmdeck_guards.validators import Invalid
 
 KeyPath = tuple[str, ...]
 Origins = Mapping[KeyPath, str]
@@ -24,32 +25,6 @@ T = TypeVar("T")
 
 MAX_MISTAKES = 200
 """Mistakes that are described; a file with more is not a configuration, and each one is compared with all known keys."""
-
-
-class Invalid(ValueError):
-    """A value that does not have its type.
-
-    :ivar problem: what is wrong.
-    :ivar allowed: the values that are allowed.
-    :ivar is_secret: the value may be a secret and is not repeated.
-    :ivar field: the name of the field, for errors of validators.
-    """
-
-    def __init__(self, problem: str, allowed: str, *, is_secret: bool = False, field: str = "") -> None:
-        super().__init__(problem)
-        self.problem, self.allowed, self.is_secret, self.field = problem, allowed, is_secret, field
-
-
-def above_zero(_: object, field: attrs.Attribute[Any], value: float | None) -> None:
-    """Validator of attrs fields: a number above 0, or ``None``."""
-    if value is not None and value <= 0:
-        raise Invalid("not above 0", "a number above 0", field=field.name)
-
-
-def non_empty(_: object, field: attrs.Attribute[Any], value: str) -> None:
-    """Validator of attrs fields: a non-empty string."""
-    if not value.strip():
-        raise Invalid("empty", "a non-empty string", field=field.name)
 
 
 def read_options(options: Mapping[str, Any], cls: type[T], *where: str) -> T:
@@ -117,7 +92,7 @@ def field_type(path: KeyPath, cls: Any) -> Any:
     for key in path:
         cls = without_none(cls)
         if attrs.has(cls):
-            if key not in field_names(cls):
+            if key not in attrs.fields_dict(cls):
                 return None
             cls = _type_hints(cls)[key]
         elif typing.get_origin(cls) is tuple:
@@ -134,11 +109,6 @@ def field_type(path: KeyPath, cls: Any) -> Any:
 @lru_cache(64)  # environments may have thousands of variables
 def _type_hints(cls: Any) -> Mapping[str, Any]:
     return typing.get_type_hints(cls)
-
-
-def field_names(cls: Any) -> list[str]:
-    """Return the names of an attrs class's fields."""
-    return [field.name for field in attrs.fields(cls)]
 
 
 def without_none(annotation: Any) -> Any:
@@ -307,7 +277,7 @@ def _mistake(
     if isinstance(error, KeyError):
         return Mistake(where, "missing")
     parent = field_type(path[:-1], cls)
-    if attrs.has(parent) and path[-1] not in (names := field_names(parent)):
+    if attrs.has(parent) and path[-1] not in (names := list(attrs.fields_dict(parent))):
         kind = "option" if above else "key"
         return Mistake(where, f"unknown {kind}{did_you_mean(path[-1], names)}", "", ", ".join(names))
     return Mistake(where, "not a table", shown(value, full), "a table of keys")

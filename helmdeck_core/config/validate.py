@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from helmdeck_core.config.load import LoadedConfig
-from helmdeck_core.config.pack_options import pack_options
 from helmdeck_core.config.provider_settings import generic_kind, kind_of
-from helmdeck_core.config.structure import dotted, value_problem
+from helmdeck_core.config.structure import dotted, read_options, value_problem
 from helmdeck_core.config.types import (
     Config,
     EventsConfig,
@@ -18,6 +17,7 @@ from helmdeck_core.config.types import (
     is_catalog_file,
     is_hidden,
 )
+from helmdeck_core.domain import EMPTY
 from helmdeck_core.domain.catalog import CatalogSource, TrimStep
 from helmdeck_core.domain.chat import ProviderSpec
 from helmdeck_core.domain.event_sinks import EventSink
@@ -28,11 +28,11 @@ from helmdeck_core.domain.questions import PromptVariant
 from helmdeck_core.domain.ranking import Ranker
 from helmdeck_core.domain.routing import RouterSpec
 from helmdeck_core.domain.runs import RunEngineSpec
-from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.domain.transports import TransportSpec
 from helmdeck_core.errors import ConfigError, FailureClass, Mistake
 from helmdeck_core.hooks.contributions import Contributions
 from helmdeck_guards.redaction import NOT_SHOWN, secret_in, shown_url
+from helmdeck_guards.suggestions import did_you_mean
 
 R = TypeVar("R")
 
@@ -92,7 +92,8 @@ def _check_catalog(check: _Checker, config: Config, contributions: Contributions
         check.names((*path, "order"), rule.order or (), steps, "unknown trim step")
         check.names((*path, "drop"), rule.drop, steps, "unknown trim step")
     sources = [name for name in config.catalog.sources if not is_catalog_file(name)]
-    allowed = [*contributions.by_name(CatalogSource), "packs", "a path that ends in .json or .toml"]
+    named = [each.name for each in contributions.values_of(CatalogSource) if each.read is None]
+    allowed = [*named, "packs", "a path that ends in .json or .toml"]
     check.names(("catalog", "sources"), sources, allowed, "unknown catalog source")
     if config.catalog.mcp:
         openable = [each.name for each in contributions.values_of(CatalogSource) if each.open is not None]
@@ -263,3 +264,14 @@ class _Checker:
         origin = self.origins.get(path) or self.origins.get(path[:3]) or next(siblings, "")  # three: a list of tables
         where = f"{origin}: {dotted(path)}" if origin else dotted(path)
         self.mistakes.append(Mistake(where, problem, NOT_SHOWN if is_hidden(path) else repr(value), allowed))
+
+
+def pack_options(config: Config, pack: Pack) -> Any:
+    """Return the options of a pack, as its ``options_type``; ``None`` without one; raises ``ConfigError``."""
+    table = config.packs.options.get(pack.options_table, EMPTY)
+    return pack.options_type and read_options(table, pack.options_type, "packs", "options", pack.options_table)
+
+
+def missing_options(config: Config, pack: Pack) -> Sequence[str]:
+    """Return the options that are not configured and without which the pack cannot run."""
+    return [name for name in pack.requires if not getattr(pack_options(config, pack), name)]

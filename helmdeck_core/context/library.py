@@ -21,8 +21,8 @@ from helmdeck_core.domain.chat import ProviderSettings
 from helmdeck_core.domain.models import Budget, Tier
 from helmdeck_core.domain.questions import CatalogIndex, Selection
 from helmdeck_core.domain.ranking import LazyScores, RankContext, Ranker, RankIndex, Ranking, Score
-from helmdeck_core.errors import ContextWindowExceeded, PluginError
-from helmdeck_core.hooks.calls import PASSED_ON, Contribution, describe_error
+from helmdeck_core.errors import ContextWindowExceeded
+from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.resolve.budgets import REMEMBERED
 from helmdeck_core.resolve.runtime import Runtime
 
@@ -118,12 +118,8 @@ class Library:
         if self.prepared(budget).fitting_rung(self.limits(budget, 0).cap) is None:
             rules = self.rules(budget)
             contribution = self.runtime.contributed(Ranker)[rules.ranker]
-            try:
+            with contribution.faults(f"ranker {contribution.value.name!r}: "):
                 self._index(contribution, rules)
-            except PASSED_ON:
-                raise
-            except BaseException as exc:
-                raise _ranker_failed(contribution, exc) from exc
         self._warm.add(self._warm_key(budget))
 
     def _warm_key(self, budget: Budget) -> tuple[object, ...]:
@@ -276,16 +272,12 @@ class Library:
         """
         rules = self.rules(budget)
         contribution = self.runtime.contributed(Ranker)[rules.ranker]
-        try:
+        with contribution.faults(f"ranker {contribution.value.name!r}: "):
             ranking = self._index(contribution, rules).rank(request)
             places = range(len(self.catalog))
             _check_scores(ranking.scores, len(places))
             if not all(index in places for index in ranking.clause_best):
                 raise ValueError("clause_best names entries of the catalog")
-        except PASSED_ON:
-            raise
-        except BaseException as exc:
-            raise _ranker_failed(contribution, exc) from exc
         known = {entry_id: weight for entry_id, weight in planned.items() if self.catalog.get(entry_id) is not None}
         gains = dict(zip(self._places(known), known.values(), strict=True))
         return with_prior(ranking, gains, self.runtime.weights)
@@ -310,10 +302,6 @@ def _after_index(index: CatalogIndex, selection: Selection, cap: int | None) -> 
     labels = (*record.dropped, f"prefix_index({index.form})")
     record = attrs.evolve(record, after_bytes=record.after_bytes + index.size, dropped=labels)
     return attrs.evolve(selection, index=index, record=record, cap=cap)
-
-
-def _ranker_failed(contribution: Contribution[Ranker], exc: BaseException) -> PluginError:
-    return contribution.fault(f"ranker {contribution.value.name!r}: {describe_error(exc)}")
 
 
 def _check_scores(scores: Sequence[Score], entries: int) -> None:

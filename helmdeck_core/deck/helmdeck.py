@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar, Unpack, overload
 
@@ -252,9 +252,20 @@ class Helmdeck(Inspection):
 
         :raises CallFailed: the subclass of the cause, also between chunks.
         """
-        request = make_request(self.runtime, request, {"model": model})
+        options: Any = {"allows_empty": allows_empty, "caller": caller, "limits": limits}
+        return one_by_one(self.astream_batches(make_request(self.runtime, request, {"model": model}), **options))
+
+    def astream_batches(
+        self,
+        request: ChatRequest,
+        *,
+        allows_empty: bool = False,
+        caller: str = LOCAL_CALLER,
+        limits: CallLimits = NO_LIMITS,
+    ) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
+        """Like ``astream``, with the chunks that arrived together in one sequence."""
         batches = self._engine.stream(request, allows_empty=allows_empty, caller=caller, limits=limits)
-        return one_by_one(stoppable(self._calls, batches))
+        return stoppable(self._calls, batches)
 
     plan = blocking(aplan)
     route = blocking(aroute)

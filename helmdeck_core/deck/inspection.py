@@ -23,7 +23,6 @@ from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.domain.tasks import CompletedStep
 from helmdeck_core.domain.tool_calls import ToolCalls
 from helmdeck_core.domain.traces import CallTrace, TraceStore
-from helmdeck_core.hooks.calls import describe_error
 from helmdeck_core.packs.runner import Runner
 from helmdeck_core.resolve.runtime import Runtime
 
@@ -152,12 +151,8 @@ class Inspection:
     def _from_trace_store(self, read: Callable[[TraceStore], T | None]) -> T | None:
         for owned in self.runtime.sinks:
             if isinstance(owned.value.opened, TraceStore):
-                try:
+                with owned.faults():
                     return read(owned.value.opened)
-                except KeyboardInterrupt:
-                    raise
-                except BaseException as exc:
-                    raise owned.fault(describe_error(exc)) from exc
         return None
 
     def budgets(self) -> list[BudgetLookup]:

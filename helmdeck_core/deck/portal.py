@@ -107,10 +107,7 @@ class Portal:
             self._loop = self._thread = None
         if loop is not None and thread is not None:
             asyncio.run_coroutine_threadsafe(_cancel_others(), loop).result()
-            asyncio.run_coroutine_threadsafe(loop.shutdown_asyncgens(), loop).result()
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.close()
+            _end(loop, thread)
 
     def _is_inside(self) -> bool:
         return self._thread is not None and self._thread is threading.current_thread()
@@ -154,10 +151,14 @@ def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, pid: int) -
         if thread is threading.current_thread():
             loop.call_soon(loop.stop)
             return
-        asyncio.run_coroutine_threadsafe(loop.shutdown_asyncgens(), loop).result(_LAST_S)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(_LAST_S)
-        loop.close()
+        _end(loop, thread, _LAST_S)
+
+
+def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread, timeout_s: float | None = None) -> None:
+    asyncio.run_coroutine_threadsafe(loop.shutdown_asyncgens(), loop).result(timeout_s)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(timeout_s)
+    loop.close()
 
 
 class RunningCalls:

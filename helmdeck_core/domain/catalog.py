@@ -213,17 +213,20 @@ class OpenSource(Protocol):
 
 @attrs.frozen(kw_only=True)
 class CatalogSource:
-    """A source of catalog entries. It has one of ``load`` and ``open``.
+    """A source of catalog entries. It has one of ``load``, ``open`` and ``read``.
 
     :ivar name: the name in ``[catalog] sources``, or of the table ``[catalog.NAME]`` of a source with options.
     :ivar load: called once, on first use of the catalog; may raise ``CatalogError``.
     :ivar open: opens the source at the first use of the catalog. It checks the options and starts nothing; raises
         ``ConfigError`` with every mistake.
+    :ivar read: reads a file whose path is configured as a source; the source with the lowest order that has it reads all
+        of them, and its name cannot be configured. May raise ``CatalogError``.
     """
 
     name: str
     load: Callable[[], Catalog] | None = None
     open: Callable[[SourceSettings], OpenSource] | None = None
+    read: Callable[[Path], Catalog] | None = None
     summary: str = ""
     order: int = 0
 

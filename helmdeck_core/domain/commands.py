@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import attrs
+
+from helmdeck_core.errors import Mistake
 
 
 @attrs.frozen(kw_only=True)
@@ -18,6 +21,8 @@ class Command:
     :ivar configure: adds the arguments of the command to its parser; the runner adds the global options.
     :ivar run: executes the command and returns the exit code; ``arguments.make_deck()`` returns a deck that follows the
         global options. ``helmdeck_core.cli`` and ``helmdeck_command_kit`` have the functions that print, read input and wait.
+    :ivar check: takes the ``Runtime`` and returns the mistakes in the part of the configuration that only the command reads;
+        ``helmdeck config check`` reports them.
     :ivar group_summary: one line about the group for its help; the first one that a command of the group gives is shown.
     """
 
@@ -26,6 +31,7 @@ class Command:
     configure: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
     group_summary: str = ""
+    check: Callable[[Any], Sequence[Mistake]] | None = None
     order: int = 0
 
     @property

@@ -1,9 +1,9 @@
-"""Conversion between deltas and batches of deltas."""
+"""Conversion of batches of deltas into deltas."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from helmdeck_core.domain.chat import ChatDelta, ChatResponse
 
@@ -21,17 +21,3 @@ async def one_by_one(
                     yield delta
                     del delta  # so that no traceback with variables shows the answer
             del batch
-
-
-def together(deltas: Iterable[ChatDelta]) -> Iterator[Sequence[ChatDelta]]:
-    """Yield one batch of all deltas, if there are any, also before an exception of ``deltas`` is raised."""
-    batch: list[ChatDelta] = []
-    try:
-        for delta in deltas:
-            batch.append(delta)  # deltas before a failure count
-    except Exception:
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch

@@ -42,23 +42,17 @@ class ModelId:
 
         :raises InvalidRequest: a part is missing.
         """
-        return _parsed(text)
+        provider, slash, name = (part.strip() for part in text.partition("/"))
+        if not (provider and slash and name):
+            raise InvalidRequest(
+                f"model id {text!r} is not of the form provider/model",
+                sub_cause="model_id",
+                detail="give both parts, such as local/lexical; `helmdeck budgets` lists the known models",
+            )
+        return cls(provider, name)
 
     def __str__(self) -> str:
         return f"{self.provider}/{self.name}"
-
-
-@functools.lru_cache(1024)
-def _parsed(text: str) -> ModelId:
-    """Cached, since several steps of a call parse the same id."""
-    provider, slash, name = (part.strip() for part in text.partition("/"))
-    if not (provider and slash and name):
-        raise InvalidRequest(
-            f"model id {text!r} is not of the form provider/model",
-            sub_cause="model_id",
-            detail="give both parts, such as local/lexical; `helmdeck budgets` lists the known models",
-        )
-    return ModelId(provider, name)
 
 
 def _no_limit(cap: int | None) -> int | None:

@@ -14,6 +14,7 @@ from helmdeck_core.domain.chat import ChatRequest, ChatResponse
 from helmdeck_core.domain.constraints import SchemaForm
 from helmdeck_core.domain.history import History
 from helmdeck_core.domain.questions import Answer, Question
+from helmdeck_core.domain.recovery import CallLimits
 from helmdeck_core.domain.tasks import Task
 from helmdeck_guards.artifacts import ArtifactFolder
 from helmdeck_guards.pack_services import PackLogger, PackMemory
@@ -36,6 +37,11 @@ class PackContext(Protocol):
     @property
     def caller(self) -> str:
         """The caller; history is separate for each caller."""
+        ...
+
+    @property
+    def limits(self) -> CallLimits:
+        """The limits of the next call, with the time that is left of the deadline."""
         ...
 
     @property

@@ -179,12 +179,14 @@ class CallLimits:
     :ivar max_cost_usd: cost limit in US dollars, continuations and filter calls included. After it is reached, only models
         that are known to be free are called; a request whose input alone would exceed the rest, by known prices and five
         characters per token, is not sent. The output of a single request may exceed it. ``None`` is no limit.
+    :ivar fallbacks: the models to call after a failure, in order, instead of those of ``[fallback]``.
     :raises ValueError: a limit is not a number.
     """
 
     max_attempts: int | None = attrs.field(default=None, validator=_check_number)
     deadline_s: float | None = attrs.field(default=None, validator=_check_number)
     max_cost_usd: float | None = attrs.field(default=None, validator=_check_number)
+    fallbacks: tuple[str, ...] | None = None
 
     def within(self, outer: CallLimits) -> CallLimits:
         """Return these limits, completed by those of ``outer``."""
@@ -204,6 +206,7 @@ class CallLimits:
             max_attempts=one(self.max_attempts, other.max_attempts),
             deadline_s=one(self.deadline_s, other.deadline_s),
             max_cost_usd=one(self.max_cost_usd, other.max_cost_usd),
+            fallbacks=other.fallbacks if self.fallbacks is None else self.fallbacks,
         )
 
 

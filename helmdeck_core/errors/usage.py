@@ -55,21 +55,18 @@ class Usage:
         )
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cached_input_tokens=self.cached_input_tokens + other.cached_input_tokens,
-            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
-            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
-        )
+        return self._combined(other, 1)
 
     def __sub__(self, other: Usage) -> Usage:
+        return self._combined(other, -1)
+
+    def _combined(self, other: Usage, sign: int) -> Usage:
         return Usage(
-            input_tokens=self.input_tokens - other.input_tokens,
-            output_tokens=self.output_tokens - other.output_tokens,
-            cached_input_tokens=self.cached_input_tokens - other.cached_input_tokens,
-            cache_write_tokens=self.cache_write_tokens - other.cache_write_tokens,
-            reasoning_tokens=self.reasoning_tokens - other.reasoning_tokens,
+            input_tokens=self.input_tokens + sign * other.input_tokens,
+            output_tokens=self.output_tokens + sign * other.output_tokens,
+            cached_input_tokens=self.cached_input_tokens + sign * other.cached_input_tokens,
+            cache_write_tokens=self.cache_write_tokens + sign * other.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + sign * other.reasoning_tokens,
         )
 
     def to_dict(self) -> dict[str, int]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -49,6 +50,16 @@ class Contribution(Generic[T]):
     def fault(self, detail: str) -> PluginError:
         """Return an error that names the plugin, its distribution, and how to disable it."""
         return PluginError(self.plugin, self.hook, detail, self.distribution)
+
+    @contextlib.contextmanager
+    def faults(self, what: str = "") -> Iterator[None]:
+        """Turn an exception of the block into an error that names the plugin; ``what`` is the start of its detail."""
+        try:
+            yield
+        except PASSED_ON:
+            raise
+        except BaseException as exc:
+            raise self.fault(f"{what}{describe_error(exc)}") from exc
 
     def crash(self, what: str, exc: BaseException, secrets: Secrets) -> PluginError:
         """Return the error for an exception of a plugin that received secrets, with the secrets redacted.

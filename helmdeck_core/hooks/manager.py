@@ -15,8 +15,8 @@ import attrs
 import pluggy
 
 from helmdeck_core import hookspecs
-from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import PluginConflictError, PluginError, PluginLoadError
+from helmdeck_guards.suggestions import did_you_mean
 
 GROUP = "helmdeck"
 BUILTINS_PACKAGE = "helmdeck_plugins"

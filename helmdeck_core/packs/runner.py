@@ -15,23 +15,25 @@ import msgspec
 
 from helmdeck_core import log
 from helmdeck_core.calls.engine import LOCAL_CALLER, Engine
-from helmdeck_core.config.pack_options import missing_options, pack_options
+from helmdeck_core.config.validate import missing_options, pack_options
 from helmdeck_core.context.library import Library
 from helmdeck_core.domain.catalog import Catalog, EntryKind
 from helmdeck_core.domain.chat import ChatRequest, ChatResponse
-from helmdeck_core.domain.history import History
+from helmdeck_core.domain.events import HistoryFailed
+from helmdeck_core.domain.history import History, HistorySetup, HistorySpec, HistoryStoreSpec
 from helmdeck_core.domain.packs import Pack, PackContext, PackInput, PackOutput
 from helmdeck_core.domain.plans import PIPELINE_RUN
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery import NO_LIMITS, CallLimits
 from helmdeck_core.domain.runs import COSTS, RunEngineSpec, RunProgram
-from helmdeck_core.domain.suggestions import did_you_mean
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, Usage
 from helmdeck_core.hooks.calls import attributed, describe_error
-from helmdeck_core.packs.history import open_history
+from helmdeck_core.resolve.runtime import Runtime
 from helmdeck_guards.artifacts import ArtifactError, ArtifactFolder, artifact_folder
 from helmdeck_guards.json_schema import MAX_WORK, schema_problems
 from helmdeck_guards.pack_services import PackLogger, PackMemory, ProgressText
+from helmdeck_guards.redaction import Secrets, url_secrets
+from helmdeck_guards.suggestions import did_you_mean
 
 T = TypeVar("T")
 
@@ -250,7 +252,7 @@ class _Context:
             why = "a pack cannot run itself" if name in self.stack else f"packs run each other {MAX_DEPTH} levels deep"
             detail = f"{' -> '.join((*self.stack, name))}: {why}"
             raise PackError(self._pack, PackErrorCode.HANDLER_FAILED, detail)
-        options: Any = {"model": self.model, "caller": self.caller, "progress": self._progress, "limits": self._left()}
+        options: Any = {"model": self.model, "caller": self.caller, "progress": self._progress, "limits": self.limits}
         output: Mapping[str, Any] | PackOutput = await self._runner.run(name, arguments, parent=self, **options)
         return output if isinstance(output, Mapping) else output.to_dict()
 
@@ -270,18 +272,44 @@ class _Context:
         if question.model is None:
             question = attrs.evolve(question, model=self.model)
         ask = self._runner.engine.ask
-        return _counted(ask(question, caller=self.caller, limits=self._left(), library=self._library))
+        return _counted(ask(question, caller=self.caller, limits=self.limits, library=self._library))
 
     def complete(self, request: ChatRequest, *, allows_empty: bool = False) -> Coroutine[Any, Any, ChatResponse]:
         engine = self._runner.engine
         if not request.model.strip():
             request = attrs.evolve(request, model=engine.runtime.config.model if self.model is None else self.model)
-        options: Any = {"allows_empty": allows_empty, "pack": self._pack, "caller": self.caller, "limits": self._left()}
+        options: Any = {"allows_empty": allows_empty, "pack": self._pack, "caller": self.caller, "limits": self.limits}
         return _counted(engine.complete(request, **options))
 
-    def _left(self) -> CallLimits:
-        """The limits of the next call, with the time that is left of the deadline."""
+    @property
+    def limits(self) -> CallLimits:
         limits = self._limits
         if limits.deadline_s is None:
             return limits
         return attrs.evolve(limits, deadline_s=max(0.0, self.start_s + limits.deadline_s - time.monotonic()))
+
+
+def open_history(runtime: Runtime, catalog: Callable[[], Catalog]) -> History:
+    """Return the history of a deck; one that records nothing where no plugin contributes another.
+
+    :raises PluginError: a plugin cannot open its history.
+    """
+    contribution = next(iter(runtime.contributed(HistorySpec).values()), None)
+    if contribution is None:
+        return History()
+    config = runtime.config.history
+    url = "" if config.is_off or config.url is None else config.url
+    scheme, _, target = url.partition(":")
+    setup = HistorySetup(
+        is_enabled=bool(url),
+        keep_days=config.keep_days,
+        secret=lambda: None if config.secret is None else config.secret.read() or "",
+        open_store=lambda: runtime.contributed(HistoryStoreSpec)[scheme].value.open(target, config.keep_days),
+        fault=lambda exc: runtime.contributed(HistoryStoreSpec)[scheme].crash(
+            f"{scheme}:", exc, Secrets(url_secrets(url))
+        ),
+        report=lambda caller, failure: runtime.emit(HistoryFailed(caller=caller, detail=failure.detail)),
+        catalog=catalog,
+    )
+    opened: History = attributed(contribution, contribution.value.open, History)(setup)
+    return opened

@@ -10,7 +10,7 @@ import attrs
 from helmdeck_core.config.types import EventsConfig
 from helmdeck_core.domain.event_sinks import EventSink, OpenSink
 from helmdeck_core.domain.events import Event
-from helmdeck_core.hooks.calls import Contribution, describe_error
+from helmdeck_core.hooks.calls import Contribution
 from helmdeck_guards.redaction import Secrets, option_secrets
 
 
@@ -43,16 +43,9 @@ def close(sinks: Sequence[Contribution[ActiveSink]]) -> None:
     :raises PluginError: a sink failed to close.
     """
     for contribution in sinks:
-        try:
-            getattr(contribution.value.opened, "close", _nothing)()
-        except KeyboardInterrupt:
-            raise
-        except BaseException as exc:
-            raise contribution.fault(f"close: {describe_error(exc)}") from exc
-
-
-def _nothing() -> None:
-    """Close nothing."""
+        with contribution.faults("close: "):
+            if (close_sink := getattr(contribution.value.opened, "close", None)) is not None:
+                close_sink()
 
 
 def _opened(
@@ -75,13 +68,10 @@ def _active_sink(contribution: Contribution[EventSink], config: EventsConfig) ->
         raise contribution.fault(f"EventSink {sink.name!r}: takes one of handle and open")
     if sink.open is not None and sink.name not in config.sinks:
         return None
-    try:
-        if not sink.is_active():
-            return None
-    except KeyboardInterrupt:
-        raise
-    except BaseException as exc:
-        raise contribution.fault(f"is_active: {describe_error(exc)}") from exc
+    with contribution.faults("is_active: "):
+        is_active = sink.is_active()
+    if not is_active:
+        return None
     opened = None
     if sink.open is not None:
         opened = _opened(contribution, sink.open, {**sink.options, **config.options.get(sink.name, {})})
@@ -91,10 +81,4 @@ def _active_sink(contribution: Contribution[EventSink], config: EventsConfig) ->
             )
     handle = sink.handle if opened is None else opened.handle
     assert handle is not None
-    return Contribution(
-        contribution.plugin,
-        ActiveSink(sink.name, handle, opened),
-        contribution.replaced,
-        contribution.hook,
-        contribution.distribution,
-    )
+    return attrs.evolve(contribution, value=ActiveSink(sink.name, handle, opened))  # type: ignore[return-value, arg-type]

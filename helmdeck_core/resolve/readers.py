@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import attrs
+from types import SimpleNamespace
+from typing import Any, cast
 
 from helmdeck_core.domain.chat import StopReason
 from helmdeck_core.domain.continuation import (
@@ -50,14 +48,6 @@ def open_decoder(contributions: Contributions) -> Decoder:
     return decoder
 
 
-@attrs.frozen(eq=False)
-class _AttributedReader:
-    """A reader whose errors name its plugin."""
-
-    read: Callable[..., ToolCalls]
-    judge: Callable[..., ToolCalls]
-
-
 def tool_call_reader(contributions: Contributions, decoder: Decoder) -> ToolCallReader:
     """Open the reader of tool calls with the lowest order.
 
@@ -65,7 +55,7 @@ def tool_call_reader(contributions: Contributions, decoder: Decoder) -> ToolCall
     """
     contribution = next(iter(contributions.of(ToolCallReaderSpec)), None)
     if contribution is None:
-        return _AttributedReader(_missing, _missing)
+        return cast(ToolCallReader, SimpleNamespace(read=_missing, judge=_missing))
 
     def decode(text: str) -> Decoded[dict[str, Any]]:
         return decoder.decode(text, dict, StopReason.END_TURN)
@@ -77,10 +67,8 @@ def tool_call_reader(contributions: Contributions, decoder: Decoder) -> ToolCall
         decode=decode,
     )
     opened = attributed(contribution, contribution.value.open, object)(context)
-    reader = _with_methods(contribution, opened, "read", "judge")
-    return _AttributedReader(
-        attributed(contribution, reader.read, ToolCalls), attributed(contribution, reader.judge, ToolCalls)
-    )
+    reader: ToolCallReader = _attributed_methods(contribution, opened, read=ToolCalls, judge=ToolCalls)
+    return reader
 
 
 def _with_methods(contribution: Contribution[Any], opened: Any, *names: str) -> Any:
@@ -95,24 +83,16 @@ def _with_methods(contribution: Contribution[Any], opened: Any, *names: str) -> 
     return opened
 
 
+def _attributed_methods(contribution: Contribution[Any], opened: Any, **returns: type) -> Any:
+    """The methods of what a plugin opened, by name with the type of their results; their errors name the plugin."""
+    _with_methods(contribution, opened, *returns)
+    methods = {name: attributed(contribution, getattr(opened, name), kind) for name, kind in returns.items()}
+    return SimpleNamespace(**methods)
+
+
 def _missing(*_: object, **__: object) -> ToolCalls:
     detail = "no plugin contributes a reader of tool calls; see plugins.disable"
     raise InvalidRequest("tool calls cannot be read", sub_cause="misconfigured", detail=detail)
-
-
-@attrs.frozen(eq=False)
-class _AttributedMerger:
-    """A merger whose errors name its plugin."""
-
-    merge: Callable[..., Merged]
-    alternatives: Callable[..., tuple[Merged, ...]]
-    stream: Callable[..., MergeStream]
-
-
-@attrs.frozen(eq=False)
-class _AttributedStream:
-    feed: Callable[..., str]
-    finish: Callable[..., str]
 
 
 class _PlainMerger:
@@ -125,7 +105,7 @@ class _PlainMerger:
         return ()
 
     def stream(self, answer: str) -> MergeStream:  # noqa: ARG002
-        return _AttributedStream(lambda chunk: chunk, lambda **_: "")
+        return cast(MergeStream, SimpleNamespace(feed=lambda chunk: chunk, finish=lambda **_: ""))
 
 
 def continuation_merger(contributions: Contributions) -> ContinuationMerger:
@@ -138,13 +118,13 @@ def continuation_merger(contributions: Contributions) -> ContinuationMerger:
         return _PlainMerger()
     announcements = contributions.values_of(ContinuationAnnouncement)
     opened = attributed(contribution, contribution.value.open, object)(announcements)
-    merger = _with_methods(contribution, opened, "merge", "alternatives", "stream")
-    open_stream = attributed(contribution, merger.stream, object)
+    methods = {"merge": Merged, "alternatives": tuple, "stream": object}
+    merger: ContinuationMerger = _attributed_methods(contribution, opened, **methods)
+    open_stream = merger.stream
 
     def stream(answer: str) -> MergeStream:
-        parts = _with_methods(contribution, open_stream(answer), "feed", "finish")
-        return _AttributedStream(attributed(contribution, parts.feed, str), attributed(contribution, parts.finish, str))
+        parts: MergeStream = _attributed_methods(contribution, open_stream(answer), feed=str, finish=str)
+        return parts
 
-    return _AttributedMerger(
-        attributed(contribution, merger.merge, Merged), attributed(contribution, merger.alternatives, tuple), stream
-    )
+    merger.stream = stream  # type: ignore[method-assign]
+    return merger

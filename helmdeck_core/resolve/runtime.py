@@ -34,10 +34,10 @@ from helmdeck_core.domain.events import Event
 from helmdeck_core.domain.models import Budget, BudgetRow, BudgetTable, ModelId, Tier, TierDefaults
 from helmdeck_core.domain.prices import PriceSource
 from helmdeck_core.domain.questions import PromptVariant
-from helmdeck_core.domain.secret_patterns import SecretPattern
 from helmdeck_core.domain.texts import TEXTS, PromptText
 from helmdeck_core.domain.tool_calls import ToolCallReader
 from helmdeck_core.domain.transports import TransportSpec
+from helmdeck_core.domain.vendor_data import SecretPattern
 from helmdeck_core.domain.weights import WEIGHTS, Weight
 from helmdeck_core.errors import ConfigError, PluginError
 from helmdeck_core.hooks.calls import Contribution, attributed, describe_error
@@ -151,9 +151,9 @@ class Runtime:
         """Return what can be done about a turn that ended."""
         return response.disposition or DISPOSITIONS[response.stop_reason]
 
-    def chain(self, model: str) -> tuple[str, ...]:
-        """Return the models of a call in order: the model itself, then its fallbacks."""
-        chains = self.config.fallback
+    def chain(self, model: str, fallbacks: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        """Return the models of a call in order: the model itself, then its fallbacks, by default the configured ones."""
+        chains = {"": fallbacks} if fallbacks is not None else self.config.fallback
         if not chains:
             return (model,)
         key = model.casefold()

@@ -4,6 +4,7 @@
 - **Programs**: ``program_pack`` runs a command line program that reads JSON and writes JSON.
 - **Effects**: ``effect_hints``, ``annotations_of`` and ``is_read_only`` write and read the annotations of packs.
 - **Artifacts**: ``safe_name`` makes a file name of a text.
+- **Names**: ``NameResolver`` finds the known name that a model means.
 
 Names may be added here between minor versions.
 """
@@ -13,5 +14,6 @@ from helmdeck_pack_kit.effects import annotations_of as annotations_of
 from helmdeck_pack_kit.effects import effect_hints as effect_hints
 from helmdeck_pack_kit.effects import is_read_only as is_read_only
 from helmdeck_pack_kit.functions import pack as pack
+from helmdeck_pack_kit.name_resolver import NameResolver as NameResolver
 from helmdeck_pack_kit.programs import ProgramLimits as ProgramLimits
 from helmdeck_pack_kit.programs import program_pack as program_pack

@@ -10,13 +10,13 @@
 - **Stop reasons**: corrected by the content of the response (``in_context``).
 - **Requests**: payload encoding and shared parts of payloads (``encode_payload``, ``image_url``, ...).
 - **Responses**: events are accumulated to a ``ChatResponse`` (``ResponseReader``).
+- **Tracing**: the W3C trace context of the call, which is sent with its requests (``TRACE_CONTEXT``).
 - **Providers**: a complete provider, defined by its wire format (``WireFormat``, ``HttpProvider``).
 
 Names may be added here between minor versions.
 """
 
 from helmdeck_core import one_by_one as one_by_one
-from helmdeck_core import together as together
 from helmdeck_guards.redaction import MAX_EXCERPT_CHARS as MAX_EXCERPT_CHARS
 from helmdeck_guards.redaction import Secrets as Secrets
 from helmdeck_guards.redaction import echoed as echoed
@@ -37,6 +37,7 @@ from helmdeck_provider_kit.compression import decompressed as decompressed
 from helmdeck_provider_kit.connection import HttpConnection as HttpConnection
 from helmdeck_provider_kit.connection import HttpResponse as HttpResponse
 from helmdeck_provider_kit.connection import HttpStream as HttpStream
+from helmdeck_provider_kit.delta_batches import together as together
 from helmdeck_provider_kit.error_rules import combined_rules as combined_rules
 from helmdeck_provider_kit.failures import MILLISECONDS_HEADER as MILLISECONDS_HEADER
 from helmdeck_provider_kit.failures import Cause as Cause
@@ -48,6 +49,7 @@ from helmdeck_provider_kit.failures import failure_of as failure_of
 from helmdeck_provider_kit.failures import read_error as read_error
 from helmdeck_provider_kit.failures import request_id as request_id
 from helmdeck_provider_kit.failures import retry_after_s as retry_after_s
+from helmdeck_provider_kit.partial_tool_call import PartialToolCall as PartialToolCall
 from helmdeck_provider_kit.rendering import JSON_STRING_NOTE as JSON_STRING_NOTE
 from helmdeck_provider_kit.rendering import Rendered as Rendered
 from helmdeck_provider_kit.rendering import arguments_of as arguments_of
@@ -60,7 +62,6 @@ from helmdeck_provider_kit.rendering import names_of_calls as names_of_calls
 from helmdeck_provider_kit.rendering import path_segment as path_segment
 from helmdeck_provider_kit.rendering import text_of as text_of
 from helmdeck_provider_kit.response_reader import END_MARK as END_MARK
-from helmdeck_provider_kit.response_reader import PartialToolCall as PartialToolCall
 from helmdeck_provider_kit.response_reader import ReaderContext as ReaderContext
 from helmdeck_provider_kit.response_reader import ResponseReader as ResponseReader
 from helmdeck_provider_kit.response_reader import native_word as native_word
@@ -82,8 +83,10 @@ from helmdeck_provider_kit.sse import EventDecoder as EventDecoder
 from helmdeck_provider_kit.sse import LineDecoder as LineDecoder
 from helmdeck_provider_kit.sse import ServerEvent as ServerEvent
 from helmdeck_provider_kit.sse import may_be_events as may_be_events
+from helmdeck_provider_kit.stop_reasons import ends_early as ends_early
 from helmdeck_provider_kit.stop_reasons import in_context as in_context
 from helmdeck_provider_kit.stop_reasons import looks_truncated as looks_truncated
+from helmdeck_provider_kit.trace_context import TRACE_CONTEXT as TRACE_CONTEXT
 from helmdeck_provider_kit.wire_format import EventFeed as EventFeed
 from helmdeck_provider_kit.wire_format import HttpProvider as HttpProvider
 from helmdeck_provider_kit.wire_format import WireFormat as WireFormat

@@ -7,7 +7,6 @@ retried and no redirect is followed: the first is decided elsewhere, the second 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ipaddress
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from types import TracebackType
@@ -41,6 +40,7 @@ from helmdeck_core import (
 from helmdeck_guards.redaction import Secrets, header_secrets, quoted, without_scheme
 from helmdeck_provider_kit.compression import ENCODINGS, DecodingError, decompressed
 from helmdeck_provider_kit.settings import checked_base_url, checked_headers, proxy_at, url_problem
+from helmdeck_provider_kit.trace_context import TRACE_CONTEXT
 
 _MAX_ERROR_BYTES = 100_000
 """Bytes of an error body that are read."""
@@ -161,13 +161,20 @@ class HttpStream:
                 raise
         return HttpResponse(self.status, self.headers, b"".join(chunks))
 
-    async def drain(self) -> None:
-        """Read the end of a body whose content is complete, so that the connection can be used again; do not wait for it."""
-        self._deadline = min(self._deadline, self._loop.time() + _DRAIN_S)
+    async def drain(self, *, awaits_end: bool = False) -> bool:
+        """Read the end of a body whose content is complete, so that the connection can be used again; hardly wait for it.
+
+        :param awaits_end: wait half a second, because the end of the body shows whether the content is complete.
+        :returns: whether the connection was closed before the end of the body.
+        """
+        self._deadline = min(self._deadline, self._loop.time() + (_END_SILENCE_S if awaits_end else _DRAIN_S))
         self._room = _DRAIN_BYTES
-        with contextlib.suppress(CallFailed):
+        try:
             async for _ in self:
                 pass
+        except CallFailed as exc:
+            return exc.sub_cause == FAILURES[ConnectionBroken][2]
+        return False
 
     async def aclose(self) -> None:
         """Release the connection; one whose response was not read to its end is closed."""
@@ -300,7 +307,7 @@ class HttpConnection:
 
     def _sent(self, headers: Mapping[str, str], body: bytes | None) -> Mapping[str, str]:
         kind = EMPTY if body is None else _JSON
-        sent = {**self._always, **kind, **headers}
+        sent = {**self._always, **kind, **headers, **TRACE_CONTEXT.get()}
         return {**sent, **self._headers} if self._headers else sent
 
     def _opened(self) -> Transport:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import attrs
 import msgspec
 
-from helmdeck_core import ChatRequest, ImagePart, InvalidRequest, Message, ModelId, Role, TextPart, ToolCall
+from helmdeck_core import EMPTY, ChatRequest, ImagePart, InvalidRequest, Message, ModelId, Role, TextPart, ToolCall
 
 _DATA_URL = re.compile(r"data:(?P<kind>[^;,]*)(?:;[^;,]*)*;base64,(?P<data>.*)", re.DOTALL)
 
@@ -32,12 +32,14 @@ class Rendered:
     :ivar downgrades: parts of the request that were left out.
     :ivar max_tokens: output limit in the body.
     :ivar constraint: value of ``ChatResponse.constraint``.
+    :ivar headers: headers of this request, which override those of the wire format.
     """
 
     body: bytes
     downgrades: tuple[str, ...] = ()
     max_tokens: int | None = None
     constraint: str = ""
+    headers: Mapping[str, str] = EMPTY
 
 
 def encode_payload(payload: Mapping[str, Any], extra: Mapping[str, Any]) -> bytes:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import abc
 import hashlib
-import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +32,7 @@ from helmdeck_core import (
 from helmdeck_guards.redaction import MAX_EXCERPT_CHARS, Secrets, echoed, quoted
 from helmdeck_provider_kit.bodies import NOT_JSON, arguments, decode_json, quota
 from helmdeck_provider_kit.failures import ErrorFacts, ErrorRules, failure_of, read_error, request_id
+from helmdeck_provider_kit.partial_tool_call import PartialToolCall
 from helmdeck_provider_kit.stop_reasons import in_context
 
 END_MARK = b"[DONE]"
@@ -90,42 +90,6 @@ _MAX_UNREAD = 20
 """Maximum number of reported content kinds."""
 
 
-class PartialToolCall:
-    """A tool call that may be incomplete.
-
-    :ivar is_open: the end event is still missing; always false if the wire format has no end events.
-    """
-
-    def __init__(self, number: int, id: str, name: str) -> None:
-        self.number = number
-        self.id = id
-        self.name = name
-        self.chunks: list[str] = []
-        self.is_open = False
-
-    @property
-    def arguments(self) -> str:
-        """The arguments received so far, as JSON."""
-        return "".join(self.chunks)
-
-    def is_truncated(self) -> bool:
-        """Whether the arguments are incomplete JSON."""
-        try:
-            msgspec.json.decode(arguments(self.arguments))
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return not _is_complete(self.arguments)
-        return False
-
-
-def _is_complete(text: str) -> bool:
-    """Whether a text ends like JSON; it may contain what JSON does not have, such as ``NaN`` and lone surrogates."""
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
 class ResponseReader(abc.ABC):
     """Accumulates one response; each wire format has a subclass.
 
@@ -181,9 +145,47 @@ class ResponseReader(abc.ABC):
     The type must be strict: decoding must fail for every other event.
     """
 
+    _list_decoder: ClassVar[msgspec.json.Decoder[Any] | None] = None
+
+    def __init_subclass__(cls) -> None:
+        if cls.fast_decoder is not None:
+            cls._list_decoder = msgspec.json.Decoder(list[cls.fast_decoder.type])  # type: ignore[name-defined]
+
     def feed_fast(self, chunk: Any) -> Sequence[ChatDelta] | None:
         """Read an event decoded by ``fast_decoder``; return ``None`` if ``feed`` must read it instead."""
         raise NotImplementedError
+
+    def feed_fast_all(self, chunks: Sequence[Any]) -> Sequence[ChatDelta] | None:  # noqa: ARG002
+        """Read several events decoded by ``fast_decoder``; return ``None`` if they must be read one by one."""
+        return None
+
+    def take_all(self, events: Sequence[bytes]) -> Iterable[ChatDelta]:
+        """Read the data of the next events of a stream; usually all are text deltas, which are decoded together.
+
+        :raises CallFailed: one is an error, or not JSON.
+        """
+        if self._list_decoder is not None and len(events) > 1:
+            try:
+                chunks = self._list_decoder.decode(b"[" + b",".join(events) + b"]")
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                pass
+            else:
+                if len(chunks) == len(events):
+                    deltas = self.feed_fast_all(chunks)
+                    return self._decoded(events, chunks) if deltas is None else deltas
+        return self._one_by_one(events)
+
+    def _decoded(self, events: Sequence[bytes], chunks: Sequence[Any]) -> Iterator[ChatDelta]:
+        for data, chunk in zip(events, chunks, strict=True):
+            deltas = self.feed_fast(chunk)
+            yield from self.take(data) if deltas is None else deltas
+
+    def _one_by_one(self, events: Sequence[bytes]) -> Iterator[ChatDelta]:
+        for data in events:
+            if self.is_done:
+                return
+            if data:
+                yield from self.take(data)
 
     def take(self, data: bytes) -> Iterable[ChatDelta]:
         """Read the data of the next stream event.
@@ -230,6 +232,11 @@ class ResponseReader(abc.ABC):
         """Whether silence from here on means that the stream is complete; for a wire format without an end mark."""
         return False
 
+    @property
+    def has_stop_reason(self) -> bool:
+        """Whether the stop reason arrived."""
+        return bool(self._raw)
+
     @abc.abstractmethod
     def usage(self) -> Usage:
         """Return the token usage reported so far."""
@@ -245,6 +252,10 @@ class ResponseReader(abc.ABC):
     def has_truncated_call(self) -> bool:
         """Whether the arguments of any call are incomplete."""
         return any(call.is_truncated() for call in self._calls)
+
+    def has_ended(self) -> bool:
+        """Whether a stream without a stop reason came to its end."""
+        return self.is_done
 
     # -- helpers for subclasses -------------------------------------------------------------------------------
 
@@ -263,6 +274,14 @@ class ResponseReader(abc.ABC):
         if len(text) <= _MAX_DELTA_CHARS:
             return (ChatDelta("", text),)
         return tuple(ChatDelta("", each.text) for each in self._divided(text))
+
+    def _add_texts(self, texts: Sequence[str]) -> list[ChatDelta] | None:
+        """Add several texts, none of them empty; return ``None`` if one has to be divided."""
+        if max(map(len, texts)) > _MAX_DELTA_CHARS:
+            return None
+        self._text += texts
+        self._count(sum(map(len, texts)))
+        return list(map(ChatDelta, texts))
 
     def _divided(self, text: str) -> tuple[ChatDelta, ...]:
         """Divide a text that arrived at once, so that its readers do not block the event loop."""

@@ -54,7 +54,12 @@ def looks_truncated(text: str) -> bool:
         return True
     if text.startswith(_OPENERS):
         return not _is_json(text)
-    return len(text) > _PROSE_CHARS and (text[-1].isalnum() or text[-1] in ",;:-([{")
+    return len(text) > _PROSE_CHARS and ends_early(text)
+
+
+def ends_early(text: str) -> bool:
+    """Whether text ends in the middle of a sentence: a space, a letter, a digit or a sign that something follows."""
+    return bool(text) and (text[-1].isalnum() or text[-1] in " ,;:-([{")
 
 
 def _is_json(text: str) -> bool:

@@ -24,17 +24,17 @@ from helmdeck_core import (
     ProviderUnavailable,
     TransientUnknown,
     one_by_one,
-    together,
 )
 from helmdeck_guards.redaction import Secrets
 from helmdeck_provider_kit.background import Background, cancel, poll_until_done
 from helmdeck_provider_kit.bodies import NOT_JSON, decode_body, decode_json, plain_text
 from helmdeck_provider_kit.connection import HttpConnection, HttpResponse, HttpStream
+from helmdeck_provider_kit.delta_batches import together
 from helmdeck_provider_kit.error_rules import combined_rules
 from helmdeck_provider_kit.failures import ErrorRules
 from helmdeck_provider_kit.rendering import Rendered
 from helmdeck_provider_kit.response_reader import END_MARK, ReaderContext, ResponseReader
-from helmdeck_provider_kit.sse import MAX_LINES, EventDecoder, LineDecoder, may_be_events
+from helmdeck_provider_kit.sse import MAX_LINES, EventDecoder, LineDecoder, ServerEvent, may_be_events
 
 _MAX_PAGES = 20
 """Maximum number of pages of a model list, in case a server's list never ends."""
@@ -147,6 +147,7 @@ class HttpProvider:
         """
         prepared = self._prepare(attrs.evolve(request, stream=True))
         path, body, headers, secrets = prepared.path, prepared.body, prepared.headers, prepared.secrets
+        has_events = is_broken = False
         async with self._connection.stream(path, body, headers, secrets) as incoming:
             if incoming.is_whole:
                 received, data = await self._decode_whole(prepared, await incoming.received())
@@ -181,7 +182,8 @@ class HttpProvider:
                             incoming.may_be_over = reader.may_be_done
                         for batch in _batches(reader, events.finish()):
                             yield batch
-                        if not events.has_events and not may_be_events(whole := b"".join(start)):
+                        has_events = events.has_events
+                        if not has_events and not may_be_events(whole := b"".join(start)):
                             # An HTML page, an error outside an event, or a response that is not streamed,
                             # regardless of its content type.
                             body_only = HttpResponse(incoming.status, incoming.headers, whole)
@@ -189,14 +191,14 @@ class HttpProvider:
                             for batch in _batches(reader, reader.read(data)):
                                 yield batch
                                 await asyncio.sleep(0)
-                    if reader.is_done:
-                        await incoming.drain()
+                    # Some servers write the end mark after an abort, and then close the connection.
+                    is_broken = reader.is_done and await incoming.drain(awaits_end=not reader.has_stop_reason)
                 finally:
                     if reader.cancel_path and (background := self._wire_format.background):
                         await cancel(self._connection, background, reader.cancel_path, headers, secrets)
             response = reader.finish()
-            if not (incoming.is_whole or reader.is_done or response.raw_stop_reason):
-                response = attrs.evolve(response, is_interrupted=True)
+            if not (incoming.is_whole or response.raw_stop_reason or (reader.has_ended() and not is_broken)):
+                response = attrs.evolve(response, is_interrupted=has_events)
             yield response
 
     async def models(self) -> tuple[ModelInfo, ...]:
@@ -240,6 +242,8 @@ class HttpProvider:
     def _prepare(self, request: ChatRequest) -> _PreparedRequest:
         rendered, path = self._wire_format.render(request), self._wire_format.path(request)
         headers, secrets = self._authorised(path, rendered.body)
+        if rendered.headers:
+            headers = {**headers, **rendered.headers}
         secrets = self._with_secret_pattern(secrets)
         return _PreparedRequest(
             request
@@ -296,7 +300,7 @@ def _parts(chunk: bytes) -> Iterable[bytes]:
 
 def _batches(reader: ResponseReader, deltas: Iterable[ChatDelta]) -> Iterator[Sequence[ChatDelta]]:
     """Yield one batch of all deltas, or several if they have much text."""
-    for batch in together(deltas):
+    for batch in ([deltas] if deltas else ()) if isinstance(deltas, list) else together(deltas):
         if not reader.is_divided:
             yield batch
             continue
@@ -328,26 +332,30 @@ class EventFeed:
         self._reader = reader
         self._decoder: LineDecoder | EventDecoder = LineDecoder() if has_lines else EventDecoder()
 
-    def feed(self, chunk: bytes) -> Iterator[ChatDelta]:
-        """Read the next chunk and yield the deltas of the events it completes; none after the end mark.
+    def feed(self, chunk: bytes) -> Iterable[ChatDelta]:
+        """Read the next chunk and return the deltas of the events it completes; none after the end mark.
 
         :raises CallFailed: an event is an error, or not JSON.
         """
-        reader = self._reader
-        for each in self._decoder.feed(chunk):
-            if reader.is_done:
+        if isinstance(self._decoder, LineDecoder):
+            names: Sequence[str] = ()
+            events, decoded = self._decoder.feed(chunk), None
+        else:
+            decoded = self._decoder.feed(chunk)
+            names, events = [each.name for each in decoded], [each.data for each in decoded]
+            if self._decoder.has_too_many_lines:
+                detail = f"an event has more than {MAX_LINES:,} lines"
+                raise ProviderUnavailable(
+                    "the provider's stream is damaged", status=200, sub_cause="too_large", detail=detail
+                )
+        self.has_events |= bool(events) and not self._reader.is_done
+        return self._with_errors(decoded) if decoded and "error" in names else self._reader.take_all(events)
+
+    def _with_errors(self, decoded: Iterable[ServerEvent]) -> Iterator[ChatDelta]:
+        for name, data in decoded:
+            if self._reader.is_done:
                 return
-            self.has_events = True
-            name, data = ("message", each) if isinstance(each, bytes) else each
-            if name == "error":
-                yield from reader.feed(_error_event(data))
-            elif data:
-                yield from reader.take(data)
-        if isinstance(self._decoder, EventDecoder) and self._decoder.has_too_many_lines:
-            detail = f"an event has more than {MAX_LINES:,} lines"
-            raise ProviderUnavailable(
-                "the provider's stream is damaged", status=200, sub_cause="too_large", detail=detail
-            )
+            yield from self._reader.feed(_error_event(data)) if name == "error" else self._reader.take_all((data,))
 
     def finish(self) -> Iterator[ChatDelta]:
         """Read an unterminated event at the end of the body; a truncated one is ignored."""

@@ -81,6 +81,7 @@ class _Context:
     async def run_pack(self, name: str, arguments: Mapping[str, Any], limits: CallLimits = NO_LIMITS) -> PackOutcome:
         run, start_s = self._run, time.monotonic()
         costs: list[float | None] = []
+        outer = COSTS.get()  # of the step of another run that started this one
         token = COSTS.set(costs)
         output: dict[str, Any] = {}
         error: HelmdeckError | None = None
@@ -96,6 +97,8 @@ class _Context:
         finally:
             COSTS.reset(token)
         cost_usd = None if None in costs else sum(cost for cost in costs if cost is not None)
+        if outer is not None and costs:
+            outer.append(cost_usd)
         return PackOutcome(output=output, error=error, cost_usd=cost_usd, duration_s=time.monotonic() - start_s)
 
     def progress(self, message: str) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 from helmdeck_core import FAILURES, Cancelled, FailureClass, HelmdeckError, PackError, PackErrorCode
 
 MAX_MESSAGE_CHARS = 4_000
+MAX_FINDINGS = 50
+MAX_FINDING_CHARS = 1_000
 
 
 class UnsupportedError(HelmdeckError):
@@ -32,7 +34,10 @@ class StepFailedError(HelmdeckError):
 
 
 def failure_data(error: BaseException) -> dict[str, Any]:
-    """Return a failure as plain data: ``class``, ``cause``, ``code``, ``retryable``, ``message``, and perhaps ``step``."""
+    """Return a failure as plain data: ``class``, ``cause``, ``code``, ``retryable``, ``message``, perhaps ``step``.
+
+    ``findings`` are those of a pack that failed, as strings; at most ``MAX_FINDINGS``.
+    """
     if isinstance(error, StepFailedError):
         return {**error.failure, "step": error.step_id}
     if isinstance(error, asyncio.CancelledError):
@@ -43,6 +48,9 @@ def failure_data(error: BaseException) -> dict[str, Any]:
         data = {"class": type(error).__name__, "cause": "internal", "code": "internal", "message": str(error)}
     kept = {name: data[name] for name in ("class", "cause", "code", "message", "next_action") if data.get(name)}
     kept["message"] = str(kept.get("message", ""))[:MAX_MESSAGE_CHARS]
+    findings = error.output.get("findings") if isinstance(error, PackError) else None
+    if isinstance(findings, (list, tuple)) and findings:
+        kept["findings"] = [str(each)[:MAX_FINDING_CHARS] for each in findings[:MAX_FINDINGS]]
     return {**kept, "retryable": bool(data.get("retryable"))}
 
 
@@ -56,4 +64,5 @@ def failure_error(name: str, failure: Mapping[str, Any]) -> HelmdeckError:
         message = f"step {step!r}: {message}"
     if failure.get("cause") in tuple(FailureClass):
         return FAILURES[FailureClass(failure["cause"])](name, detail=message)
-    return PackError(name, PackErrorCode(str(failure.get("code", "internal"))), message)
+    output = {"findings": failure["findings"]} if failure.get("findings") else {}
+    return PackError(name, PackErrorCode(str(failure.get("code", "internal"))), message, output)

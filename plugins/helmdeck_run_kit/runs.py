@@ -22,6 +22,7 @@ class Run:
     :ivar name: what runs, such as the id of a pipeline.
     :ivar inputs: the inputs. ``definition`` is what the program executes, so that a later change of a file does not matter.
     :ivar key: a run with this key that has not ended is joined instead of starting another one; empty for none.
+    :ivar max_cost_usd: US dollars that the caller allows for the run; ``None`` is no limit.
     :ivar done: results of steps of an earlier run by step id, which are not executed again; ``resumes`` is its id.
     """
 
@@ -33,6 +34,7 @@ class Run:
     caller: str = "local"
     model: str | None = None
     key: str = ""
+    max_cost_usd: float | None = None
     done: Mapping[str, Any] = EMPTY
     resumes: str = ""
 

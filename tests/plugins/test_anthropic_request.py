@@ -46,6 +46,20 @@ def test_minimal_request_has_model_and_default_max_tokens():
     assert sent(asking("anthropic/claude-haiku-4-5"), max_tokens=100)["max_tokens"] == 100
 
 
+def test_betas_of_one_request_are_added_to_those_of_the_settings():
+    request = asking("anthropic/c", extra={"anthropic-beta": "two, one"})
+    rendered = render(request, Options(betas=("one",)))
+    assert rendered.headers == {"anthropic-beta": "one,two"}
+    assert "anthropic-beta" not in body_of(rendered)
+    assert not render(asking("anthropic/c"), Options(betas=("one",))).headers
+
+
+@pytest.mark.parametrize("value", ["a\r\nx-api-key: b", "a;b", 3, "a" * 5_000])
+def test_betas_of_one_request_have_to_be_names(value):
+    with pytest.raises(InvalidRequest, match="names separated by commas"):
+        render(asking("anthropic/c", extra={"anthropic-beta": value}), Options())
+
+
 def test_system_is_separate_and_turns_of_one_role_are_joined():
     body = sent(
         asking(

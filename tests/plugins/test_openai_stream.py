@@ -552,3 +552,29 @@ def test_a_character_whose_halves_arrive_in_two_events_is_kept(kind):
 def test_arguments_that_are_not_json_numbers_are_not_changed_to_null():
     found = read(chunk(calling(call(0, "c1", "f", {"x": float("nan"), "y": None}))), chunk(reason="tool_calls"))
     assert [each.arguments for each in found.tool_calls] == ['{"x": NaN, "y": null}']
+
+
+@pytest.mark.parametrize(
+    ("text", "usage", "has_ended"),
+    [
+        ("The tide rises at", None, False),
+        ("The tide ", None, False),
+        ("The tide rises at noon.", None, True),
+        ("The tide rises at", {"completion_tokens": 4}, True),
+    ],
+)
+def test_end_mark_without_a_reason_ends_a_text_that_looks_finished_or_has_its_usage(text, usage, has_ended):
+    answer = ChatAnswer(terms())
+    read_stream(answer, events(chunk({"content": text}), *([chunk(usage=usage)] if usage else [])))
+    assert answer.has_ended() is has_ended
+
+
+def test_index_that_is_used_again_belongs_to_the_latest_call():
+    parts = [
+        call(0, "a", "look_up", ""),
+        call(0, arguments='{"n": 1}'),
+        call(0, "b", "look_up", ""),
+        call(0, arguments='{"n": 2}'),
+    ]
+    response = read(*(chunk(calling(part)) for part in parts), chunk(reason="tool_calls"))
+    assert response.tool_calls == (ToolCall("a", "look_up", '{"n": 1}'), ToolCall("b", "look_up", '{"n": 2}'))

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from helmdeck_core import Catalog, CatalogError, EntryKind, read_catalog
-from helmdeck_core.context.catalog_sources import load_catalog_file
+from helmdeck_catalog_kit import load_catalog_file, read_catalog
+from helmdeck_core import Catalog, CatalogError, CatalogSource, ConfigError, EntryKind, hookimpl
 from helmdeck_testing import make_deck
 
 
@@ -144,3 +144,28 @@ def test_ten_thousand_entries_are_planned_over(deck_with, tmp_path):
     selection = deck.select("please handle case number 4711", model="openrouter/openrouter/free")
     assert selection.record.after_bytes <= 10_000
     assert "area55.verb4711" in [entry.id for entry in selection.entries]
+
+
+class FileReader:
+    @hookimpl
+    def helmdeck_catalog_sources(self):
+        def read(path):
+            return Catalog.from_data({"packs": [{"name": f"{path.stem}.read"}]}, "acme")
+
+        return (CatalogSource(name="acme", read=read, order=-1),)
+
+
+def test_plugin_replaces_the_reader_of_catalog_files():
+    deck = make_deck(FileReader(), catalog_sources=["mine.toml"])
+    assert [entry.id for entry in deck.catalog.entries] == ["mine.read"]
+
+
+def test_reader_of_catalog_files_is_no_source_by_name():
+    with pytest.raises(ConfigError, match="unknown catalog source"):
+        make_deck(catalog_sources=["files"])
+
+
+def test_catalog_file_that_no_plugin_reads_is_an_error():
+    deck = make_deck(config={"plugins": {"disable": ["catalogs"]}, "catalog": {"sources": ["mine.json"]}})
+    with pytest.raises(CatalogError, match="no plugin reads catalog files"):
+        _ = deck.catalog

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from helmdeck_command_kit.progress import wait_for
-from helmdeck_core.cli import ExitCode, error_message, printing
+from helmdeck_core.cli import ExitCode, error_message, inline_json, printing
 from helmdeck_core.cli.exit_codes import BY_CAUSE
 from helmdeck_core.errors import PluginError
 from tests.unit.cli_support import Cli, leave_the_machine
@@ -179,7 +179,7 @@ def test_sys_exit_during_a_built_in_command_is_an_error(cli, monkeypatch, fault)
 def test_nan_and_infinity_become_null_in_json():
     data = {"a": math.nan, "b": [math.inf, {"c": (-math.inf, 1.5)}], "d": frozenset([math.nan]), math.inf: 1}
     wanted = {"a": None, "b": [None, {"c": [None, 1.5]}], "d": [None], "null": 1}
-    for text in (printing.as_json(data), printing.inline_json(data)):
+    for text in (printing.as_json(data), inline_json(data)):
         assert json.loads(text, parse_constant=pytest.fail) == wanted
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from helmdeck_core import Config, ConfigError, Helmdeck, SecretRef, Tier
 from helmdeck_core.config.load import load_config, require
-from helmdeck_core.config.structure import above_zero, non_empty, read_options
+from helmdeck_core.config.structure import read_options
+from helmdeck_guards.validators import above_zero, non_empty
 from helmdeck_testing import make_deck
 
 
@@ -321,6 +322,20 @@ def test_all_mistakes_in_options_are_reported_at_once():
 def test_validators_of_options_name_the_field(options, words):
     with pytest.raises(ConfigError, match=f"providers.acme.options.{words}"):
         read_options(options, Options, *WHERE)
+
+
+def test_tables_with_keys_that_are_no_strings_are_rejected():
+    with pytest.raises(ConfigError, match="not a string"):
+        read_options({"names": {3: "x"}}, Options, *WHERE)
+
+
+def test_exception_of_a_converter_is_a_mistake():
+    @attrs.frozen
+    class Strict:
+        size: int = attrs.field(default=1, validator=attrs.validators.le(3))
+
+    with pytest.raises(ConfigError, match="'size' must be <= 3: 4"):
+        read_options({"size": 4}, Strict, "options")
 
 
 def test_required_option_is_a_mistake_if_it_is_missing():

@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks.first_use.data import OWN, ExpectedStep, Request, load_catalogs, load_requests, mcp_folder, of_half
 from benchmarks.first_use.scoring import score
-from helmdeck_core import Complexity, Plan, PlanOutcome, Step, read_catalog
+from helmdeck_catalog_kit import read_catalog
+from helmdeck_core import Complexity, Plan, PlanOutcome, Step
 
 SHOP = read_catalog(
     [

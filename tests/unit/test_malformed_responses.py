@@ -263,6 +263,21 @@ def test_nothing_after_the_end_mark_of_a_stream_is_read(name):
     assert response.is_complete
 
 
+def test_end_mark_without_a_stop_reason_does_not_hide_that_the_server_closed_the_connection():
+    part = b'data: {"choices":[{"index":0,"delta":{"content":"half of it"}}]}\n\ndata: [DONE]\n\n'
+    body = chunked(part, len(part), ends=False, content_type="text/event-stream")
+
+    async def run():
+        async with (
+            Server(saying(body)) as server,
+            deck_of(ADAPTERS["chat"], {"p": server.url}) as deck,
+        ):
+            return await ask(deck, "p/any", True, deadline_s=20.0)
+
+    with pytest.raises(ProviderUnavailable, match="10 characters without a stop reason"):
+        asyncio.run(run())
+
+
 @pytest.mark.parametrize("name", ["chat", "responses", "messages", "gemini", "cohere"])
 def test_an_error_event_that_is_not_json_keeps_its_words(name):
     body = b"event: error\ndata: the engine has crashed\n\n"

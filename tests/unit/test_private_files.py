@@ -10,6 +10,7 @@ from helmdeck_core import SecretRef, load_config
 from helmdeck_plugins.history.sqlite import SqliteStore
 from helmdeck_plugins.traces import TraceSink
 from helmdeck_testing import make_deck
+from tests.plugins.observing_support import eventful_deck, eventful_plan
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="permissions of files are those of POSIX")
 
@@ -42,7 +43,10 @@ def test_history_and_the_files_beside_it_are_readable_by_their_owner_only(tmp_pa
 
 def test_traces_and_the_files_beside_them_are_readable_by_their_owner_only(tmp_path):
     sink = TraceSink(str(tmp_path / "traces.db"))
-    assert sink.traces() == ()
+    assert sink.traces() == () and modes(tmp_path) == {}
+    with eventful_deck("traces", options={"traces": {"file": str(tmp_path / "traces.db")}}) as deck:
+        eventful_plan(deck)
+    assert sink.traces()
     found = modes(tmp_path)
     sink.close()
     assert "traces.db" in found and set(found.values()) == {0o600}

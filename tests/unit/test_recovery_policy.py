@@ -321,6 +321,16 @@ HOSTILE = st.fixed_dictionaries({cause.value: st.lists(ACTIONS, max_size=4) for 
 )
 
 
+def test_fallbacks_of_a_call_replace_the_configured_ones(deck_with):
+    runtime = deck_with(config={"fallback": {"groq/": ["mistral/m"]}}).runtime
+    assert runtime.chain("groq/m") == ("groq/m", "mistral/m")
+    assert runtime.chain("groq/m", ("local/lexical", "groq/m")) == ("groq/m", "local/lexical")
+    assert runtime.chain("groq/m", ()) == ("groq/m",)
+    outer = CallLimits(max_attempts=2, fallbacks=("a/b",))
+    assert CallLimits(deadline_s=1).within(outer).fallbacks == ("a/b",)
+    assert CallLimits(fallbacks=()).within(outer) == CallLimits(max_attempts=2, fallbacks=())
+
+
 @given(
     outcomes=st.lists(OUTCOMES, min_size=1, max_size=40),
     rules=st.one_of(st.just(RULES), HOSTILE),

@@ -309,7 +309,7 @@ def test_a_small_catalog_fits_a_small_cap_and_a_cap_below_any_entry_leaves_nothi
         assert ("still_over_budget(27>20)" in selection.record.dropped) is (cap == 20)
 
 
-@pytest.mark.filterwarnings("ignore::helmdeck_core.CatalogWarning")
+@pytest.mark.filterwarnings("ignore::helmdeck_catalog_kit.CatalogWarning")
 def test_an_empty_catalog_gives_empty_lists_and_no_labels(deck_with, tmp_path):
     (tmp_path / "c.json").write_text('{"packs": [], "pipelines": []}')
     deck = deck_with(config={"catalog": {"sources": [str(tmp_path / "c.json")]}})

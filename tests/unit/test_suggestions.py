@@ -1,6 +1,6 @@
 """Suggestions for misspelt names."""
 
-from helmdeck_core.domain.suggestions import did_you_mean, nearest
+from helmdeck_guards.suggestions import did_you_mean, nearest
 
 
 def test_nearest_returns_the_most_similar_name():

@@ -42,7 +42,7 @@ def _open(setup: HistorySetup) -> History:
 
 
 def _sqlite(target: str, keep_days: float) -> HistoryStore:
-    from helmdeck_plugins.history.sketch import data_directory
+    from helmdeck_guards.data_directory import data_directory
     from helmdeck_plugins.history.sqlite import SqliteStore
 
     return SqliteStore(target or str(data_directory() / "history.db"), keep_days)

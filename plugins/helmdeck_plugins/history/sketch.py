@@ -15,8 +15,7 @@ import re
 import secrets
 from pathlib import Path
 
-DATA_DIRECTORY = Path("~/.helmdeck")
-"""The user's data directory; ``HELMDECK_DATA_DIR`` replaces it."""
+from helmdeck_guards.data_directory import data_directory
 
 MAX_HASHES = 8
 MAX_WORDS = 256
@@ -28,11 +27,6 @@ MAX_KNOWN = 8_192
 _WORD = re.compile(r"[^\W_]{3,}")
 _STEM_CHARS = 6
 """Characters of a word that count, so that most inflected forms are equal."""
-
-
-def data_directory() -> Path:
-    """Return the user's data directory."""
-    return Path(os.environ.get("HELMDECK_DATA_DIR") or DATA_DIRECTORY).expanduser()
 
 
 def deployment_secret() -> str:

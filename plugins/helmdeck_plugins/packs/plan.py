@@ -20,18 +20,23 @@ from helmdeck_core import (
     PackContext,
     Plan,
     PlanOutcome,
-    PlanRecord,
     PlanRequest,
     Question,
     RecordedStep,
     Step,
     args_sha,
     hookimpl,
-    intent_sha,
 )
 from helmdeck_plugins.packs.arguments import check_nesting
 from helmdeck_plugins.packs.constraints import plan_forms
-from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, learned_for, make_question, own_values
+from helmdeck_plugins.packs.questions import (
+    INPUT_SCHEMA,
+    check_request,
+    learned_for,
+    make_question,
+    own_values,
+    record_of,
+)
 from helmdeck_plugins.packs.validation import Checked, StepChecker
 
 NAME = "helmdeck.plan"
@@ -128,34 +133,21 @@ async def make_plan(context: PackContext, request: PlanRequest) -> Plan:
     try:
         plan = finish(await context.ask(question), StepChecker(context.catalog), question)
     except CallFailed as exc:
-        failed = _record(context, question, start, model=exc.model, cause=exc.failure_class.value)
+        cause = exc.failure_class.value
+        failed = record_of(context, question, start, model=exc.model, outcome="failed", cause=cause)
         context.history.remember(failed, request.intent)
         raise
-    record = _record(context, question, start, model=plan.model, plan=plan)
+    record = record_of(
+        context,
+        question,
+        start,
+        model=plan.model,
+        outcome=plan.outcome.value,
+        complexity=plan.complexity.value,
+        steps=tuple(RecordedStep(step.order, _entry_id(step), args_sha(step.args)) for step in plan.steps),
+    )
     context.history.remember(record, request.intent, [own_values(question, _inputs(step)) for step in plan.steps])
     return plan
-
-
-def _record(
-    context: PackContext,
-    question: Question[Any],
-    start: tuple[float, float],
-    *,
-    model: str,
-    cause: str | None = None,
-    plan: Plan | None = None,
-) -> PlanRecord:
-    return PlanRecord(
-        caller=context.caller,
-        intent_sha=intent_sha(question.request),
-        outcome=plan.outcome.value if plan else "failed",
-        cause=cause,
-        complexity=plan.complexity.value if plan else None,
-        steps=tuple(RecordedStep(s.order, _entry_id(s), args_sha(s.args)) for s in plan.steps) if plan else (),
-        model=model,
-        duration_s=time.perf_counter() - start[1],
-        time=start[0],
-    )
 
 
 def _entry_id(step: Step) -> str:

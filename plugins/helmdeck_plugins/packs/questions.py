@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping
 from typing import Any
 
-from helmdeck_core import Learned, PackContext, PackError, PackErrorCode, PlanRequest, Question
+from helmdeck_core import Learned, PackContext, PackError, PackErrorCode, PlanRecord, PlanRequest, Question, intent_sha
 
 LEARNED_S = 1.0
 """Seconds that a plan waits for the history store at most, such as one on a host that does not answer."""
@@ -71,6 +72,21 @@ def own_values(question: Question[Any], arguments: Mapping[str, Any]) -> Mapping
     """Return the arguments without learned defaults: a default that counted as another use would confirm itself."""
     learned = {name: value for name, value in question.learned.defaults.items() if name not in question.defaults}
     return {name: value for name, value in arguments.items() if name not in learned or learned[name] != value}
+
+
+def record_of(context: PackContext, question: Question[Any], start: tuple[float, float], **facts: Any) -> PlanRecord:
+    """Return the record of a plan, a route or a failure.
+
+    :param start: the time and the performance counter at the start.
+    :param facts: the other fields of the record.
+    """
+    return PlanRecord(
+        caller=context.caller,
+        intent_sha=intent_sha(question.request),
+        duration_s=time.perf_counter() - start[1],
+        time=start[0],
+        **facts,
+    )
 
 
 def check_request(request: PlanRequest, caller: str) -> None:

@@ -15,7 +15,6 @@ from helmdeck_core import (
     EntryKind,
     Pack,
     PackContext,
-    PlanRecord,
     PlanRequest,
     Question,
     Recommendation,
@@ -24,11 +23,17 @@ from helmdeck_core import (
     RouteKind,
     args_sha,
     hookimpl,
-    intent_sha,
 )
 from helmdeck_plugins.packs.arguments import as_declared, check_nesting, parse_arguments
 from helmdeck_plugins.packs.constraints import route_forms
-from helmdeck_plugins.packs.questions import INPUT_SCHEMA, check_request, learned_for, make_question, own_values
+from helmdeck_plugins.packs.questions import (
+    INPUT_SCHEMA,
+    check_request,
+    learned_for,
+    make_question,
+    own_values,
+    record_of,
+)
 from helmdeck_plugins.packs.validation import EntryResolver, resolver_of
 
 NAME = "helmdeck.route"
@@ -142,17 +147,8 @@ def _remember(
 ) -> None:
     has_step = chosen is not None and chosen.kind is not RouteKind.NONE
     steps = (RecordedStep(1, chosen.id, args_sha(chosen.suggested_inputs)),) if chosen and has_step else ()
-    record = PlanRecord(
-        kind="route",
-        caller=context.caller,
-        intent_sha=intent_sha(question.request),
-        outcome="failed" if chosen is None else chosen.kind.value,
-        cause=cause,
-        steps=steps,
-        model=model,
-        duration_s=time.perf_counter() - start[1],
-        time=start[0],
-    )
+    outcome = "failed" if chosen is None else chosen.kind.value
+    record = record_of(context, question, start, kind="route", outcome=outcome, cause=cause, steps=steps, model=model)
     inputs = [own_values(question, chosen.suggested_inputs)] if chosen and has_step else ()
     context.history.remember(record, question.request, inputs)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Catalog, Entry, EntryKind, NameResolver, find_problems
+from helmdeck_core import PIPELINE_RUN, UNKNOWN_TOOL, Catalog, Entry, EntryKind, find_problems
+from helmdeck_pack_kit import NameResolver
 from helmdeck_plugins.packs.arguments import as_declared, parse_arguments
 
 SELF_NAMES = frozenset({"helmdeckplan", "helmdeckroute"})

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import attrs
 
 from helmdeck_core import (
+    EMPTY,
     ChatRequest,
     Constraint,
     ImagePart,
@@ -101,6 +102,11 @@ class Options:
         return options
 
 
+BETA: Final = "anthropic-beta"
+"""A header, and the extra field of a request that adds names to it."""
+_BETAS: Final = re.compile(r"[\w.,: -]{0,4000}", re.ASCII)
+
+
 def render(request: ChatRequest, options: Options) -> Rendered:
     """Write a request body.
 
@@ -146,7 +152,22 @@ def render(request: ChatRequest, options: Options) -> Rendered:
     if request.stream:
         payload["stream"] = True
     marks.drop_all_but_last()
-    return Rendered(encode_payload(payload, request.extra), tuple(downgrades), max_tokens, held.label)
+    extra = {name: value for name, value in request.extra.items() if name != BETA}
+    headers = _beta_headers(options.betas, request.extra.get(BETA))
+    return Rendered(encode_payload(payload, extra), tuple(downgrades), max_tokens, held.label, headers)
+
+
+def _beta_headers(configured: Sequence[str], requested: Any) -> Mapping[str, str]:
+    """Return the header that names the betas of one request, beside those of the settings.
+
+    :raises InvalidRequest: they are not names.
+    """
+    if requested is None:
+        return EMPTY
+    if not isinstance(requested, str) or not _BETAS.fullmatch(requested):
+        raise InvalidRequest(f"{BETA} has to be names separated by commas", detail=repr(requested)[:200])
+    names = dict.fromkeys((*configured, *(name.strip() for name in requested.split(","))))
+    return {BETA: ",".join(filter(None, names))}
 
 
 def constraint(request: ChatRequest, options: Options) -> Constraint:

@@ -30,6 +30,7 @@ from helmdeck_provider_kit import (
     ResponseReader,
     arguments,
     count,
+    ends_early,
     quoted,
     read_error,
     rows,
@@ -110,6 +111,8 @@ class ChatAnswer(ResponseReader):
         self._open: dict[object, PartialToolCall] = {}
         self._ids: dict[object, str] = {}
         self._last: object = 0
+        # The last call with an index, where a server uses an index again.
+        self._latest: dict[object, object] = {}
 
     def read(self, body: object) -> Iterator[ChatDelta]:
         """Read a whole response.
@@ -135,6 +138,20 @@ class ChatAnswer(ResponseReader):
         if not thought:
             return self._add_text(delta.content or "")
         return (*self._add_reasoning(thought), *self._add_text(delta.content or ""))
+
+    def feed_fast_all(self, chunks: Sequence[_Chunk]) -> Sequence[ChatDelta] | None:
+        """Read chunks that all have a text, as those in the middle of an answer do."""
+        if self._choice_index != 0:
+            return None
+        deltas = [chunk.choices[0].delta for chunk in chunks]
+        texts = [
+            delta.content for delta in deltas if not (delta.reasoning_content or delta.reasoning) and delta.content
+        ]
+        if len(texts) < len(chunks):
+            return None
+        for chunk in chunks:
+            self._usage = chunk.choices[0].usage or chunk.usage or self._usage
+        return self._add_texts(texts)
 
     def feed(self, event: object) -> Iterator[ChatDelta]:
         """Read one decoded chunk and yield the deltas it adds.
@@ -272,7 +289,7 @@ class ChatAnswer(ResponseReader):
         if self._is_whole:
             return len(self._calls)
         index = index if isinstance(index, int | str) else None
-        key = self._last if index is None else index
+        key = self._last if index is None else self._latest.get(index, index)
         call = self._open.get(key)
         if call is None:
             return key
@@ -292,7 +309,11 @@ class ChatAnswer(ResponseReader):
                 and not call.is_truncated()
             )
         )
-        return (key, len(self._calls)) if is_new else key
+        if is_new:
+            key = (key, len(self._calls))
+            if index is not None:
+                self._latest[index] = key
+        return key
 
     # -- the end ----------------------------------------------------------------------------------------------
 
@@ -328,6 +349,10 @@ class ChatAnswer(ResponseReader):
     def visible(self) -> str:
         """The text without the reasoning that some models write into it."""
         return "".join(self._text).rpartition("</think>")[2]
+
+    def has_ended(self) -> bool:
+        """Whether a stream without a stop reason came to its end: some proxies write the end mark after a truncated stream."""
+        return self.is_done and (bool(self._usage) or not ends_early("".join(self._text)))
 
     def has_truncated_call(self) -> bool:
         """Unknown: a custom tool accepts any string."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
-
-from helmdeck_core.domain.suggestions import similar
 
 PREFIXES = ("helmdeck", "functions", "tools", "tool", "pack", "packs", "pipeline", "pipelines", "mcp")
 """Prefixes that models add to names."""
@@ -51,4 +50,5 @@ class NameResolver:
     def nearest(self, name: str) -> tuple[str, ...]:
         """Similar known names, best first."""
         squashed = self.squash(name[:LONGEST_NAME])
-        return tuple(self._by_squashed[each] for each in similar(squashed, self._by_squashed, most=MOST_SUGGESTIONS))
+        matches = difflib.get_close_matches(squashed, list(self._by_squashed), n=MOST_SUGGESTIONS)
+        return tuple(self._by_squashed[each] for each in matches)

@@ -1,0 +1,33 @@
+"""Validators of attrs classes that are read from a configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+
+class Invalid(ValueError):
+    """A value that does not have its type.
+
+    :ivar problem: what is wrong.
+    :ivar allowed: the values that are allowed.
+    :ivar is_secret: the value may be a secret and is not repeated.
+    :ivar field: the name of the field, for errors of validators.
+    """
+
+    def __init__(self, problem: str, allowed: str, *, is_secret: bool = False, field: str = "") -> None:
+        super().__init__(problem)
+        self.problem, self.allowed, self.is_secret, self.field = problem, allowed, is_secret, field
+
+
+def above_zero(_: object, field: attrs.Attribute[Any], value: float | None) -> None:
+    """Validator of attrs fields: a number above 0, or ``None``."""
+    if value is not None and value <= 0:
+        raise Invalid("not above 0", "a number above 0", field=field.name)
+
+
+def non_empty(_: object, field: attrs.Attribute[Any], value: str) -> None:
+    """Validator of attrs fields: a non-empty string."""
+    if not value.strip():
+        raise Invalid("empty", "a non-empty string", field=field.name)
