@@ -31,29 +31,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="a default value for arguments, JSON if it parses; may be repeated",
+        help="a default value for arguments named KEY, as JSON or a string; may be repeated",
     )
     add_catalog(parser)
     parser.add_argument(
         "--mode",
         choices=("plan", "tools"),
         default="plan",
-        help="plan: ask for plans, which every model can give; tools: let the model call tools natively; default: plan",
+        help="plan: the model returns plans, which works with every model; tools: the model calls tools natively; default: plan",
     )
     parser.add_argument(
-        "--resume", metavar="RUN", help="continue a run that ended early, by its id; takes its request from the record"
+        "--resume", metavar="RUN", help="continue the run with this id, which ended early, with its request"
     )
-    parser.add_argument("--dry-run", action="store_true", help="show the plan and what would need a confirmation")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show the plan and the steps that need a confirmation; execute nothing"
+    )
     parser.add_argument(
         "--yes",
         action="store_true",
-        help="confirm every step, except what [agent.policy] denies; otherwise each is requested on the terminal",
+        help="confirm every step, except those that [agent.policy] denies; default: ask on the terminal",
     )
     limits = parser.add_argument_group("limits", "0 is no limit; default: the configured limits")
-    limits.add_argument("--max-steps", metavar="N", type=whole_number, help="executed steps")
-    limits.add_argument("--max-seconds", metavar="N", type=whole_number, help="seconds of calls and steps")
-    limits.add_argument("--max-tokens", metavar="N", type=whole_number, help="tokens of planning calls")
-    limits.add_argument("--max-cost", metavar="USD", type=_amount, help="US dollars of model calls")
+    limits.add_argument("--max-steps", metavar="N", type=whole_number, help="maximum number of executed steps")
+    limits.add_argument(
+        "--max-seconds", metavar="N", type=whole_number, help="maximum time of all calls and steps, in seconds"
+    )
+    limits.add_argument("--max-tokens", metavar="N", type=whole_number, help="maximum tokens of all planning calls")
+    limits.add_argument(
+        "--max-cost", metavar="USD", type=_amount, help="maximum cost of all model calls, in US dollars"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

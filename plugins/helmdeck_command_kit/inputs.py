@@ -20,7 +20,7 @@ MAX_INPUT_BYTES = 100_000_000
 def add_request(parser: argparse.ArgumentParser) -> None:
     """Add the request and its documents; ``request_text`` reads them."""
     parser.add_argument(
-        "request", nargs="*", metavar="REQUEST", help="the request in plain words; - or none reads standard input"
+        "request", nargs="*", metavar="REQUEST", help="the request in plain words; - or no request reads standard input"
     )
     parser.add_argument(
         "--document",
@@ -38,7 +38,7 @@ def add_catalog(parser: argparse.ArgumentParser) -> None:
         dest="catalog_sources",
         metavar="FILE",
         action="append",
-        help="a catalog (.json, .toml, or the name of a source) instead of the configured ones; may be repeated",
+        help="use this catalog instead of the configured ones: a .json or .toml file, or the name of a source; may be repeated",
     )
 
 
@@ -144,3 +144,19 @@ def whole_number(text: str) -> int:
     if number < 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not an integer of at least 0")
     return number
+
+
+def read_object(path: str | None) -> dict[str, Any]:
+    """Return the JSON object in a file, ``-`` for standard input; an empty one without a path.
+
+    :raises UsageError: it cannot be read, or is not a JSON object.
+    """
+    if path is None:
+        return {}
+    try:
+        data = read_json(read_input(path))
+    except (ValueError, RecursionError) as exc:
+        raise UsageError(f"{path}: not valid JSON ({exc})") from exc
+    if not isinstance(data, dict):
+        raise UsageError(f"{path}: the input must be a JSON object, found {type(data).__name__}")
+    return data

@@ -25,6 +25,7 @@ COMMANDS = {
     "command_pipeline": "helmdeck_plugins.pipelines.command",
     "command_worker": "helmdeck_plugins.run_engines.command",
     "command_serve": "helmdeck_gateway.command",
+    "command_keys": "helmdeck_gateway.keys_command",
 }
 """The plugins that contribute commands. To find a command, the command line imports these built-ins only."""
 

@@ -124,6 +124,8 @@ def line_of(event: Event) -> tuple[str, str]:
             return DEBUG, "a request was sent"
         case CallFinished():
             return DEBUG, "a model call finished"
+        case _:  # an event that a plugin defines
+            return DEBUG, str(event.name).replace("_", " ")
 
 
 def _terminated(event: ContinuationTerminated) -> tuple[str, str]:

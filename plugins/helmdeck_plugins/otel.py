@@ -27,8 +27,10 @@ from helmdeck_core import (
     event_data,
     hookimpl,
 )
+from helmdeck_provider_kit import TRACE_CONTEXT
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
     from opentelemetry.trace import Span
 
 PROVIDERS: Mapping[str, str] = {
@@ -65,14 +67,20 @@ class _OpenCall:
 
 
 class OtelSink:
-    """Spans of one deck; a call's span is a child of the span that is current when the call starts."""
+    """Spans of one deck.
+
+    A call's span is a child of the span that is current when the call starts, else of the one that the client of a server
+    names in ``traceparent``.
+    """
 
     def __init__(self) -> None:
         try:
             from opentelemetry import trace
+            from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
         except ImportError as exc:
             raise RuntimeError("opentelemetry-api is missing; pip install 'helmdeck[otel]'") from exc
         self._trace = trace
+        self._propagator = TraceContextTextMapPropagator()
         self._tracer = trace.get_tracer("helmdeck")
         self._open: dict[str, _OpenCall] = {}
 
@@ -119,7 +127,7 @@ class OtelSink:
         parent = self._open.get(event.parent)
         span = self._tracer.start_span(
             _text(event.pack) or "helmdeck.complete",
-            context=self._trace.set_span_in_context(parent.span) if parent else None,
+            context=self._trace.set_span_in_context(parent.span) if parent else self._remote_parent(),
             attributes={
                 "gen_ai.request.model": _name(event.model),
                 "helmdeck.call_id": event.call_id,
@@ -129,6 +137,13 @@ class OtelSink:
         if len(self._open) >= MAX_OPEN_CALLS:
             self._end(next(iter(self._open)))
         self._open[event.call_id] = _OpenCall(span)
+
+    def _remote_parent(self) -> Context | None:
+        """The span of the client that the running request names; ``None`` without one, or if the application has a span."""
+        carrier = TRACE_CONTEXT.get()
+        if not carrier or self._trace.get_current_span().get_span_context().is_valid:
+            return None
+        return self._propagator.extract(carrier)
 
     def _start_attempt(self, call: _OpenCall, event: RequestSent) -> None:
         call.sent_ns = time.time_ns()
@@ -157,6 +172,10 @@ class OtelSink:
                 **_flat("helmdeck", {"variant": event.variant, "changed": event.changed}),
             },
         )
+        if TRACE_CONTEXT.get():  # the provider's span is a child of the attempt
+            carrier: dict[str, str] = {}
+            self._propagator.inject(carrier, self._trace.set_span_in_context(call.attempt))
+            TRACE_CONTEXT.set(carrier)
 
     def _end_attempt(self, call: _OpenCall, attempt: Attempt) -> None:
         span = call.attempt

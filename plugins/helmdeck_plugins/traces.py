@@ -1,4 +1,4 @@
-"""Stores the traces of recent calls. ``[events] sinks = ["traces"]`` enables it; ``helmdeck explain --call`` shows one."""
+"""Stores the traces of recent calls. ``[events] sinks = ["traces"]`` enables it; ``helmdeck explain --run`` shows one."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from helmdeck_core import (
     hookimpl,
 )
 from helmdeck_core.log import logger
+from helmdeck_guards.data_directory import data_directory
 
 if TYPE_CHECKING:
     import sqlite3
@@ -36,6 +37,8 @@ CREATE TABLE IF NOT EXISTS traces (
 );
 PRAGMA user_version = 1;
 """
+DEFAULT_FILE = "~/.helmdeck/traces.db"
+"""The default file; ``HELMDECK_DATA_DIR`` replaces its folder."""
 BUSY_TIMEOUT_S = 0.5
 """Seconds to wait for a lock. A trace is dropped after that, so that storing it never delays a call."""
 RETRY_AFTER_S = 30.0
@@ -51,8 +54,8 @@ def helmdeck_event_sinks() -> Sequence[EventSink]:
         EventSink(
             name="traces",
             open=TraceSink,
-            options={"file": "~/.helmdeck/traces.db", "keep": 1_000},
-            summary="traces of recent calls, for helmdeck explain --call",
+            options={"file": DEFAULT_FILE, "keep": 1_000},
+            summary="traces of recent calls, for helmdeck explain --run",
         ),
     )
 
@@ -81,9 +84,7 @@ class TraceSink:
     """
 
     def __init__(self, file: str = "", keep: int = 1_000) -> None:
-        self._storage: _MemoryStorage | _FileStorage = (
-            _FileStorage(Path(file).expanduser(), keep) if file else _MemoryStorage(keep)
-        )
+        self._storage: _MemoryStorage | _FileStorage = _FileStorage(_path(file), keep) if file else _MemoryStorage(keep)
         self._open: dict[str, _OpenCall] = {}
 
     def handle(self, event: Event) -> None:
@@ -113,6 +114,10 @@ class TraceSink:
     def close(self) -> None:
         """Close the file; it is reopened when it is needed again."""
         self._storage.close()
+
+
+def _path(file: str) -> Path:
+    return data_directory() / "traces.db" if file == DEFAULT_FILE else Path(file).expanduser()
 
 
 def _outcome(event: Event) -> str:
@@ -201,6 +206,8 @@ class _FileStorage:
         return next(iter(self._read("WHERE call_id = ?", call_id)), None)
 
     def _read(self, where: str, argument: object) -> tuple[CallTrace, ...]:
+        if not self._path.exists():  # nothing is stored, and reading creates no file
+            return ()
         with self._transaction() as connection:
             rows = connection.execute(f"SELECT trace FROM traces {where}", (argument,)).fetchall()  # noqa: S608 - ours
         return tuple(msgspec.convert(json.loads(trace), CallTrace) for (trace,) in rows)

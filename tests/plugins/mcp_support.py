@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from helmdeck_command_kit import listen
 from helmdeck_core import Helmdeck, Pack
 from helmdeck_testing import make_deck, plugin_with
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
-from helmdeck_plugins.mcp_server.endpoints import HttpEndpoint, http_app, http_server, listen
+from helmdeck_plugins.mcp_server.endpoints import HttpEndpoint, http_app, http_server
 from helmdeck_plugins.mcp_server.server import make_server
 
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
@@ -89,7 +90,7 @@ class Probe:
 @contextlib.contextmanager
 def serving(deck: Helmdeck, endpoint: HttpEndpoint, *, is_facade: bool = False) -> Iterator[str]:
     """Serve a deck over HTTP in a thread; yields the base URL, and closes the deck."""
-    listener = listen(endpoint)
+    listener = listen(endpoint.host, endpoint.port)
     server = http_server(http_app(deck, endpoint, is_facade=is_facade), endpoint.limits)
 
     async def run() -> None:

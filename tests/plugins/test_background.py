@@ -152,7 +152,8 @@ def test_call_deadline_cancels_it_and_the_fallback_is_used(slow, monkeypatch):
             return await timed_out(server, deck.acomplete(REQUEST, limits=CallLimits(deadline_s=900.0)))
 
     assert asyncio.run(run()).text == "from another"
-    assert server.calls()[-1] == CANCEL and server.calls().count(("POST", "")) == 1
+    # A request that was under way may reach the server after the cancellation.
+    assert server.calls().count(CANCEL) == 1 and server.calls().count(("POST", "")) == 1
 
 
 def test_cancelled_caller_leaves_no_background_response(slow, monkeypatch):

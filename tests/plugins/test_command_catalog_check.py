@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helmdeck_core import CatalogWarning, load_catalog_file
+from helmdeck_catalog_kit import CatalogWarning, load_catalog_file
 from helmdeck_core.cli import ExitCode
 from tests.unit.cli_support import Cli, leave_the_machine
 

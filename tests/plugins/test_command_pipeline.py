@@ -132,6 +132,7 @@ def test_a_failed_run_is_shown_resumed_and_listed(run, project):
     code, out, _ = run("pipeline", "runs", run_id)
     assert code == 0
     assert "handler_failed" in out
+    assert run("explain", "--run", run_id) == (0, out, "")
     path.write_text("world")
     code, out, _ = run("pipeline", "resume", run_id)
     assert json.loads(out)["outputs"] == {"text": "HELLO, WORLD"}

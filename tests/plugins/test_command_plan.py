@@ -254,6 +254,38 @@ def test_catalog_option_replaces_the_configured_sources(cli, tmp_path):
     assert [step["tool"] for step in data["steps"]] == ["ring_bell"]
 
 
+TOOL_SERVER = r'''
+"""A tool server as a catalog source: it offers nothing once it is closed."""
+
+from helmdeck_core import Catalog, CatalogSource, hookimpl
+
+
+class Server:
+    def __init__(self, settings):
+        self.change = settings.change
+
+    def load(self):
+        return Catalog.from_data({"packs": [{"name": "bell.ring", "description": "Ring the bell."}]}, "bell")
+
+    async def run(self, entry_id, arguments, context):
+        return {}
+
+    def close(self):
+        self.change(Catalog.from_data({"packs": []}, "bell"))
+
+
+@hookimpl
+def helmdeck_catalog_sources():
+    return [CatalogSource(name="bell", open=Server)]
+'''
+
+
+def test_tool_of_a_server_is_runnable_although_the_plan_is_printed_after_the_server_closed(cli, installed_plugin):
+    installed_plugin("bell", {"bell": "bell_plugin"}, {"bell_plugin": TOOL_SERVER})
+    (step,) = cli("plan", "--catalog", "bell", "ring the bell", "--json").data["steps"]
+    assert (step["tool"], step["runnable"]) == ("bell.ring", True)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

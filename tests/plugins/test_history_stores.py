@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import stat
 import time
-import uuid
 
 import pytest
 from hypothesis import given, settings
@@ -22,53 +21,26 @@ from helmdeck_plugins.history.sql import SqlStore
 from helmdeck_plugins.history.sqlite import SqliteStore
 from helmdeck_testing import HistoryStoreContract
 from helmdeck_testing.history_contract import make_record
+from tests.plugins.databases_support import REDIS_URL, emptied, postgres_schema, redis_prefix
 
-POSTGRES_URL = os.environ.get("HELMDECK_TEST_POSTGRES_URL", "postgresql://postgres@localhost:5432/postgres")
-REDIS_URL = os.environ.get("HELMDECK_TEST_REDIS_URL", "redis://localhost:6379/0")
 FORK = multiprocessing.get_context("fork")
 
 
 @pytest.fixture(scope="module")
 def postgres():
-    """The URL of a schema of its own, which is removed at the end."""
-    import psycopg
-
-    try:
-        connection = psycopg.connect(POSTGRES_URL, autocommit=True, connect_timeout=2)
-    except psycopg.OperationalError as exc:
-        pytest.skip(f"no PostgreSQL at HELMDECK_TEST_POSTGRES_URL or its default: {exc}")
-    schema = f"helmdeck_{uuid.uuid4().hex[:12]}"
-    connection.execute(f"CREATE SCHEMA {schema}")
-    separator = "&" if "?" in POSTGRES_URL else "?"
-    yield f"{POSTGRES_URL}{separator}options=-csearch_path%3D{schema}", connection, schema
-    connection.execute(f"DROP SCHEMA {schema} CASCADE")
-    connection.close()
+    with postgres_schema() as made:
+        yield made
 
 
 @pytest.fixture
 def empty_postgres(postgres):
-    url, connection, schema = postgres
-    tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
-    if names := [f"{schema}.{name}" for (name,) in tables if name != "history_schema"]:
-        connection.execute(f"TRUNCATE {', '.join(names)}")
-    return url
+    return emptied(postgres, "history_schema")
 
 
 @pytest.fixture
 def redis_url():
-    """A URL with a prefix of its own, whose keys are removed at the end."""
-    import redis
-
-    client = redis.Redis.from_url(REDIS_URL, socket_connect_timeout=2)
-    try:
-        client.ping()
-    except redis.RedisError as exc:
-        pytest.skip(f"no Redis at HELMDECK_TEST_REDIS_URL or its default: {exc}")
-    prefix = f"helmdeck-test-{uuid.uuid4().hex[:12]}"
-    yield f"{REDIS_URL}?prefix={prefix}"
-    if keys := list(client.scan_iter(f"{prefix}*", count=1000)):
-        client.delete(*keys)
-    client.close()
+    with redis_prefix() as url:
+        yield url
 
 
 class TestSqlite(HistoryStoreContract):

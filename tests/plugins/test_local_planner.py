@@ -321,11 +321,28 @@ def test_no_sentence_of_a_document_is_lost() -> None:
     assert store.args["text"].split() == draft.args["brief"].split() == ANNOUNCEMENT.split()
 
 
-def test_a_very_long_document_is_left_out_of_the_arguments() -> None:
-    (step,) = ask("\n\n".join([ANNOUNCEMENT.strip()] * 20) + "\n\nplease draft a blog post about this", catalog=DESK)[
-        "steps"
-    ]
+@pytest.mark.parametrize(
+    "document",
+    [ANNOUNCEMENT * 20, "\n\n".join([ANNOUNCEMENT.strip()] * 20)],
+    ids=["no blank line between the copies", "a blank line between the copies"],
+)
+def test_a_very_long_document_is_left_out_of_the_arguments(document: str) -> None:
+    (step,) = ask(f"{document}\n\nplease draft a blog post about this", catalog=DESK)["steps"]
     assert step["tool"] == "blog.draft" and step["args"] == {}
+
+
+@pytest.mark.parametrize("joint", ["", "\n", "\n\n", "\n\n\n"])
+@pytest.mark.parametrize("order", ["before", "after", "around"])
+@pytest.mark.parametrize("times", [2, 3, 5])
+def test_pasting_a_document_again_adds_no_steps(times: int, order: str, joint: str) -> None:
+    request = "please draft a blog post about this, and generate an image"
+    pasted = joint.join([ANNOUNCEMENT] * times)
+    text = {
+        "before": f"{pasted}\n\n{request}",
+        "after": f"{request}\n\n{pasted}",
+        "around": f"{pasted}\n\n{request}\n\n{pasted}",
+    }[order]
+    assert [step["tool"] for step in ask(text, catalog=DESK)["steps"]] == ["blog.draft", "image.generate"]
 
 
 def test_a_route_suggests_inputs() -> None:

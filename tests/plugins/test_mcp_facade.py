@@ -27,7 +27,7 @@ LIST = {
 
 
 def facade_deck():
-    from helmdeck_core import read_catalog
+    from helmdeck_catalog_kit import read_catalog
 
     source = CatalogSource(name="notes", load=lambda: read_catalog(LIST, "notes"))
     packs = plugin_with(helmdeck_packs=Probe().packs(), helmdeck_catalog_sources=[source])

@@ -11,8 +11,9 @@ import anyio
 import httpx2
 import pytest
 
+from helmdeck_command_kit import listen
 from helmdeck_core.cli import UsageError
-from helmdeck_plugins.mcp_server.endpoints import HttpEndpoint, listen
+from helmdeck_plugins.mcp_server.endpoints import HttpEndpoint
 from helmdeck_plugins.mcp_server.guard import Guard
 from helmdeck_plugins.mcp_server.limits import MAX_BUCKETS, HttpLimits, RateLimiter
 from helmdeck_plugins.mcp_server.tokens import Tokens
@@ -404,8 +405,8 @@ def test_other_machines_need_tokens_and_a_name(tokens):
 
 
 def test_port_in_use_is_a_usage_error():
-    with listen(HttpEndpoint(port=0)) as listener, pytest.raises(UsageError, match="--port chooses another"):
-        listen(HttpEndpoint(port=listener.getsockname()[1]))
+    with listen("127.0.0.1", 0) as listener, pytest.raises(UsageError, match="--port chooses another"):
+        listen("127.0.0.1", listener.getsockname()[1])
 
 
 def test_every_mistake_in_the_tokens_is_reported_without_a_token(monkeypatch, tmp_path):

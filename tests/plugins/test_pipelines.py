@@ -6,6 +6,7 @@ import json
 import pytest
 
 from helmdeck_core import (
+    CallLimits,
     CatalogError,
     ChatRequest,
     ChatResponse,
@@ -210,6 +211,51 @@ def test_no_step_starts_after_the_cost_limit_and_costs_are_recorded(answering):
         assert [step.result["cost_usd"] for step in steps_of(deck, result["run_id"]).values()] == [2.0, 2.0, 2.0]
         with pytest.raises(HelmdeckError, match=r"step 's2'.*cost limit of the pipeline, 3\.5 US dollars, is used up"):
             deck.run("dear", {})
+
+
+def test_findings_of_a_failed_pack_are_recorded_with_its_step_and_returned():
+    async def check(_, arguments):
+        raise PackError("test.check", "handler_failed", "2 problems", {"findings": ["no title", "x" * 2_000]})
+
+    steps = [{"id": "s", "pack": "test.check", "with": {}}]
+    with deck_of({"p": {"steps": steps}}, pack_of("test.check", check)) as deck:
+        with pytest.raises(PackError, match="2 problems") as caught:
+            deck.run("p", {})
+        (record,) = deck._portal.run(runs_of(deck).records())
+        step = steps_of(deck, record.run.id)["s"]
+    assert caught.value.output["findings"] == step.failure["findings"] == ["no title", "x" * 1_000]
+
+
+def test_cost_limit_of_the_caller_bounds_the_steps_of_a_pipeline_and_of_pipelines_in_it(answering):
+    left = []
+
+    async def ask(context, arguments):
+        left.append(context.limits.max_cost_usd)
+        request = ChatRequest(model="fake/m", messages=(Message(Role.USER, (TextPart("hi"),)),))
+        return {"text": (await context.complete(request)).text}
+
+    steps = [{"id": f"s{n}", "pack": "test.ask", "with": {}, "needs": [f"s{n - 1}"] if n else []} for n in range(2)]
+    nested = [{"id": "a", "pack": "free", "with": {}}, {"id": "b", "pack": "free", "with": {}, "needs": ["a"]}]
+    plugin = plugin_with(
+        helmdeck_packs=[pack_of("test.ask", ask)],
+        helmdeck_pipelines=[
+            Pipeline(name="free", data={"steps": steps}),
+            Pipeline(name="outer", data={"steps": nested, "limits": {"max_cost_usd": 100.0}}),
+        ],
+    )
+    usage = Usage(input_tokens=1, output_tokens=2)
+    reply = ChatResponse(text="hello", stop_reason=StopReason.END_TURN, raw_stop_reason="stop", usage=usage)
+    budgets = {"fake/m": {"input_cost_usd_per_mtok": 0.0, "output_cost_usd_per_mtok": 1e6}}
+    deck, _ = answering(reply, beside=(plugin,), config={"budgets": budgets})
+    with deck:
+        with pytest.raises(HelmdeckError, match=r"step 's1'.*cost limit of the caller, 1\.5 US dollars, is used up"):
+            deck.run("free", {}, limits=CallLimits(max_cost_usd=1.5))
+        assert left == [1.5]
+        deck.run("free", {}, limits=CallLimits(max_cost_usd=9.0))
+        assert left[1:] == [9.0, 7.0]
+        with pytest.raises(HelmdeckError, match=r"step 'b'.*cost limit of the caller, 3 US dollars, is used up"):
+            deck.run("outer", {}, limits=CallLimits(max_cost_usd=3.0))
+        assert left[3:] == [3.0, 1.0]
 
 
 def test_a_pipeline_runs_another_one_as_a_step():

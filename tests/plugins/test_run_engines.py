@@ -10,7 +10,7 @@ import pytest
 
 from helmdeck_core import Cancelled, ConfigError, PackError, RunProgram
 from helmdeck_plugins.pipelines.start import make_run, resumed
-from helmdeck_plugins.run_engines import records
+from helmdeck_plugins.run_engines import database, records
 from helmdeck_run_kit import RecordsError, Run, RunState, StepFailedError, StepRecord, UnsupportedError, runs_of
 from helmdeck_testing import plugin_with
 from tests.plugins.pipelines_support import CHAIN, NUMBER, TEXT, deck_of, pack_of
@@ -128,6 +128,19 @@ def bench(request, tmp_path_factory):
     if dropped:
         dropped[0].execute(f"DROP SCHEMA {dropped[1]} CASCADE")
         dropped[0].close()
+
+
+def test_postgresql_records_do_not_wait_for_the_disk():
+    psycopg = pytest.importorskip("psycopg")
+    rows = database.Database(POSTGRES_URL, ())
+    try:
+        with psycopg.connect(POSTGRES_URL, connect_timeout=2):
+            pass
+    except psycopg.OperationalError as exc:
+        pytest.skip(f"no PostgreSQL at HELMDECK_TEST_POSTGRES_URL or its default: {exc}")
+    settings = rows.submit(lambda session: session.rows("SHOW synchronous_commit")).result(60)
+    rows.close()
+    assert settings == [("off",)]
 
 
 @pytest.fixture(autouse=True)

@@ -95,6 +95,7 @@ def test_new_code_uses_public_names_only(kind):
                 "helmdeck_core",
                 "helmdeck_core.cli",
                 "helmdeck_command_kit",
+                "helmdeck_pack_kit",
                 "helmdeck_provider_kit",
                 "helmdeck_testing",
             }

@@ -188,10 +188,12 @@ def test_call_option_together_with_a_request_is_an_error(helmdeck):
     assert helmdeck("explain", "--call", "last", "draft a post")[0] == 2
 
 
-def test_error_without_stored_traces_says_how_to_enable_them(helmdeck, tmp_path):
+def test_error_without_stored_traces_says_how_to_enable_them(helmdeck, tmp_path, monkeypatch):
+    monkeypatch.setenv("HELMDECK_DATA_DIR", str(tmp_path / "data"))
     (tmp_path / "helmdeck.toml").write_text("")
     code, _, err = helmdeck("explain", "--call", "last")
     assert code == 2 and 'sinks = ["traces"]' in err
+    assert not (tmp_path / "data").exists(), "reading creates no file"
 
 
 def test_failed_call_shows_its_id(helmdeck):

@@ -34,19 +34,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("model", metavar="PROVIDER/MODEL", help="the model to calibrate")
     parser.add_argument(
-        "--compare", metavar="PROVIDER/MODEL", help="another route or model, calibrated and shown beside it"
+        "--compare",
+        metavar="PROVIDER/MODEL",
+        help="calibrate a second model, or the same model on another route, and show both",
     )
     add_catalog(parser)
     parser.add_argument(
-        "--max-calls", metavar="N", type=whole_number, default=150, help="most calls per model; default: 150"
+        "--max-calls",
+        metavar="N",
+        type=whole_number,
+        default=150,
+        help="maximum number of calls per model; default: 150",
     )
-    parser.add_argument("--max-cost", metavar="USD", type=float, help="most US dollars per model; default: no limit")
-    parser.add_argument("--yes", action="store_true", help="start without confirmation")
-    parser.add_argument("--fresh", action="store_true", help="discard what an interrupted run measured")
     parser.add_argument(
-        "--log", metavar="FILE", type=Path, help="the log that resumes a run; default: in the data folder"
+        "--max-cost", metavar="USD", type=float, help="maximum cost per model, in US dollars; default: no limit"
     )
-    parser.add_argument("--plot", metavar="FILE", type=Path, help="write the curve as SVG")
+    parser.add_argument("--yes", action="store_true", help="start without confirmation")
+    parser.add_argument("--fresh", action="store_true", help="discard the results of an interrupted run")
+    parser.add_argument(
+        "--log",
+        metavar="FILE",
+        type=Path,
+        help="the log of results, from which an interrupted run resumes; default: in the data folder",
+    )
+    parser.add_argument(
+        "--plot", metavar="FILE", type=Path, help="write a plot of the success rate by catalog size, as SVG"
+    )
     parser.add_argument("--write", metavar="FILE", type=Path, help="add the budget row to this helmdeck.toml")
 
 

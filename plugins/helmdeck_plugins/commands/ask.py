@@ -24,7 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_request(parser)
     parser.add_argument("-m", "--model", metavar="PROVIDER/MODEL", help="the model; default: the configured model")
     parser.add_argument("-s", "--system", metavar="TEXT", default="", help="instructions for the model")
-    parser.add_argument("-a", "--image", metavar="FILE", action="append", default=[], help="an image; may be repeated")
+    parser.add_argument(
+        "-a", "--image", metavar="FILE", action="append", default=[], help="an image for the model; may be repeated"
+    )
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--schema", metavar="FILE", help="a JSON Schema; the answer is JSON that matches it")
     group.add_argument(
@@ -142,5 +144,5 @@ def answer_data(answer: Answer[Any]) -> dict[str, Any]:
 @hookimpl
 def helmdeck_commands() -> Sequence[Command]:
     """The command ``ask``."""
-    summary = "ask a model a question; print text, or JSON of a schema"
+    summary = "ask a model a question; print text, or JSON that matches a schema"
     return (Command(name="ask", summary=summary, configure=configure, run=run, order=5),)

@@ -31,7 +31,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("model", nargs="?", metavar="MODEL", help="show all fields for one model, with their sources")
     parser.add_argument(
-        "--explain", action="store_true", help="show what every call to the model, or to the configured one, will do"
+        "--explain",
+        action="store_true",
+        help="show what every call to MODEL does: catalog, prompt, JSON, price; default: the configured model",
     )
     add_catalog(parser)
 

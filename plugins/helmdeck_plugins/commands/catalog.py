@@ -68,8 +68,13 @@ def _who_runs(runnable: int, entries: int) -> str:
 
 def configure_compact(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add_model(parser, "the model that sets limit and ladder")
-    parser.add_argument("--max-bytes", metavar="N", type=whole_number, help="override the limit; 0: no limit")
+    add_model(parser, "the model whose catalog limit and trim steps apply")
+    parser.add_argument(
+        "--max-bytes",
+        metavar="N",
+        type=whole_number,
+        help="the catalog limit, instead of that of the model; 0: no limit",
+    )
     parser.add_argument(
         "--output",
         action="store_true",
@@ -130,7 +135,7 @@ def _summary(record: TrimRecord, cap: int | None) -> list[str]:
 
 def configure_rank(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add_ranking(parser, "the model that the catalog is fitted to", top=15)
+    add_ranking(parser, "the model whose catalog limit applies", top=15)
     parser.add_argument("--why", action="store_true", help="show all matched terms, and the parts of the request")
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import attrs
 
+from helmdeck_catalog_kit import read_catalog
 from helmdeck_command_kit import read_json
-from helmdeck_core import CatalogError, read_catalog, without_byte_order_mark
+from helmdeck_core import CatalogError, without_byte_order_mark
 from helmdeck_plugins.commands.line_numbers import Path, json_lines, line_of, path_text, read_path, toml_lines
 from helmdeck_plugins.commands.schema_findings import misspelt, schema_findings
 

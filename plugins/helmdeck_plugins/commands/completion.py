@@ -125,7 +125,10 @@ class _Line:
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         actions = parser._actions  # noqa: SLF001 (argparse has no public way to list the arguments)
         self.options: Mapping[str, argparse.Action] = {
-            each: action for action in actions for each in action.option_strings
+            each: action
+            for action in actions
+            if action.help != argparse.SUPPRESS  # for internal use
+            for each in action.option_strings
         }
         self._positional = [action for action in actions if not action.option_strings]
         self._count = 0

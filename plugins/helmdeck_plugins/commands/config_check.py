@@ -10,6 +10,7 @@ import attrs
 from helmdeck_core import (
     CallFailed,
     CatalogError,
+    Command,
     ConfigError,
     InvalidRequest,
     LiveCatalog,
@@ -60,6 +61,8 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
         notices = tuple(notice for name in loaded.config.providers for notice in registry.notices(name))
         catalog_entries, catalog_mistakes = _check_catalog(runtime)
         mistakes += [*catalog_mistakes, *_check_model(runtime), *_check_providers(runtime)]
+        checks = [command.value.check for command in runtime.contributed(Command).values()]
+        mistakes += [mistake for check in checks if check is not None for mistake in check(runtime)]
         sources = LiveCatalog(runtime, registry.first_settings).open_sources().values()
         notices += tuple(notice for source in sources for notice in getattr(source, "notices", tuple)())
     except ConfigError as exc:

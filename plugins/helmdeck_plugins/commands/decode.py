@@ -36,19 +36,27 @@ EXCERPT_CHARS = 80
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("file", nargs="?", metavar="FILE", help="the raw response; - or none reads standard input")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="the raw response; - or no file reads standard input")
     parser.add_argument(
         "--stop-reason", metavar="WORD", help="the stop reason as the provider reports it, such as length"
     )
-    parser.add_argument("--calls", action="store_true", help="read tool calls that are written as text instead")
+    parser.add_argument(
+        "--calls", action="store_true", help="find tool calls that the model wrote as text, instead of a value"
+    )
     parser.add_argument(
         "--tool", metavar="NAME", action="append", help="with --calls: a tool of the request; may be repeated"
     )
     parser.add_argument("--model", metavar="ID", help="with --calls: the model, for formats that only some models use")
-    parser.add_argument("--shape", choices=("object", "list"), default="object", help="the requested JSON type")
+    parser.add_argument(
+        "--shape", choices=("object", "list"), default="object", help="the requested JSON type; default: object"
+    )
     parser.add_argument("--schema", metavar="FILE", help="a JSON Schema that the value must match")
     parser.add_argument(
-        "--output-tokens", type=whole_number, default=0, metavar="N", help="the output tokens that the provider reports"
+        "--output-tokens",
+        type=whole_number,
+        default=0,
+        metavar="N",
+        help="the number of output tokens that the provider reports",
     )
 
 

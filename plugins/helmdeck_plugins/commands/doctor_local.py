@@ -12,7 +12,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_core import CatalogWarning, EventSink, __version__
+from helmdeck_catalog_kit import CatalogWarning
+from helmdeck_core import EventSink, __version__
+from helmdeck_guards.data_directory import data_directory
 from helmdeck_plugins.commands.findings import Finding, fail, ok, warn
 
 if TYPE_CHECKING:
@@ -114,7 +116,7 @@ def check_stores(config: Config, sinks: Mapping[str, EventSink]) -> Iterator[Fin
     else:
         scheme, _, target = config.history.url.partition(":")
         if scheme == "sqlite" and not target:
-            target = str(Path(os.environ.get("HELMDECK_DATA_DIR") or "~/.helmdeck") / "history.db")
+            target = str(data_directory() / "history.db")
         if scheme == "sqlite":
             yield from _check_file("history", target)
         else:
@@ -124,6 +126,8 @@ def check_stores(config: Config, sinks: Mapping[str, EventSink]) -> Iterator[Fin
         return
     defaults: Mapping[str, Any] = sinks["traces"].options if "traces" in sinks else {}
     file = str({**defaults, **config.events.options.get("traces", {})}.get("file", ""))
+    if file and file == defaults.get("file"):
+        file = str(data_directory() / Path(file).name)
     if file:
         yield from _check_file("traces", file)
     else:

@@ -38,13 +38,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a ranker, with settings such as vectors:weight=0.7; may be repeated; default: the configured one",
     )
     parser.add_argument(
-        "--k", metavar="N,...", type=_counts, default=KS, help="entries that are sent; default: 5,12,20"
+        "--k",
+        metavar="N,...",
+        type=_counts,
+        default=KS,
+        help="the numbers of sent entries to measure; default: 5,12,20",
     )
     add_model(parser, "the model whose ranker is measured if none is named")
     parser.add_argument(
-        "--misses", metavar="N", type=whole_number, default=10, help="misses to show; 0: all; default: 10"
+        "--misses", metavar="N", type=whole_number, default=10, help="missed tools to show; default: 10; 0: all"
     )
-    parser.add_argument("--plot", metavar="FILE", help="write the curve of complete@k as SVG")
+    parser.add_argument(
+        "--plot", metavar="FILE", help="write a plot of the complete selections by number of sent entries, as SVG"
+    )
 
 
 def _counts(text: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""``helmdeck explain``: shows the prompt for a request as a dry run, or the trace of a finished call."""
+"""``helmdeck explain``: shows the prompt for a request as a dry run, the trace of a finished call, or a recorded run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from helmdeck_command_kit import note_source_problems, request_text
+from helmdeck_command_kit import note_source_problems, request_text, show_run
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
@@ -30,18 +30,27 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_ranking(parser, "the model", top=12)
-    parser.add_argument("--task", metavar="TASK", default="plan", help="plan, or another task such as route")
+    parser.add_argument(
+        "--task", metavar="TASK", default="plan", help="the task whose prompt is shown, such as route; default: plan"
+    )
     add_caller(parser)
     parser.add_argument(
-        "--prompt", action="store_true", help="print the messages to standard output and the rest to standard error"
+        "--prompt",
+        action="store_true",
+        help="print the messages of the prompt to standard output, and the rest to standard error",
     )
-    parser.add_argument("--call", metavar="ID", help="show the trace of a finished call; `last` is the most recent one")
+    parser.add_argument(
+        "--run",
+        "--call",
+        metavar="ID",
+        help="show the trace of a finished call, or a recorded run; `last` is the most recent call",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the explanation of a prompt, or a call trace."""
-    if arguments.call is not None:
-        return _show_trace(arguments)
+    """Print the explanation of a prompt, a call trace, or a run."""
+    if arguments.run is not None:
+        return _show_finished(arguments)
     request = request_text(arguments)
     deck = make_deck(arguments)
     explanation = deck.explain(request, model=arguments.model, task=arguments.task, caller=arguments.caller)
@@ -60,13 +69,19 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _show_trace(arguments: argparse.Namespace) -> int:
-    from helmdeck_plugins.commands.call_trace import find_trace, trace_lines
+def _show_finished(arguments: argparse.Namespace) -> int:
+    from helmdeck_plugins.commands.call_trace import deck_with_traces, find_run, find_trace, missing_trace, trace_lines
 
     if arguments.request:
-        raise UsageError("--call shows a finished call and takes no request")
-    trace = find_trace(make_deck(arguments), arguments.call)
-    if arguments.json:
+        raise UsageError("--run shows what is finished and takes no request")
+    deck = deck_with_traces(arguments)
+    trace = find_trace(deck, arguments.run)
+    if trace is None:
+        record = find_run(deck, arguments.run)
+        if record is None:
+            raise missing_trace(deck, arguments)
+        show_run(record, as_json=arguments.json)
+    elif arguments.json:
         show_json(trace.to_dict())
     else:
         show("\n".join(trace_lines(trace)))
@@ -147,5 +162,5 @@ def _entries(explanation: Explanation, top: int) -> str:
 @hookimpl
 def helmdeck_commands() -> Sequence[Command]:
     """The command ``explain``."""
-    summary = "show the prompt for a request as a dry run, or the trace of a finished call"
+    summary = "show the prompt for a request as a dry run, or a finished call or run"
     return (Command(name="explain", summary=summary, configure=configure, run=run, order=40),)

@@ -123,7 +123,7 @@ def configure_forget(parser: argparse.ArgumentParser) -> None:
         "--before", metavar="AGE", type=_seconds, help="only records older than this, such as 7d or 12h"
     )
     parser.add_argument("--fact", metavar="ID", help="only the fact with this id")
-    parser.add_argument("--all", action="store_true", help="everything of the caller, facts included")
+    parser.add_argument("--all", action="store_true", help="all records and facts of the caller")
 
 
 def forget(arguments: argparse.Namespace) -> int:
@@ -151,7 +151,7 @@ def _seconds(text: str) -> float:
 
 
 def export(arguments: argparse.Namespace) -> int:
-    """Print the records and facts of a caller, one JSON object a line."""
+    """Print the records and facts of a caller, one JSON object per line."""
     with make_deck(arguments) as deck:
         rows = _history(deck).export(arguments.caller)
     if arguments.json:
@@ -170,9 +170,11 @@ def _line(row: Any) -> str:
 def configure_import(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
-        "file", metavar="FILE", nargs="?", default="-", help="the exported lines; default: standard input"
+        "file", metavar="FILE", nargs="?", default="-", help="the exported lines; - or no file reads standard input"
     )
-    parser.add_argument("--caller", metavar="NAME", help="store them for this caller instead of their own")
+    parser.add_argument(
+        "--caller", metavar="NAME", help="store all of them for this caller; default: the caller of each record"
+    )
 
 
 def load(arguments: argparse.Namespace) -> int:
@@ -222,7 +224,7 @@ def helmdeck_commands() -> Sequence[Command]:
         ),
         Command(
             name="history defaults",
-            summary="show the usual values of inputs, and which of them plans get",
+            summary="show frequent values of inputs, and which of them are defaults of plans",
             configure=configure_caller,
             run=show_defaults,
             order=75,
@@ -243,7 +245,7 @@ def helmdeck_commands() -> Sequence[Command]:
         ),
         Command(
             name="history export",
-            summary="print the records and facts of a caller, one JSON object a line",
+            summary="print the records and facts of a caller, one JSON object per line",
             configure=configure_caller,
             run=export,
             order=75,

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
-        "hook", nargs="?", metavar="HOOK", help="show every value of one hook and the plugin it is from"
+        "hook",
+        nargs="?",
+        metavar="HOOK",
+        help="show each value of one hook and its plugin; default: a summary of all hooks",
     )
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the hook reference as Markdown instead")
 
@@ -81,7 +84,8 @@ def _show_all(uses: Sequence[HookUse]) -> None:
     for line in replacement_lines(owned for use in uses for owned in use.contributions):
         show(line)
     legend = (
-        "A contribution replaces the built-in value of the same name. For a look-up, the last plugin is called first."
+        "A contribution is a named value, which replaces a built-in value of the same name. A look-up has one answer; the "
+        "plugin that was loaded last is called first."
     )
     show(hanging("", f"{legend} `helmdeck hooks HOOK` shows each value."))
 

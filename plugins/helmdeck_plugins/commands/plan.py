@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="TOOL[=OUTPUT]",
         action="append",
         default=[],
-        help="a step that was executed already; may be repeated",
+        help="a step that has been executed, with its output; the plan continues after it; may be repeated",
     )
 
 
@@ -36,10 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
     defaults = pairs(arguments.default, "--default")
     deck = make_deck(arguments)
     model = arguments.model or deck.runtime.config.model
-    plan = wait_for(
-        deck,
-        f"calling {model}",
-        lambda progress: deck.aplan(
+
+    async def make_plan(progress: Callable[[str], None]) -> tuple[Plan, Mapping[int, bool]]:
+        plan = await deck.aplan(
             request,
             model=arguments.model,
             context=arguments.context,
@@ -47,9 +46,11 @@ def run(arguments: argparse.Namespace) -> int:
             defaults=defaults,
             caller=arguments.caller,
             progress=progress,
-        ),
-    )
-    can_run = {step.order: deck.can_run(step_entry(step)) for step in plan.steps}
+        )
+        # Before the deck is closed, since a closed tool server runs nothing.
+        return plan, {step.order: deck.can_run(step_entry(step)) for step in plan.steps}
+
+    plan, can_run = wait_for(deck, f"calling {model}", make_plan)
     if arguments.json:
         data = plan.to_dict()
         data["steps"] = [{**wire, "runnable": can_run[wire["order"]]} for wire in data["steps"]]

@@ -33,7 +33,8 @@ def show_list(arguments: argparse.Namespace) -> int:
         show()
         for line in replacement_lines(each for values in inventory.contributions.values() for each in values):
             show(line)
-        show("Later ones answer look-ups first and override built-ins. `helmdeck plugins show NAME` shows one.")
+        show("Later plugins answer look-ups first, and their values replace built-in ones of the same name.")
+        show("`helmdeck plugins show PLUGIN` shows the values of one.")
     for error in inventory.errors:
         show_exception(error)
     return code
@@ -58,7 +59,7 @@ def _hooks_or_state(info: PluginInfo) -> str:
 
 def configure_show(parser: argparse.ArgumentParser) -> None:
     """Add the argument."""
-    parser.add_argument("name", metavar="PLUGIN", help="the name of the plugin")
+    parser.add_argument("name", metavar="PLUGIN", help="the name of the plugin, as in `helmdeck plugins list`")
 
 
 def show_one(arguments: argparse.Namespace) -> int:
@@ -102,6 +103,7 @@ def show_one(arguments: argparse.Namespace) -> int:
                 for row in contributions
             ]
             show(table(rows, ("helmdeck_...", "contributes", "order", ""), right={2}, clipped={3}))
+            show("Values of a hook are sorted by order, the lowest first.")
         for each in replaced_by:
             show(labelled("replaced", f"{each['name']!r} of {each['hook']} by plugin {each['plugin']!r}"))
     errors = [error for error in inventory.errors if error.plugin == info.name]

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from helmdeck_command_kit import add_catalog, pairs, read_input, read_json, wait_for
+from helmdeck_command_kit import add_catalog, pairs, read_object, wait_for
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, UsageError, inline_json, labelled, make_deck, note, show_json
+from helmdeck_core.cli import ExitCode, inline_json, labelled, make_deck, note, show_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,18 +17,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pack",
         metavar="PACK",
-        help="the name of the pack, or the id of an entry such as a tool of an MCP server; an unknown name lists the packs",
+        help="the name of a pack, or the id of a tool of an MCP server; `helmdeck catalog show` lists what can run",
     )
     parser.add_argument(
         "--input",
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="one input, JSON if it parses; may be repeated; overrides --input-file",
+        help="one input, as JSON or a string; may be repeated; overrides --input-file",
     )
     parser.add_argument("--input-file", metavar="FILE", help="a JSON object with inputs; - is standard input")
     parser.add_argument(
-        "--model", metavar="PROVIDER/MODEL", help="the model for calls of the pack; default: the configured model"
+        "--model", metavar="PROVIDER/MODEL", help="the model that the pack calls; default: the configured model"
     )
     parser.add_argument(
         "--out",
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from helmdeck_core import PackError
 
-    inputs = {**_read_object(arguments.input_file), **pairs(arguments.input, "--input")}
+    inputs = {**read_object(arguments.input_file), **pairs(arguments.input, "--input")}
     deck = make_deck(arguments)
     try:
         output = wait_for(
@@ -87,18 +87,6 @@ def _note_facts(output: Mapping[str, Any]) -> None:
 def _items(output: Mapping[str, Any], field: str) -> Sequence[Any]:
     found = output.get(field)
     return found if isinstance(found, (list, tuple)) else ()
-
-
-def _read_object(path: str | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        data = read_json(read_input(path))
-    except (ValueError, RecursionError) as exc:
-        raise UsageError(f"{path}: not valid JSON ({exc})") from exc
-    if not isinstance(data, dict):
-        raise UsageError(f"{path}: the input must be a JSON object, found {type(data).__name__}")
-    return data
 
 
 @hookimpl

@@ -49,7 +49,7 @@ def add_model_call(parser: argparse.ArgumentParser, purpose: str, defaults: str)
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help=f"a default value for {defaults}, JSON if it parses; may be repeated",
+        help=f"a default value for {defaults} named KEY, as JSON or a string; may be repeated",
     )
     add_caller(parser)
     add_catalog(parser)

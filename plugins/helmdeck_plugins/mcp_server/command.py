@@ -27,13 +27,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--facade",
         action="store_true",
-        help="show clients only search, describe, call and plan; run everything behind them",
+        help="offer clients only the tools search, describe, call and plan, which reach the whole catalog",
     )
     add_catalog(parser)
     group = parser.add_argument_group("HTTP")
     group.add_argument("--http", action="store_true", help="serve streamable HTTP instead of standard input and output")
-    group.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="default: 127.0.0.1; others need --token")
-    group.add_argument("--port", metavar="N", type=whole_number, default=8931, help="default: 8931; 0: any free port")
+    group.add_argument(
+        "--host",
+        metavar="ADDRESS",
+        default="127.0.0.1",
+        help="the interface to listen on; default: 127.0.0.1; others need --token",
+    )
+    group.add_argument(
+        "--port", metavar="N", type=whole_number, default=8931, help="the port; default: 8931; 0: any free port"
+    )
     group.add_argument(
         "--token",
         metavar="NAME=REFERENCE",
@@ -46,19 +53,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="a valid name of the Host header; may be repeated",
+        help="a host name that the Host header may contain; may be repeated",
     )
     group.add_argument(
-        "--allow-origin", metavar="URL", action="append", default=[], help="an origin of web pages; may be repeated"
+        "--allow-origin",
+        metavar="URL",
+        action="append",
+        default=[],
+        help="an origin of web pages that may send requests; may be repeated",
     )
-    group.add_argument("--timeout", metavar="SECONDS", type=whole_number, default=300, help="of one call; default: 300")
     group.add_argument(
-        "--rate", metavar="N", type=whole_number, default=50, help="requests per second and caller; default: 50"
+        "--timeout", metavar="SECONDS", type=whole_number, default=300, help="time limit of one call; default: 300"
     )
     group.add_argument(
-        "--max-calls", metavar="N", type=whole_number, default=256, help="requests under way; default: 256"
+        "--rate", metavar="N", type=whole_number, default=50, help="maximum requests per second and caller; default: 50"
     )
-    group.add_argument("--max-body", metavar="BYTES", type=whole_number, default=1_048_576, help="default: 1048576")
+    group.add_argument(
+        "--max-calls",
+        metavar="N",
+        type=whole_number,
+        default=256,
+        help="maximum number of concurrent requests; default: 256",
+    )
+    group.add_argument(
+        "--max-body",
+        metavar="BYTES",
+        type=whole_number,
+        default=1_048_576,
+        help="maximum size of a request body; default: 1048576",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

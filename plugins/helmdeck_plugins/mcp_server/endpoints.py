@@ -19,6 +19,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
+from helmdeck_command_kit import listen
 from helmdeck_core import CallLimits, Helmdeck, HelmdeckError
 from helmdeck_core.cli import UsageError, note
 from helmdeck_plugins.mcp_server.guard import PATH, Guard
@@ -113,31 +114,23 @@ def _authenticate(scope: MutableMapping[str, Any], caller: str) -> None:
     scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=caller, scopes=[]))
 
 
-def listen(endpoint: HttpEndpoint) -> socket.socket:
-    """Return the listening socket of an endpoint.
+class _Server(uvicorn.Server):
+    """Announces itself when it accepts requests and handles signals."""
 
-    :raises UsageError: it cannot be bound.
+    announcement = ""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.announcement and not self.should_exit:
+            note(self.announcement)
+
+
+def http_server(app: Guard, limits: HttpLimits, announcement: str = "") -> uvicorn.Server:
+    """Return the HTTP server for an application.
+
+    :param announcement: is printed to standard error when the server accepts requests and handles signals.
     """
-    family = socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET
-    # asyncio turns off Nagle's delay only where the protocol is named.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((endpoint.host, endpoint.port))
-        listener.listen(1_024)
-        listener.setblocking(False)
-    except OSError as exc:
-        listener.close()
-        problem = exc.strerror or exc
-        raise UsageError(
-            f"cannot listen on {endpoint.host} port {endpoint.port} ({problem}); --port chooses another"
-        ) from exc
-    return listener
-
-
-def http_server(app: Guard, limits: HttpLimits) -> uvicorn.Server:
-    """Return the HTTP server for an application."""
-    return uvicorn.Server(
+    server = _Server(
         uvicorn.Config(
             app,
             log_config=None,
@@ -154,6 +147,8 @@ def http_server(app: Guard, limits: HttpLimits) -> uvicorn.Server:
             timeout_graceful_shutdown=SHUTDOWN_S,
         )
     )
+    server.announcement = announcement
+    return server
 
 
 async def serve_http(deck: Helmdeck, endpoint: HttpEndpoint, *, is_facade: bool = False) -> None:
@@ -162,13 +157,13 @@ async def serve_http(deck: Helmdeck, endpoint: HttpEndpoint, *, is_facade: bool 
     :raises UsageError: the endpoint is not safe, or cannot be bound.
     """
     endpoint.check()
-    listener = listen(endpoint)
+    listener = listen(endpoint.host, endpoint.port)
     host, port = listener.getsockname()[:2]
     async with _open(deck):
-        server = http_server(http_app(deck, endpoint, is_facade=is_facade), endpoint.limits)
         who = f"{len(endpoint.tokens)} callers with tokens" if len(endpoint.tokens) else "every local user"
         shown = f"[{host}]" if ":" in host else host
-        note(f"serving MCP for {who} on http://{shown}:{port}{PATH}; Ctrl-C stops it")
+        announcement = f"serving MCP for {who} on http://{shown}:{port}{PATH}; Ctrl-C stops it"
+        server = http_server(http_app(deck, endpoint, is_facade=is_facade), endpoint.limits, announcement)
         # The server passes a signal on when it has stopped; the default would end the process before the deck is closed.
         signal.signal(signal.SIGTERM, lambda *_: None)
         try:

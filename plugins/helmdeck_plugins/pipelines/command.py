@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from helmdeck_command_kit import add_catalog, pairs, read_input, read_json, wait_for, whole_number
+from helmdeck_command_kit import (
+    add_catalog,
+    pairs,
+    read_object,
+    run_data,
+    show_run,
+    started_text,
+    wait_for,
+    whole_number,
+)
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import (
     ExitCode,
@@ -80,7 +88,10 @@ def configure_show(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("pipeline", metavar="ID", help="the id of the pipeline")
     parser.add_argument(
-        "--format", choices=("text", "mermaid", "svg"), default="text", help="text, or a diagram; default: text"
+        "--format",
+        choices=("text", "mermaid", "svg"),
+        default="text",
+        help="text, or a diagram as Mermaid or SVG; default: text",
     )
     add_catalog(parser)
 
@@ -154,11 +165,11 @@ def configure_run(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="one input, JSON if it parses; may be repeated",
+        help="one input, as JSON or a string; may be repeated; overrides --input-file",
     )
     parser.add_argument("--input-file", metavar="FILE", help="a JSON object with inputs; - is standard input")
     parser.add_argument(
-        "--model", metavar="PROVIDER/MODEL", help="the model of the steps; default: the configured model"
+        "--model", metavar="PROVIDER/MODEL", help="the model that the steps call; default: the configured model"
     )
     parser.add_argument("--detach", action="store_true", help="queue the run for a worker, and print its id")
     add_catalog(parser)
@@ -166,7 +177,7 @@ def configure_run(parser: argparse.ArgumentParser) -> None:
 
 def run_run(arguments: argparse.Namespace) -> int:
     """Run a pipeline, and print its id and outputs as JSON."""
-    inputs = {**_read_object(arguments.input_file), **pairs(arguments.input, "--input")}
+    inputs = {**read_object(arguments.input_file), **pairs(arguments.input, "--input")}
     deck = make_deck(arguments)
     name = arguments.pipeline
     if arguments.detach:
@@ -189,22 +200,10 @@ def run_run(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _read_object(path: str | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        data = read_json(read_input(path))
-    except (ValueError, RecursionError) as exc:
-        raise UsageError(f"{path}: not valid JSON ({exc})") from exc
-    if not isinstance(data, dict):
-        raise UsageError(f"{path}: the input must be a JSON object, found {type(data).__name__}")
-    return data
-
-
 def configure_runs(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
-        "run", metavar="RUN", nargs="?", help="the id of a run, to show its steps; last: the newest one"
+        "run", metavar="RUN", nargs="?", help="the id of a run, to show its steps, or last for the newest one"
     )
     parser.add_argument("--limit", metavar="N", type=whole_number, default=20, help="runs to show; default: 20")
 
@@ -216,15 +215,22 @@ def run_runs(arguments: argparse.Namespace) -> int:
 
     if arguments.run:
         record = _waited(arguments, lambda deck: _record(deck, arguments.run))
-        return _show_record(arguments, record)
+        show_run(record, as_json=arguments.json)
+        return ExitCode.OK
     records = _waited(arguments, lambda deck: runs_of(deck).records(kind=KIND, limit=arguments.limit))
     if arguments.json:
-        show_json({"runs": [_data(record) for record in records]})
+        show_json({"runs": [run_data(record) for record in records]})
     elif not records:
         note("no runs of pipelines are recorded")
     else:
         rows = [
-            (record.run.id, clean(record.run.name), record.state.value, _when(record), f"{record.duration_s:.1f} s")
+            (
+                record.run.id,
+                clean(record.run.name),
+                record.state.value,
+                started_text(record),
+                f"{record.duration_s:.1f} s",
+            )
             for record in records
         ]
         show(table(rows, ("run", "pipeline", "state", "started", "time"), right={4}))
@@ -248,58 +254,13 @@ async def _record(deck: Helmdeck, run_id: str) -> RunRecord:
     return record
 
 
-def _when(record: RunRecord) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(record.time))
-
-
-def _data(record: RunRecord) -> dict[str, Any]:
-    """A run as plain data, without what it executes."""
-    run = {name: value for name, value in record.run.to_dict().items() if name not in ("definition", "done", "key")}
-    wire: dict[str, Any] = {**run, "state": record.state.value, "started": record.time, "duration_s": record.duration_s}
-    if record.output is not None:
-        wire["output"] = record.output
-    if record.failure is not None:
-        wire["failure"] = dict(record.failure)
-    return wire
-
-
-def _show_record(arguments: argparse.Namespace, record: RunRecord) -> int:
-    steps = [step for step in record.steps if not step.id.startswith("_")]
-    if arguments.json:
-        kept = [{"id": step.id, **_facts(step), "duration_s": step.duration_s} for step in steps]
-        show_json({**_data(record), "steps": kept})
-        return ExitCode.OK
-    show(f"{record.run.id}: {clean(record.run.name)}: {record.state.value}")
-    show("")
-    show(labelled("started", f"{_when(record)} UTC, {record.duration_s:.1f} s"))
-    if record.run.resumes:
-        show(labelled("resumes", record.run.resumes))
-    if record.failure is not None:
-        show(labelled("failure", clean(str(record.failure.get("message", "")))))
-    rows = []
-    for step in steps:
-        facts = _facts(step)
-        cost = facts.get("cost_usd")
-        row = (step.id, str(facts.get("pack", "")), facts["state"], str(facts.get("attempts", "")))
-        rows.append((*map(clean, row), f"{step.duration_s:.3f} s", "" if cost is None else f"{cost:.6f}"))
-    if rows:
-        show(table(rows, ("step", "pack", "state", "attempts", "time", "US dollars"), right={3, 4, 5}))
-    return ExitCode.OK
-
-
-def _facts(step: Any) -> dict[str, Any]:
-    """The facts about a step; its state is the cause after a failure."""
-    facts = dict(step.failure or (step.result if isinstance(step.result, dict) else {}))
-    return {**facts, "state": str(facts.get("cause", "failed")) if step.failure is not None else "succeeded"}
-
-
 def configure_one(parser: argparse.ArgumentParser) -> None:
     """Add the argument."""
-    parser.add_argument("run", metavar="RUN", help="the id of the run; last: the newest one")
+    parser.add_argument("run", metavar="RUN", help="the id of the run, or last for the newest one")
 
 
 def run_resume(arguments: argparse.Namespace) -> int:
-    """Continue a run with its failed step, as a new run; finished steps keep their results."""
+    """Continue a run at its failed step, as a new run; finished steps keep their results."""
     from helmdeck_plugins.pipelines.start import result_of, resumed
     from helmdeck_run_kit import RunState, runs_of
 
@@ -338,10 +299,10 @@ def helmdeck_commands() -> Sequence[Command]:
     rows: list[tuple[str, str, Any, Any]] = [
         ("list", "list pipelines, and whether they can run", add_catalog, run_list),
         ("show", "show a pipeline, as text or as a diagram", configure_show, run_show),
-        ("check", "find every mistake of pipelines before they run", configure_check, run_check),
+        ("check", "check pipelines without running them, and report every mistake", configure_check, run_check),
         ("run", "run a pipeline", configure_run, run_run),
         ("runs", "show recorded runs, or the steps of one", configure_runs, run_runs),
-        ("resume", "continue a run with its failed step", configure_one, run_resume),
+        ("resume", "continue a failed run at the step that failed", configure_one, run_resume),
         ("cancel", "cancel a run", configure_one, run_cancel),
     ]
     return tuple(

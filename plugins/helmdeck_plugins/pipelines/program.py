@@ -40,6 +40,8 @@ class _Execution:
         self.started = started
         self.values: dict[str, dict[str, Any]] = {"inputs": dict(run.inputs), "steps": {}}
         self.spent_usd = 0.0
+        costs = [each for each in (definition.max_cost_usd, run.max_cost_usd) if each is not None]
+        self.max_cost_usd = min(costs, default=None)
         self.failure: BaseException | None = None
         self.places = asyncio.Semaphore(definition.max_parallel)
 
@@ -115,10 +117,11 @@ class _Execution:
                 return PackOutcome(error=PackError(step.pack, PackErrorCode.TIMEOUT, detail))
             deadline_s = min(left_s, deadline_s or left_s)
         cost_usd = None
-        if definition.max_cost_usd is not None:
-            cost_usd = definition.max_cost_usd - self.spent_usd
+        if self.max_cost_usd is not None:
+            cost_usd = self.max_cost_usd - self.spent_usd
             if cost_usd <= 0:
-                detail = f"the cost limit of the pipeline, {definition.max_cost_usd:g} US dollars, is used up"
+                whose = "pipeline" if self.max_cost_usd == definition.max_cost_usd else "caller"
+                detail = f"the cost limit of the {whose}, {self.max_cost_usd:g} US dollars, is used up"
                 return PackOutcome(error=PackError(step.pack, PackErrorCode.HANDLER_FAILED, detail))
         limits = CallLimits(deadline_s=deadline_s, max_cost_usd=cost_usd)
         return await self.context.run_pack(step.pack, arguments, limits)

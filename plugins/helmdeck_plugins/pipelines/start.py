@@ -34,7 +34,12 @@ async def start(context: PackContext, arguments: Mapping[str, Any]) -> dict[str,
     :raises CallFailed: a model call of a step failed; the subclass is the cause.
     """
     run = make_run(
-        context.catalog, arguments["id"], arguments.get("inputs") or {}, caller=context.caller, model=context.model
+        context.catalog,
+        arguments["id"],
+        arguments.get("inputs") or {},
+        caller=context.caller,
+        model=context.model,
+        max_cost_usd=context.limits.max_cost_usd,
     )
     engine: RunEngine = context.runs
     return result_of(run, await engine.execute(run, context.progress))
@@ -54,8 +59,16 @@ def result_of(run: Run, record: RunRecord) -> dict[str, Any]:
     return {"run_id": record.run.id, **coalesced, "outputs": record.output}
 
 
-def make_run(catalog: Catalog, pipeline_id: str, inputs: Mapping[str, Any], *, caller: str, model: str | None) -> Run:
-    """Return the run of a pipeline with checked inputs.
+def make_run(
+    catalog: Catalog,
+    pipeline_id: str,
+    inputs: Mapping[str, Any],
+    *,
+    caller: str,
+    model: str | None,
+    max_cost_usd: float | None = None,
+) -> Run:
+    """Return the run of a pipeline with checked inputs. A run with another cost limit is another run.
 
     :raises PackError: ``invalid_input`` with every mistake of the pipeline or of the inputs.
     """
@@ -66,7 +79,7 @@ def make_run(catalog: Catalog, pipeline_id: str, inputs: Mapping[str, Any], *, c
         raise PackError(pipeline_id, PackErrorCode.INVALID_INPUT, count + "; ".join(map(str, mistakes)))
     checked = checked_inputs(definition, inputs)
     data = parts_of_entry(entry)
-    content = msgspec.json.encode([KIND, pipeline_id, caller, model, checked, data], order="sorted")
+    content = msgspec.json.encode([KIND, pipeline_id, caller, model, max_cost_usd, checked, data], order="sorted")
     return Run(
         kind=KIND,
         name=pipeline_id,
@@ -74,6 +87,7 @@ def make_run(catalog: Catalog, pipeline_id: str, inputs: Mapping[str, Any], *, c
         definition=data,
         caller=caller,
         model=model,
+        max_cost_usd=max_cost_usd,
         key=hashlib.sha256(content).hexdigest()[:32],
     )
 

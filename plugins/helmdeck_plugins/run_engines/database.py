@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from helmdeck_core import ConfigError, HelmdeckError, Mistake, did_you_mean
+from helmdeck_guards.data_directory import data_directory
 from helmdeck_guards.redaction import Secrets, quoted, url_secrets
 from helmdeck_run_kit import RecordsError
 
@@ -207,6 +208,9 @@ class _Postgres:
         except ModuleNotFoundError as exc:
             raise RecordsError(f'the extra is not installed ({exc}): pip install "helmdeck[postgres]"') from exc
         self._connection = psycopg.connect(url)
+        # As with SQLite: a killed process loses nothing; a crash of the server may lose the newest transactions.
+        self._connection.execute("SET synchronous_commit = off")
+        self._connection.commit()
 
     def create(self, tables: Sequence[str]) -> None:
         self.rows("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
@@ -236,4 +240,4 @@ def sqlite_path(url: str) -> Path:
     target = url.partition(":")[2].removeprefix("//")
     if target:
         return Path(target).expanduser()
-    return Path(os.environ.get("HELMDECK_DATA_DIR") or "~/.helmdeck").expanduser() / "runs.db"
+    return data_directory() / "runs.db"

@@ -15,9 +15,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     from helmdeck_plugins.scaffold.render import KINDS
 
     parser.add_argument("kind", choices=tuple(KINDS), metavar="KIND", help=f"one of {', '.join(KINDS)}")
-    parser.add_argument("name", metavar="NAME", help="lower-case letters, digits and hyphens, such as tide-tables")
     parser.add_argument(
-        "--folder", metavar="DIR", default=".", help="where the folder of the distribution is created; default: here"
+        "name",
+        metavar="NAME",
+        help="the name of the plugin: lower-case letters, digits and hyphens, such as tide-tables",
+    )
+    parser.add_argument(
+        "--folder",
+        metavar="DIR",
+        default=".",
+        help="the parent folder of the distribution; default: the current folder",
     )
 
 
@@ -57,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     for path in files:
         show(f"  {path}")
     show()
-    show(labelled("install", f"pip install -e {target}"))
+    show(labelled("install", f"pip install -e '{target}[dev]'"))
     show(labelled("test", f"python -m pytest {target}"))
     show(labelled("check", f"helmdeck plugins show {name}"))
     return ExitCode.OK

@@ -115,6 +115,8 @@ def _response(answer: ScriptedAnswer) -> dict[str, Any]:
         "input_tokens": answer.input_tokens,
         "input_tokens_details": {"cached_tokens": answer.cached_input_tokens},
         "output_tokens": answer.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": answer.input_tokens + answer.output_tokens,
     }
     base = {"id": "resp_1", "object": "response", "model": answer.model, "output": output, "usage": usage}
     if answer.stop is None:
