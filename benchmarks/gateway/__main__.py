@@ -2,7 +2,7 @@
 
 ::
 
-    python -m benchmarks.gateway              # print the table, about a minute
+    python -m benchmarks.gateway              # print the table, a few minutes
     python -m benchmarks.gateway --write      # write docs/benchmarks/gateway.md as well
 
 The upstream answers at once, in a process of its own. Times depend on the machine; the ratios are taken in one run.
@@ -31,8 +31,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "benchmarks" / "gateway.md"
 STREAM = "text-pieces-20"
 """The model that streams twenty chunks of text and an end."""
-CONCURRENCY = (1, 16, 64)
-CALLS, STREAMS = 1_000, 400
+CONCURRENCY = (1, 16, 64, 256)
+CALLS, STREAMS, ROUNDS = 400, 200, 7
+"""Requests per round at any concurrency, and at least two for each worker; rounds, which alternate between the servers."""
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 HEAD = """\
@@ -43,7 +44,7 @@ with the same upstream, which answers at once, and the same client. The gateway 
 and records no call traces. Its transport is `aiohttp`.
 
 `python -m benchmarks.gateway --write` measures it again; an idle machine gives lower latencies. Processor times are those of the server's process; latencies include the
-client. The ratio is that of the gateway to bare Starlette.
+client. The rounds alternate between the two servers; the table has medians. The ratio is that of the gateway to bare Starlette.
 """
 
 
@@ -143,6 +144,13 @@ async def measure(served: Served, model: str, count: int, concurrency: int) -> M
     return Measured(cpu_ms=cpu_s / count * 1e3, p50_ms=statistics.median(latencies) * 1e3, rate=count / passed_s)
 
 
+def median(rounds: Sequence[Measured]) -> Measured:
+    """Return the median of each figure."""
+    values = zip(*(attrs.astuple(each) for each in rounds), strict=True)
+    cpu_ms, p50_ms, rate = map(statistics.median, values)
+    return Measured(cpu_ms=cpu_ms, p50_ms=p50_ms, rate=rate)
+
+
 def row(kind: str, concurrency: int, found: Sequence[Measured]) -> str:
     """Return a row of the table."""
     bare, gateway = found
@@ -162,8 +170,9 @@ async def table(running: Sequence[Served]) -> str:
         for served in running:
             await measure(served, model, 100, 8)  # warm up
         for concurrency in CONCURRENCY:
-            found = [await measure(served, model, count, concurrency) for served in running]
-            lines.append(row(kind, concurrency, found))
+            each = max(count, 2 * concurrency)
+            rounds = [[await measure(served, model, each, concurrency) for served in running] for _ in range(ROUNDS)]
+            lines.append(row(kind, concurrency, list(map(median, zip(*rounds, strict=True)))))
             print(lines[-1], flush=True)
     return "\n".join(lines)
 

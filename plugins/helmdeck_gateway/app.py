@@ -14,16 +14,19 @@ from starlette.routing import Route
 
 from helmdeck_core import Helmdeck
 from helmdeck_gateway import chat_dialect, messages_dialect
+from helmdeck_gateway.access import Access
 from helmdeck_gateway.counters import Counters
 from helmdeck_gateway.embeddings import EmbeddingsEndpoint
 from helmdeck_gateway.endpoint import CallEndpoint, CountTokens, Door, headers_of
+from helmdeck_gateway.memory import Memory
 from helmdeck_gateway.models import list_models
 from helmdeck_gateway.openapi import document
-from helmdeck_gateway.principals import Authoriser, NoKeys, SharedKey
+from helmdeck_gateway.principals import Authoriser
 from helmdeck_gateway.problems import Problem, problem_of
 from helmdeck_gateway.responses_endpoint import ResponsesEndpoint
 from helmdeck_gateway.service import Service
 from helmdeck_gateway.settings import GatewaySettings
+from helmdeck_gateway.stores import GatewayStore
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -34,20 +37,33 @@ _encode = msgspec.json.Encoder().encode
 class Gateway:
     """A gateway over one deck.
 
-    :param authoriser: checks the senders of requests; by default the key of the settings, if there is one.
+    :param authoriser: checks the senders of requests; by default the key of the settings and the keys of the store, if there
+        are any.
+    :param store: keys, limits, spend and what is remembered of conversations; it is not closed. By default the one of the
+        settings.
+    :param counters: those of a gateway of this process that this one replaces.
+    :param memory: that of a gateway that this one replaces, instead of ``store``.
     :ivar app: the ASGI application.
     """
 
     def __init__(
-        self, deck: Helmdeck, settings: GatewaySettings | None = None, *, authoriser: Authoriser | None = None
+        self,
+        deck: Helmdeck,
+        settings: GatewaySettings | None = None,
+        *,
+        authoriser: Authoriser | None = None,
+        store: GatewayStore | None = None,
+        counters: Counters | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self.deck = deck
         self.settings = settings or GatewaySettings.read(deck.runtime.config.gateway)
-        if authoriser is None:
-            authoriser = SharedKey(self.settings.key) if self.settings.key is not None else NoKeys()
-        self.counters = Counters()
-        self.service = Service(deck, self.settings)
-        self.door = Door(self.service, authoriser, self.counters)
+        self._authoriser = authoriser
+        self.counters = counters or Counters()
+        self.memory = memory or Memory(store, self.settings, self.counters)
+        self.access = Access(deck, self.settings, self.memory.find_store, self.counters.keys)
+        self.service = Service(deck, self.settings, self.memory)
+        self.door = Door(self.service, authoriser or self.access.authoriser, self.counters, self.access.ledger)
         self.app = Starlette(
             routes=self._routes(),
             lifespan=self._lifespan,
@@ -79,19 +95,29 @@ class Gateway:
         try:
             yield
         finally:
-            self.door.is_draining = True
-            await self._embeddings.aclose()
+            self.drain()
+            await self.aclose()
+            await self.memory.aclose()
 
     def drain(self) -> None:
         """Refuse new requests; those under way are completed."""
-        self.door.is_draining = True
+        self.counters.is_draining = True
+
+    def successor(self, deck: Helmdeck, settings: GatewaySettings) -> Gateway:
+        """Return a gateway that replaces this one, with the same counters and memory."""
+        return Gateway(deck, settings, authoriser=self._authoriser, counters=self.counters, memory=self.memory)
+
+    async def aclose(self) -> None:
+        """Close what the gateway opened; its deck stays open."""
+        await self._embeddings.aclose()
+        await self.access.aclose()
 
     # -- what is not a call ----------------------------------------------------------------------------------
 
     def _checked(self, serve: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         async def checked(request: Request) -> Response:
             try:
-                await self.door.authoriser.authorise(headers_of(request.scope))
+                request.state.principal = await self.door.authoriser.authorise(headers_of(request.scope))
                 return await serve(request)
             except Exception as exc:
                 return refusal(problem_of(exc))
@@ -99,19 +125,24 @@ class Gateway:
         return checked
 
     async def _models(self, request: Request) -> Response:
-        names = await list_models(self.deck, self.service.targets)
+        names = await self._names(request)
         is_anthropic = "anthropic-version" in request.headers
         return _json(messages_dialect.models(names) if is_anthropic else chat_dialect.models(names))
 
     async def _model(self, request: Request) -> Response:
         name = request.path_params["name"]
-        for row in chat_dialect.models(await list_models(self.deck, self.service.targets))["data"]:
+        for row in chat_dialect.models(await self._names(request))["data"]:
             if row["id"] == name:
                 return _json(row)
         raise Problem(
             message=f"there is no model {name!r}; GET /v1/models lists the models",
             status=404, kind="not_found_error", code="model_not_found", param="model",
         )  # fmt: skip
+
+    async def _names(self, request: Request) -> list[tuple[str, str]]:
+        """The models that the sender may use, with their owners."""
+        names = await list_models(self.deck, self.service.targets)
+        return [row for row in names if request.state.principal.may_use(row[0])]
 
     async def _openapi(self, _: Request) -> Response:
         return _json(document())
@@ -120,15 +151,29 @@ class Gateway:
         return _json({"status": "ok"})
 
     async def _ready(self, _: Request) -> Response:
-        if self.door.is_draining:
-            return _json({"status": "draining", "requests_under_way": self.door.under_way}, 503)
-        return _json({"status": "ready", "requests_under_way": self.door.under_way})
+        counters = self.counters
+        config: dict[str, Any] = {"generation": counters.config.generation, "loaded_at": counters.config.loaded_at}
+        if counters.config.error:
+            config["last_error"] = counters.config.error
+        status = "draining" if counters.is_draining else "ready"
+        body = {"status": status, "requests_under_way": counters.under_way, "config": config}
+        response = _json(body, 503 if counters.is_draining else 200)
+        if counters.is_draining:
+            response.headers.update({"retry-after": "1", "connection": "close"})
+        return response
 
     async def _metrics(self, _: Request) -> Response:
-        text = self.counters.render(self.door.under_way).encode()
-        if (sink := self.deck.sink("prometheus")) is not None:
-            text += await asyncio.to_thread(sink.render)
+        text = await asyncio.to_thread(self.metrics)
+        shared = self.counters.shared
+        if shared is not None:
+            text = await asyncio.to_thread(shared.merged, text)
         return Response(text, media_type="text/plain; version=0.0.4")
+
+    def metrics(self) -> str:
+        """Return the metrics of this process in the text format of Prometheus."""
+        sink = self.deck.sink("prometheus")
+        own = self.counters.render() + self.counters.keys.render()
+        return own + (sink.render().decode() if sink is not None else "")
 
 
 def _json(data: Any, status: int = 200) -> Response:

@@ -89,10 +89,15 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf) -> Parsed:
     tools = [_tool(each, f"tools[{i}]") for i, each in enumerate(objects(body.get("tools") or [], "tools"))]
     stop = field(body, "stop", (str, list))
     native = {name: value for name, value in body.items() if name not in _READ and value is not None}
+    keeps_nothing = native.get("store") is False  # the default of some accounts is to store
     dropped = [name for name in _NEVER if native.pop(name, None) not in (None, False)]
+    if keeps_nothing:
+        native["store"] = False
     if any(each["function"].get("strict") for each in body.get("tools") or ()):
         dropped.append("tools.function.strict")
-    shared: dict[str, Any] = {name: native[name] for name in ("top_p", "parallel_tool_calls") if name in native}
+    shared: dict[str, Any] = {
+        name: native[name] for name in ("top_p", "parallel_tool_calls", "prompt_cache_key") if name in native
+    }
     if "reasoning_effort" in native:
         shared["effort"] = native["reasoning_effort"]
     request = ChatRequest(
@@ -262,6 +267,7 @@ class Writer:
         self._calls = CallsOut()
         self._has_text = False
         self._has_reasoning = False
+        self._start: tuple[str | None, bytes] = (None, b"")
 
     def start(self) -> bytes:
         """Return the first chunk."""
@@ -321,7 +327,9 @@ class Writer:
 
     def _chunk(self, delta: Mapping[str, Any], reason: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
-        return self._event({**self._head, "choices": [choice]})
+        if self._start[0] != self.opening.model:  # what every chunk begins with is encoded once
+            self._start = (self.opening.model, b"data: " + _encode(self._head)[:-1] + b',"choices":[')
+        return self._start[1] + _encode(choice) + b"]}\n\n"
 
     @staticmethod
     def _event(data: Mapping[str, Any]) -> bytes:

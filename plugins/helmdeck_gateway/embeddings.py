@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from helmdeck_core import CallFailed, Helmdeck, InvalidRequest, ProviderPool
+from helmdeck_core import CallFailed, Helmdeck, InvalidRequest, ProviderPool, Usage
 from helmdeck_gateway import chat_dialect
-from helmdeck_gateway.endpoint import CallEndpoint, Disconnected, Door, read_json, send_whole
+from helmdeck_gateway.endpoint import CallEndpoint, Disconnected, Door, headers_of, read_json, send_whole
 from helmdeck_gateway.parsed import required
+from helmdeck_gateway.pricing import FREE_CAUSES, embedding_tokens, embedding_usage
+from helmdeck_gateway.principals import Principal
+from helmdeck_gateway.request_ids import trace_context_of
 from helmdeck_gateway.targets import listed
-from helmdeck_provider_kit import ErrorRules, HttpConnection, decode_body, encode_payload
+from helmdeck_provider_kit import TRACE_CONTEXT, ErrorRules, HttpConnection, decode_body, encode_payload
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -32,7 +37,7 @@ class EmbeddingsEndpoint(CallEndpoint):
         model = ""
         try:
             principal = await self.door.open(scope)
-            body = await read_json(scope, receive, self.door.service.settings.max_request_bytes)
+            body = await read_json(scope, receive, self.door.service.settings)
             name = required(body, "model", str)
             principal.check_model(name)
             target = self.door.service.targets.find(name)
@@ -46,8 +51,10 @@ class EmbeddingsEndpoint(CallEndpoint):
             secrets = connection.secrets(key)
             headers = {"authorization": f"Bearer {key}"} if key else {}
             payload = encode_payload({**body, "model": upstream_model}, {})
-            response = await connection.post("/embeddings", payload, headers, secrets)
-            decode_body(response.status, response.headers, response.body, ErrorRules(), secrets)
+            TRACE_CONTEXT.set(trace_context_of(headers_of(scope)))
+            async with self._booked(principal, model, body.get("input")) as booked:
+                response = await connection.post("/embeddings", payload, headers, secrets)
+                booked.append(decode_body(response.status, response.headers, response.body, ErrorRules(), secrets))
         except Disconnected:
             raise
         except CallFailed as exc:
@@ -56,6 +63,28 @@ class EmbeddingsEndpoint(CallEndpoint):
             return await self._refuse(send, exc, None)
         await send_whole(send, 200, response.body, {"x-helmdeck-model": listed([model])})
         return 200
+
+    @contextlib.asynccontextmanager
+    async def _booked(self, principal: Principal, model: str, value: Any) -> AsyncIterator[list[Any]]:
+        """Admit the request of a key, and settle it by the payload that is put into the list."""
+        found: list[Any] = []
+        if principal.key is None:
+            yield found
+            return
+        ledger, tokens = self.door.ledger, embedding_tokens(value)
+        booking = await ledger.admit(principal.key, model, tokens, 0)
+        most_usd = ledger.pricing.cost_usd(model, Usage(input_tokens=max(1, tokens)))
+        booking.spend.is_unpriced = most_usd is None
+        cost_usd = most_usd or 0.0  # what an aborted request may cost
+        try:
+            yield found
+            cost_usd = ledger.pricing.cost_usd(model, embedding_usage(found[0], max(1, tokens))) or 0.0
+        except CallFailed as exc:
+            is_refused = exc.sub_cause in FREE_CAUSES or (exc.status or 0) >= 400
+            cost_usd = 0.0 if is_refused else cost_usd
+            raise
+        finally:
+            await booking.settle(cost_usd=cost_usd)
 
     def _connection(self, provider: str) -> HttpConnection:
         if provider not in self._connections:

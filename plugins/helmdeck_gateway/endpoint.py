@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from helmdeck_core import ChatDelta, ChatResponse
 from helmdeck_core.log import logger
-from helmdeck_gateway import call_record
+from helmdeck_gateway import call_record, messages_dialect
+from helmdeck_gateway.client_retries import ends_retries
 from helmdeck_gateway.counters import Counters
-from helmdeck_gateway.messages_dialect import estimate_tokens
+from helmdeck_gateway.ledger import Ledger
 from helmdeck_gateway.opaque_store import OWN_PREFIX
 from helmdeck_gateway.parsed import Parsed
-from helmdeck_gateway.principals import Authoriser, Principal
-from helmdeck_gateway.problems import CLIENT_CLOSED, Problem, problem_of
+from helmdeck_gateway.principals import Authoriser, Principal, headers_by_name
+from helmdeck_gateway.problems import CLIENT_CLOSED, DRAINING, Problem, invalid, problem_of
 from helmdeck_gateway.reply import DamagedCallError, Dialect, Opening, Reply, StreamWriter
+from helmdeck_gateway.request_ids import echoing, request_id_of, trace_context_of
 from helmdeck_gateway.service import Service, Work
+from helmdeck_gateway.settings import GatewaySettings
+from helmdeck_provider_kit import TRACE_CONTEXT
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-BODY_S: Final = 60
-"""Seconds until the body of a request must be complete."""
+SINGLE: Final = (b"authorization", b"x-api-key", b"content-length", b"content-type", b"host")
+"""Headers that a request has once."""
+_HEADERS: Final = "helmdeck.headers"
+SIGNING: Final = frozenset(("anthropic", "responses"))
+"""Families of dialects whose clients send the signatures of reasoning back."""
 _JSON: Final = b"application/json"
 _SSE: Final = b"text/event-stream; charset=utf-8"
 _decode = msgspec.json.Decoder().decode
@@ -37,41 +44,57 @@ class Disconnected(Exception):
 
 
 class Door:
-    """What every endpoint needs: the check of keys, the limits, and the counters.
+    """What every endpoint needs: the check of keys, the limits, and the counters."""
 
-    :ivar under_way: requests that are being processed.
-    :ivar is_draining: the server is stopping; new requests are refused.
-    """
-
-    def __init__(self, service: Service, authoriser: Authoriser, counters: Counters) -> None:
+    def __init__(self, service: Service, authoriser: Authoriser, counters: Counters, ledger: Ledger) -> None:
         self.service = service
+        self.ledger = ledger
         self.authoriser = authoriser
         self.counters = counters
-        self.under_way = 0
-        self.is_draining = False
 
     async def open(self, scope: Scope) -> Principal:
         """Check a request before its body is read.
 
         :raises Problem: it is refused.
         """
-        settings = self.service.settings
-        if self.is_draining:
+        settings, under_way = self.service.settings, self.counters.under_way
+        if self.counters.is_draining:
+            raise stopping("the gateway is stopping; send the request again")
+        if under_way > settings.max_requests:
             raise Problem(
-                message="the gateway is stopping; send the request again",
-                status=503, kind="overloaded_error", code="draining", retry_after_s=1, is_worth_retrying=True,
-            )  # fmt: skip
-        if self.under_way >= settings.max_requests:
-            raise Problem(
-                message=f"the gateway is processing {self.under_way:,} requests, its limit",
+                message=f"the gateway is processing {settings.max_requests:,} requests, its limit",
                 status=429, kind="rate_limit_error", code="too_many_requests", retry_after_s=1, is_worth_retrying=True,
             )  # fmt: skip
-        return await self.authoriser.authorise(headers_of(scope))
+        headers = headers_of(scope)
+        if len(headers) < len(scope["headers"]) and (name := _repeated(scope)):
+            raise invalid(f"the header {name} is sent more than once")
+        return await self.authoriser.authorise(headers)
+
+
+def stopping(message: str) -> Problem:
+    """Return the error of a gateway that is about to stop; another worker, or the next process, may answer."""
+    return Problem(
+        message=message,
+        status=503,
+        kind="overloaded_error",
+        code=DRAINING,
+        retry_after_s=1,
+        is_worth_retrying=True,
+    )
+
+
+def _repeated(scope: Scope) -> str:
+    """The name of a header that must not be repeated and is, since a proxy may have read another value; else empty."""
+    names = [name for name, _ in scope["headers"]]
+    return next((name.decode() for name in SINGLE if names.count(name) > 1), "")
 
 
 def headers_of(scope: Scope) -> dict[bytes, bytes]:
-    """Return the headers of a request by lower-case name."""
-    return dict(scope["headers"])
+    """Return the headers of a request by lower-case name; without its key, if it has several."""
+    found: dict[bytes, bytes] | None = scope.get(_HEADERS)
+    if found is None:
+        found = scope[_HEADERS] = headers_by_name(scope["headers"])
+    return found
 
 
 class CallEndpoint:
@@ -84,25 +107,32 @@ class CallEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        door = self.door
-        door.under_way += 1
+        counters = self.door.counters
+        counters.under_way += 1
         status = CLIENT_CLOSED
+        if request_id := request_id_of(headers_of(scope)):
+            send = echoing(send, request_id)
         try:
-            status = await self._serve(scope, receive, send)
+            status = await self._serve(scope, receive, ends_retries(scope, send))
         except Disconnected:
-            door.counters.disconnects += 1
+            counters.disconnects += 1
         finally:
-            door.under_way -= 1
-            door.counters.count(self.name, status)
+            counters.under_way -= 1
+            counters.count(self.name, status)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
         work: Work | None = None
         try:
             principal = await self.door.open(scope)
-            body = await read_json(scope, receive, self.door.service.settings.max_request_bytes)
-            parsed = self.parse(body, principal)
+            body = await read_json(scope, receive, self.door.service.settings)
+            parsed = await self.parse(body, principal)
+            if self.dialect is messages_dialect:
+                parsed = messages_dialect.with_betas(parsed, headers_of(scope).get(b"anthropic-beta"))
             narrows = headers_of(scope).get(b"x-helmdeck-narrow-tools") != b"off"
-            work = self.door.service.prepare(parsed, self.dialect.FAMILY, principal, narrows_tools=narrows)
+            work = self.door.service.prepare(parsed, self.dialect.FAMILY, principal)
+            if work.request.tools and narrows:
+                await self.door.service.narrow_tools(work)
+            await self.door.service.admit(work, self.door.ledger)
         except Disconnected:
             raise
         except Exception as exc:
@@ -114,41 +144,69 @@ class CallEndpoint:
         ping_s = self.door.service.settings.ping_s if writer is not None else None
         # The call runs in this task; a second one waits for the client, and cancels the call when it leaves.
         attendant = asyncio.create_task(_attend(receive, task, out, writer, ping_s))
-        call_record.current.set(work.record)
+        headers = headers_of(scope)
+        context = trace_context_of(headers)
+        TRACE_CONTEXT.set(context)  # also an empty one: a task may inherit the context of another request
+        record = work.record
+        record.request_id, record.trace_parent = request_id_of(headers), context.get("traceparent", "")
+        record.emit = self.door.service.deck.runtime.emit
+        call_record.current.set(record)
         try:
             return await (self._whole(send, work) if writer is None else self._stream(out, writer, work))
         except asyncio.CancelledError:
             if out.is_disconnected and task.uncancel() == 0:
                 raise Disconnected from None
+            if self.door.counters.is_draining:  # the time for requests under way is over
+                task.uncancel()
+                return await self._end_early(out, writer, work)
             raise
         finally:
             attendant.cancel()
+            if work.booking is not None:
+                work.booking.close()
 
-    def parse(self, body: Mapping[str, Any], principal: Principal) -> Parsed:  # noqa: ARG002
+    async def parse(self, body: Mapping[str, Any], principal: Principal) -> Parsed:
         """Read a request of the dialect.
 
         :raises Problem: it is invalid.
         """
-        return self.dialect.parse(body, self.door.service.opaque.find)
+        lookup = self.door.service.memory.opaque.lookup(principal.caller)
+        parsed = self.dialect.parse(body, lookup.find)
+        # Turns that other processes have seen are known after the first reading.
+        return self.dialect.parse(body, lookup.find) if await lookup.fetch() else parsed
 
-    def finished(self, reply: Reply, principal: Principal) -> None:  # noqa: ARG002
-        """Take note of a finished response."""
-        self.door.service.remember(reply.response, [f"{OWN_PREFIX}{reply.opening.id}"])
+    async def finished(self, reply: Reply, principal: Principal) -> None:
+        """Take note of a finished response, before the client can send the next request of the conversation."""
+        if opaque := reply.response.opaque:
+            own_id = f"{OWN_PREFIX}{reply.opening.id}" if self.dialect.FAMILY in SIGNING else ""
+            call_ids = [call.id for call in reply.response.tool_calls]
+            await self.door.service.memory.opaque.keep(call_ids, own_id, opaque, principal.caller)
 
     async def _whole(self, send: Send, work: Work) -> int:
         try:
             response = await self.door.service.complete(work)
         except Exception as exc:
             return await self._refuse(send, exc, work)
+        await work.settle()
         reply = Reply(response=response, opening=Opening(model=work.name), model=work.shown_model(), parsed=work.parsed)
-        self.finished(reply, work.principal)
+        await self.finished(reply, work.principal)
         await send_whole(send, 200, _encode(self.dialect.whole(reply)), work.response_headers())
         return 200
 
     async def _refuse(self, send: Send, error: Exception, work: Work | None) -> int:
         problem = _reported(error)
+        if work is not None:
+            await work.settle()
         headers = {**(work.response_headers() if work is not None else {}), **problem.headers}
         await send_whole(send, problem.status, _encode(self.dialect.error(problem)), headers)
+        return problem.status
+
+    async def _end_early(self, out: StreamOut, writer: StreamWriter | None, work: Work) -> int:
+        """End a response because the server stops: a stream gets an error event."""
+        problem = stopping("the gateway stopped before the answer was complete; send the request again")
+        if writer is None or not out.is_open:
+            return await self._refuse(out.raw, problem, work)
+        await out.send(writer.fail(problem), is_last=True)
         return problem.status
 
     async def _stream(self, out: StreamOut, writer: StreamWriter, work: Work) -> int:
@@ -156,29 +214,32 @@ class CallEndpoint:
         try:
             async with contextlib.aclosing(self.door.service.stream(work)) as chunks:
                 async for chunk in chunks:
+                    if work.booking is not None:
+                        await work.booking.streamed(chunk)
                     await out.open(writer)
-                    await out.send(self._written(writer, chunk, work))
+                    # One write for what arrived together, and the end with the last events.
+                    await out.send(await self._written(writer, chunk, work), is_last=isinstance(chunk, ChatResponse))
         except Exception as exc:
             if not out.is_open:
                 return await self._refuse(out.raw, exc, work)
             problem = _reported(exc)
+            await work.settle()
             await out.send(writer.fail(problem), is_last=True)
             return problem.status
-        await out.send(b"", is_last=True)
         return 200
 
-    def _written(self, writer: StreamWriter, chunk: ChatDelta | ChatResponse, work: Work) -> bytes:
-        if isinstance(chunk, ChatDelta):
-            return writer.feed(chunk)
-        reply = Reply(response=chunk, opening=writer.opening, model=work.shown_model(), parsed=work.parsed)
+    async def _written(self, writer: StreamWriter, chunk: Sequence[ChatDelta] | ChatResponse, work: Work) -> bytes:
         try:
+            if not isinstance(chunk, ChatResponse):
+                return b"".join(map(writer.feed, chunk))
+            reply = Reply(response=chunk, opening=writer.opening, model=work.shown_model(), parsed=work.parsed)
             out = writer.finish(reply)
         except DamagedCallError as exc:
             raise Problem(
                 message=f"the arguments of the tool call {exc} were damaged after a part of them was sent; send the request again",
                 status=502, kind="api_error", code="damaged_tool_call", is_worth_retrying=True,
             ) from exc  # fmt: skip
-        self.finished(reply, work.principal)
+        await self.finished(reply, work.principal)
         return out
 
 
@@ -188,8 +249,8 @@ class CountTokens(CallEndpoint):
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
         try:
             principal = await self.door.open(scope)
-            body = await read_json(scope, receive, self.door.service.settings.max_request_bytes)
-            tokens = estimate_tokens(self.parse(body, principal))
+            body = await read_json(scope, receive, self.door.service.settings)
+            tokens = messages_dialect.estimate_tokens(await self.parse(body, principal))
         except Disconnected:
             raise
         except Exception as exc:
@@ -218,6 +279,7 @@ class StreamOut:
         self.is_disconnected = False
         self.has_ended = False
         self.is_idle = True
+        self._start = b""
 
     async def open(self, writer: StreamWriter) -> None:
         """Send the headers and the first events, once."""
@@ -229,10 +291,11 @@ class StreamOut:
         more = {"cache-control": "no-cache", "x-accel-buffering": "no", **self._work.response_headers()}
         raw = [(b"content-type", _SSE), *_raw(more)]
         await self.raw({"type": "http.response.start", "status": 200, "headers": raw})
-        await self.send(writer.start())
+        self._start = writer.start()
 
     async def send(self, body: bytes, *, is_last: bool = False) -> None:
-        """Send events."""
+        """Send events, the first ones with those of the start of the response."""
+        body, self._start = self._start + body, b""
         if self.has_ended or not (body or is_last):
             return
         self.has_ended, self.is_idle = is_last, False
@@ -267,17 +330,17 @@ async def _attend(
 # -- bodies ----------------------------------------------------------------------------------------------------
 
 
-async def read_json(scope: Scope, receive: Receive, most: int) -> dict[str, Any]:
+async def read_json(scope: Scope, receive: Receive, settings: GatewaySettings) -> dict[str, Any]:
     """Read the body of a request as a JSON object.
 
-    :raises Problem: it is too large, or not a JSON object.
+    :raises Problem: it is too large or too slow, or not a JSON object.
     :raises Disconnected: the client closed the connection.
     """
     try:
-        async with asyncio.timeout(BODY_S):
-            data = await read_body(scope, receive, most)
+        async with asyncio.timeout(settings.body_s):
+            data = await read_body(scope, receive, settings.max_request_bytes)
     except TimeoutError:
-        message = f"the body did not arrive within {BODY_S} seconds"
+        message = f"the body did not arrive within {settings.body_s:g} seconds"
         raise Problem(message=message, status=408, kind="timeout_error", code="request_timeout") from None
     try:
         body = _decode(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import attrs
 import msgspec
 
 from helmdeck_core import (
@@ -95,6 +96,13 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf) -> Parsed:
         dropped=tuple(dict.fromkeys(dropped)),
         body=body,
     )
+
+
+def with_betas(parsed: Parsed, header: bytes | None) -> Parsed:
+    """Return the request with the client's header ``anthropic-beta``, which providers of the same dialect send on."""
+    if not header:
+        return parsed
+    return attrs.evolve(parsed, native={**parsed.native, "anthropic-beta": header.decode("latin-1")})
 
 
 def estimate_tokens(parsed: Parsed) -> int:

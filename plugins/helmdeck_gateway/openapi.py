@@ -23,7 +23,7 @@ ENDPOINTS: Mapping[tuple[str, str], str] = {
 }
 
 HEADERS: Mapping[str, str] = {
-    "x-helmdeck-call-id": "The id of the call; `helmdeck explain --call ID` shows its trace",
+    "x-helmdeck-call-id": "The id of the call; `helmdeck explain --run ID` shows its trace",
     "x-helmdeck-model": "The model that answers",
     "x-helmdeck-attempts": "The number of attempts so far, if there were several",
     "x-helmdeck-dropped": "Fields of the request that the target does not take",

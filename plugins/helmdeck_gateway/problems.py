@@ -12,6 +12,9 @@ from helmdeck_core import CallFailed, ConfigError, FailureClass, HelmdeckError, 
 CLIENT_CLOSED = 499
 """Status of a request whose client disconnected; only metrics show it."""
 
+DRAINING = "draining"
+"""The code of errors of a gateway that is about to stop."""
+
 _STATUSES: Mapping[FailureClass, tuple[int, str, str]] = {
     FailureClass.SAFETY_FILTERED: (400, "invalid_request_error", "content_filter"),
     FailureClass.LENGTH_TRUNCATED: (502, "api_error", "length_truncated"),
@@ -61,6 +64,8 @@ class Problem(Exception):
         """The headers of an error response."""
         # OpenAI's and Anthropic's clients read this one; without it they repeat every 5xx twice.
         headers = {"x-should-retry": "true" if self.is_worth_retrying else "false"}
+        if self.code == DRAINING:  # the next request should reach another process
+            headers["connection"] = "close"
         if self.retry_after_s is not None:
             headers["retry-after"] = str(max(0, round(self.retry_after_s)))
         return headers

@@ -1,60 +1,104 @@
-"""Stored responses: the conversations that ``previous_response_id`` continues. In memory, for one process."""
+"""Stored responses: the conversations that ``previous_response_id`` continues."""
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
-from helmdeck_core import ChatResponse, Message, Role, TextPart
+from helmdeck_core import ChatResponse, ImagePart, Message, Role, TextPart, ToolCall
+from helmdeck_gateway.conversation_store import ConversationStore
+from helmdeck_gateway.problems import Problem
+from helmdeck_gateway.stores.store import StoreError
+
+KIND: Final = "response"
 
 
 @attrs.frozen
 class StoredResponse:
     """A stored response.
 
-    :ivar caller: the caller that may continue it.
     :ivar messages: the conversation with the response, without instructions.
     :ivar payload: the response as it was sent.
     """
 
-    caller: str
     messages: tuple[Message, ...]
     payload: Mapping[str, Any]
 
 
 class ResponseStore:
-    """A bounded store; the oldest response is forgotten first.
+    """The stored responses of all callers."""
 
-    :param most: responses that are kept.
-    """
+    def __init__(self, store: ConversationStore) -> None:
+        self._store = store
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._responses: collections.OrderedDict[str, StoredResponse] = collections.OrderedDict()
+    async def keep(self, response_id: str, caller: str, stored: StoredResponse) -> None:
+        """Store a response of a caller."""
+        value = {"messages": [_data(message) for message in stored.messages], "payload": stored.payload}
+        await self._store.keep(KIND, response_id, caller, value)
 
-    def keep(self, response_id: str, stored: StoredResponse) -> None:
-        """Store a response."""
-        self._responses[response_id] = stored
-        while len(self._responses) > self._most:
-            self._responses.popitem(last=False)
+    async def find(self, response_id: str, caller: str) -> StoredResponse | None:
+        """Return a response of a caller; ``None`` if it is not stored.
 
-    def find(self, response_id: str, caller: str) -> StoredResponse | None:
-        """Return a response of a caller; ``None`` if it is not stored."""
-        stored = self._responses.get(response_id)
-        return stored if stored is not None and stored.caller == caller else None
+        :raises Problem: the store does not answer.
+        """
+        try:
+            value = await self._store.read(KIND, response_id, caller)
+        except StoreError as exc:
+            raise _unavailable(exc) from exc
+        if value is None:
+            return None
+        return StoredResponse(tuple(_message(each) for each in value["messages"]), value["payload"])
 
-    def forget(self, response_id: str, caller: str) -> bool:
-        """Delete a response of a caller; return whether it was stored."""
-        if self.find(response_id, caller) is None:
-            return False
-        del self._responses[response_id]
-        return True
+    async def forget(self, response_id: str, caller: str) -> bool:
+        """Delete a response of a caller; return whether it was stored.
+
+        :raises Problem: the store does not answer.
+        """
+        try:
+            return await self._store.forget(KIND, response_id, caller)
+        except StoreError as exc:
+            raise _unavailable(exc) from exc
+
+
+def _unavailable(error: StoreError) -> Problem:
+    return Problem(
+        message=f"stored responses are not available: {error}",
+        status=503,
+        kind="overloaded_error",
+        code="store_unavailable",
+        retry_after_s=1,
+        is_worth_retrying=True,
+    )
 
 
 def answer_message(response: ChatResponse) -> Message:
     """Return a response as a message of its conversation."""
     parts = (TextPart(response.text),) if response.text else ()
     return Message(Role.ASSISTANT, parts, response.tool_calls, opaque=response.opaque)
+
+
+def _data(message: Message) -> dict[str, Any]:
+    """A message as plain data; fields with their default value are left out."""
+    parts: list[Any] = [
+        part.text if isinstance(part, TextPart) else [part.media_type, part.data, part.url] for part in message.parts
+    ]
+    data: dict[str, Any] = {"role": message.role.value, "parts": parts}
+    if message.tool_calls:
+        data["calls"] = [[call.id, call.name, call.arguments] for call in message.tool_calls]
+    if message.tool_call_id is not None:
+        data["call"] = message.tool_call_id
+    if message.opaque:
+        data["opaque"] = message.opaque
+    return data
+
+
+def _message(data: Mapping[str, Any]) -> Message:
+    return Message(
+        Role(data["role"]),
+        tuple(TextPart(part) if isinstance(part, str) else ImagePart(*part) for part in data["parts"]),
+        tuple(ToolCall(*call) for call in data.get("calls", ())),
+        data.get("call"),
+        data.get("opaque", {}),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from helmdeck_core import (
@@ -14,7 +14,6 @@ from helmdeck_core import (
     Role,
     TextPart,
     ToolCall,
-    ToolDefinition,
 )
 from helmdeck_gateway.opaque_store import OWN_PREFIX
 from helmdeck_gateway.parsed import (
@@ -28,10 +27,10 @@ from helmdeck_gateway.parsed import (
     one_of,
     required,
     temperature,
-    tool,
     unique,
 )
 from helmdeck_gateway.problems import Problem, invalid
+from helmdeck_gateway.responses_tools import read_call, read_tools
 from helmdeck_gateway.responses_writer import Writer as Writer
 from helmdeck_gateway.responses_writer import error as error
 from helmdeck_gateway.responses_writer import whole as whole
@@ -68,7 +67,9 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf, earlier: tuple[Message, 
     native = {name: value for name, value in body.items() if name not in _READ and value is not None}
     if text:
         native["text"] = text
-    shared: dict[str, Any] = {name: native[name] for name in ("top_p", "parallel_tool_calls") if name in native}
+    shared: dict[str, Any] = {
+        name: native[name] for name in ("top_p", "parallel_tool_calls", "prompt_cache_key") if name in native
+    }
     if (effort := (field(body, "reasoning", dict) or {}).get("effort")) is not None:
         shared["effort"] = effort
     request = ChatRequest(
@@ -76,7 +77,7 @@ def parse(body: Mapping[str, Any], opaque_of: OpaqueOf, earlier: tuple[Message, 
         messages=not_blank(messages, "input"),
         max_tokens=max_tokens(body, "max_output_tokens"),
         temperature=temperature(body),
-        tools=unique(list(_tools(body.get("tools") or [], "tools", dropped))),
+        tools=unique(list(read_tools(body.get("tools") or [], "tools", dropped))),
         tool_choice=_tool_choice(field(body, "tool_choice", (str, dict)), dropped),
         response_format=response_format,
     )
@@ -106,7 +107,7 @@ def _tool_choice(choice: str | Mapping[str, Any] | None, dropped: list[str]) -> 
     if choice is None or isinstance(choice, str):
         return None if choice is None else one_of(choice, ("auto", "none", "required"), "tool_choice")
     match choice.get("type"):
-        case "function":
+        case "function" | "custom":
             return str(required(choice, "name", str, "tool_choice."))
         case "allowed_tools":
             dropped.append("tool_choice.tools")
@@ -114,19 +115,6 @@ def _tool_choice(choice: str | Mapping[str, Any] | None, dropped: list[str]) -> 
         case kind:
             dropped.append(f"tool_choice.{kind}")
             return None
-
-
-def _tools(items: Any, where: str, dropped: list[str]) -> Iterator[ToolDefinition]:
-    for number, item in enumerate(objects(items, where)):
-        place = f"{where}[{number}]"
-        match item.get("type", "function"):
-            case "function":
-                name = required(item, "name", str, f"{place}.")
-                yield tool(name, item.get("description"), item.get("parameters"), place)
-            case "namespace":
-                yield from _tools(item.get("tools") or [], f"{place}.tools", dropped)
-            case kind:  # executed by OpenAI's own servers
-                dropped.append(f"tools.{kind}")
 
 
 class _Items:
@@ -162,9 +150,14 @@ class _Items:
                 call = ToolCall(required(item, "call_id", str, where), required(item, "name", str, where), arguments)
                 self._calls.append(call)
                 self._foreign.append(item)
-            case "function_call_output":
+            case "custom_tool_call" | "local_shell_call":
+                call = read_call(item, where)
+                self._calls.append(call)
+                as_function = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+                self._foreign.append({"type": "function_call", **as_function})  # as the tool is declared upstream
+            case "function_call_output" | "custom_tool_call_output" | "local_shell_call_output":
                 self._end_turn()
-                call_id = required(item, "call_id", str, where)
+                call_id = str(item.get("call_id") or required(item, "id", str, where))
                 parts = _parts(item.get("output") or "", f"{where}output")
                 self._messages.append(Message(Role.TOOL, parts, tool_call_id=call_id))
             case "reasoning":

@@ -27,27 +27,30 @@ class ResponsesEndpoint(CallEndpoint):
 
     def __init__(self, door: Door) -> None:
         super().__init__(door, responses_dialect, "responses")
-        self._store = ResponseStore(door.service.settings.max_stored_responses)
+        self._store = ResponseStore(door.service.memory.documents)
 
-    def parse(self, body: Mapping[str, Any], principal: Principal) -> Parsed:
+    async def parse(self, body: Mapping[str, Any], principal: Principal) -> Parsed:
         """Read a request; the messages of its stored conversation come first."""
         previous = field(body, "previous_response_id", str)
         if previous is None:
-            return responses_dialect.parse(body, self.door.service.opaque.find)
-        stored = self._store.find(previous, principal.caller)
+            return await super().parse(body, principal)
+        stored = await self._store.find(previous, principal.caller)
         if stored is None:
             raise unknown_response(previous)
-        return responses_dialect.parse(body, self.door.service.opaque.find, stored.messages)
+        lookup = self.door.service.memory.opaque.lookup(principal.caller)
+        parsed = responses_dialect.parse(body, lookup.find, stored.messages)
+        return responses_dialect.parse(body, lookup.find, stored.messages) if await lookup.fetch() else parsed
 
-    def finished(self, reply: Reply, principal: Principal) -> None:
+    async def finished(self, reply: Reply, principal: Principal) -> None:
         """Store the conversation, unless the client does not want it."""
-        super().finished(reply, principal)
+        await super().finished(reply, principal)
         if reply.parsed.body.get("store") is False:
             return
         messages = reply.parsed.request.messages
         has_instructions = bool(reply.parsed.body.get("instructions")) and messages[0].role is Role.SYSTEM
         conversation = (*messages[has_instructions:], answer_message(reply.response))
-        self._store.keep(response_id(reply.opening), StoredResponse(principal.caller, conversation, whole(reply)))
+        stored = StoredResponse(conversation, whole(reply))
+        await self._store.keep(response_id(reply.opening), principal.caller, stored)
 
     async def show(self, request: Request) -> Response:
         """Return or delete a stored response.
@@ -56,11 +59,11 @@ class ResponsesEndpoint(CallEndpoint):
         """
         principal = await self.door.authoriser.authorise(headers_of(request.scope))
         name = request.path_params["name"]
-        stored = self._store.find(name, principal.caller)
+        stored = await self._store.find(name, principal.caller)
         if stored is None:
             raise unknown_response(name)
         payload: Mapping[str, Any] = stored.payload
         if request.method == "DELETE":
-            self._store.forget(name, principal.caller)
+            await self._store.forget(name, principal.caller)
             payload = {"id": name, "object": "response", "deleted": True}
         return Response(msgspec.json.encode(payload), media_type="application/json")

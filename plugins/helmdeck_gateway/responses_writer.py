@@ -7,11 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
-from helmdeck_core import ChatDelta, ChatResponse, StopReason, ToolCallDelta, Usage
+from helmdeck_core import ChatDelta, ChatResponse, StopReason, ToolCall, ToolCallDelta, Usage
 from helmdeck_gateway.opaque_store import OWN_PREFIX
 from helmdeck_gateway.parsed import Parsed
 from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.reply import CallsOut, DamagedCallError, Opening, Reply
+from helmdeck_gateway.responses_tools import FUNCTION, Declared, call_item, declared_tools
 
 INCOMPLETE: Final = {StopReason.SAFETY_BLOCKED: "content_filter"}
 """Why a response is incomplete; any other reason that is no clean end is the output limit."""
@@ -48,16 +49,6 @@ def usage_of(usage: Usage) -> dict[str, Any]:
     }
 
 
-def namespaces_of(parsed: Parsed) -> Mapping[str, str]:
-    """Return the namespace of each tool that has one, by the tool's name."""
-    return {
-        str(tool.get("name")): str(group.get("name"))
-        for group in parsed.body.get("tools") or ()
-        if group.get("type") == "namespace"
-        for tool in group.get("tools") or ()
-    }
-
-
 def _skeleton(opening: Opening, model: str, parsed: Parsed) -> dict[str, Any]:
     body = parsed.body
     echoed = {name: default if body.get(name) is None else body[name] for name, default in _ECHOED.items()}
@@ -88,9 +79,9 @@ def whole(reply: Reply) -> dict[str, Any]:
         output.append(_reasoning(opening, response.reasoning_content))
     if response.text or response.refusal or not response.tool_calls:
         output.append(_message(opening, response.text, response.refusal))
-    namespaces = namespaces_of(reply.parsed)
+    declared = declared_tools(reply.parsed.body)
     for number, call in enumerate(response.tool_calls):
-        output.append(_call(opening, number, call.id, call.name, call.arguments, namespaces))
+        output.append(call_item(f"{opening.id}{number}", call, declared.get(call.name, FUNCTION)))
     return _finished(reply, output)
 
 
@@ -136,20 +127,6 @@ def _text(text: str) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def _call(
-    opening: Opening, number: int, call_id: str, name: str, arguments: str, namespaces: Mapping[str, str]
-) -> dict[str, Any]:
-    call = {
-        "id": f"fc_{opening.id}{number}",
-        "type": "function_call",
-        "call_id": call_id,
-        "name": name,
-        "arguments": arguments,
-        "status": "completed",
-    }
-    return {**call, "namespace": namespaces[name]} if name in namespaces else call
-
-
 def error(problem: Problem) -> dict[str, Any]:
     """Return an error as a payload."""
     facts = {"message": problem.message, "type": problem.kind, "param": problem.param, "code": problem.code}
@@ -164,7 +141,7 @@ class Writer:
     def __init__(self, opening: Opening, parsed: Parsed) -> None:
         self.opening = opening
         self._parsed = parsed
-        self._namespaces = namespaces_of(parsed)
+        self._declared = declared_tools(parsed.body)
         self._calls = CallsOut()
         self._number = 0
         self._open = ""
@@ -230,14 +207,21 @@ class Writer:
     def _feed_call(self, delta: ToolCallDelta) -> bytes:
         key, out = f"call {delta.index}", b""
         if delta.id:
-            item = _call(self.opening, delta.index, delta.id, delta.name, "", self._namespaces)
+            item = self._call_item(delta.index, ToolCall(delta.id, delta.name, ""))
             out += self._begin(key, {**item, "status": "in_progress"})
         elif self._open != key:  # its item is complete, and items cannot be opened again
             raise DamagedCallError(self._calls.calls[delta.index].name)
-        if delta.arguments:
+        is_function = self._declared_as(self._calls.calls[delta.index].name).kind == "function"
+        if delta.arguments and is_function:  # the other kinds are decoded as a whole
             place = {"item_id": f"fc_{self.opening.id}{delta.index}", "output_index": self._index}
             out += self._event("response.function_call_arguments.delta", **place, delta=delta.arguments)
         return out
+
+    def _declared_as(self, name: str) -> Declared:
+        return self._declared.get(name, FUNCTION)
+
+    def _call_item(self, number: int, call: ToolCall) -> dict[str, Any]:
+        return call_item(f"{self.opening.id}{number}", call, self._declared_as(call.name))
 
     def _begin(self, key: str, item: Mapping[str, Any]) -> bytes:
         """Open an output item, unless it is open."""
@@ -257,9 +241,9 @@ class Writer:
 
     def _end(self) -> bytes:
         """Complete the open item."""
-        kind, text = self._open, "".join(self._text)
+        kind, text, out = self._open, "".join(self._text), b""
         if not kind:
-            return b""
+            return out
         if kind == "message":
             item = _message(self.opening, text)
             out = self._event("response.output_text.done", **self._text_place, text=text, logprobs=[])
@@ -273,11 +257,14 @@ class Writer:
         else:
             number = int(kind.removeprefix("call "))
             call = self._calls.calls[number]
-            item = _call(self.opening, number, call.id, call.name, call.arguments, self._namespaces)
+            item = self._call_item(number, call)
             place = {"item_id": item["id"], "output_index": self._index}
-            out = self._event(
-                "response.function_call_arguments.done", **place, arguments=call.arguments, name=call.name
-            )
+            if item["type"] == "function_call":
+                done = {"arguments": call.arguments, "name": call.name}
+                out = self._event("response.function_call_arguments.done", **place, **done)
+            elif item["type"] == "custom_tool_call":
+                out = self._event("response.custom_tool_call_input.delta", **place, delta=item["input"])
+                out += self._event("response.custom_tool_call_input.done", **place, input=item["input"])
         out += self._event("response.output_item.done", output_index=self._index, item=item)
         self._output.append(item)
         self._open = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -10,6 +10,7 @@ import msgspec
 
 from helmdeck_core import (
     Answer,
+    CallFailed,
     CallLimits,
     ChatDelta,
     ChatRequest,
@@ -21,8 +22,12 @@ from helmdeck_core import (
     StopReason,
 )
 from helmdeck_gateway.call_record import CallRecord
-from helmdeck_gateway.opaque_store import OpaqueStore
+from helmdeck_gateway.empty_turns import is_silent, nudged, with_usage
+from helmdeck_gateway.leading_whitespace import LeadingWhitespace
+from helmdeck_gateway.ledger import Booking, Ledger
+from helmdeck_gateway.memory import Memory
 from helmdeck_gateway.parsed import Parsed
+from helmdeck_gateway.pricing import input_tokens
 from helmdeck_gateway.principals import Principal
 from helmdeck_gateway.settings import GatewaySettings
 from helmdeck_gateway.targets import Targets, extra_fields, listed
@@ -46,6 +51,7 @@ class Work:
     :ivar name: the client's name for the model.
     :ivar dropped: names of fields that are left out.
     :ivar headers: further headers of the response.
+    :ivar booking: what its key holds for it; ``None`` for a sender without a key of its own.
     """
 
     parsed: Parsed
@@ -56,6 +62,12 @@ class Work:
     dropped: tuple[str, ...] = ()
     headers: dict[str, str] = attrs.field(factory=dict)
     limits: CallLimits = NO_LIMITS
+    booking: Booking | None = None
+
+    async def settle(self) -> None:
+        """Count the cost, once all calls of the request have ended."""
+        if self.booking is not None:
+            await self.booking.settle()
 
     @property
     def is_plan(self) -> bool:
@@ -89,21 +101,23 @@ class Work:
 
 
 class Service:
-    """Calls models over one deck."""
+    """Calls models over one deck.
 
-    def __init__(self, deck: Helmdeck, settings: GatewaySettings) -> None:
+    :param memory: what is remembered of conversations.
+    """
+
+    def __init__(self, deck: Helmdeck, settings: GatewaySettings, memory: Memory) -> None:
         self.deck = deck
         self.settings = settings
-        self.targets = Targets(deck, settings.models)
-        self.opaque = OpaqueStore()
-        self.narrower = Narrower(deck)
+        self.memory = memory
+        self.targets = Targets(deck, settings.aliases)
+        self.narrower = Narrower(deck, memory.choices)
         self._limits = CallLimits(deadline_s=settings.deadline_s) if settings.deadline_s else NO_LIMITS
 
-    def prepare(self, parsed: Parsed, family: str, principal: Principal, *, narrows_tools: bool = True) -> Work:
+    def prepare(self, parsed: Parsed, family: str, principal: Principal) -> Work:
         """Return the request to send.
 
         :param family: the plugin that speaks the client's dialect.
-        :param narrows_tools: ``False`` sends all tools, whatever the settings say.
         :raises Problem: the sender may not use the model.
         """
         name = parsed.request.model or self.deck.runtime.config.model
@@ -114,12 +128,15 @@ class Service:
                 parsed=parsed, request=parsed.request, name=name, principal=principal, record=CallRecord(),
                 dropped=dropped, limits=self._limits,
             )  # fmt: skip
-        target = self.targets.find(name)
+        target = self.targets.find(name, lambda: _start_of(parsed.request, principal))
         native = parsed.native
         if principal.models is not None:  # routers such as OpenRouter would call other models
             native = {field: value for field, value in native.items() if field not in MODEL_FIELDS}
         extra, left_out = extra_fields(family, target, native, parsed.shared)
         left_out = (*left_out, *(field for field in parsed.native if field not in native))
+        limits = self._limits
+        if target.fallbacks is not None:
+            limits = attrs.evolve(limits, fallbacks=target.fallbacks)
         work = Work(
             parsed=parsed,
             request=attrs.evolve(parsed.request, model=target.model, extra=extra),
@@ -127,23 +144,42 @@ class Service:
             principal=principal,
             record=CallRecord(),
             dropped=(*parsed.dropped, *left_out),
-            limits=self._limits,
+            limits=limits,
         )
-        is_narrowed = self.settings.narrows_tools if principal.narrows_tools is None else principal.narrows_tools
-        if (
-            narrows_tools
-            and is_narrowed
-            and work.request.tools
-            and (narrowed := self.narrower.narrow(work.request)) is not None
-        ):
-            work.request = attrs.evolve(work.request, tools=narrowed.tools)
-            work.record.tools, work.record.emit = narrowed.record, self.deck.runtime.emit
-            work.headers["x-helmdeck-tools"] = listed([narrowed.summary])
-            if narrowed.left_out:
-                work.headers["x-helmdeck-tools-left-out"] = listed(narrowed.left_out)
         if work.enforced_schema is not None:
             work.dropped = (*work.dropped, *_not_in_questions(work.request))
         return work
+
+    async def narrow_tools(self, work: Work) -> None:
+        """Leave out what exceeds the budget of the model, unless the settings or the sender's say otherwise."""
+        principal = work.principal
+        is_narrowed = self.settings.narrows_tools if principal.narrows_tools is None else principal.narrows_tools
+        if not is_narrowed or work.is_plan:
+            return
+        narrowed = await self.narrower.narrow(work.request, principal.caller)
+        if narrowed is None:
+            return
+        work.request = attrs.evolve(work.request, tools=narrowed.tools)
+        work.record.tools = narrowed.record
+        work.headers["x-helmdeck-tools"] = listed([narrowed.summary])
+        if narrowed.left_out:
+            work.headers["x-helmdeck-tools-left-out"] = listed(narrowed.left_out)
+
+    async def admit(self, work: Work, ledger: Ledger) -> None:
+        """Admit a request within the limits of its key.
+
+        :raises Problem: a limit is reached.
+        """
+        if (key := work.principal.key) is None:
+            return
+        request = work.request
+        tokens = input_tokens(request)
+        model, most = request.model, request.max_tokens
+        if work.is_plan:
+            model, most = self.deck.runtime.config.model, None
+            tokens += ledger.pricing.plan_tokens(model)
+        work.booking = await ledger.admit(key, model, tokens, most, work.limits.fallbacks)
+        work.record.spend = work.booking.spend
 
     async def complete(self, work: Work) -> ChatResponse:
         """Make a call and return the whole response.
@@ -155,10 +191,10 @@ class Service:
         if (schema := work.enforced_schema) is not None:
             return await self._decoded(work, schema)
         response = await self.deck.acomplete(work.request, caller=work.principal.caller, limits=work.limits)
-        return self.finished(work, response)
+        return self.finished(work, await self._not_silent(work, response))
 
-    async def stream(self, work: Work) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
-        """Make a call: yield the deltas, and last the response.
+    async def stream(self, work: Work) -> AsyncGenerator[Sequence[ChatDelta] | ChatResponse, None]:
+        """Make a call: yield the deltas in batches, and last the response.
 
         Plans and structured output are checked as a whole before their first delta.
 
@@ -167,12 +203,30 @@ class Service:
         if work.is_plan or work.enforced_schema is not None:
             yield await self.complete(work)
             return
-        chunks = self.deck.astream(work.request, caller=work.principal.caller, limits=work.limits)
+        chunks = self.deck.astream_batches(work.request, caller=work.principal.caller, limits=work.limits)
+        start = LeadingWhitespace()
         try:
             async for chunk in chunks:
-                yield self.finished(work, chunk) if isinstance(chunk, ChatResponse) else chunk
+                if isinstance(chunk, ChatResponse):
+                    yield self.finished(work, await self._not_silent(work, chunk))
+                elif deltas := start.feed(chunk, work.record.attempts):
+                    yield deltas
         finally:
             await chunks.aclose()
+
+    async def _not_silent(self, work: Work, response: ChatResponse) -> ChatResponse:
+        """Return the response; where it leaves the result of a tool without an answer, that of a second call."""
+        if not is_silent(work.request, response):
+            return response
+        record = work.record
+        first = record.call_id, record.model, record.attempts
+        record.call_id = ""
+        try:
+            again = await self.deck.acomplete(nudged(work.request), caller=work.principal.caller, limits=work.limits)
+        except CallFailed:  # no model has anything to add
+            record.call_id, record.model, record.attempts = first
+            return response
+        return with_usage(again, response.usage)
 
     def finished(self, work: Work, response: ChatResponse) -> ChatResponse:
         """Return a response as clients get it: with tool calls that the model wrote as text, and with valid JSON."""
@@ -182,11 +236,6 @@ class Service:
         if response.downgrades:
             work.headers["x-helmdeck-downgrades"] = listed(response.downgrades)
         return response
-
-    def remember(self, response: ChatResponse, ids: Iterable[str]) -> None:
-        """Remember what the provider wants back with this turn, by ids that clients send back."""
-        if response.opaque:
-            self.opaque.keep((*(call.id for call in response.tool_calls), *ids), response.opaque)
 
     def _with_tool_calls(self, request: ChatRequest, response: ChatResponse) -> ChatResponse:
         """Convert tool calls that a model wrote as text, and leave them out of the text."""
@@ -248,6 +297,16 @@ class Service:
             usage=plan.usage,
             served_model=plan.served_model or plan.model,
         )
+
+
+def _start_of(request: ChatRequest, principal: Principal) -> bytes:
+    """What stays the same in all turns of a conversation: its caller, and its messages up to the first one of the user."""
+    texts = [principal.caller]
+    for message in request.messages:
+        texts.append(message.text)
+        if message.role is Role.USER:
+            break
+    return "\n".join(texts).encode("utf-8", "replace")
 
 
 def _not_in_questions(request: ChatRequest) -> Iterable[str]:

@@ -8,31 +8,60 @@ from typing import Any
 import attrs
 
 from helmdeck_core import EMPTY, ConfigError, Mistake, SecretRef, above_zero, read_options
+from helmdeck_gateway.aliases import Alias, read_aliases
+from helmdeck_gateway.stores import SCHEMES
+
+AT_MOST: Mapping[str, int] = {"port": 65_535, "workers": 256}
+"""Upper limits of settings."""
+REFERENCES = ("env", "file")
+"""Kinds of references to secrets."""
 
 
 @attrs.frozen(kw_only=True)
 class GatewaySettings:
     """The keys of ``[gateway]``.
 
-    :ivar models: model ids by the name that clients send; ``*`` for every name without a provider.
+    :ivar host: the host to listen on.
+    :ivar port: the port to listen on; 0 for any free one.
+    :ivar workers: processes that serve requests.
+    :ivar models: by the name that clients send: a model id, a list of them (the first one and its fallbacks), or a table of
+        weights; ``*`` for every name without a provider.
     :ivar key: reference to the key that clients send: ``env:NAME`` or ``file:PATH``; left out: none is required.
+    :ivar store: where keys, limits, spend and conversations are kept: ``sqlite:PATH``, ``postgresql://…``, ``redis://…``, or a reference to such a
+        URL: ``env:NAME`` or ``file:PATH``; left out: ``gateway.db`` in the data directory, and memory for the conversations of a
+        single process.
+    :ivar requires_keys: requests need a key even before the first one is created.
     :ivar deadline_s: seconds until a request ends; 0 is the deadline of ``[recovery]``.
     :ivar ping_s: seconds without output after which a stream gets a keep-alive, and its headers, if they are not sent yet.
     :ivar max_request_bytes: size of a request body.
-    :ivar max_requests: requests under way; more are answered with 429.
+    :ivar max_requests: requests under way in one process; more are answered with 429.
+    :ivar header_s: seconds until the head of a request must be complete, and that a client may take to read a part of a
+        response.
+    :ivar body_s: seconds until the body of a request must be complete.
+    :ivar keep_alive_s: seconds that a connection without a request stays open.
     :ivar narrows_tools: tools beyond the catalog limit of the model's budget are left out of a request.
-    :ivar max_stored_responses: responses that ``previous_response_id`` can name.
+    :ivar max_stored_responses: responses that ``previous_response_id`` can name, where they are kept in memory.
+    :ivar stored_days: days that stored responses and the data of conversations are kept.
     :ivar drain_s: seconds that requests under way get when the server stops.
     """
 
-    models: Mapping[str, str] = EMPTY
+    host: str = "127.0.0.1"
+    port: int = 8930
+    workers: int = attrs.field(default=1, validator=above_zero)
+    models: Mapping[str, Any] = EMPTY
     key: SecretRef | None = None
+    store: str | None = attrs.field(default=None, repr=False)  # it may have a password
+    requires_keys: bool = False
     deadline_s: float = 0.0
     ping_s: float = attrs.field(default=10.0, validator=above_zero)
     max_request_bytes: int = attrs.field(default=32_000_000, validator=above_zero)
     max_requests: int = attrs.field(default=1_024, validator=above_zero)
+    header_s: float = attrs.field(default=20.0, validator=above_zero)
+    body_s: float = attrs.field(default=60.0, validator=above_zero)
+    keep_alive_s: float = attrs.field(default=75.0, validator=above_zero)
     narrows_tools: bool = True
     max_stored_responses: int = attrs.field(default=2_000, validator=above_zero)
+    stored_days: float = attrs.field(default=30.0, validator=above_zero)
     drain_s: float = 30.0
 
     @classmethod
@@ -41,12 +70,43 @@ class GatewaySettings:
 
         :raises ConfigError: with every mistake.
         """
-        settings = read_options(options, cls, "gateway")
-        mistakes = [
-            Mistake(f"gateway.models.{name}", "not a model id", repr(model), "provider/model")
-            for name, model in settings.models.items()
-            if "/" not in model.strip("/")
-        ]
+        mistakes: list[Mistake] = []
+        models = options.get("models", {})
+        settings = cls()
+        try:
+            settings = read_options(
+                {**options, "models": {}} if isinstance(models, Mapping) else options, cls, "gateway"
+            )
+        except ConfigError as exc:
+            mistakes += exc.mistakes
+        if isinstance(models, Mapping):
+            mistakes += read_aliases(models)[1]
+        for name, most in AT_MOST.items():
+            if isinstance(value := options.get(name), int) and value > most:
+                mistakes.append(Mistake(f"gateway.{name}", "too high", repr(value), f"at most {most:,}"))
+        store = options.get("store")
+        scheme = store.partition(":")[0] if isinstance(store, str) else "sqlite"
+        if scheme not in (*SCHEMES, *REFERENCES):
+            allowed = "sqlite:PATH, postgresql://..., redis://..., env:NAME, file:PATH"
+            mistakes.append(Mistake("gateway.store", "not a store", repr(scheme[:20]), allowed))
         if mistakes:
             raise ConfigError(tuple(mistakes))
-        return settings
+        return attrs.evolve(settings, models=models)
+
+    @property
+    def aliases(self) -> Mapping[str, Alias]:
+        """The aliases by the name that clients send."""
+        return read_aliases(self.models)[0]
+
+    def store_url(self) -> str | None:
+        """Return the URL of the store; ``None`` if none is configured.
+
+        :raises ConfigError: its reference cannot be read.
+        """
+        kind, _, target = (self.store or "").partition(":")
+        if kind not in REFERENCES:
+            return self.store
+        url = SecretRef(kind, target).read()
+        if url is None:
+            raise ConfigError((Mistake("gateway.store", "cannot be read", f"{kind}:{target}"),))
+        return url

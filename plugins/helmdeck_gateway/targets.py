@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
-from helmdeck_core import EMPTY, Helmdeck, ProviderSpec
+from helmdeck_core import EMPTY, Helmdeck, InvalidRequest, Mistake, ProviderPool, ProviderSpec, Runtime
+from helmdeck_gateway.aliases import Alias, Chain
+
+MAX_NAMES: Final = 1_024
+"""Names of models whose targets are kept."""
 
 ANTHROPIC_EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
@@ -18,40 +24,57 @@ class Target:
 
     :ivar model: the model id that is called first.
     :ivar families: the plugins that provide the models of the fallback chain, such as ``openai`` or ``anthropic``.
+    :ivar fallbacks: the models that are called after it fails; ``None`` for those of ``[fallback]``.
     """
 
     model: str
     families: frozenset[str]
+    fallbacks: tuple[str, ...] | None = None
 
 
 class Targets:
     """Resolves model names.
 
-    :param aliases: model ids by the name that clients send.
+    :param aliases: by the name that clients send.
     """
 
-    def __init__(self, deck: Helmdeck, aliases: Mapping[str, str] = EMPTY) -> None:
+    def __init__(self, deck: Helmdeck, aliases: Mapping[str, Alias] = EMPTY) -> None:
         self._deck = deck
         self._aliases = dict(aliases)
         self._targets: dict[str, Target] = {}
+        self._chosen: dict[Chain, Target] = {}
 
     @property
-    def aliases(self) -> Mapping[str, str]:
-        """Model ids by alias."""
+    def aliases(self) -> Mapping[str, Alias]:
+        """The aliases by name."""
         return self._aliases
 
-    def find(self, name: str) -> Target:
-        """Return the target for a client's model name; unknown names fail later, with suggestions."""
+    def find(self, name: str, seed: Callable[[], bytes] | None = None) -> Target:
+        """Return the target for a client's model name; unknown names fail later, with suggestions.
+
+        :param seed: returns what chooses among models with weights, so that a conversation keeps its model; random by default.
+        """
         found = self._targets.get(name)
-        if found is None:
-            model = self._aliases.get(name) or name or self._deck.runtime.config.model
-            if "/" not in model and "*" in self._aliases:  # such as the names that coding agents insist on
-                model = self._aliases["*"]
-            families = {self._family(each) for each in self._deck.runtime.chain(model)}
-            found = Target(model=model, families=frozenset(families))
-            if len(self._targets) < 1_024:  # names come from clients
+        if found is not None:
+            return found
+        alias = self._aliases.get(name)
+        model = name or self._deck.runtime.config.model
+        if alias is None and "/" not in model:  # such as the names that coding agents insist on
+            alias = self._aliases.get("*")
+        if alias is None or len(alias.chains) == 1:
+            found = self._target(Chain(model=model) if alias is None else alias.chains[0])
+            if len(self._targets) < MAX_NAMES:  # names come from clients
                 self._targets[name] = found
-        return found
+            return found
+        chain = alias.choose(_share_of(seed()) if seed is not None else random.random())  # noqa: S311 - no secret
+        if chain not in self._chosen:
+            self._chosen[chain] = self._target(chain)
+        return self._chosen[chain]
+
+    def _target(self, chain: Chain) -> Target:
+        models = self._deck.runtime.chain(chain.model, chain.fallbacks)
+        families = frozenset(self._family(each) for each in models)
+        return Target(model=chain.model, families=families, fallbacks=chain.fallbacks)
 
     def _family(self, model: str) -> str:
         """The plugin that provides a model; every wire format is one plugin."""
@@ -63,6 +86,18 @@ class Targets:
         if kind not in specs and config is not None and config.base_url:
             kind = next((name for name, each in specs.items() if each.value.is_generic), kind)
         return specs[kind].plugin if kind in specs else ""
+
+
+def alias_mistakes(runtime: Runtime, aliases: Mapping[str, Alias]) -> Iterator[Mistake]:
+    """Yield a mistake for each model of an alias whose provider does not exist."""
+    registry = ProviderPool(runtime).registry
+    for name, alias in aliases.items():
+        for model in alias.models:
+            try:
+                registry.check(model)
+            except InvalidRequest as exc:
+                allowed = f"a model of {', '.join(registry.names)}"
+                yield Mistake(f"gateway.models.{name}", exc.headline, repr(model), allowed)
 
 
 # -- fields beyond those of a ChatRequest ----------------------------------------------------------------------
@@ -77,11 +112,13 @@ _WRITERS: Mapping[str, Mapping[str, Callable[[Any], Mapping[str, Any]]]] = {
         "top_p": lambda value: {"top_p": value},
         "effort": lambda value: {"reasoning_effort": value},
         "parallel_tool_calls": lambda value: {"parallel_tool_calls": value},
+        "prompt_cache_key": lambda value: {"prompt_cache_key": value},
     },
     "responses": {
         "top_p": lambda value: {"top_p": value},
         "effort": lambda value: {"reasoning": {"effort": value}},
         "parallel_tool_calls": lambda value: {"parallel_tool_calls": value},
+        "prompt_cache_key": lambda value: {"prompt_cache_key": value},
     },
     "anthropic": {"effort": _effort_of_messages},
 }
@@ -125,7 +162,7 @@ _SHOWN: Mapping[str, Mapping[str, str]] = {
 }
 _COMMON = frozenset(
     (
-        "top_p", "reasoning_effort", "parallel_tool_calls", "reasoning.effort", "output_config.effort",
+        "top_p", "reasoning_effort", "parallel_tool_calls", "prompt_cache_key", "reasoning.effort", "output_config.effort",
         "tool_choice.disable_parallel_tool_use",
     )
 )  # fmt: skip
@@ -138,6 +175,11 @@ def _without_common_name(native: Mapping[str, Any]) -> Iterator[str]:
             yield from (each for key in value if (each := f"{name}.{key}") not in _COMMON)
         elif name not in _COMMON:
             yield name
+
+
+def _share_of(seed: bytes) -> float:
+    """A number from 0 to below 1 that depends on the seed alone."""
+    return int.from_bytes(hashlib.blake2b(seed, digest_size=6).digest()) / 2**48
 
 
 def listed(names: Sequence[str]) -> str:

@@ -26,11 +26,10 @@ from helmdeck_core import (
     ToolDefinition,
     TrimRecord,
 )
+from helmdeck_gateway.tool_choices import ToolChoices
 
 MAX_INDEXES: Final = 64
 """Sets of tools whose ranking index is kept."""
-MAX_CONVERSATIONS: Final = 10_000
-"""Conversations whose tools are remembered."""
 MAX_DESCRIPTION: Final = 320
 """Characters of a shortened description of a tool; of a parameter, a quarter."""
 
@@ -62,14 +61,17 @@ class Narrowed:
 
 
 class Narrower:
-    """Narrows the tools of requests."""
+    """Narrows the tools of requests.
 
-    def __init__(self, deck: Helmdeck) -> None:
+    :param choices: the tools that conversations have sent.
+    """
+
+    def __init__(self, deck: Helmdeck, choices: ToolChoices | None = None) -> None:
         self._deck = deck
+        self._choices = choices or ToolChoices()
         self._indexes: collections.OrderedDict[bytes, RankIndex | None] = collections.OrderedDict()
-        self._sent: collections.OrderedDict[bytes, tuple[str, ...]] = collections.OrderedDict()
 
-    def narrow(self, request: ChatRequest) -> Narrowed | None:
+    async def narrow(self, request: ChatRequest, caller: str = "") -> Narrowed | None:
         """Return the tools that fit the budget of the requested model; ``None`` if all of them do."""
         limit = self._deck.budget(request.model).budget.max_catalog_bytes
         if limit is None or len(request.tools) < 2:
@@ -84,14 +86,16 @@ class Narrower:
             steps.append(step)
             if size_of(tools) <= limit:
                 return Narrowed(tools=tools, record=_record(before, tools, steps, 0))
-        names = self._chosen(request, tools, limit)
+        names = await self._chosen(request, tools, limit, caller)
         kept = tuple(tool for tool in tools if tool.name in names)
         left_out = tuple(tool.name for tool in tools if tool.name not in names)
         if left_out:
             steps.append("tools.selection")
         return Narrowed(tools=kept, record=_record(before, kept, steps, len(left_out)), left_out=left_out)
 
-    def _chosen(self, request: ChatRequest, tools: Sequence[ToolDefinition], limit: int) -> frozenset[str]:
+    async def _chosen(
+        self, request: ChatRequest, tools: Sequence[ToolDefinition], limit: int, caller: str
+    ) -> frozenset[str]:
         """The names of the tools to send: those in use, the best ones for the request, and those that were sent before."""
         known = {tool.name: len(_encode(_data(tool))) + 1 for tool in tools}
         used = [call.name for message in request.messages for call in message.tool_calls]
@@ -99,9 +103,10 @@ class Narrower:
             used.append(request.tool_choice)
         users = [message.text for message in request.messages if message.role is Role.USER and message.text.strip()]
         digest = hashlib.blake2b(_encode([_data(tool) for tool in tools]), digest_size=16)
-        key = hashlib.blake2b(digest.digest() + (users[0] if users else "").encode("utf-8", "replace"), digest_size=16)
+        start = (users[0] if users else "").encode("utf-8", "replace")
+        key = hashlib.blake2b(digest.digest() + start, digest_size=16).hexdigest()
         ranked = self._ranked(digest.digest(), tools, users[-1] if users else "")
-        before = self._sent.get(key.digest(), ())
+        before = await self._choices.find(key, caller)
         # The best ones come before those of earlier turns, which keep their places while there is room.
         wanted = dict.fromkeys(name for name in (*used, *ranked[:2], *before, *ranked) if name in known)
         chosen: list[str] = []
@@ -110,10 +115,8 @@ class Narrower:
             if known[name] <= left or name in used:
                 chosen.append(name)
                 left -= known[name]
-        self._sent[key.digest()] = tuple(chosen)
-        self._sent.move_to_end(key.digest())
-        while len(self._sent) > MAX_CONVERSATIONS:
-            self._sent.popitem(last=False)
+        if (choice := tuple(chosen)) != before:
+            await self._choices.keep(key, caller, choice)
         return frozenset(chosen)
 
     def _ranked(self, key: bytes, tools: Sequence[ToolDefinition], text: str) -> Sequence[str]:

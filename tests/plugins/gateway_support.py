@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from helmdeck_gateway import Gateway, GatewaySettings
+from helmdeck_gateway.live_gateway import LiveGateway
 from helmdeck_gateway.server import Address, http_server
-from helmdeck_testing import FailingServer, ScriptedAnswer, make_deck
+from helmdeck_testing import OPENAI_CHAT, FailingServer, ScriptedAnswer, make_deck
 
 
 class Answer(NamedTuple):
@@ -51,6 +52,47 @@ class Running:
         return self.send("/v1/chat/completions", body)
 
 
+class AppRequest:
+    """One request to an ASGI application, without a socket.
+
+    :ivar has_text: is set when the client gets a text that contains ``once``.
+    """
+
+    def __init__(self, app, path, body=None, method="POST", headers=()):
+        self.scope = {
+            "type": "http", "method": method, "path": path, "query_string": b"", "root_path": "",
+            "headers": [(name.encode(), value.encode()) for name, value in dict(headers).items()],
+        }  # fmt: skip
+        self._app = app
+        self._received = [{"type": "http.request", "body": json.dumps(body or {}).encode(), "more_body": False}]
+        self._parts = []
+        self.has_text = asyncio.Event()
+
+    async def receive(self):
+        """Return the request; the client stays."""
+        return self._received.pop() if self._received else await asyncio.Event().wait()
+
+    async def send(self, message):
+        """Take a part of the response."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = {name.decode(): value.decode() for name, value in message["headers"]}
+        else:
+            self._parts.append(message["body"])
+            if b"once" in message["body"]:
+                self.has_text.set()
+
+    async def sent(self):
+        """Wait for the whole response."""
+        await self._app(self.scope, self.receive, self.send)
+        return self
+
+    @property
+    def raw(self):
+        """The body of the response."""
+        return b"".join(self._parts)
+
+
 def events_of(raw: bytes):
     """The data of server-sent events; ``[DONE]`` as a string, and comments left out."""
     for block in raw.decode().split("\n\n"):
@@ -60,19 +102,18 @@ def events_of(raw: bytes):
 
 
 @contextlib.contextmanager
-def running_gateway(*plugins, config=None, settings=None, authoriser=None):
+def running_gateway(*plugins, config=None, settings=None, authoriser=None, store=None):
     """Run a gateway over a new deck within a ``with`` block."""
     config = {**(config or {}), "events": {"sinks": ["gateway"], **(config or {}).get("events", {})}}
     deck = make_deck(*plugins, config=config)
     options = settings or GatewaySettings.read(deck.runtime.config.gateway)
-    gateway = Gateway(deck, options, authoriser=authoriser)
+    gateway = Gateway(deck, options, authoriser=authoriser, store=store)
     listener = Address(port=0).listen()
-    server = http_server(gateway)
 
     async def serve() -> None:
-        async with deck:
-            await server.serve(sockets=[listener])
+        await server.serve(sockets=[listener])
 
+    server = http_server(LiveGateway(gateway))
     thread = threading.Thread(target=lambda: asyncio.run(serve()), name="gateway")
     thread.start()
     try:
@@ -126,6 +167,26 @@ class FormatServer(FailingServer):
         if not self.server_format.wants_stream(request):
             return self.server_format.whole(self.answer)
         return self._streamed(self.server_format.events(self.answer))
+
+
+class HeldServer(FormatServer):
+    """Sends the first half of every streamed answer to ``long``, and the rest when it is released."""
+
+    def __init__(self):
+        super().__init__(OPENAI_CHAT, ScriptedAnswer(text="once upon a time"))
+        self.release = threading.Event()
+
+    def respond(self, request):
+        """Return the answer."""
+        if request.body["model"] != "long":
+            return super().respond(request)
+        return self._streamed(self._held(list(self.server_format.events(self.answer))))
+
+    def _held(self, events):
+        for number, event in enumerate(events):
+            if number == len(events) // 2:
+                assert self.release.wait(30)
+            yield event
 
 
 class Read(NamedTuple):

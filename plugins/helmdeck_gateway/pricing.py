@@ -1,0 +1,228 @@
+"""What requests cost: upper estimates before a call, and the cost of its attempts as their events report them.
+
+Providers charge for attempts that fail, and some of them report no usage. Where the usage of a request is unknown, its upper
+estimate counts, so that spend is never too low. A model without a known price counts as 0, and is reported as unpriced.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from helmdeck_core import (
+    Attempt,
+    AttemptEnded,
+    ChatRequest,
+    ContinuationAttempt,
+    Event,
+    FailureClass,
+    Helmdeck,
+    ImagePart,
+    RequestSent,
+    TextPart,
+    Usage,
+)
+from helmdeck_gateway.stores.records import to_nusd
+
+ASCII_PER_TOKEN: Final = 3.0
+"""Characters of ASCII text per token, a low estimate: English prose has 4 to 4.8, code and JSON about 3.3."""
+
+BYTES_PER_TOKEN: Final = 2.0
+"""UTF-8 bytes of other text per token, a low estimate."""
+
+IMAGE_TOKENS: Final = 2_000
+"""Tokens of an image, a high estimate."""
+
+MESSAGE_TOKENS: Final = 8
+"""Tokens of the frame of a message."""
+
+PLAN_TOKENS: Final = 2_000
+"""Tokens of the instructions of a plan, a high estimate."""
+
+FREE_CAUSES: Final = frozenset(("unreachable", "no_key", "misconfigured", "cost_limit"))
+"""Sub-causes of failures before the provider got a request."""
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+_NO_USAGE: Final = Usage()
+
+
+def text_tokens(text: str) -> int:
+    """Return a high estimate of the tokens of a text."""
+    if text.isascii():
+        return math.ceil(len(text) / ASCII_PER_TOKEN)
+    return math.ceil(len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN)
+
+
+def input_tokens(request: ChatRequest) -> int:
+    """Return a high estimate of the input tokens of a request."""
+    tokens = MESSAGE_TOKENS
+    for message in request.messages:
+        tokens += MESSAGE_TOKENS + sum(text_tokens(call.name + call.arguments) for call in message.tool_calls)
+        for part in message.parts:
+            if isinstance(part, TextPart):
+                tokens += text_tokens(part.text)
+            elif isinstance(part, ImagePart):
+                tokens += IMAGE_TOKENS
+    for tool in request.tools:
+        tokens += text_tokens(tool.name + tool.description) + math.ceil(
+            len(_encode(tool.input_schema)) / ASCII_PER_TOKEN
+        )
+    if request.response_format is not None and request.response_format.schema:
+        tokens += math.ceil(len(_encode(request.response_format.schema)) / ASCII_PER_TOKEN)
+    return tokens
+
+
+class Pricing:
+    """The prices of a deck."""
+
+    def __init__(self, deck: Helmdeck) -> None:
+        self._deck = deck
+
+    def cost_usd(self, model: str, usage: Usage) -> float | None:
+        """Return the US dollars for the usage of a model; ``None`` if its price is unknown."""
+        return self._deck.runtime.pricer.cost_usd(self._deck.budget(model).budget, model, usage)
+
+    def has_prices(self, model: str, fallbacks: tuple[str, ...] | None = None) -> bool:
+        """Return whether the prices of a model and of its fallbacks are known."""
+        million = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
+        return all(self.cost_usd(each, million) is not None for each in self._deck.runtime.chain(model, fallbacks))
+
+    def output_tokens(self, model: str, max_tokens: int | None) -> int:
+        """Return the most output tokens of a request: its own limit, or that of the model's budget."""
+        budget = self._deck.budget(model).budget
+        return budget.max_tokens if max_tokens is None else max_tokens
+
+    def is_hidden(self, model: str) -> bool:
+        """Return whether a model may generate reasoning that is not streamed."""
+        return self._deck.budget(model).budget.is_hybrid_reasoning
+
+    def plan_tokens(self, model: str) -> int:
+        """Return a high estimate of the input tokens of a plan, without the request."""
+        limit = self._deck.budget(model).budget.max_catalog_bytes
+        if limit is None:
+            limit = len(_encode([entry.data for entry in self._deck.catalog.entries]))
+        return PLAN_TOKENS + math.ceil(limit / ASCII_PER_TOKEN)
+
+
+class Spend:
+    """The spend of one request of the gateway, by the events of its calls.
+
+    :param tokens: a high estimate of the input tokens.
+    :param raised: called when the spend may exceed what it was so far.
+    :ivar is_unpriced: the price of a model that answered is unknown.
+    :ivar streamed: characters that the client was sent.
+    """
+
+    def __init__(self, pricing: Pricing, tokens: int, max_tokens: int | None, raised: Callable[[], None]) -> None:
+        self._pricing = pricing
+        self._tokens = tokens
+        self._max_tokens = max_tokens
+        self._raised = raised
+        self._lock = threading.Lock()  # events may come from threads of a pack
+        self._usd = 0.0
+        self._open: dict[str, tuple[str, float, int]] = {}  # model, upper estimate and output limit, by call id
+        self.is_unpriced = False
+        self.streamed = 0
+
+    @property
+    def held_nusd(self) -> int:
+        """What the request costs at most, as far as it is known: ended attempts, and the estimates of open ones."""
+        with self._lock:
+            return to_nusd(self._usd + sum(usd for _, usd, _ in self._open.values()))
+
+    def first_nusd(self, model: str) -> int:
+        """Return what the first attempt costs at most."""
+        return to_nusd(self._most_usd(model, self._pricing.output_tokens(model, self._max_tokens)))
+
+    def handle(self, event: Event) -> None:
+        """Take note of an event of a call."""
+        match event:
+            case RequestSent():
+                self._begin(event.call_id, event.model, event.max_tokens)
+            case ContinuationAttempt():
+                self._continue(event.call_id, event.model, event.output_tokens)
+            case AttemptEnded():
+                self._end(event.call_id, event.outcome)
+            case _:
+                pass
+
+    @property
+    def final_nusd(self) -> int:
+        """The cost when all calls have ended; attempts without an end were aborted, so the provider reported no usage."""
+        with self._lock:
+            return to_nusd(self._usd + sum(self._aborted_usd(*each) for each in self._open.values()))
+
+    def _begin(self, call_id: str, model: str, max_tokens: int | None) -> None:
+        most = self._pricing.output_tokens(model, self._max_tokens if max_tokens is None else max_tokens)
+        with self._lock:
+            self._open[call_id] = (model, self._most_usd(model, most), most)
+        self._raised()
+
+    def _continue(self, call_id: str, model: str, so_far: int) -> None:
+        with self._lock:
+            _, usd, most = self._open.get(call_id, (model, 0.0, self._pricing.output_tokens(model, self._max_tokens)))
+            self._open[call_id] = (model, usd + self._most_usd(model, most, more=so_far), most)
+        self._raised()
+
+    def _end(self, call_id: str, attempt: Attempt) -> None:
+        with self._lock:
+            _, most_usd, most = self._open.pop(call_id, ("", 0.0, 0))
+            for request in attempt.requests:
+                if request.usage == _NO_USAGE and request.cause not in _FREE:
+                    self._usd += self._most_usd(attempt.model, most)
+            if attempt.cost_usd is not None:
+                self._usd += max(attempt.cost_usd, self._estimated_usd(attempt) if attempt.is_estimated else 0.0)
+            elif attempt.usage != _NO_USAGE:
+                self.is_unpriced = True
+            elif attempt.is_sent:
+                self._usd += self._unreported_usd(attempt, most_usd)
+
+    def _unreported_usd(self, attempt: Attempt, most_usd: float) -> float:
+        """The cost of an attempt for which the provider reported no usage."""
+        if attempt.stop_reason or attempt.raw_length:
+            is_empty = attempt.cause is not None and not attempt.raw_length
+            return self._estimated_usd(attempt) if attempt.raw_length or is_empty else most_usd
+        is_refused = attempt.status is not None and attempt.status >= 400
+        is_certain = is_refused or attempt.sub_cause in FREE_CAUSES or attempt.cause in _FREE
+        return 0.0 if is_certain else most_usd
+
+    def _estimated_usd(self, attempt: Attempt) -> float:
+        """The cost of a response by its length; the model's output may be longer than its text."""
+        tokens = max(math.ceil(attempt.raw_length / BYTES_PER_TOKEN), math.ceil(attempt.usage.output_tokens * 1.5))
+        return self._most_usd(attempt.model, tokens)
+
+    def _aborted_usd(self, model: str, most_usd: float, most: int) -> float:
+        """The cost of an attempt that was aborted: by what was streamed of it, where that is all the model generates."""
+        if not self.streamed or self._pricing.is_hidden(model):
+            return most_usd
+        tokens = min(most, math.ceil(self.streamed / BYTES_PER_TOKEN) + 50)  # a few more are on their way
+        return min(most_usd, self._most_usd(model, tokens))
+
+    def _most_usd(self, model: str, output: int, *, more: int = 0) -> float:
+        usage = Usage(input_tokens=self._tokens + more, output_tokens=output)
+        return self._pricing.cost_usd(model, usage) or 0.0
+
+
+_FREE: Final = frozenset((FailureClass.INVALID_REQUEST, FailureClass.AUTH_FAILED, FailureClass.CONTEXT_WINDOW_EXCEEDED))
+"""Failures of requests that no model processes."""
+
+
+def embedding_tokens(value: Any) -> int:
+    """Return a high estimate of the tokens of the field ``input`` of a request for vectors."""
+    if isinstance(value, str):
+        return text_tokens(value)
+    if isinstance(value, list):
+        return sum(1 if isinstance(each, int) else embedding_tokens(each) for each in value)
+    return 0
+
+
+def embedding_usage(body: Any, estimate: int) -> Usage:
+    """Return the usage that a response with vectors reports; the estimate if it reports none."""
+    usage = body.get("usage") if isinstance(body, Mapping) else None
+    counts = [usage.get(name) for name in ("prompt_tokens", "total_tokens")] if isinstance(usage, Mapping) else []
+    tokens = next((each for each in counts if isinstance(each, int) and each > 0), estimate)
+    return Usage(input_tokens=tokens).plausible()

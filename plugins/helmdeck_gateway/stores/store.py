@@ -1,0 +1,160 @@
+"""The interface of stores: documents with an owner and an end, keys of clients, and the accounts of keys.
+
+Every operation is one atomic step, also across processes and hosts, and does not block the event loop. A store belongs to the
+event loop that uses it first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Protocol
+
+import attrs
+
+from helmdeck_core import HelmdeckError
+from helmdeck_gateway.stores.records import Admission, KeyRecord, Limits, Open, Refusal, Usage
+
+MAX_DOCUMENTS = 10_000
+"""Documents that are kept of each kind; the oldest ones are removed first."""
+
+MAX_DOCUMENT_BYTES = 8_000_000
+"""A larger document is not stored."""
+
+
+@attrs.frozen
+class StoreError(HelmdeckError):
+    """The store cannot be opened or does not answer; the message has neither URL nor password."""
+
+    detail: str
+
+    def __str__(self) -> str:
+        return self.detail
+
+
+class DocumentStore(Protocol):
+    """Documents: bytes under a kind and a key, for one owner.
+
+    Owners are separate: two of them may use the same key, and neither sees the other's document.
+    """
+
+    async def put(self, kind: str, key: str, owner: str, data: bytes, ttl_s: float) -> None:
+        """Store a document in place of the owner's earlier one.
+
+        :param kind: a short constant, such as ``response``.
+        :param key: any string; keys may come from clients.
+        :param ttl_s: seconds after which the document is gone.
+        :raises StoreError: the store does not answer, or the document is larger than ``MAX_DOCUMENT_BYTES``.
+        """
+        ...
+
+    async def get(self, kind: str, key: str, owner: str) -> bytes | None:
+        """Return a document; ``None`` if the owner has none under the key.
+
+        :raises StoreError: the store does not answer.
+        """
+        ...
+
+    async def delete(self, kind: str, key: str, owner: str) -> bool:
+        """Delete a document; return whether there was one.
+
+        :raises StoreError: the store does not answer.
+        """
+        ...
+
+
+class KeyStore(Protocol):
+    """The keys of clients: their names, limits and hashes, never the secrets."""
+
+    async def save_key(self, record: KeyRecord) -> bool:
+        """Store a key in place of the previous version of its name.
+
+        :returns: ``False``, and nothing is stored, if the stored version is not ``record.version - 1`` (0: no key of the name).
+        :raises StoreError: the store does not answer.
+        """
+        ...
+
+    async def find_key(self, digest: str) -> KeyRecord | None:
+        """Return the key with the digest, revoked or not.
+
+        :raises StoreError: the store does not answer.
+        """
+        ...
+
+    async def list_keys(self) -> Sequence[KeyRecord]:
+        """Return all keys by name, revoked ones included.
+
+        :raises StoreError: the store does not answer.
+        """
+        ...
+
+
+class AccountStore(Protocol):
+    """The accounts of keys: calls under way, and requests and spend per day and month in UTC.
+
+    A call is admitted with an upper estimate of its cost, which is held until the call is settled with its cost. The lease of a
+    call is renewed while it runs. If its process is killed, the lease ends: the call no longer counts as under way, and what was
+    held counts as spent, so that spend is never too low.
+    """
+
+    async def admit(
+        self, account: str, call_id: str, limits: Limits, held_nusd: int, lease_s: float, *, now_s: float | None = None
+    ) -> Admission | Refusal:
+        """Admit a call if all limits allow it, and hold its estimated cost.
+
+        A spend limit refuses calls once what is spent and held has reached it. So the limit is exceeded at most by the estimate of
+        one call, or by what calls cost beyond their estimates. A refused call does not count against the rate.
+
+        :param call_id: unique; a call that is under way is admitted again without a change.
+        :param held_nusd: an upper estimate of the cost in nano US dollars.
+        :param lease_s: seconds until the call counts as lost, unless it is renewed.
+        :param now_s: seconds since 1970; by default the clock of the store.
+        :raises StoreError: the store does not answer.
+        """
+        ...
+
+    async def renew(self, account: str, calls: Sequence[Open], lease_s: float, *, now_s: float | None = None) -> None:
+        """Renew the leases of calls that are under way, and raise the held amounts where they are lower than the given ones.
+
+        :raises StoreError: the store does not answer.
+        """
+        ...
+
+    async def settle(self, account: str, call_id: str, cost_nusd: int, *, unpriced: bool = False) -> bool:
+        """End a call: its cost counts as spent in place of what was held, on the day on which it was admitted.
+
+        :param unpriced: the price of a model is unknown, so the cost is too low.
+        :returns: whether the call was not settled yet. A call whose lease had ended is corrected.
+        :raises StoreError: the store does not answer.
+        """
+        ...
+
+    async def usage(self, account: str, *, now_s: float | None = None) -> Usage:
+        """Return what an account has used.
+
+        :raises StoreError: the store does not answer.
+        """
+        ...
+
+
+class GatewayStore(DocumentStore, KeyStore, AccountStore, Protocol):
+    """The state of a gateway."""
+
+    async def aclose(self) -> None:
+        """Close all connections; idempotent."""
+        ...
+
+
+def document_id(kind: str, key: str, owner: str) -> str:
+    """Return the id under which a document is stored: a hash, since keys of clients may have any length and characters."""
+    return hashlib.sha256(ascii((kind, key, owner)).encode()).hexdigest()
+
+
+def checked(data: bytes) -> bytes:
+    """Return the data.
+
+    :raises StoreError: it is too large.
+    """
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise StoreError(f"a document of {len(data):,} bytes is not stored; the limit is {MAX_DOCUMENT_BYTES:,} bytes")
+    return data
