@@ -7,7 +7,8 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from helmdeck_core import Task, load_catalog_file
+from helmdeck_catalog_kit import load_catalog_file
+from helmdeck_core import Task
 from helmdeck_plugins.packs.constraints import plan_forms
 from helmdeck_plugins.packs.validation import StepChecker
 from helmdeck_plugins.providers.schema_dialects import DIALECTS, LLAMA_CPP_PYTHON

@@ -1,0 +1,1 @@
+"""Unmodified clients in front of failing models, with and without the gateway."""

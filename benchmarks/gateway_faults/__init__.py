@@ -1,0 +1,1 @@
+"""Failing upstreams behind the gateway: every fault, client API and fallback combined."""
