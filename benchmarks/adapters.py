@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 
 from benchmarks.contrib_wire import COHERE, CONVERSE, PLUGINS, frames
+from helmdeck_catalog_kit import read_catalog
 from helmdeck_core import (
     CallFailed,
     Catalog,
@@ -30,7 +31,6 @@ from helmdeck_core import (
     StreamStripper,
     Tier,
     Usage,
-    read_catalog,
     schema_problems,
 )
 from helmdeck_core.calls.provider_registry import ProviderRegistry

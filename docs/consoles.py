@@ -76,8 +76,10 @@ class Console:
         self._site = folder / "site-packages"
         self._work = folder / "work"
         self._work.mkdir()
-        # The tutorial copies this file in a block that is not executed.
-        shutil.copy(EXAMPLES / "announcement.txt", self._work)
+        # The tutorial copies this file in a block that is not executed; the README is read in a clone.
+        for place in (self._work, self._work / "docs" / "examples"):
+            place.mkdir(parents=True, exist_ok=True)
+            shutil.copy(EXAMPLES / "announcement.txt", place)
         self._own = {"HELMDECK_DATA_DIR": str(folder / "data")}
         self._names: dict[str, Any] = {"__name__": "__main__"}
         self._printed = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import inspect
 import itertools
@@ -387,9 +388,12 @@ def public_names(package: Any) -> dict[str, str]:
 
 def public_api() -> str:
     """Return the page of public names, grouped by module."""
+    import helmdeck_agent
+    import helmdeck_catalog_kit
     import helmdeck_command_kit
     import helmdeck_core
     import helmdeck_core.cli
+    import helmdeck_pack_kit
     import helmdeck_provider_kit
     import helmdeck_run_kit
 
@@ -400,8 +404,9 @@ def public_api() -> str:
         (
             "Import these names from `helmdeck_core`. Other public modules: `helmdeck_core.log` enables and disables log lines, "
             "`helmdeck_guards.redaction` redacts secrets, and `helmdeck_testing` is the test kit. At the end of this page, "
-            "`helmdeck_core.cli` and `helmdeck_command_kit` are for commands, `helmdeck_provider_kit` for HTTP providers, "
-            "`helmdeck_run_kit` for run engines and their programs. Everything else is private."
+            "`helmdeck_core.cli` and `helmdeck_command_kit` are for commands, `helmdeck_catalog_kit` for catalog sources, "
+            "`helmdeck_pack_kit` for packs, `helmdeck_provider_kit` for HTTP providers, `helmdeck_run_kit` for run engines and "
+            "their programs, and `helmdeck_agent` for agents. Everything else is private."
         ),
     ]
     for module, names in sorted(groups.items()):
@@ -414,8 +419,11 @@ def public_api() -> str:
         *parts,
         *_package(helmdeck_core.cli),
         *_package(helmdeck_command_kit),
+        *_package(helmdeck_catalog_kit),
+        *_package(helmdeck_pack_kit),
         *_package(helmdeck_provider_kit),
         *_package(helmdeck_run_kit),
+        *_package(helmdeck_agent),
     )
 
 
@@ -661,7 +669,7 @@ def commands() -> str:
                 action.help or "",
             )
             for action in parser._actions  # noqa: SLF001 - argparse has no public list
-            if action.dest != "help"
+            if action.dest != "help" and action.help != argparse.SUPPRESS
         ]
         parts += [f"## helmdeck {name}", f"{text[:1].upper()}{text[1:]}."]
         parts += [table(("option", "description"), options)] if options else []

@@ -11,10 +11,18 @@ import contextlib
 import json
 import socket
 import struct
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
-from helmdeck_testing.listener import LoopListener, connected
+try:
+    from helmdeck_testing.listener import LoopListener, connected
+except (
+    ModuleNotFoundError
+):  # other contestants run without Helmdeck; the module itself needs the standard library alone
+    sys.path.append(str(Path(__file__).resolve().parents[2] / "plugins" / "helmdeck_testing"))
+    from listener import LoopListener, connected  # type: ignore[no-redef, import-not-found]
 
 ANSWER = " ".join(
     f"{number}. The tide of day {number} rises at {number * 37 % 24}:{number * 17 % 60:02}." for number in range(1, 25)
@@ -116,7 +124,7 @@ class Upstream:
             status, headers = {**STATUSES, **KEY_STATUSES}[fault]
             writer.write(_whole(json.dumps({"error": {"message": "try later", "code": status}}), status, headers))
             return True
-        text = "" if fault == "empty answer" else _continuation(request)
+        text = "" if fault == "empty answer" else continuation(request)
         streams = bool(request.get("stream"))
         events = _events(text) if streams else [json.dumps(_completion(text)).encode()]
         head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-type: "
@@ -163,7 +171,7 @@ async def _delivered(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0)
 
 
-def _continuation(request: Mapping[str, Any]) -> str:
+def continuation(request: Mapping[str, Any]) -> str:
     """What the model writes: its answer, or the rest of it."""
     for message in reversed(request["messages"]):
         if message["role"] == "assistant" and message["content"]:

@@ -23,7 +23,8 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core import Catalog, read_catalog
+from helmdeck_catalog_kit import read_catalog
+from helmdeck_core import Catalog
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -109,7 +109,7 @@ def render(requests: int) -> tuple[str, str]:
 
 def _whole(case: replay.Case, groups: list[tuple[str, list[float]]]) -> Iterator[str]:
     yield "## Untrimmed catalog\n"
-    yield "Tier A, the example catalog of 70 entries and 36 KB.\n"
+    yield "Tier A, the example catalog of 70 entries and 38 KB.\n"
     yield _heading("provider")
     for rules in (ANTHROPIC, ANTHROPIC_HOUR, OPENAI, GEMINI):
         bills = [replay.replay(case, layout, rules, STEADY_S) for _, layout in LAYOUTS]

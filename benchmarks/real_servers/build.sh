@@ -43,4 +43,4 @@ LLAMA_CPP_LIB_PATH='$folder/srv/bin' exec '$folder/python/bin/python' -m llama_c
 EOF
 chmod +x llama-cpp-python
 echo "Both are ready:"
-echo "export HELMDECK_LLAMA_SERVER='$folder/srv/bin/llama-server' HELMDECK_LLAMA_CPP_PYTHON='$folder/llama-cpp-python'"
+echo "export BENCH_LLAMA_SERVER='$folder/srv/bin/llama-server' BENCH_LLAMA_CPP_PYTHON='$folder/llama-cpp-python'"

@@ -196,7 +196,7 @@ async def _complete(deck: Helmdeck, case: Case) -> ChatResponse:
 def _read(deck: Helmdeck, case: Case, response: ChatResponse) -> tuple[str, str]:
     """Decode a response; return the result and the message."""
     if case.schema is None:
-        return f"a response, {response.stop_reason}", ""
+        return f"a response, {response.stop_reason}{'' if response.is_complete else ', not complete'}", ""
     try:
         deck.decode(response.text, City, response.raw_stop_reason)
     except CallFailed as exc:

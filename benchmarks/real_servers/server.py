@@ -17,6 +17,7 @@ import attrs
 from benchmarks.real_servers.tiny_gguf import model
 
 READY_S = 60.0
+STOP_S = 10.0
 
 
 @attrs.frozen(kw_only=True)
@@ -48,13 +49,13 @@ PROGRAMS: Mapping[str, Program] = {
     for each in (
         Program(
             name="llama-server",
-            variable="HELMDECK_LLAMA_SERVER",
+            variable="BENCH_LLAMA_SERVER",
             options="-m {model} -c {context} --port {port} --parallel 1 --jinja --alias tiny -t 1 --host 127.0.0.1",
             ready="/health",
         ),
         Program(
             name="llama-cpp-python",
-            variable="HELMDECK_LLAMA_CPP_PYTHON",
+            variable="BENCH_LLAMA_CPP_PYTHON",
             options="--model {model} --n_ctx {context} --port {port} --model_alias tiny --n_threads 1 --host 127.0.0.1",
             ready="/v1/models",
         ),
@@ -87,6 +88,10 @@ def serve(program: Program, kind: str, folder: Path, *, context: int) -> Iterato
             yield f"http://127.0.0.1:{port}/v1"
         finally:
             process.terminate()
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:  # llama-server sometimes hangs while it shuts down
+                process.kill()
 
 
 def _await_ready(url: str, process: subprocess.Popen[bytes]) -> None:

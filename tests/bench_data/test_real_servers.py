@@ -52,7 +52,7 @@ EXPECTED = {
         "messages is a string": "invalid_request/",  # HTTP 500
         "n=2": CUT,
         "max_completion_tokens": CUT,
-        "stream cut because a second request came in (interrupt_requests, on by default)": "Unknown",
+        "stream cut because a second request came in (interrupt_requests, on by default)": "provider_unavailable/cut_body",
     },
     "llama-server": {
         **ALWAYS,

@@ -14,6 +14,7 @@ PACKAGES = (
     "helmdeck_core",
     "helmdeck_guards",
     "helmdeck_agent",
+    "helmdeck_catalog_kit",
     "helmdeck_command_kit",
     "helmdeck_gateway",
     "helmdeck_history_kit",

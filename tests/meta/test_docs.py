@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from helmdeck_core import (
+    Attempt,
     AuthFailed,
     ChatRequest,
     ConstrainedDeadlock,
@@ -33,7 +34,7 @@ from helmdeck_core import (
     TransientUnknown,
     TrimStep,
 )
-from helmdeck_core.cli import UsageError
+from helmdeck_core.cli import UsageError, failure_lines
 from helmdeck_core.cli.options import command_parser
 from helmdeck_core.cli.registry import CommandRegistry
 from helmdeck_core.cli.runner import split
@@ -339,6 +340,15 @@ def test_reference_contains_every_cause_budget_and_public_name():
     with make_deck() as deck:
         assert all(f"| `{row.budget.model}` |" in reference["budgets.md"] for row in deck.budgets() if row.row)
         assert all(f"| `{name}` |" in reference["ladder.md"] for name in deck.runtime.contributed(TrimStep))
+
+
+def test_guide_to_failures_lists_the_lines_of_a_failure_in_their_order():
+    attempt = Attempt(number=1, model="a/b")
+    failure = LengthTruncated("x", model="a/b", call_id="1", detail="d", excerpt="e", attempts=(attempt,), cost_usd=0.1)
+    labels = [line.partition("  ")[0] for line in failure_lines(failure, 11)]
+    page = (DOCS / "how-to" / "handle-failures.md").read_text(encoding="utf-8")
+    rows = page.partition("| line | description |")[2].partition("\n\n")[0].splitlines()[3:]
+    assert [name for row in rows for name in re.findall("`([^`]+)`", row.split("|")[1])] == labels
 
 
 def test_every_key_has_a_description_and_its_own_default():

@@ -28,6 +28,7 @@ CLI_NAMES = set(
 """The public names of the command line, for commands of plugins."""
 
 KITS = (
+    "helmdeck_catalog_kit",
     "helmdeck_command_kit",
     "helmdeck_history_kit",
     "helmdeck_pack_kit",

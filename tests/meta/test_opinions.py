@@ -193,8 +193,7 @@ def model_texts(tree):
 SETTINGS = {"config/types.py": "defaults of settings", "domain/ranking.py": "the default of [selection] confidence"}
 MACHINE = {
     "calls/models.py": "likeness of names in a suggestion",
-    "reading/name_resolver.py": "likeness of names in a suggestion",
-    "domain/suggestions.py": "likeness of names in a suggestion",
+    "suggestions.py": "likeness of names in a suggestion",
     "calls/recovery.py": "defaults of [recovery], and the middle of the jitter",
 }
 """Modules with fractions that weigh nothing, and what these are."""
