@@ -376,8 +376,8 @@ _STEPS: tuple[DecodeStep, ...] = (
     _step("comments", 30, _each(COMMENT, lambda _: " ", becomes=SPACE), only_with="/#"),
     _step("curly_quotes", 40, _each(CURLY, _from_curly, becomes=STRING), only_with="“"),
     _step("single_quotes", 50, _each(QUOTED, _from_quoted, becomes=STRING), only_with="'"),
-    _step("constants", 60, _each(WORD, _constant, only_if="(?i)^(?:true|false|none|null)$")),
-    _step("unquoted_keys", 70, _quote_keys),
+    _step("unquoted_keys", 60, _quote_keys),  # before constants: ``True`` as a key is a name
+    _step("constants", 70, _each(WORD, _constant, only_if="(?i)^(?:true|false|none|null)$")),
     _step("control_characters", 80, _each(STRING, _escape_controls, only_if=_CONTROL.pattern)),
     _step("escapes", 90, _each(STRING, _repair_escapes, only_if=r"\\"), only_with="\\"),
     _step("numbers", 100, _each(NUMBER, _number, only_if=r"[^0-9]|^0")),
