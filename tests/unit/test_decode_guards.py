@@ -85,7 +85,7 @@ STREAMS = [
     ("a < b <thin", "a < b <thin", "", False),
     ("Use `<think>` here", "Use `<think>` here", "", False),
     ("&lt;think&gt;a&lt;/think&gt;b", "b", "a", False),
-    ("<|channel>thought\na<channel|>b", "b", "\na", False),
+    ("<|channel>reasoned\na<channel|>b", "b", "\na", False),
     ("<|channel|>final<|message|>b", "b", "", False),
     ("<|channel|>final <|constrain|>json<|message|>{}", "{}", "", False),
     (f"<|channel|>analysis<|message|>a<|end|>{FINAL}b", "b", "a", False),
@@ -106,11 +106,11 @@ def test_only_a_complete_answer_becomes_a_value(text: str, stop: StopReason, val
     assert decoded == value
 
 
-@pytest.mark.parametrize(("text", "visible", "thought", "starts_in_reasoning"), STREAMS)
+@pytest.mark.parametrize(("text", "visible", "reasoned", "starts_in_reasoning"), STREAMS)
 def test_marks_are_found_over_all_borders_of_chunks(
-    text: str, visible: str, thought: str, starts_in_reasoning: bool
+    text: str, visible: str, reasoned: str, starts_in_reasoning: bool
 ) -> None:
     for size in range(1, len(text) + 1):
         stream = DECODER.stream(starts_in_reasoning=starts_in_reasoning)
         chunks = [stream.feed(text[at : at + size]) for at in range(0, len(text), size)] + [stream.finish()]
-        assert ("".join(shown for shown, _ in chunks), "".join(hidden for _, hidden in chunks)) == (visible, thought)
+        assert ("".join(shown for shown, _ in chunks), "".join(hidden for _, hidden in chunks)) == (visible, reasoned)
