@@ -190,7 +190,7 @@ def test_empty_request_is_a_usage_error(cli, stdin, text):
     for words in ((), ("-",), (text,)):
         done = cli("plan", *words)
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("helmdeck: the request is empty; example: ")
+        assert done.err.startswith("helmdeck: the request is empty; put it in quotes")
 
 
 def test_request_is_not_read_from_a_terminal(cli, monkeypatch):
