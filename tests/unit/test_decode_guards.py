@@ -85,7 +85,7 @@ STREAMS = [
     ("a < b <thin", "a < b <thin", "", False),
     ("Use `<think>` here", "Use `<think>` here", "", False),
     ("&lt;think&gt;a&lt;/think&gt;b", "b", "a", False),
-    ("<|channel>reasoned\na<channel|>b", "b", "\na", False),
+    ("<|channel>thought\na<channel|>b", "b", "\na", False),
     ("<|channel|>final<|message|>b", "b", "", False),
     ("<|channel|>final <|constrain|>json<|message|>{}", "{}", "", False),
     (f"<|channel|>analysis<|message|>a<|end|>{FINAL}b", "b", "a", False),
