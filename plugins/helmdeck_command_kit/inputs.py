@@ -179,5 +179,5 @@ def read_object(path: str | None) -> dict[str, Any]:
     except (ValueError, RecursionError) as exc:
         raise UsageError(f"{path}: not valid JSON ({exc})") from exc
     if not isinstance(data, dict):
-        raise UsageError(f"{path}: the input must be a JSON object, found {type(data).__name__}")
+        raise UsageError(f"{path}: not a JSON object, found {type(data).__name__}")
     return data

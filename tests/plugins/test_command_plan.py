@@ -347,7 +347,7 @@ def test_run_accepts_json_and_string_inputs(cli, tmp_path, stdin):
     [
         (["stub.ehco"], 2, "did you mean 'stub.echo'?"),
         (["stub.echo", "--input", "n=x"], 2, "$.n: 'x' is not of type 'integer'"),
-        (["stub.echo", "--input-file", "list.json"], 2, "list.json: the input must be a JSON object, found list"),
+        (["stub.echo", "--input-file", "list.json"], 2, "list.json: not a JSON object, found list"),
         (["stub.echo", "--input-file", "bad.json"], 2, "bad.json: not valid JSON"),
         (["stub.echo", "--input-file", "gone.json"], 2, "gone.json: the file cannot be read"),
         (["stub.fail"], ExitCode.PACK, "stub.fail: handler_failed: ZeroDivisionError: a fault of the pack"),
