@@ -54,6 +54,7 @@ def test_output_findings_and_files_are_shown(run, tmp_path):
 
 def test_inputs_are_listed_if_those_of_a_call_do_not_match(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
     assert main(["run", "blog.draft", "--input", "tone=loud"]) == ExitCode.USAGE
     inputs = 'brief (string, required), notes (string), tone ("expert" or "friendly" or "neutral")'
     assert f"inputs      {inputs}\n" in capsys.readouterr().err
